@@ -1,0 +1,36 @@
+#include "check.hpp"
+
+#include <string>
+#include <string_view>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+/// File and line, without the folders that only the building machine has.
+std::string text_of(const std::source_location& place) {
+  std::string_view file = place.file_name();
+  file.remove_prefix(file.find_last_of('/') + 1);
+  return std::string(file) + ":" + std::to_string(place.line());
+}
+
+std::string remedy_for(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+      return "; lower --batch-per-rank, or end what else uses the GPU (see nvidia-smi)";
+    case cudaErrorNoKernelImageForDevice:
+      return "; build with this GPU's compute capability in -Dgpu_archs";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void throw_cuda_error(cudaError_t code, const char* call, std::source_location place) {
+  throw RunError(std::string(call) + " failed: " + cudaGetErrorString(code) + " (" +
+                 cudaGetErrorName(code) + ", at " + text_of(place) + ")" + remedy_for(code));
+}
+
+}  // namespace rueda::cuda

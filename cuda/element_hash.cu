@@ -1,0 +1,33 @@
+#include "kernels.hpp"
+#include "launch.cuh"
+#include "rueda/kernels/element_hash.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+using Sum = unsigned long long;  // the 64-bit type that atomicAdd takes
+static_assert(sizeof(Sum) == sizeof(std::uint64_t));
+
+/// Each thread sums its own elements, each warp its threads, and one atomic addition per warp
+/// sums the warps.
+__global__ void sum_hashes(const float* values, std::size_t count, Sum* sum) {
+  Sum mine = 0;
+  for (std::size_t i = first_index(); i < count; i += index_stride()) {
+    mine += kernels::element_hash(i, values[i]);
+  }
+  for (unsigned distance = 16; distance > 0; distance /= 2) {
+    mine += __shfl_down_sync(0xffffffffU, mine, distance);
+  }
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+}
+
+}  // namespace
+
+cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,
+                         cudaStream_t stream) {
+  const cudaError_t zeroed = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
+  if (zeroed != cudaSuccess) return zeroed;
+  return launch(&sum_hashes, count, stream, values, count, reinterpret_cast<Sum*>(sum));
+}
+
+}  // namespace rueda::cuda

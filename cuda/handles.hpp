@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+
+#include "check.hpp"
+
+namespace rueda::cuda {
+
+/// Sole owner of a C handle whose empty value is Raw{}; `destroy` releases it exactly once. What
+/// `destroy` returns is dropped: an error at this point stems from earlier work, and the next
+/// checked call reports it too.
+template <typename Raw, auto destroy>
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(Raw raw) noexcept : raw_(raw) {}
+  ~Handle() { reset(); }
+  Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, Raw{})) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      reset();
+      raw_ = std::exchange(other.raw_, Raw{});
+    }
+    return *this;
+  }
+
+  Raw get() const noexcept { return raw_; }
+  explicit operator bool() const noexcept { return raw_ != Raw{}; }
+
+ private:
+  void reset() noexcept {
+    if (raw_ != Raw{}) static_cast<void>(destroy(raw_));
+  }
+
+  Raw raw_{};
+};
+
+using Stream = Handle<cudaStream_t, cudaStreamDestroy>;
+using Event = Handle<cudaEvent_t, cudaEventDestroy>;
+using DeviceMemory = Handle<void*, cudaFree>;
+
+/// A stream that does not wait for the default stream, nor it for this one.
+inline Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return Stream(stream);
+}
+
+/// An event that orders work and records no time.
+inline Event make_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  return Event(event);
+}
+
+/// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an
+/// empty handle.
+inline DeviceMemory make_device_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes != 0) check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  return DeviceMemory(memory);
+}
+
+}  // namespace rueda::cuda

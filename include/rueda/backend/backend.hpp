@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rueda/backend/operation.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/kernels/pixel.hpp"
+#include "rueda/kernels/sgd.hpp"
+#include "rueda/model/graph.hpp"
+#include "rueda/reduce/reduce_device.hpp"
+
+namespace rueda {
+
+/// A block of device memory, zeroed, aligned for any kernel; freed with its owner.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::byte* data() = 0;
+  virtual std::size_t size() const = 0;
+  /// The block seen as floats.
+  std::span<float> floats() { return {reinterpret_cast<float*>(data()), size() / sizeof(float)}; }
+};
+
+/// An image set resident on a device.
+class DeviceImages {
+ public:
+  virtual ~DeviceImages() = default;
+};
+
+/// The arenas that operations read and write, all fp32. `values` and `gradients` follow
+/// Graph::parameters(); the statistics follow BatchNormNode::statistics_offset.
+struct ParameterMemory {
+  std::span<float> values;
+  std::span<float> gradients;
+  std::span<float> batch_statistics;    ///< of the micro-batch in hand: means and biased variances
+  std::span<float> running_statistics;  ///< read in inference
+};
+
+/// Sums over the rows of one batch.
+struct LossSums {
+  float loss = 0;
+  float correct = 0;
+};
+
+/// Which images become a batch, and how.
+struct BatchRequest {
+  const DeviceImages* images = nullptr;
+  std::span<const std::uint32_t> indices;
+  kernels::PixelTransform transform;
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+};
+
+/// What a device offers to one replica: memory, operations with forward and backward, the
+/// elementwise work around them, and the narrow view that the all-reduce takes. Pointers are the
+/// device's own. Work is done in the order of the calls; `finish` waits for it.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;  ///< "cpu", "cuda"
+  virtual std::string device() const = 0;     ///< processor or GPU name
+  virtual ReduceDevice& reduce_device() = 0;
+  virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
+
+  /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
+  virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;
+  /// Plans `node` for `batch` images. Packed weights and scratch that it will share with other
+  /// operations are counted by `packed_bytes` and `scratch_bytes` from then on.
+  virtual std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
+                                                    Mode mode) = 0;
+  virtual std::size_t packed_bytes() const = 0;
+  virtual std::size_t scratch_bytes() const = 0;
+  /// Names the arenas and allocates what operations share. Comes after the last `make_operation`
+  /// and before the first `bind`.
+  virtual void bind_parameters(const Graph& graph, const ParameterMemory& memory) = 0;
+  /// Renews every packed copy from `values`: after the parameters have changed.
+  virtual void pack_parameters() = 0;
+
+  virtual std::unique_ptr<DeviceImages> hold(const ImageSet& images) = 0;
+  /// Gathers, crops, flips, resizes and normalises a batch into the input activation, in one pass,
+  /// and its labels into `labels`.
+  virtual void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) = 0;
+  /// Softmax cross entropy over `rows` rows of `classes` logits. `gradient`, if not null, receives
+  /// that of scale * (sum of the losses).
+  virtual LossSums softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels,
+                                         int rows, int classes, float scale,
+                                         std::byte* gradient) = 0;
+  /// to = a + b over an activation of `node` for `batch` images.
+  virtual void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
+                             const std::byte* a, const std::byte* b) = 0;
+  virtual void sgd_update(std::span<float> values, std::span<float> velocities,
+                          std::span<const float> gradients, const kernels::SgdStep& step) = 0;
+  /// to[i] = weighted_statistic(from[i], samples, correction).
+  virtual void weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
+                                float correction) = 0;
+  /// running[i] = updated_running(running[i], weighted_sums[i], samples, momentum).
+  virtual void update_running(std::span<float> running, std::span<const float> weighted_sums,
+                              float samples, float momentum) = 0;
+  /// Sum over i of element_hash(i, values[i]) modulo 2^64.
+  virtual std::uint64_t hash(std::span<const float> values) = 0;
+
+  /// Writes plain fp32 (N, C, H, W) values into the activation of `node`, and reads them back: for
+  /// tests and tools, which speak no device's layout.
+  virtual void write_activation(const Graph& graph, NodeId node, int batch,
+                                std::span<const float> nchw, std::byte* activation) = 0;
+  virtual void read_activation(const Graph& graph, NodeId node, int batch,
+                               const std::byte* activation, std::span<float> nchw) = 0;
+
+  virtual void zero(std::span<float> values) = 0;
+  virtual void upload(std::span<float> device, std::span<const float> host) = 0;
+  virtual void download(std::span<float> host, std::span<const float> device) = 0;
+  /// Blocks until all work is done.
+  virtual void finish() = 0;
+};
+
+}  // namespace rueda

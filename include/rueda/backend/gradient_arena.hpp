@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rueda/model/graph.hpp"
+
+namespace rueda {
+
+/// What a step sums over all ranks besides gradients; the last floats of the gradient arena.
+/// Counts are exact in fp32 below 2^24 samples per step.
+struct StepSums {
+  float loss = 0;  ///< of all samples, not divided
+  float correct = 0;
+  float samples = 0;
+  float nonfinite = 0;  ///< ranks whose own loss or statistics are NaN or infinite
+  float stop = 0;       ///< ranks that ask to stop
+};
+inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
+
+/// The gradient arena: parameter gradients in backward order, then the tail, which carries what
+/// else must be summed, so that no step needs another collective: batch-norm statistics weighted by
+/// samples, then StepSums.
+struct GradientLayout {
+  explicit GradientLayout(const Graph& graph)
+      : parameters(graph.parameter_count()), statistics(graph.statistics_count()) {}
+  std::size_t parameters;
+  std::size_t statistics;
+  std::size_t statistics_offset() const noexcept { return parameters; }
+  std::size_t sums_offset() const noexcept { return parameters + statistics; }
+  std::size_t total() const noexcept { return sums_offset() + kStepSums; }
+};
+
+}  // namespace rueda

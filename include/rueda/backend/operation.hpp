@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace rueda {
+
+/// Training keeps what backward needs and uses batch statistics; inference keeps nothing and uses
+/// the running ones.
+enum class Mode { train, infer };
+
+/// What an operation asks of the memory plan.
+struct OperationNeeds {
+  std::size_t workspace_bytes = 0;  ///< kept from its forward to its backward
+  bool keeps_inputs = false;        ///< backward reads the input activations
+  bool keeps_output = false;        ///< backward reads the output activation
+  /// Backward takes the output gradient as two summands (from two readers of the output).
+  bool sums_gradients = false;
+  /// All inputs receive the same gradient, so they share one buffer.
+  bool shares_input_gradient = false;
+};
+
+/// Where an operation's tensors lie. Unused pointers are null.
+struct OperationMemory {
+  std::vector<std::byte*> inputs;
+  std::byte* output = nullptr;
+  std::byte* workspace = nullptr;
+  std::vector<std::byte*> output_gradients;  ///< one, or two where `sums_gradients`
+  std::vector<std::byte*> input_gradients;  ///< one per input (one in all where shared); null: skip
+};
+
+/// One node of a graph, planned for a batch size on a backend, and bound to memory once.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual OperationNeeds needs() const = 0;
+  virtual void bind(const OperationMemory& memory) = 0;
+  virtual void forward() = 0;
+  /// Overwrites the input gradients and this node's slices of the gradient arena.
+  virtual void backward() = 0;
+};
+
+}  // namespace rueda

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/memory_plan.hpp"
+#include "rueda/backend/operation.hpp"
+#include "rueda/model/graph.hpp"
+
+namespace rueda {
+
+/// A graph planned on a backend for one batch size and mode: its operations in order, and where
+/// each activation, gradient and workspace lies in a pool. Planning allocates nothing; `bind` fixes
+/// the addresses once, so that steps allocate nothing either.
+class Program {
+ public:
+  Program(const Graph& graph, Backend& backend, int batch, Mode mode);
+
+  int batch() const noexcept { return batch_; }
+  std::size_t pool_bytes() const noexcept { return plan_.pool_bytes; }
+  /// `pool` has at least `pool_bytes()` bytes and may be shared with programs not in use meanwhile.
+  void bind(std::byte* pool);
+
+  std::byte* input() const { return place(activations_.front()); }
+  std::int32_t* labels() const { return reinterpret_cast<std::int32_t*>(place(labels_)); }
+  std::byte* logits() const { return place(activations_.back()); }
+  std::byte* logits_gradient() const { return place(logits_gradient_); }
+  /// The output of any node: valid until its buffer is reused (for tests and tools: right after
+  /// `forward` in training mode for nodes that backward reads).
+  std::byte* activation(NodeId node) const {
+    return place(activations_[static_cast<std::size_t>(node)]);
+  }
+
+  void forward();
+  /// From the logits' gradient to the gradient of every parameter.
+  void backward();
+
+ private:
+  using BufferId = int;
+
+  /// What one node's backward reads and writes.
+  struct Gradients {
+    std::vector<BufferId> incoming;  ///< contributions of the output's readers
+    BufferId sum = -1;               ///< of these, where the operation cannot sum them itself
+    std::vector<BufferId> outgoing;  ///< to the inputs; -1: not wanted
+  };
+
+  void plan_activations();
+  void plan_gradients();
+  void route_to_inputs(NodeId node);
+  void settle_incoming(NodeId node);
+  BufferId declare(std::size_t bytes, int first, int last);
+  int forward_time(NodeId node) const noexcept { return node; }
+  int loss_time() const noexcept { return static_cast<int>(graph_.nodes().size()); }
+  int backward_time(NodeId node) const noexcept { return 2 * loss_time() - node; }
+  int last_use_of_activation(NodeId node) const;
+  std::byte* place(BufferId id) const;
+  OperationMemory memory_of(NodeId node) const;
+  Gradients& gradients_of(NodeId node) { return gradients_[static_cast<std::size_t>(node)]; }
+  void sum_incoming(NodeId node);
+
+  const Graph& graph_;
+  Backend& backend_;
+  int batch_;
+  Mode mode_;
+  std::vector<std::unique_ptr<Operation>> operations_;  ///< by node; none for the input
+  std::vector<OperationNeeds> needs_;
+  std::vector<BufferLife> lives_;
+  std::vector<BufferId> activations_;
+  std::vector<BufferId> workspaces_;
+  std::vector<Gradients> gradients_;
+  BufferId labels_ = -1;
+  BufferId logits_gradient_ = -1;
+  MemoryPlan plan_;
+  std::byte* pool_ = nullptr;
+};
+
+}  // namespace rueda

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/program.hpp"
+#include "rueda/model/graph.hpp"
+
+namespace rueda {
+
+/// Bytes that a replica holds, in the two groups that a user can change: model-dependent and
+/// batch-dependent.
+struct ReplicaBytes {
+  std::size_t arenas = 0;  ///< parameters, gradients with tail, statistics
+  std::size_t packed = 0;  ///< the backend's own copies of the weights
+  std::size_t pool = 0;    ///< activations, their gradients, workspaces
+  std::size_t scratch = 0;
+  std::size_t total() const noexcept { return arenas + packed + pool + scratch; }
+};
+
+/// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
+/// will occur are planned at construction and share one pool; afterwards nothing is allocated.
+class Replica {
+ public:
+  /// Batch sizes are those of single micro-batches; 0 is ignored.
+  Replica(const Graph& graph, Backend& backend, std::vector<std::size_t> train_batches,
+          std::vector<std::size_t> infer_batches);
+
+  const Graph& graph() const noexcept { return graph_; }
+  Backend& backend() noexcept { return backend_; }
+  ReplicaBytes bytes() const;
+
+  /// Draws every parameter from its Init: a pure function of (seed, parameter name, index).
+  void initialise(std::uint64_t seed);
+  /// Tells the replica that `parameters()` were written: renews packed weights.
+  void parameters_changed() { backend_.pack_parameters(); }
+
+  std::span<float> parameters() { return values_->floats(); }
+  /// Gradients of the last micro-batch and the tail (GradientLayout).
+  std::span<float> gradients() { return gradients_->floats(); }
+  std::span<float> running_statistics() { return running_->floats(); }
+  std::span<float> parameter(ParameterId id);
+  std::span<float> gradient(ParameterId id);
+
+  // One training micro-batch is load, forward, loss, backward, in this order.
+
+  /// Makes the batch on the device. `indices` may be empty: then the following three only leave
+  /// zeros in the gradient arena, and the rank takes part in the collectives as it is.
+  void load(const BatchRequest& request);
+  void forward();
+  /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
+  void loss(float scale);
+  void backward();
+
+  /// Sums of loss and correct answers over a batch, with running statistics.
+  LossSums infer(const BatchRequest& request);
+
+  /// Reads the summed tail.
+  StepSums step_sums();
+  /// Whether every loss and batch statistic of this rank has been finite so far.
+  bool was_finite() const noexcept { return finite_; }
+  /// running = momentum * running + (1 - momentum) * summed statistics / samples, for every node.
+  void update_running_statistics(float samples);
+
+ private:
+  using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
+
+  void plan(Programs& programs, const std::vector<std::size_t>& batches, Mode mode);
+  void allocate();
+  void write_tail(const LossSums& sums, float samples);
+  bool is_finite(const LossSums& sums);
+
+  const Graph& graph_;
+  Backend& backend_;
+  GradientLayout layout_;
+  Programs train_;
+  Programs infer_;
+  std::size_t pool_bytes_ = 0;
+  std::unique_ptr<Memory> values_;
+  std::unique_ptr<Memory> gradients_;
+  std::unique_ptr<Memory> batch_statistics_;
+  std::unique_ptr<Memory> running_;
+  std::unique_ptr<Memory> pool_;
+  std::vector<float> host_statistics_;  ///< for the finiteness check of a step
+  bool finite_ = true;
+  Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty
+};
+
+}  // namespace rueda

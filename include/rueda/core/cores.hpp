@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda {
+
+/// The processor cores that the operating system lets this process use.
+std::vector<int> allowed_cores();
+/// Cores that are online on this machine, allowed or not.
+int online_cores();
+
+/// How the ranks of one node share its cores.
+struct NodeCores {
+  std::vector<std::vector<int>> allowed;  ///< by local rank
+  int online = 1;
+};
+
+/// Cores that local rank `local` may count as its own: each core it may use, divided by the number
+/// of local ranks that may use it too.
+double core_share(const NodeCores& node, std::size_t local);
+
+/// Threads for a local rank, and what its user should know about them.
+struct ThreadChoice {
+  int threads = 1;
+  std::string remark;  ///< empty, or one line with the option to add
+};
+
+/// `requested` threads, or if that is 0 the whole cores of the rank's share (at least one). Remarks
+/// on more threads than the launcher bound the rank to, on cores that the launcher leaves idle, and
+/// on ranks that share cores.
+ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
+
+}  // namespace rueda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace rueda {
+
+/// What the process tells its launcher when it ends.
+enum class ExitCode : int {
+  done = 0,
+  run_failed = 1,  ///< the run itself failed (NaN loss, replica mismatch, MPI or device fault)
+  bad_input = 2,   ///< bad usage or bad input; nothing was computed or overwritten
+};
+
+/// A failure that a person can act on. `what()` is one message naming what, where and the remedy;
+/// main() prints it once, on one rank's voice, and ends with `code()`.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const noexcept { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// Bad usage or bad input: exit code 2.
+class InputError : public Error {
+ public:
+  explicit InputError(const std::string& message) : Error(ExitCode::bad_input, message) {}
+};
+
+/// The run failed: exit code 1.
+class RunError : public Error {
+ public:
+  explicit RunError(const std::string& message) : Error(ExitCode::run_failed, message) {}
+};
+
+}  // namespace rueda

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace rueda {
+
+/// Half-open range [begin, end) of indices.
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  constexpr std::size_t size() const noexcept { return end - begin; }
+  constexpr bool empty() const noexcept { return begin == end; }
+  friend constexpr bool operator==(const Range&, const Range&) = default;
+};
+
+/// Part `index` of `total` items cut into `parts` contiguous parts whose sizes differ by at most
+/// one, the larger ones first. Exact for any total, also below `parts`; no product can overflow.
+/// The chunks of the ring and the ranks' shares of a global batch are both this cut.
+constexpr Range even_split(std::size_t total, std::size_t parts, std::size_t index) noexcept {
+  const std::size_t base = total / parts;
+  const std::size_t larger = total % parts;
+  const std::size_t begin = index * base + std::min(index, larger);
+  return {begin, begin + base + (index < larger ? 1 : 0)};
+}
+
+}  // namespace rueda

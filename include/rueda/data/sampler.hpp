@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rueda/core/split.hpp"
+
+namespace rueda {
+
+/// How ranks share the data set. `step`: each takes its contiguous part of every global batch, so
+/// any number of ranks sees the same global batches. `fixed`: each draws from a slice of the data
+/// set that is its own for the whole run.
+enum class Shard { step, fixed };
+enum class LastBatch { keep, drop };
+
+struct SamplerOptions {
+  std::size_t samples = 0;       ///< size of the data set
+  std::size_t global_batch = 0;  ///< samples of one optimizer step over all ranks and micro-batches
+  std::size_t parts = 1;         ///< world size x micro-batches: the *virtual ranks*
+  std::uint64_t seed = 1;
+  bool shuffle = true;
+  Shard shard = Shard::step;
+  LastBatch last_batch = LastBatch::keep;
+};
+
+/// Says which samples belong to which step and virtual rank: a pure function of
+/// (options, epoch, step, virtual rank). Virtual rank v = rank * micro_batches + micro_batch, so
+/// one rank with K micro-batches draws exactly what K ranks with one each would.
+class Sampler {
+ public:
+  /// Throws InputError if there are fewer samples than virtual ranks or no step would remain.
+  explicit Sampler(const SamplerOptions& options);
+
+  std::size_t steps_per_epoch() const noexcept { return steps_; }
+  /// Samples of step `step` over all virtual ranks: the global batch, or less in the last step.
+  std::size_t step_samples(std::size_t step) const noexcept;
+  /// How many of them fall to virtual rank `part` (sizes differ by at most one; may be 0).
+  std::size_t part_samples(std::size_t step, std::size_t part) const noexcept;
+  /// Every part size that occurs for `part` in an epoch, without repeats, largest first.
+  std::vector<std::size_t> part_sizes(std::size_t part) const;
+
+  /// Makes `epoch` the one that `indices` speaks of. Epochs count from 0.
+  void set_epoch(std::size_t epoch);
+  /// Data set indices of (step, part) in the current epoch, in order.
+  std::vector<std::uint32_t> indices(std::size_t step, std::size_t part) const;
+
+ private:
+  Range slice_of(std::size_t part) const noexcept;
+
+  SamplerOptions options_;
+  std::size_t steps_ = 0;
+  std::size_t used_ = 0;              ///< samples that an epoch draws (fewer than all with `drop`)
+  std::vector<std::uint32_t> order_;  ///< the epoch's permutation of the data set
+};
+
+}  // namespace rueda

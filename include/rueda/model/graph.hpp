@@ -1,0 +1,196 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rueda {
+
+/// Extents of one image's activation. Batch and memory layout are the backend's business.
+struct Shape {
+  int channels = 0;
+  int height = 1;
+  int width = 1;
+  std::size_t elements() const noexcept {
+    return static_cast<std::size_t>(channels) * static_cast<std::size_t>(height) *
+           static_cast<std::size_t>(width);
+  }
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+/// How a parameter begins. `fan_in` = inputs of one output unit, `fan_out` = outputs per input.
+enum class Init {
+  zeros,
+  ones,
+  he_normal,       ///< N(0, 2/fan_in): He et al., ICCV 2015
+  fan_in_uniform,  ///< U(+-1/sqrt(fan_in)): the default of PyTorch's Conv2d and Linear
+  glorot_uniform,  ///< U(+-sqrt(6/(fan_in+fan_out))): Glorot and Bengio, AISTATS 2010
+};
+
+/// A trainable tensor. In the arena it is plain and unpadded fp32: convolutions lie as
+/// (out, height, width, in), dense weights as (out, in), vectors as they are.
+struct Parameter {
+  std::string name;
+  std::vector<int> dims;
+  std::size_t count = 0;
+  std::size_t offset = 0;  ///< in floats, in the parameter and in the gradient arena alike
+  Init init = Init::zeros;
+  int fan_in = 1;
+  int fan_out = 1;
+};
+
+using NodeId = int;
+using ParameterId = int;
+inline constexpr ParameterId kNone = -1;
+
+struct InputNode {};
+
+/// 2-D convolution (cross-correlation), square kernel, symmetric zero padding.
+struct ConvNode {
+  int filters = 0;
+  int kernel = 1;
+  int stride = 1;
+  int padding = 0;
+  ParameterId weight = kNone;
+  ParameterId bias = kNone;
+};
+
+/// What goes into the running variance: the batch's own (divide by m) or Bessel-corrected (m-1).
+enum class RunningVariance { biased, unbiased };
+
+/// Batch normalisation over (batch, height, width), with a ReLU behind it if `relu`.
+/// running = momentum * running + (1 - momentum) * batch statistic, once per optimizer step.
+struct BatchNormNode {
+  float epsilon = 1e-5F;
+  float momentum = 0.9F;
+  RunningVariance running_variance = RunningVariance::unbiased;
+  bool relu = false;
+  ParameterId gamma = kNone;
+  ParameterId beta = kNone;
+  /// Mean then variance, 2 * channels floats, at this offset of every statistics arena.
+  std::size_t statistics_offset = 0;
+};
+
+/// Sum of two equal shapes, with a ReLU behind it if `relu`.
+struct AddNode {
+  bool relu = false;
+};
+
+/// Max pooling; `padding` never wins against a value (it counts as minus infinity).
+struct MaxPoolNode {
+  int kernel = 1;
+  int stride = 1;
+  int padding = 0;
+};
+
+/// He's parameter-free shortcut ("option A"): every `stride`-th pixel, and zero channels added
+/// evenly before and behind the input's.
+struct PadShortcutNode {
+  int stride = 1;
+};
+
+struct GlobalAveragePoolNode {};
+
+/// Fully connected layer.
+struct DenseNode {
+  int units = 0;
+  ParameterId weight = kNone;
+  ParameterId bias = kNone;
+};
+
+using NodeKind = std::variant<InputNode, ConvNode, BatchNormNode, AddNode, MaxPoolNode,
+                              PadShortcutNode, GlobalAveragePoolNode, DenseNode>;
+
+struct Node {
+  std::string name;
+  NodeKind kind;
+  std::vector<NodeId> inputs;
+  Shape output;
+};
+
+/// A network: nodes in forward order (inputs come before their users), parameters by name. It has
+/// no memory and no device; counts, FLOPs and offsets are known before anything is allocated.
+/// Parameters are numbered, and lie in the arenas, in the order in which backward finishes their
+/// gradients (last layer first), so that a bucket is a slice.
+class Graph {
+ public:
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  const Node& node(NodeId id) const { return nodes_.at(static_cast<std::size_t>(id)); }
+  Shape shape(NodeId id) const { return node(id).output; }
+  NodeId input() const noexcept { return 0; }
+  NodeId logits() const noexcept { return static_cast<NodeId>(nodes_.size()) - 1; }
+  int classes() const { return shape(logits()).channels; }
+
+  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+  const Parameter& parameter(ParameterId id) const {
+    return parameters_.at(static_cast<std::size_t>(id));
+  }
+  /// Floats of the parameter arena = trainable parameters.
+  std::size_t parameter_count() const noexcept { return parameter_count_; }
+  /// Floats of batch-norm running means and variances = non-trainable parameters.
+  std::size_t statistics_count() const noexcept { return statistics_count_; }
+
+ private:
+  friend class GraphBuilder;
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::vector<Parameter> parameters_;
+  std::size_t parameter_count_ = 0;
+  std::size_t statistics_count_ = 0;
+};
+
+struct ConvOptions {
+  int filters = 0;
+  int kernel = 3;
+  int stride = 1;
+  int padding = 1;
+  bool bias = false;
+  Init weight_init = Init::he_normal;
+  Init bias_init = Init::zeros;
+};
+
+struct BatchNormOptions {
+  float epsilon = 1e-5F;
+  float momentum = 0.9F;
+  RunningVariance running_variance = RunningVariance::unbiased;
+  bool relu = false;
+};
+
+struct DenseOptions {
+  int units = 0;
+  Init weight_init = Init::fan_in_uniform;
+  Init bias_init = Init::zeros;
+};
+
+/// Writes a Graph down, layer by layer, in forward order; each call returns the new node.
+/// Parameter names are `<layer>.weight`, `<layer>.bias` (batch norm: gamma is the weight).
+/// Impossible shapes throw InputError naming the layer.
+class GraphBuilder {
+ public:
+  GraphBuilder(std::string name, Shape input);
+
+  NodeId input() const noexcept { return 0; }
+  NodeId conv(const std::string& name, NodeId x, const ConvOptions& options);
+  NodeId batch_norm(const std::string& name, NodeId x, const BatchNormOptions& options);
+  NodeId add(const std::string& name, NodeId a, NodeId b, bool relu);
+  NodeId max_pool(const std::string& name, NodeId x, const MaxPoolNode& options);
+  NodeId pad_shortcut(const std::string& name, NodeId x, int channels, int stride);
+  NodeId global_average_pool(const std::string& name, NodeId x);
+  NodeId dense(const std::string& name, NodeId x, const DenseOptions& options);
+  Shape shape(NodeId id) const { return graph_.shape(id); }
+
+  /// Numbers the parameters in backward order and hands the graph over. The last node is the
+  /// logits.
+  Graph finish() &&;
+
+ private:
+  NodeId append(const std::string& name, NodeKind kind, std::vector<NodeId> inputs, Shape output);
+  ParameterId declare(Parameter parameter);
+
+  Graph graph_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+
+namespace rueda {
+
+enum class LrSchedule { constant, step, cosine };
+
+struct ScheduleOptions {
+  double base_rate = 0.1;  ///< after scaling by the global batch
+  LrSchedule schedule = LrSchedule::constant;
+  double warmup_epochs = 0;  ///< the rate rises linearly over them, step by step
+  std::size_t epochs = 1;
+  std::size_t steps_per_epoch = 1;
+};
+
+/// The learning rate of step `step` (from 0, counted over the whole run). Warm-up comes first
+/// (Goyal et al., arXiv 1706.02677, section 2.2), then one of
+///   constant  base
+///   step      base, a tenth of it from half of the run on, a hundredth from three quarters on
+///             (He et al., CVPR 2016, section 4.2)
+///   cosine    base * (1 + cos(pi * progress)) / 2, down to 0 (Loshchilov and Hutter, ICLR 2017),
+///             progress counted from the end of the warm-up
+double learning_rate(const ScheduleOptions& options, std::size_t step);
+
+}  // namespace rueda

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "rueda/backend/backend.hpp"
+#include "rueda/kernels/sgd.hpp"
+
+namespace rueda {
+
+/// Stochastic gradient descent with momentum over the parameter arena. Owns one velocity per
+/// parameter, zero at first, on the backend's device.
+class Sgd {
+ public:
+  struct Options {
+    double momentum = 0.9;
+    double weight_decay = 0;
+    bool nesterov = false;
+  };
+
+  Sgd(Backend& backend, std::size_t parameters, const Options& options);
+
+  /// Updates a slice of the parameters that starts `offset` floats into the arena, by the gradients
+  /// of the same slice: slice by slice or all at once, the bits are the same.
+  void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
+              double learning_rate);
+  std::span<float> velocities() { return velocities_->floats(); }
+
+ private:
+  Backend& backend_;
+  Options options_;
+  std::unique_ptr<Memory> velocities_;
+};
+
+}  // namespace rueda

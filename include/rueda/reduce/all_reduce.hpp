@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "rueda/reduce/reduce_device.hpp"
+
+namespace rueda {
+
+/// Where the time of an all-reduce went, in seconds, since the last `take_times`.
+struct ReduceTimes {
+  double transfer = 0;  ///< inside MPI calls, waiting for the peer included
+  double add = 0;       ///< adding received contributions
+};
+
+/// Sums one slice of the gradient arena over all ranks, in place. It only sums: the loss gradient
+/// is divided by the global sample count before, so partial batches, empty shards and accumulation
+/// follow by themselves. Afterwards every rank holds the same bits.
+class AllReduce {
+ public:
+  virtual ~AllReduce() = default;
+  virtual std::string_view name() const = 0;
+  /// Collective: all ranks pass slices of equal length in the same order. The slice may be read
+  /// once `ready` has passed; it is reduced once the returned event has. Throws RunError on MPI
+  /// failure.
+  virtual Event sum(std::span<float> slice, Event ready) = 0;
+
+  ReduceTimes take_times() { return std::exchange(times_, {}); }
+
+ protected:
+  ReduceTimes times_;
+};
+
+}  // namespace rueda

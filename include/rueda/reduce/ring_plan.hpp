@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rueda/core/split.hpp"
+
+namespace rueda {
+
+/// Who sends which chunk when: the arithmetic of the ring, without messages.
+///
+/// The slice is cut into P chunks. Rank r always sends to its right neighbour r+1 and receives from
+/// its left neighbour r-1 (mod P). In step s of the reduce-scatter (s = 0 ... P-2) it sends chunk
+/// r-s and receives chunk r-s-1, which it adds to its own. After P-1 steps rank r holds the full
+/// sum of chunk r+1. In step s of the all-gather it sends chunk r+1-s, which is complete, and
+/// receives chunk r-s, which it keeps. (Patarasuk and Yuan, JPDC 69(2), 2009: this moves the least
+/// possible bytes, 2(P-1)/P of the slice per rank each way.)
+struct RingPlan {
+  std::size_t length = 0;  ///< elements of the slice; may be 0 or below `size`
+  int rank = 0;
+  int size = 1;
+
+  int right() const noexcept { return wrap(rank + 1); }
+  int left() const noexcept { return wrap(rank - 1); }
+  int steps() const noexcept { return size - 1; }  ///< of each of the two phases
+
+  int reduce_send(int step) const noexcept { return wrap(rank - step); }
+  int reduce_receive(int step) const noexcept { return wrap(rank - step - 1); }
+  int gather_send(int step) const noexcept { return wrap(rank + 1 - step); }
+  int gather_receive(int step) const noexcept { return wrap(rank - step); }
+  /// The chunk whose full sum this rank holds between the phases.
+  int owned() const noexcept { return wrap(rank + 1); }
+
+  Range chunk(int index) const noexcept {
+    return even_split(length, static_cast<std::size_t>(size), static_cast<std::size_t>(index));
+  }
+  /// Elements of the largest chunk: what a receive buffer must hold.
+  std::size_t largest_chunk() const noexcept { return chunk(0).size(); }
+
+ private:
+  int wrap(int i) const noexcept { return ((i % size) + size) % size; }
+};
+
+}  // namespace rueda

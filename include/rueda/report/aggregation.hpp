@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rueda/report/statistics.hpp"
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// Full steps take the whole global batch. The last step of an epoch is partial where the data set
+/// leaves less; the two are never mixed in a mean.
+enum class StepKind { full, partial, all };
+
+bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept;
+
+/// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
+struct StepBreakdown {
+  std::size_t steps = 0;
+  std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
+  Spread step;                         ///< likewise, of the whole step
+  Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
+  Spread add;                          ///< likewise, of the busy time, adding
+  Spread slowest;                      ///< over steps, of the slowest rank's seconds
+  double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
+};
+
+StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
+                         StepKind kind);
+
+/// One rank in one epoch.
+struct RankTotal {
+  int rank = 0;
+  std::size_t samples = 0;
+  double seconds = 0;     ///< sum over its steps
+  PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
+  double all_reduce_busy = 0;
+  double all_reduce_add = 0;
+  Spread full_steps;    ///< seconds of its full steps
+  Spread full_compute;  ///< the same without what it waited for the all-reduce
+};
+
+std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
+
+/// The epochs that stand for the steady state: all but the first; of one epoch, that one.
+struct SteadyState {
+  std::span<const EpochRecord> epochs;
+  bool includes_warm_up = false;  ///< the only epoch had to serve
+  double epoch_seconds = 0;       ///< median; NaN without epochs
+  double images_per_second = 0;   ///< median; NaN without epochs
+};
+
+/// The spans point into `run`.
+SteadyState steady_state(const RunRecord& run);
+
+/// A start-up item over the ranks that have it, in order of first appearance.
+std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks);
+/// The longest start-up of a rank, all items together, in seconds.
+double startup_seconds(const std::vector<RankInfo>& ranks);
+
+}  // namespace rueda

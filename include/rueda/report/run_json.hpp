@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// Names of the files in a run directory.
+inline constexpr const char* kRunJsonName = "run.json";
+inline constexpr const char* kStepsCsvName = "steps.csv";
+/// `schema_version` of run.json: raised when a field changes its meaning or goes; new fields alone
+/// leave it.
+inline constexpr int kRunSchemaVersion = 1;
+
+/// The record as JSON text, as docs/run-json.md describes it. NaN and infinity become null; bytes
+/// that are not UTF-8 become U+FFFD.
+std::string to_json(const RunRecord& run);
+
+/// The configuration alone, one option a line, under the command line's names: what ranks compare.
+std::string config_text(const TrainConfig& config);
+
+/// Writes `to_json` to `path`: under a temporary name in the same directory, flushed to the disk,
+/// then renamed, so that `path` holds the old or the new text in full, never a part. Throws
+/// RunError naming path and reason.
+void write_run_json(const std::filesystem::path& path, const RunRecord& run);
+
+/// Writes a line per rank and step, in order of epoch, step and rank, behind a header; in the same
+/// way. Throws RunError naming path and reason.
+void write_steps_csv(const std::filesystem::path& path, const RunRecord& run);
+
+}  // namespace rueda

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rueda {
+
+/// A set of values in short. All NaN where `count` is 0.
+struct Spread {
+  std::size_t count = 0;
+  double min = 0;
+  double mean = 0;
+  double median = 0;  ///< of an even count: the mean of the middle two
+  double p90 = 0;     ///< 90th percentile, linear between the two nearest values
+  double max = 0;
+  double deviation = 0;  ///< standard deviation of the values themselves (divided by their count)
+};
+
+Spread spread_of(std::span<const double> values);
+/// The value below which the share `q` (0 ... 1) of the values lies, linear between neighbours
+/// (position q * (count - 1) of the sorted values). NaN where there are none.
+double quantile(std::vector<double> values, double q);
+double median_of(std::vector<double> values);
+
+/// Bandwidth of an all-reduce: what it summed over what it took, and that times 2(P-1)/P: what each
+/// rank had to send, hence comparable with a link's speed (as NCCL's tests define the two).
+struct Bandwidth {
+  double algbw = 0;  ///< GB/s, GB = 10^9 bytes
+  double busbw = 0;  ///< GB/s
+};
+
+/// None on one rank, or where no time was measured.
+std::optional<Bandwidth> bandwidth(double bytes, double seconds, std::size_t ranks);
+
+}  // namespace rueda

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "rueda/data/sampler.hpp"
+#include "rueda/optim/schedule.hpp"
+
+namespace rueda {
+
+enum class ScaleLr { none, linear };
+enum class Augment { none, standard };
+enum class Normalize { scale, cifar10 };
+enum class BackendChoice { automatic, cpu, cuda };
+enum class AllReduceChoice { ring, mpi };
+enum class ReduceOrder { ring, fixed };
+enum class CheckReplicas { epoch, step, off };
+
+/// A fault put in on purpose, to see it found: `flip-bit:RANK:STEP` or `nan:RANK:STEP`.
+struct InjectedFault {
+  enum class Kind { none, flip_bit, nan } kind = Kind::none;
+  int rank = 0;
+  std::size_t step = 0;  ///< global step, from 1
+};
+
+/// The options of `rueda train`, with its defaults. Names are those of the command line.
+struct TrainConfig {
+  std::string model = "resnet20";
+  std::string data = "synthetic";
+  std::size_t epochs = 3;
+  std::size_t batch_per_rank = 64;  ///< samples of one rank and micro-batch
+  std::size_t global_batch = 0;     ///< 0: batch_per_rank * ranks * accumulate
+  int image_size = 32;
+  double lr = 0.05;
+  double momentum = 0.9;
+  double weight_decay = 1e-4;
+  bool nesterov = false;
+  ScaleLr scale_lr = ScaleLr::linear;
+  std::size_t base_batch = 128;
+  double warmup_epochs = 0;
+  LrSchedule lr_schedule = LrSchedule::cosine;
+  Augment augment = Augment::none;
+  Normalize normalize = Normalize::cifar10;
+  bool shuffle = true;
+  Shard shard = Shard::step;
+  LastBatch last_batch = LastBatch::keep;
+  std::size_t accumulate = 1;
+  BackendChoice backend = BackendChoice::automatic;
+  AllReduceChoice all_reduce = AllReduceChoice::ring;
+  ReduceOrder reduce_order = ReduceOrder::ring;
+  CheckReplicas check_replicas = CheckReplicas::epoch;
+  std::optional<double> target_accuracy;
+  std::uint64_t seed = 1;
+  int threads = 0;             ///< 0: cores available / ranks on this node
+  std::size_t eval_every = 1;  ///< epochs; 0: never
+  std::string run_dir;         ///< empty: a new one below runs/
+  bool overwrite = false;
+  std::size_t data_limit = 0;     ///< training images used; 0: all
+  std::string progress = "auto";  ///< auto, bar, lines, off
+  InjectedFault fault;
+};
+
+/// Checks everything that needs no data and no device; throws InputError naming the option.
+void validate(const TrainConfig& config);
+
+/// The word that the command line uses for a choice.
+const char* to_string(ScaleLr v);
+const char* to_string(LrSchedule v);
+const char* to_string(Augment v);
+const char* to_string(Normalize v);
+const char* to_string(BackendChoice v);
+const char* to_string(AllReduceChoice v);
+const char* to_string(ReduceOrder v);
+const char* to_string(CheckReplicas v);
+const char* to_string(Shard v);
+const char* to_string(LastBatch v);
+
+}  // namespace rueda

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "rueda/train/timings.hpp"
+
+namespace rueda {
+
+/// Books every moment of a step on exactly one phase, so that the phases add up to the step.
+class PhaseTimer {
+ public:
+  /// A step begins, in phase `other`.
+  void begin() {
+    seconds_ = {};
+    current_ = Phase::other;
+    last_ = Clock::now();
+    start_ = last_;
+  }
+
+  /// From now on time counts for `phase`.
+  void enter(Phase phase) {
+    const auto now = Clock::now();
+    seconds_[static_cast<std::size_t>(current_)] += elapsed(last_, now);
+    last_ = now;
+    current_ = phase;
+  }
+
+  /// The step ends; returns its seconds.
+  double end() {
+    enter(Phase::other);
+    return elapsed(start_, last_);
+  }
+
+  const PhaseSeconds& seconds() const noexcept { return seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double elapsed(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
+  PhaseSeconds seconds_{};
+  Phase current_ = Phase::other;
+  Clock::time_point start_, last_;
+};
+
+/// Seconds since it was made: for what lies outside steps.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rueda

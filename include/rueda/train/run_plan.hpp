@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "rueda/core/split.hpp"
+#include "rueda/data/sampler.hpp"
+#include "rueda/optim/schedule.hpp"
+#include "rueda/train/config.hpp"
+
+namespace rueda {
+
+/// What follows from the configuration once the world size and the data are known.
+struct RunPlan {
+  std::size_t world = 1;
+  std::size_t micro_batches = 1;
+  std::size_t global_batch = 1;  ///< samples per optimizer step, all ranks and micro-batches
+  double learning_rate = 0;      ///< after scaling
+  SamplerOptions sampler;
+  ScheduleOptions schedule;
+
+  std::size_t virtual_rank(std::size_t rank, std::size_t micro_batch) const noexcept {
+    return rank * micro_batches + micro_batch;
+  }
+};
+
+/// Throws InputError where the data does not suffice for the ranks.
+RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images);
+
+/// Sizes of every micro-batch that `rank` will train on, without repeats.
+std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
+                                           std::size_t rank);
+
+/// How one rank walks through its share of the test set.
+struct EvaluationPlan {
+  Range share;
+  std::size_t batch = 1;
+  std::vector<std::size_t> batch_sizes() const;
+};
+EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
+                               std::size_t batch);
+
+}  // namespace rueda

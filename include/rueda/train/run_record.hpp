@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rueda/train/config.hpp"
+#include "rueda/train/timings.hpp"
+
+namespace rueda {
+
+/// Who one rank is and what it runs on.
+struct RankInfo {
+  int rank = 0;
+  int local_rank = 0;
+  std::string host;
+  std::string backend;  ///< "cpu" or "cuda"
+  std::string device;   ///< processor or GPU name
+  int threads = 1;
+  double cores = 1;              ///< cores this rank may use, shared ones counted in part
+  std::size_t memory_bytes = 0;  ///< arenas, pool and packed weights
+  /// Start-up, itemised, in seconds and in order: mpi, data, graph, plan, allocation, broadcast ...
+  std::vector<std::pair<std::string, double>> startup;
+};
+
+/// Loss and accuracy over a whole split, all ranks, exact sample count.
+struct Score {
+  double loss = 0;
+  double accuracy = 0;
+  std::size_t samples = 0;
+  double seconds = 0;
+};
+
+/// One epoch, complete on rank 0 only.
+struct EpochRecord {
+  std::size_t epoch = 0;  ///< from 1
+  std::size_t steps = 0;
+  Score train;  ///< running score of the epoch's own steps
+  std::optional<Score> test;
+  double learning_rate = 0;      ///< in its last step
+  double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
+  double images_per_second = 0;  ///< train.samples / seconds
+  std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
+  std::vector<std::vector<StepRecord>> step_records;  ///< [rank][step]
+};
+
+/// Everything of a run that is written down: what run.json holds.
+struct RunRecord {
+  TrainConfig config;  ///< with every default filled in
+  std::string command_line;
+  std::string started_at;  ///< ISO 8601, UTC
+  std::vector<std::pair<std::string, std::string>> versions;
+  std::vector<RankInfo> ranks;
+  std::size_t train_images = 0;
+  std::size_t test_images = 0;
+  std::string data_source;
+  std::size_t parameters = 0;  ///< trainable
+  std::size_t statistics = 0;  ///< non-trainable
+  double train_flops_per_image = 0;
+  std::size_t global_batch = 0;
+  std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
+  std::size_t steps_per_epoch = 0;
+  double learning_rate = 0;        ///< after scaling
+  std::string all_reduce;          ///< algorithm and order, e.g. "ring"
+  std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
+  std::vector<EpochRecord> epochs;
+  std::string outcome = "running";          ///< "running", "completed", "target reached", "failed"
+  std::string failure;                      ///< the message, if it failed
+  std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
+  double total_seconds = 0;                 ///< from program start, start-up included
+};
+
+}  // namespace rueda

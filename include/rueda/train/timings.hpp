@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace rueda {
+
+/// The phases on a step's critical path. They are contiguous, so they add up to the step.
+enum class Phase : int {
+  load,  ///< making the batch on the host
+  copy,  ///< host to device
+  forward,
+  loss,  ///< softmax, cross entropy and its gradient
+  backward,
+  all_reduce,  ///< what the step waited for it: the *exposed* part
+  optimizer,   ///< update of parameters and running statistics, packing of weights
+  other,       ///< whatever is left: bookkeeping, replica checks
+};
+inline constexpr std::size_t kPhases = 8;
+inline constexpr std::array<std::string_view, kPhases> kPhaseNames = {
+    "load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other"};
+
+using PhaseSeconds = std::array<double, kPhases>;
+
+/// One step of one rank. Plain bytes: it is gathered over ranks as it is.
+struct StepRecord {
+  std::uint32_t epoch = 0;    ///< from 1
+  std::uint32_t step = 0;     ///< from 1
+  std::uint32_t samples = 0;  ///< of this rank, all micro-batches
+  std::uint32_t global_samples = 0;
+  double seconds = 0;  ///< of this rank; the sum of `phases`
+  PhaseSeconds phases{};
+  double all_reduce_busy = 0;  ///< seconds inside the all-reduce, hidden or not
+  double all_reduce_add = 0;   ///< of these, adding
+};
+
+}  // namespace rueda

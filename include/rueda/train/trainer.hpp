@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/replica.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/data/sampler.hpp"
+#include "rueda/optim/sgd.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/gradient_accumulator.hpp"
+#include "rueda/train/observer.hpp"
+#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/replica_check.hpp"
+#include "rueda/train/run_plan.hpp"
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// What a trainer works with; all of it outlives the trainer.
+struct TrainerParts {
+  RankGroup& group;
+  Replica& replica;
+  AllReduce& all_reduce;
+  const Dataset& data;
+  TrainObserver& observer;
+};
+
+/// The loop: synchronous data-parallel training, one optimizer step per global batch.
+class Trainer {
+ public:
+  Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts);
+
+  /// Trains until the last epoch or the target accuracy; fills `run.epochs`, `outcome` and
+  /// `seconds_to_target`. Collective. Throws RunError, alike on every rank, on a loss that is not
+  /// finite (step and rank named) and on replicas that differ.
+  void run(RunRecord& run);
+
+ private:
+  EpochRecord train_epoch(std::size_t epoch);
+  StepSums train_step(std::size_t epoch, std::size_t step);
+  void run_micro_batch(std::size_t step, std::size_t micro_batch, float scale);
+  void reduce_gradients();
+  void update(const StepSums& sums, std::size_t global_step);
+  void record_step(std::size_t epoch, std::size_t step, const StepSums& sums);
+  void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
+  Score evaluate();
+  BatchRequest batch_of(const DeviceImages& images, std::span<const std::uint32_t> indices) const;
+  bool evaluates(std::size_t epoch) const;
+  bool reaches_target(const EpochRecord& epoch) const;
+
+  const TrainConfig& config_;
+  const RunPlan& plan_;
+  TrainerParts parts_;
+  Backend& backend_;
+  Sampler sampler_;
+  EvaluationPlan evaluation_;
+  Sgd optimizer_;
+  GradientAccumulator accumulator_;
+  ReplicaCheck check_;
+  std::unique_ptr<DeviceImages> train_images_;
+  std::unique_ptr<DeviceImages> test_images_;
+  kernels::PixelTransform transform_;
+  PhaseTimer timer_;
+  std::size_t epoch_ = 0;          ///< the one in hand, from 0: part of every random choice
+  std::vector<StepRecord> steps_;  ///< of this epoch, this rank
+};
+
+}  // namespace rueda

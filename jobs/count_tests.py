@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Counts single test cases in the log of `meson test` and prints "N passed, N failed".
+
+usage: count_tests.py [--also NAME=pass|fail]... [build/meson-logs/testlog.json]
+
+The log holds one JSON object a line, for one program each. A program's own summary, the last in its
+output, says how many cases it held: that of Catch2 (version 2) or a line "N passed, N failed". A
+program without a summary is one case. One that fails although its summary tells of no failure (a
+crash behind it, a time limit) counts as one failed case more. Exit code 1 if anything failed.
+"""
+
+import json
+import re
+import sys
+from collections import namedtuple
+
+Count = namedtuple("Count", "passed failed skipped")
+
+ALL_PASSED = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$")
+SOME_FAILED = re.compile(r"^test cases:\s*(\d+)((?:\s*\|\s*\d+ [a-z ]+)+)$")
+OWN_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+NOTHING_RAN = "No tests ran"
+GOOD_RESULTS = ("OK", "EXPECTEDFAIL")
+
+
+def parts(text):
+    """{'passed': 11, 'failed': 1} from '| 11 passed | 1 failed'."""
+    words = (part.split(maxsplit=1) for part in text.split("|") if part.strip())
+    return {word.strip(): int(number) for number, word in words}
+
+
+def count_of_line(line):
+    """The count that a summary line tells, or None for any other line."""
+    if match := ALL_PASSED.match(line):
+        return Count(int(match[1]), 0, 0)
+    if match := SOME_FAILED.match(line):
+        by_word = parts(match[2])
+        skipped = by_word.get("skipped", 0)
+        failed = by_word.get("failed", 0)
+        return Count(int(match[1]) - failed - skipped, failed, skipped)
+    if match := OWN_LINE.match(line):
+        return Count(int(match[1]), int(match[2]), int(match[3] or 0))
+    if line == NOTHING_RAN:
+        return Count(0, 1, 0)
+    return None
+
+
+def count_of_output(output):
+    """The last summary in a program's output, or None."""
+    counts = (count_of_line(line.strip()) for line in reversed(output.splitlines()))
+    return next((count for count in counts if count is not None), None)
+
+
+def count_of_program(record):
+    """Test cases of one line of the log."""
+    result = record["result"]
+    if result == "SKIP":
+        return Count(0, 0, 1)
+    good = result in GOOD_RESULTS
+    count = count_of_output(record.get("stdout") or "")
+    if count is None:
+        return Count(1, 0, 0) if good else Count(0, 1, 0)
+    if not good and count.failed == 0:
+        return count._replace(failed=1)
+    return count
+
+
+def count_of_word(word):
+    """NAME=pass or NAME=fail, for what was checked outside meson."""
+    return Count(1, 0, 0) if word.endswith("=pass") else Count(0, 1, 0)
+
+
+def read_log(path):
+    with open(path, encoding="utf-8") as log:
+        return [json.loads(line) for line in log if line.strip()]
+
+
+def counts_of(arguments):
+    """Yields (name, count) of everything on the command line."""
+    words = iter(arguments)
+    for word in words:
+        if word == "--also":
+            word = next(words)
+            yield word.split("=")[0], count_of_word(word)
+            continue
+        try:
+            records = read_log(word)
+        except (OSError, ValueError) as error:
+            print(f"{word} can not be read, so no test ran: {error}", file=sys.stderr)
+            yield word, Count(0, 1, 0)
+            continue
+        for record in records:
+            yield record["name"], count_of_program(record)
+
+
+def main(arguments):
+    total = Count(0, 0, 0)
+    for name, count in counts_of(arguments):
+        if count.failed:
+            print(f"failed: {name} ({count.failed} of {sum(count)})")
+        total = Count(*map(sum, zip(total, count)))
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"{total.passed} passed, {total.failed} failed{skipped}")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# What Open MPI needs on a laptop, a login node or in a container. To be sourced; a value that is
+# already set stays.
+
+if [ "$(id -u)" -eq 0 ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT:-1}"
+  export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-1}"
+fi
+
+# More ranks than cores: allowed, and a waiting rank leaves its core to the others.
+export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe:-1}"
+export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle:-1}"
+
+# No warning about network hardware that is not there.
+export OMPI_MCA_btl_base_warn_component_unused="${OMPI_MCA_btl_base_warn_component_unused:-0}"
+
+# A container without CAP_SYS_PTRACE (bit 19) may forbid reading another process's memory; Open MPI
+# then reports an error for every large message before it falls back.
+rueda_in_container() { [ -e /.dockerenv ] || [ -e /run/.containerenv ]; }
+rueda_may_trace() {
+  local capabilities
+  capabilities=$(awk '/^CapEff:/ { print $2 }' /proc/self/status 2>/dev/null)
+  [ -n "$capabilities" ] && (((16#$capabilities >> 19) & 1))
+}
+if rueda_in_container && ! rueda_may_trace; then
+  : "${OMPI_MCA_btl_vader_single_copy_mechanism:=none}"
+  export OMPI_MCA_btl_vader_single_copy_mechanism
+fi
+unset -f rueda_in_container rueda_may_trace

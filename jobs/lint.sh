@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Checks what needs no build: format, room direction, scripts. Says nothing about what is in order.
+#
+#   jobs/lint.sh         checks
+#   jobs/lint.sh --fix   rewrites C++ in the project's format first
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=0
+complain() {
+  echo "lint: $*" >&2
+  failed=1
+}
+
+fix=no
+case ${1:-} in
+  "") ;;
+  --fix) fix=yes ;;
+  *) echo "usage: jobs/lint.sh [--fix]" >&2; exit 2 ;;
+esac
+
+find_clang_format() {
+  local candidate
+  for candidate in clang-format-14 clang-format; do
+    if "$candidate" --version 2>/dev/null | grep -q 'version 14\.'; then
+      echo "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+mapfile -t sources < <(find include src mpi cuda tests -type f \
+  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
+mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)
+
+if formatter=$(find_clang_format); then
+  [ "$fix" = no ] || "$formatter" -i "${sources[@]}"
+  "$formatter" --dry-run --Werror "${sources[@]}" || complain "run jobs/lint.sh --fix"
+else
+  complain "clang-format 14 was not found: install clang-format-14"
+fi
+
+python3 tests/check_includes.py || complain "a room includes what it must not"
+
+for script in "${scripts[@]}"; do
+  bash -n "$script" || complain "$script does not parse"
+done
+if command -v shellcheck >/dev/null; then
+  shellcheck --external-sources "${scripts[@]}" || complain "shellcheck has remarks"
+fi
+
+for script in "${python[@]}"; do
+  PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "$script" ||
+    complain "$script does not compile"
+done
+
+exit "$failed"

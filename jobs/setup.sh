@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing and builds rueda into build/.
+# Called alone it does just that; quickstart.sh and test.sh source it for its functions.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+logs=$root/build-logs
+
+packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-dev meson
+  ninja-build catch2 libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libarchive-dev
+  python3 python3-numpy python3-matplotlib clang-format-14)
+
+# shellcheck source=jobs/env.sh
+. "$root/jobs/env.sh"
+
+# Runs a command with its output in a log; tells the stage and its seconds in one line. If it
+# fails, shows the end of the log.
+stage() { # label command...
+  local label=$1 log status=0 begin=$EPOCHREALTIME
+  shift
+  mkdir -p "$logs"
+  log=$logs/${label// /-}.log
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -eq 0 ]; then
+    printf '%-10s %6s s\n' "$label" "$(seconds_since "$begin")"
+    return 0
+  fi
+  printf '%-10s failed after %s s; the end of %s:\n' "$label" "$(seconds_since "$begin")" "$log" >&2
+  tail -n "${RUEDA_LOG_LINES:-40}" "$log" >&2
+  return "$status"
+}
+
+seconds_since() { # EPOCHREALTIME of the beginning
+  awk -v begin="${1/,/.}" -v now="${EPOCHREALTIME/,/.}" 'BEGIN { printf "%.1f", now - begin }'
+}
+
+missing_packages() {
+  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true; } |
+    awk -v wanted="${packages[*]}" '
+      $2 == "installed" { have[$1] = 1 }
+      END {
+        n = split(wanted, name, " ")
+        for (i = 1; i <= n; i++) if (!(name[i] in have)) print name[i]
+      }'
+}
+
+apt_install() { # package...
+  local install=(apt-get install -y --no-install-recommends "$@") as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  as_root+=(env DEBIAN_FRONTEND=noninteractive)
+  if apt-cache show "$@" >/dev/null 2>&1 && "${as_root[@]}" "${install[@]}"; then return 0; fi
+  "${as_root[@]}" apt-get update && "${as_root[@]}" "${install[@]}"
+}
+
+install_packages() {
+  local missing
+  if ! command -v dpkg-query >/dev/null; then
+    echo "This is not a Debian system: going on with what is installed. Needed: ${packages[*]}" >&2
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo "Packages are missing, and this is neither root nor is there sudo. Have root run:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 2
+  fi
+  stage packages apt_install "${missing[@]}" || {
+    echo "To be installed as root: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 2
+  }
+}
+
+# Meson from PATH if it is new enough, else Debian's: another Python may hide it.
+find_meson() {
+  local candidate version
+  for candidate in "$(command -v meson || true)" /usr/bin/meson; do
+    [ -x "$candidate" ] || continue
+    version=$("$candidate" --version 2>/dev/null) || continue
+    if printf '1.0.1\n%s\n' "$version" | sort -C -V; then
+      echo "$candidate"
+      return 0
+    fi
+  done
+  echo "Meson 1.0.1 or newer was not found" >&2
+  return 2
+}
+
+configured() { # build directory
+  [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]
+}
+
+build() { # directory relative to the root, meson options...
+  local directory=$root/$1 name=$1
+  shift
+  meson=$(find_meson)
+  if ! configured "$directory"; then
+    stage configure "$meson" setup "$directory" "$root" "$@" || return
+  fi
+  stage "$name" "$meson" compile -C "$directory"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  install_packages
+  build build
+fi

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, checks the style, runs every test. The last line is
+# "N passed, N failed"; the exit code is 0 only if nothing failed.
+#
+#   jobs/test.sh              everything
+#   jobs/test.sh --sanitize   the unit tests, built into build-asan with address and undefined
+#                             behaviour sanitizers
+set -euo pipefail
+
+usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+directory=build
+options=()
+suites=()
+case ${1:-} in
+  "") ;;
+  --sanitize)
+    directory=build-asan
+    options=('-Db_sanitize=address,undefined' -Db_lundef=false -Dbuildtype=debug -Doptimization=1)
+    suites=(--suite unit)
+    ;;
+  -h | --help) usage; exit 0 ;;
+  *) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
+esac
+
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$root"
+
+# By the meson that built; it records every test in testlog.json.
+run_tests() {
+  "$meson" test -C "$directory" --no-rebuild --print-errorlogs "${suites[@]}"
+}
+
+count() { /usr/bin/env python3 jobs/count_tests.py "$@"; }
+
+export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
+export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"
+
+install_packages
+lint=pass
+if [ "$directory" = build ]; then stage lint jobs/lint.sh || lint=fail; fi
+build "$directory" "${options[@]}" || {
+  count --also "lint=$lint" --also build=fail
+  exit 1
+}
+log=$directory/meson-logs/testlog.json
+rm -f "$log"
+RUEDA_LOG_LINES=200 stage tests run_tests || true
+also=(--also "lint=$lint")
+[ "$directory" = build ] || also=()
+count "${also[@]}" "$log"

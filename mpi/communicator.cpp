@@ -1,0 +1,181 @@
+#include "communicator.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "check.hpp"
+#include "rueda/reduce/host_name.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr int kEveryRank = -1;
+constexpr int kTag = 0;  // MPI keeps messages of one sender in order, so one tag is enough
+
+/// Piece `index` of `data` cut into pieces of `limit`; empty beyond the end.
+template <class T>
+std::span<T> piece(std::span<T> data, std::size_t limit, std::size_t index) {
+  const std::size_t begin = std::min(data.size(), index * limit);
+  return data.subspan(begin, std::min(limit, data.size() - begin));
+}
+
+std::size_t pieces(std::size_t length, std::size_t limit) {
+  return length / limit + (length % limit == 0 ? 0 : 1);
+}
+
+/// What each rank contributes to one round of a gather, in the form that MPI takes.
+struct Round {
+  std::vector<int> counts;
+  std::vector<int> offsets;
+  std::size_t total = 0;
+
+  Round(const std::vector<std::size_t>& lengths, std::size_t limit, std::size_t index) {
+    for (const std::size_t length : lengths) {
+      const std::size_t count = std::min(limit, length - std::min(length, index * limit));
+      counts.push_back(static_cast<int>(count));
+      offsets.push_back(static_cast<int>(total));
+      total += count;
+    }
+  }
+};
+
+void append(std::vector<RankGroup::Bytes>& to, const Round& round, const RankGroup::Bytes& from) {
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    const auto begin = from.begin() + round.offsets[r];
+    to[r].insert(to[r].end(), begin, begin + round.counts[r]);
+  }
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
+    : max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)), host_(host_name()) {
+  check(MPI_Comm_dup(origin, &comm_), "MPI_Comm_dup");
+  return_errors(comm_);
+  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  MPI_Comm node = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
+  check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
+  check(MPI_Comm_free(&node), "MPI_Comm_free");
+}
+
+Communicator::~Communicator() { free(); }
+
+Communicator::Communicator(Communicator&& other) noexcept
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      max_count_(other.max_count_),
+      rank_(other.rank_),
+      size_(other.size_),
+      local_rank_(other.local_rank_),
+      local_size_(other.local_size_),
+      host_(std::move(other.host_)) {}
+
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  std::swap(comm_, other.comm_);
+  std::swap(max_count_, other.max_count_);
+  std::swap(rank_, other.rank_);
+  std::swap(size_, other.size_);
+  std::swap(local_rank_, other.local_rank_);
+  std::swap(local_size_, other.local_size_);
+  std::swap(host_, other.host_);
+  return *this;
+}
+
+void Communicator::free() noexcept {
+  if (comm_ != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm_);
+}
+
+void Communicator::sendrecv(std::span<const float> send, int to, std::span<float> receive,
+                            int from) {
+  const std::size_t sends = pieces(send.size(), max_count_);
+  const std::size_t receives = pieces(receive.size(), max_count_);
+  for (std::size_t i = 0; i < std::max(sends, receives); ++i) {
+    sendrecv_piece(piece(send, max_count_, i), i < sends ? to : MPI_PROC_NULL,
+                   piece(receive, max_count_, i), i < receives ? from : MPI_PROC_NULL);
+  }
+}
+
+void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span<float> receive,
+                                  int from) {
+  MPI_Status status{};
+  check(
+      MPI_Sendrecv(send.data(), static_cast<int>(send.size()), MPI_FLOAT, to, kTag, receive.data(),
+                   static_cast<int>(receive.size()), MPI_FLOAT, from, kTag, comm_, &status),
+      "MPI_Sendrecv");
+  int count = 0;
+  check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
+  if (static_cast<std::size_t>(count) != receive.size()) {
+    throw RunError("rank " + std::to_string(rank_) + " expected " + std::to_string(receive.size()) +
+                   " floats from rank " + std::to_string(from) + " but got " +
+                   std::to_string(count) + ": the ranks are not at the same step");
+  }
+}
+
+void Communicator::all_reduce_sum(std::span<float> data) {
+  for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
+    const auto part = piece(data, max_count_, i);
+    check(MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT,
+                        MPI_SUM, comm_),
+          "MPI_Allreduce");
+  }
+}
+
+void Communicator::barrier() { check(MPI_Barrier(comm_), "MPI_Barrier"); }
+
+void Communicator::broadcast(std::span<std::byte> data, int root) {
+  for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
+    const auto part = piece(data, max_count_, i);
+    check(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm_),
+          "MPI_Bcast");
+  }
+}
+
+std::vector<RankGroup::Bytes> Communicator::all_gather(std::span<const std::byte> mine) {
+  return collect(mine, kEveryRank);
+}
+
+std::vector<RankGroup::Bytes> Communicator::gather(std::span<const std::byte> mine, int root) {
+  return collect(mine, root);
+}
+
+std::vector<std::size_t> Communicator::lengths_of_all(std::size_t mine) {
+  const auto length = static_cast<std::uint64_t>(mine);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
+  check(MPI_Allgather(&length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_),
+        "MPI_Allgather");
+  return {all.begin(), all.end()};
+}
+
+/// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
+/// round takes an equal small part from everybody. Almost always one round is enough.
+std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
+  const auto ranks = static_cast<std::size_t>(size_);
+  const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);
+  const bool receives = root == kEveryRank || root == rank_;
+  const auto lengths = lengths_of_all(mine.size());
+  const std::size_t rounds = pieces(*std::max_element(lengths.begin(), lengths.end()), limit);
+  std::vector<Bytes> result(receives ? ranks : 0);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const Round round(lengths, limit, i);
+    const auto part = piece(mine, limit, i);
+    const int count = static_cast<int>(part.size());
+    Bytes buffer(receives ? round.total : 0);
+    if (root == kEveryRank) {
+      check(MPI_Allgatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
+                           round.offsets.data(), MPI_BYTE, comm_),
+            "MPI_Allgatherv");
+    } else {
+      check(MPI_Gatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
+                        round.offsets.data(), MPI_BYTE, root, comm_),
+            "MPI_Gatherv");
+    }
+    append(result, round, buffer);
+  }
+  return result;
+}
+
+}  // namespace rueda

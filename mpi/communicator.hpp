@@ -1,0 +1,64 @@
+#pragma once
+
+#include <climits>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "rueda/reduce/rank_group.hpp"
+
+namespace rueda {
+
+/// A group of ranks with a message space of its own: owns a duplicate of an MPI communicator. All
+/// MPI traffic of the program goes through here, every return code is checked (RunError), and every
+/// count is safe above what MPI's int can hold.
+class Communicator final : public RankGroup {
+ public:
+  /// Duplicates `origin`; collective over it. No single MPI call moves more than about `max_count`
+  /// elements: longer spans go in pieces. Tests lower the limit to reach that.
+  explicit Communicator(MPI_Comm origin = MPI_COMM_WORLD, std::size_t max_count = INT_MAX);
+  ~Communicator() override;
+  Communicator(Communicator&& other) noexcept;
+  Communicator& operator=(Communicator&& other) noexcept;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  /// Rank and number of ranks among those that share this rank's memory, i.e. its node.
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  /// This rank's host.
+  const std::string& host() const { return host_; }
+
+  /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats from rank `from`.
+  /// The two lengths may differ; a length of 0 sends no message at all. The memory must not
+  /// overlap. Throws RunError if the peer sent another length.
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from);
+  /// Collective, by MPI_Allreduce: data[i] becomes the sum over ranks.
+  void all_reduce_sum(std::span<float> data);
+
+  void barrier() override;
+  void broadcast(std::span<std::byte> data, int root) override;
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
+  std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override;
+
+ private:
+  /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
+  void sendrecv_piece(std::span<const float> send, int to, std::span<float> receive, int from);
+  std::vector<std::size_t> lengths_of_all(std::size_t mine);
+  /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
+  std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
+  void free() noexcept;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::size_t max_count_ = INT_MAX;
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::string host_;
+};
+
+}  // namespace rueda

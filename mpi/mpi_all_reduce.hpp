@@ -1,0 +1,23 @@
+#pragma once
+
+#include "communicator.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+
+namespace rueda {
+
+/// MPI_Allreduce in place on the same slice: the yardstick. The order of addition is MPI's choice.
+class MpiAllReduce final : public AllReduce {
+ public:
+  /// Keeps both; they outlive it.
+  MpiAllReduce(Communicator& ranks, ReduceDevice& device) : ranks_(ranks), device_(device) {}
+
+  std::string_view name() const override { return "mpi"; }
+  /// All time counts as transfer, MPI's additions included.
+  Event sum(std::span<float> slice, Event ready) override;
+
+ private:
+  Communicator& ranks_;
+  ReduceDevice& device_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,70 @@
+#include "ring_all_reduce.hpp"
+
+#include "timed.hpp"
+
+// The ring, in words.
+//
+// The P ranks sit in a circle. Each talks only to its neighbours: it sends to the right and
+// receives from the left, both at once, so in every step all links are busy in one direction.
+// The slice is cut into P chunks of (almost) equal length.
+//
+// Reduce-scatter: every chunk goes once round the circle and collects contributions. Chunk c
+// starts at rank c as that rank's own values; each rank that receives it adds its own and sends
+// the sum on in the next step. After P-1 steps chunk c has seen all ranks and rests, complete, at
+// rank c-1. In each step P chunks travel at the same time, one on every link.
+//
+// All-gather: the complete chunks go round once more, and each rank keeps a copy of what passes.
+// P-1 further steps and every rank holds all chunks.
+//
+// Each rank sends 2(P-1) chunks of n/P elements. No algorithm can do with less than 2(P-1)/P * n.
+//
+// Order of work. MPI knows nothing of a device's queue. A received chunk lies in scratch memory and
+// is added by the device; only when that addition has passed may the sum be sent on, and may the
+// next chunk be received into the same scratch. One wait at the end of each step covers both. The
+// all-gather receives in place: the chunk that arrives is one this rank has already sent for the
+// last time.
+
+namespace rueda {
+namespace {
+
+template <class T>
+std::span<T> cut(std::span<T> slice, Range chunk) {
+  return slice.subspan(chunk.begin, chunk.size());
+}
+
+}  // namespace
+
+void ring_reduce_scatter(Communicator& ring, ReduceDevice& device, const RingPlan& plan,
+                         std::span<float> slice, ReduceTimes& times) {
+  const auto scratch = device.scratch(plan.largest_chunk());
+  for (int step = 0; step < plan.steps(); ++step) {
+    const auto outgoing = cut(slice, plan.chunk(plan.reduce_send(step)));
+    const auto sum = cut(slice, plan.chunk(plan.reduce_receive(step)));
+    const auto incoming = scratch.first(sum.size());
+    timed(times.transfer, [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+    timed(times.add, [&] {
+      device.add(sum, incoming);
+      device.wait(device.record());
+    });
+  }
+}
+
+void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> slice,
+                     ReduceTimes& times) {
+  for (int step = 0; step < plan.steps(); ++step) {
+    const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
+    const auto incoming = cut(slice, plan.chunk(plan.gather_receive(step)));
+    timed(times.transfer, [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+  }
+}
+
+Event RingAllReduce::sum(std::span<float> slice, Event ready) {
+  if (ring_.size() == 1 || slice.empty()) return ready;
+  const RingPlan plan{slice.size(), ring_.rank(), ring_.size()};
+  device_.wait(ready);
+  ring_reduce_scatter(ring_, device_, plan, slice, times_);
+  ring_all_gather(ring_, plan, slice, times_);
+  return {};  // everything has been awaited, nothing is left in the device's queue
+}
+
+}  // namespace rueda

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "communicator.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/ring_plan.hpp"
+
+namespace rueda {
+
+/// First half of the ring: afterwards this rank's slice holds the full sum of chunk plan.owned(),
+/// and partial sums elsewhere. The caller has waited for the slice to be ready. P-1 steps.
+void ring_reduce_scatter(Communicator& ring, ReduceDevice& device, const RingPlan& plan,
+                         std::span<float> slice, ReduceTimes& times);
+
+/// Second half: every rank brings chunk plan.owned() complete and leaves with all of them. P-1
+/// steps. No addition takes place, so all ranks end with the owners' bits.
+void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> slice,
+                     ReduceTimes& times);
+
+/// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1) steps, each of which
+/// moves one P-th of the slice to the right neighbour and takes another from the left one. Chunk c
+/// is added up in the order in which it travels, beginning with rank c: the result depends on the
+/// number of ranks and the slice's bounds, and on nothing else.
+class RingAllReduce final : public AllReduce {
+ public:
+  /// Keeps both; they outlive it.
+  RingAllReduce(Communicator& ring, ReduceDevice& device) : ring_(ring), device_(device) {}
+
+  std::string_view name() const override { return "ring"; }
+  Event sum(std::span<float> slice, Event ready) override;
+
+ private:
+  Communicator& ring_;
+  ReduceDevice& device_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,60 @@
+#include "session.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <mpi.h>
+
+#include "check.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::array<int, 4> kMpiLevels = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED,
+                                           MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+constexpr std::array<const char*, 4> kLevelNames = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
+                                                    "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+
+std::string name_of_mpi_level(int level) {
+  for (std::size_t i = 0; i < kMpiLevels.size(); ++i) {
+    if (kMpiLevels[i] == level) return kLevelNames[i];
+  }
+  return "thread level " + std::to_string(level);
+}
+
+void refuse_second_initialisation() {
+  int initialized = 0;
+  check(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
+}
+
+}  // namespace
+
+Session::Session(ThreadLevel level) {
+  refuse_second_initialisation();
+  const int required = kMpiLevels.at(static_cast<std::size_t>(level));
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(nullptr, nullptr, required, &provided), "MPI_Init_thread");
+  if (provided < required) {  // MPI guarantees that the levels are ordered
+    MPI_Finalize();
+    throw RunError("rueda needs " + name_of_mpi_level(required) + ", but this MPI offers only " +
+                   name_of_mpi_level(provided) + "; use an MPI built with thread support");
+  }
+  return_errors(MPI_COMM_WORLD);
+}
+
+Session::~Session() {
+  if (mpi_is_active() && MPI_Finalize() != MPI_SUCCESS) {
+    std::fputs("warning: MPI_Finalize failed\n", stderr);
+  }
+}
+
+void Session::abort(ExitCode code) noexcept {
+  std::fflush(nullptr);
+  if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace rueda

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+
+/// Which threads of a process may call MPI, weakest first (MPI's MPI_THREAD_*).
+enum class ThreadLevel {
+  single,      ///< the process has one thread
+  funneled,    ///< only the thread that began the session
+  serialized,  ///< any thread, one at a time
+  multiple,    ///< any thread at any time
+};
+
+/// MPI from its initialisation to its end; the process makes one of these, in main().
+///
+/// Declare it *outside* the try block that reports errors. Finalizing waits for all ranks: after
+/// an error that this rank alone met (see is_agreed) the peers sit in a collective, so the handler
+/// calls abort() and never reaches the destructor.
+class Session {
+ public:
+  /// Initialises MPI. Throws RunError if it offers less than `level`, and if MPI is or has been
+  /// initialised by somebody else. On MPI_COMM_WORLD errors return from here on.
+  explicit Session(ThreadLevel level);
+  /// Finalizes, unless somebody did.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Ends every process of the job, peers inside a collective included, with `code` as exit code.
+  /// Report the error first.
+  [[noreturn]] void abort(ExitCode code) noexcept;
+};
+
+}  // namespace rueda

@@ -1,0 +1,66 @@
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/core/random.hpp"
+
+namespace rueda {
+namespace {
+
+/// Uniform in [-bound, bound).
+double uniform(std::uint64_t bits, double bound) { return (2.0 * to_unit(bits) - 1.0) * bound; }
+
+/// Standard normal by Box and Muller (1958), one value per key.
+double normal(std::uint64_t bits) {
+  const double u = 1.0 - to_unit(bits);  // in (0, 1]: its logarithm is finite
+  const double v = to_unit(mix64(bits));
+  return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
+}
+
+double draw(const Parameter& p, std::uint64_t bits) {
+  switch (p.init) {
+    case Init::zeros:
+      return 0.0;
+    case Init::ones:
+      return 1.0;
+    case Init::he_normal:
+      return normal(bits) * std::sqrt(2.0 / p.fan_in);
+    case Init::fan_in_uniform:
+      return uniform(bits, 1.0 / std::sqrt(p.fan_in));
+    case Init::glorot_uniform:
+      return uniform(bits, std::sqrt(6.0 / (p.fan_in + p.fan_out)));
+  }
+  return 0.0;
+}
+
+void fill_running(const Graph& graph, std::vector<float>& running) {
+  for (const Node& node : graph.nodes()) {
+    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
+    if (bn == nullptr) continue;
+    const auto channels = static_cast<std::size_t>(node.output.channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      running[bn->statistics_offset + c] = 0.0F;
+      running[bn->statistics_offset + channels + c] = 1.0F;
+    }
+  }
+}
+
+}  // namespace
+
+void Replica::initialise(std::uint64_t seed) {
+  std::vector<float> values(graph_.parameter_count());
+  for (const Parameter& p : graph_.parameters()) {
+    const std::uint64_t key = key_of(p.name);
+    for (std::size_t i = 0; i < p.count; ++i) {
+      values[p.offset + i] = static_cast<float>(draw(p, random_bits(seed, key, i)));
+    }
+  }
+  std::vector<float> running(graph_.statistics_count());
+  fill_running(graph_, running);
+  backend_.upload(parameters(), values);
+  backend_.upload(running_statistics(), running);
+  parameters_changed();
+}
+
+}  // namespace rueda

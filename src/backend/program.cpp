@@ -1,0 +1,157 @@
+#include "rueda/backend/program.hpp"
+
+#include <algorithm>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+std::size_t index(NodeId node) { return static_cast<std::size_t>(node); }
+
+}  // namespace
+
+// Time of a step: node i runs forward at i, the loss follows at n, node i runs backward at 2n - i.
+// Every buffer declares from when to when it must live; the plan does the rest.
+
+Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode)
+    : graph_(graph), backend_(backend), batch_(batch), mode_(mode) {
+  const std::size_t nodes = graph.nodes().size();
+  operations_.resize(nodes);
+  needs_.resize(nodes);
+  for (NodeId node = 1; node <= graph.logits(); ++node) {
+    operations_[index(node)] = backend.make_operation(graph, node, batch, mode);
+    needs_[index(node)] = operations_[index(node)]->needs();
+  }
+  plan_activations();
+  if (mode == Mode::train) plan_gradients();
+  plan_ = plan_memory(lives_);
+}
+
+Program::BufferId Program::declare(std::size_t bytes, int first, int last) {
+  lives_.push_back({bytes, first, last});
+  return static_cast<BufferId>(lives_.size()) - 1;
+}
+
+int Program::last_use_of_activation(NodeId node) const {
+  const bool train = mode_ == Mode::train;
+  int last = node == graph_.logits() ? loss_time() : forward_time(node);
+  if (train && needs_[index(node)].keeps_output) last = std::max(last, backward_time(node));
+  for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
+    const auto& inputs = graph_.node(reader).inputs;
+    if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) continue;
+    const bool keeps = train && needs_[index(reader)].keeps_inputs;
+    last = std::max(last, keeps ? backward_time(reader) : forward_time(reader));
+  }
+  return last;
+}
+
+void Program::plan_activations() {
+  labels_ = declare(index(batch_) * sizeof(std::int32_t), 0, loss_time());
+  for (NodeId node = 0; node <= graph_.logits(); ++node) {
+    activations_.push_back(declare(backend_.activation_bytes(graph_, node, batch_),
+                                   forward_time(node), last_use_of_activation(node)));
+    const bool train = mode_ == Mode::train;
+    workspaces_.push_back(declare(needs_[index(node)].workspace_bytes, forward_time(node),
+                                  train ? backward_time(node) : forward_time(node)));
+  }
+}
+
+void Program::plan_gradients() {
+  gradients_.resize(graph_.nodes().size());
+  const NodeId last = graph_.logits();
+  logits_gradient_ =
+      declare(backend_.activation_bytes(graph_, last, batch_), loss_time(), backward_time(last));
+  gradients_of(last).incoming = {logits_gradient_};
+  for (NodeId node = last; node >= 1; --node) {
+    settle_incoming(node);
+    route_to_inputs(node);
+  }
+}
+
+/// Fewer incoming contributions than the operation takes need nothing; more are summed beforehand.
+void Program::settle_incoming(NodeId node) {
+  Gradients& g = gradients_of(node);
+  if (g.incoming.empty()) {
+    throw RunError("layer " + graph_.node(node).name + " has no reader: not a trainable graph");
+  }
+  const std::size_t taken = needs_[index(node)].sums_gradients ? 2 : 1;
+  if (g.incoming.size() > taken) {
+    g.sum = declare(backend_.activation_bytes(graph_, node, batch_), backward_time(node),
+                    backward_time(node));
+  }
+}
+
+/// The image itself needs no gradient, so whatever reads the input node is not asked for one.
+void Program::route_to_inputs(NodeId node) {
+  const auto& inputs = graph_.node(node).inputs;
+  Gradients& g = gradients_of(node);
+  const bool shared = needs_[index(node)].shares_input_gradient;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const NodeId input = inputs[i];
+    if (shared && i > 0) {
+      BufferLife& life = lives_[index(g.outgoing.front())];
+      life.last = std::max(life.last, backward_time(input));
+    } else {
+      const bool wanted = input != graph_.input();
+      g.outgoing.push_back(wanted ? declare(backend_.activation_bytes(graph_, input, batch_),
+                                            backward_time(node), backward_time(input))
+                                  : -1);
+    }
+    const BufferId contribution = g.outgoing.back();
+    if (contribution >= 0) gradients_of(input).incoming.push_back(contribution);
+  }
+}
+
+std::byte* Program::place(BufferId id) const {
+  if (id < 0 || lives_[index(id)].bytes == 0) return nullptr;
+  return pool_ + plan_.offsets[index(id)];
+}
+
+OperationMemory Program::memory_of(NodeId node) const {
+  OperationMemory memory;
+  for (const NodeId input : graph_.node(node).inputs) {
+    memory.inputs.push_back(place(activations_[index(input)]));
+  }
+  memory.output = place(activations_[index(node)]);
+  memory.workspace = place(workspaces_[index(node)]);
+  if (mode_ != Mode::train) return memory;
+  const Gradients& g = gradients_[index(node)];
+  if (g.sum >= 0) {
+    memory.output_gradients = {place(g.sum)};
+  } else {
+    for (const BufferId id : g.incoming) memory.output_gradients.push_back(place(id));
+  }
+  for (const BufferId id : g.outgoing) memory.input_gradients.push_back(place(id));
+  return memory;
+}
+
+void Program::bind(std::byte* pool) {
+  pool_ = pool;
+  for (NodeId node = 1; node <= graph_.logits(); ++node) {
+    operations_[index(node)]->bind(memory_of(node));
+  }
+}
+
+void Program::forward() {
+  for (NodeId node = 1; node <= graph_.logits(); ++node) operations_[index(node)]->forward();
+}
+
+void Program::sum_incoming(NodeId node) {
+  const Gradients& g = gradients_of(node);
+  if (g.sum < 0) return;
+  const std::byte* left = place(g.incoming.front());
+  for (std::size_t i = 1; i < g.incoming.size(); ++i) {
+    backend_.sum_gradients(graph_, node, batch_, place(g.sum), left, place(g.incoming[i]));
+    left = place(g.sum);
+  }
+}
+
+void Program::backward() {
+  for (NodeId node = graph_.logits(); node >= 1; --node) {
+    sum_incoming(node);
+    operations_[index(node)]->backward();
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,171 @@
+#include "cli.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "option_helpers.hpp"
+#include "recipe.hpp"
+#include "rueda/core/error.hpp"
+#include "train_options.hpp"
+#include "version.hpp"
+
+namespace rueda {
+
+const char* to_string(Cifar10Format v) { return v == Cifar10Format::binary ? "bin" : "py"; }
+
+namespace {
+
+constexpr std::size_t kHelpColumn = 40;
+constexpr std::size_t kMostImages = 10'000'000;
+
+/// Options of every subcommand, and the parser that fills them.
+struct CommandLine {
+  CLI::App app{"Trains ResNets on CIFAR-10 with one MPI rank per device.", "rueda"};
+  TrainConfig train;
+  SummaryOptions summary;
+  SynthRequest synth;
+  std::string recipe;
+};
+
+CLI::App& add_command(CommandLine& line, const std::string& name, const std::string& purpose,
+                      const std::string& examples) {
+  CLI::App& command = *line.app.add_subcommand(name, purpose);
+  command.footer("Example:\n" + examples);
+  // A job script may append its own words to common ones.
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return command;
+}
+
+void add_train(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "train", "Trains a network; run it below mpirun or srun, a rank per device",
+                  "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
+                  "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
+  command
+      .add_option("--config", line.recipe,
+                  "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the "
+                  "command line wins over it")
+      ->option_text("FILE")
+      ->configurable(false);
+  add_train_options(command, line.train);
+  // By then the command line is read, so that a recipe only fills what it left open.
+  command.parse_complete_callback([&line, &command] {
+    if (!line.recipe.empty()) apply_recipe(command, line.recipe);
+  });
+}
+
+void add_summary(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "summary", "Prints a network's layers, shapes, parameters and FLOPs",
+                  "  rueda summary --model resnet18 --batch-per-rank 128");
+  add_text(command, "--model", line.summary.model, "NAME", "Network");
+  add_number(command, "--image-size", line.summary.image_size, "PIXELS", "Side of the images");
+  add_number(command, "--classes", line.summary.classes, "N", "Classes");
+  add_number(command, "--batch-per-rank", line.summary.batch_per_rank, "N",
+             "Samples that a rank holds at once");
+}
+
+void add_synth(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "synth", "Draws a data set in the official CIFAR-10 file format",
+                  "  rueda synth --out data/synth --format bin --train 5000 --test 1000");
+  add_text(command, "--out", line.synth.out, "DIR", "Directory to write to")->required();
+  add_choice(command, "--format", line.synth.format, {Cifar10Format::binary, Cifar10Format::python},
+             "Binary or Python version of the files");
+  add_number(command, "--train", line.synth.drawing.train, "N", "Training images");
+  add_number(command, "--test", line.synth.drawing.test, "N", "Test images");
+  add_number(command, "--seed", line.synth.drawing.seed, "N", "Seed of the drawing");
+  command.add_flag("--overwrite", line.synth.overwrite, "Replaces another data set in DIR");
+}
+
+void build(CommandLine& line) {
+  line.app.get_formatter()->column_width(kHelpColumn);
+  line.app.require_subcommand(1);
+  line.app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
+  line.app.footer("rueda COMMAND --help tells the options of a command.");
+  add_train(line);
+  add_summary(line);
+  add_synth(line);
+}
+
+/// What the user is to look at: the help of the command that was begun, or the program's.
+std::string see_help(const CLI::App& app) {
+  const auto begun = app.get_subcommands();
+  return begun.empty() ? "see rueda --help" : "see rueda " + begun.front()->get_name() + " --help";
+}
+
+std::string known_commands(const CLI::App& app) {
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  return known;
+}
+
+/// CLI11's message, or a plainer one where its own names no remedy.
+std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
+  const auto rest = app.remaining(true);
+  const std::string first = rest.empty() ? "" : rest.front();
+  if (app.get_subcommands().empty() && !first.starts_with('-'))
+    return (first.empty() ? "a command is missing" : "'" + first + "' is not a command") +
+           ": give one of " + known_commands(app);
+  if (!first.empty())
+    return (first.starts_with('-') ? "unknown option " : "unexpected argument ") + first;
+  const std::string message = error.what();
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
+    return message + ": give one of the two";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return message.substr(0, message.find(':')) + " takes a value";
+  return message;
+}
+
+void check(const SynthRequest& request) {
+  const SynthOptions& drawing = request.drawing;
+  if (drawing.train < 1 || drawing.test < 1 || std::max(drawing.train, drawing.test) > kMostImages)
+    throw InputError("--train and --test must be from 1 to " + std::to_string(kMostImages));
+}
+
+void check(const SummaryOptions& options) {
+  TrainConfig config;  // the same limits as for training
+  config.model = options.model;
+  config.image_size = options.image_size;
+  config.batch_per_rank = options.batch_per_rank;
+  validate(config);
+  if (options.classes < 1 || options.classes > 100'000)
+    throw InputError("--classes must be from 1 to 100000");
+}
+
+Request checked_request(const CommandLine& line) {
+  const std::string name = line.app.get_subcommands().front()->get_name();
+  if (name == "summary") {
+    check(line.summary);
+    return line.summary;
+  }
+  if (name == "synth") {
+    check(line.synth);
+    return line.synth;
+  }
+  validate(line.train);
+  return line.train;
+}
+
+}  // namespace
+
+Request parse_command_line(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  build(line);
+  try {
+    line.app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return checked_request(line);
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{line.app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return PrintText{std::string(version.what()) + '\n'};
+  } catch (const CLI::ParseError& error) {
+    throw InputError(plain_message(line.app, error) + "; " + see_help(line.app));
+  } catch (const InputError& error) {
+    throw InputError(std::string(error.what()) + "; " + see_help(line.app));
+  }
+}
+
+}  // namespace rueda

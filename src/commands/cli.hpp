@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "rueda/train/config.hpp"
+#include "summary.hpp"
+#include "synth.hpp"
+
+namespace rueda {
+
+/// Help or version text: to be printed, and nothing else done.
+struct PrintText {
+  std::string text;
+};
+
+/// What a command line asks for, with every default filled in and checked.
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest>;
+
+/// Reads the arguments behind the program's name, and the recipe that they name. Throws InputError
+/// with one message that also says which help to see.
+Request parse_command_line(const std::vector<std::string>& arguments);
+
+}  // namespace rueda

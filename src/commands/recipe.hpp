@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace rueda {
+
+/// Gives the options of `command` the values of a recipe: a TOML file of flat `option = value`
+/// lines, optionally below the section [NAME OF THE COMMAND]. Options that the command line has
+/// already set keep their value, and so do those that exclude one which it has set.
+/// To be called when `command` has parsed its arguments. Throws InputError naming file and key (or
+/// line) for a file that can not be read, a malformed line, a key that is no option or occurs
+/// twice, a value that its option refuses, and two keys that exclude each other.
+void apply_recipe(CLI::App& command, const std::string& file);
+
+}  // namespace rueda

@@ -1,0 +1,92 @@
+#include "synth.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <system_error>
+#include <vector>
+
+#include "rueda/core/error.hpp"
+#include "rueda/data/cifar10.hpp"
+
+namespace rueda {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool belongs_to_data_set(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("data_batch") || name.starts_with("test_batch") ||
+         name.starts_with("batches.meta");
+}
+
+/// The files in `directory` that a data set consists of; none if it does not exist.
+std::vector<fs::path> data_set_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  if (!fs::exists(directory, error)) return files;
+  if (!fs::is_directory(directory, error))
+    throw InputError("--out " + directory.string() + " is not a directory: give another path");
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    if (belongs_to_data_set(entry.path())) files.push_back(entry.path());
+  if (error)
+    throw InputError("--out " + directory.string() + " can not be read: " + error.message());
+  return files;
+}
+
+bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
+  const bool binary = format == Cifar10Format::binary;
+  return std::all_of(files.begin(), files.end(), [&](const fs::path& file) {
+    return file.filename().string().starts_with("batches.meta") ||
+           (file.extension() == ".bin") == binary;
+  });
+}
+
+bool same_images(const ImageSet& a, const ImageSet& b) {
+  return a.labels == b.labels && a.pixels == b.pixels;
+}
+
+/// Whether `directory` reads as `drawn`; damaged files do not.
+bool holds(const fs::path& directory, const Dataset& drawn) {
+  try {
+    const Dataset found = read_cifar10(directory);
+    return same_images(found.train, drawn.train) && same_images(found.test, drawn.test);
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+void remove_files(const std::vector<fs::path>& files) {
+  for (const fs::path& file : files) {
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) throw InputError(file.string() + " can not be replaced: " + error.message());
+  }
+}
+
+std::string described(const SynthRequest& request) {
+  const SynthOptions& drawing = request.drawing;
+  return std::to_string(drawing.train) + " training and " + std::to_string(drawing.test) +
+         " test images (seed " + std::to_string(drawing.seed) + ", CIFAR-10 " +
+         (request.format == Cifar10Format::binary ? "binary" : "Python") + " version)";
+}
+
+}  // namespace
+
+void run_synth(const SynthRequest& request, std::ostream& out) {
+  const fs::path directory(request.out);
+  const std::vector<fs::path> present = data_set_files(directory);
+  const Dataset drawn = draw_synthetic(request.drawing);
+  if (!present.empty() && in_format(present, request.format) && holds(directory, drawn)) {
+    out << directory.string() << " already holds these " << described(request) << '\n';
+    return;
+  }
+  if (!present.empty() && !request.overwrite)
+    throw InputError("--out " + directory.string() +
+                     " holds another data set: give another path, or --overwrite to replace it");
+  remove_files(present);
+  write_cifar10(drawn, directory, request.format);
+  out << "wrote " << described(request) << " to " << directory.string() << '\n';
+}
+
+}  // namespace rueda

@@ -1,0 +1,194 @@
+#include "train.hpp"
+
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <optional>
+
+#include "console.hpp"
+#include "mpi/launch_check.hpp"
+#include "mpi/session.hpp"
+#include "rueda/backend/replica.hpp"
+#include "rueda/model/flops.hpp"
+#include "rueda/model/registry.hpp"
+#include "rueda/reduce/agreement.hpp"
+#include "rueda/report/result_table.hpp"
+#include "rueda/report/run_json.hpp"
+#include "rueda/report/start_block.hpp"
+#include "rueda/train/trainer.hpp"
+#include "run_directory.hpp"
+#include "train_setup.hpp"
+#include "version.hpp"
+
+namespace rueda {
+namespace {
+
+/// One training run of one rank, from the first message to the last table. Steps that may fail on
+/// one rank alone run `together`, so that all ranks fail alike.
+class TrainRun {
+ public:
+  TrainRun(const TrainConfig& config, std::string command_line, StartupClock& clock)
+      : clock_(clock) {
+    run_.config = config;
+    run_.command_line = std::move(command_line);
+    run_.started_at = utc_now();
+    run_.versions = component_versions();
+    run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
+  }
+
+  void execute() {
+    require_same(world_, "the program version", version_text());
+    require_same(world_, "the configuration", config_text(run_.config));
+    clock_.lap("mpi");
+    open_run_directory();
+    together(world_, [this] { data_ = open_data(run_.config); });
+    clock_.lap("data");
+    together(world_, [this] { plan(); });
+    build_replica();
+    describe();
+    train();
+  }
+
+ private:
+  bool speaks() const { return world_.rank() == 0; }
+
+  void open_run_directory() {
+    std::string directory;
+    together(world_, [&] {
+      if (speaks()) directory = make_run_directory(run_.config, world_.size());
+    });
+    run_.config.run_dir = all_gather_text(world_, directory).front();
+  }
+
+  void plan() {
+    graph_ = build_model(run_.config.model, run_.config.image_size, kClasses);
+    plan_ = plan_run(run_.config, static_cast<std::size_t>(world_.size()), data_.train.size());
+  }
+
+  void build_replica() {
+    const RankCores cores = settle_cores(world_, run_.config.threads);
+    self_.threads = cores.choice.threads;
+    self_.cores = cores.share;
+    remark_ = cores.choice.remark;
+    together(world_, [&] { backend_ = open_backend(run_.config.backend, self_.threads); });
+    const Sampler sampler(plan_.sampler);
+    const auto rank = static_cast<std::size_t>(world_.rank());
+    const auto largest = even_split(plan_.global_batch, plan_.sampler.parts, 0).size();
+    const bool evaluates = run_.config.eval_every > 0;
+    const auto evaluation =
+        plan_evaluation(evaluates ? data_.test.size() : 0, plan_.world, rank, largest);
+    together(world_, [&] {
+      replica_.emplace(*graph_, *backend_, micro_batch_sizes(plan_, sampler, rank),
+                       evaluation.batch_sizes());
+    });
+    clock_.lap("plan");
+    replica_->initialise(run_.config.seed);
+    clock_.lap("initialise");
+    broadcast_replica(world_, *replica_);
+    clock_.lap("broadcast");
+  }
+
+  /// Fills the record with what is known before the first step.
+  void describe() {
+    self_.local_rank = world_.local_rank();
+    self_.host = world_.host();
+    self_.backend = backend_->name();
+    self_.device = backend_->device();
+    self_.memory_bytes = replica_->bytes().total();
+    self_.startup = clock_.items();
+    run_.ranks = gather_rank_infos(world_, self_);
+    run_.train_images = data_.train.size();
+    run_.test_images = data_.test.size();
+    run_.data_source = data_.source;
+    run_.parameters = graph_->parameter_count();
+    run_.statistics = graph_->statistics_count();
+    run_.train_flops_per_image = static_cast<double>(training_flops(*graph_));
+    run_.global_batch = plan_.global_batch;
+    run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
+    run_.learning_rate = plan_.learning_rate;
+    run_.all_reduce = describe_all_reduce(run_.config);
+    run_.gradient_bytes = replica_->gradients().size_bytes();
+    for (std::size_t rank = 0; rank < plan_.world; ++rank) {
+      run_.rank_batches.push_back(rank_batch(rank));
+    }
+  }
+
+  std::size_t rank_batch(std::size_t rank) const {
+    std::size_t samples = 0;
+    for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
+      samples +=
+          even_split(plan_.global_batch, plan_.sampler.parts, plan_.virtual_rank(rank, k)).size();
+    }
+    return samples;
+  }
+
+  void train() {
+    const auto all_reduce = make_all_reduce(run_.config, world_, backend_->reduce_device());
+    const auto remarks = all_gather_text(world_, remark_);
+    Console console(run_, speaks());
+    console.say(start_block(run_));
+    for (const std::string& text : remarks_to_print(remarks)) console.say(text);
+    Trainer trainer(run_.config, plan_, {world_, *replica_, *all_reduce, data_, console});
+    try {
+      trainer.run(run_);
+    } catch (const Error& error) {
+      run_.outcome = "failed";
+      run_.failure = error.what();
+      finish(console);
+      throw;
+    }
+    finish(console);
+    console.say(result_table(run_));
+  }
+
+  void finish(Console& console) {
+    run_.total_seconds = clock_.seconds();
+    console.say("");
+    if (speaks()) write_run_files(run_);
+  }
+
+  /// Remarks of the data reader, then those of the ranks about their cores, equal ones once.
+  std::vector<std::string> remarks_to_print(const std::vector<std::string>& of_ranks) const {
+    std::vector<std::string> lines;
+    for (const std::string& remark : data_.remarks) lines.push_back("note: " + remark);
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      const bool repeated = rank > 0 && of_ranks[rank] == of_ranks[rank - 1];
+      if (of_ranks[rank].empty() || repeated) continue;
+      lines.push_back("note: rank " + std::to_string(rank) + ": " + of_ranks[rank]);
+    }
+    return lines;
+  }
+
+  StartupClock& clock_;
+  Communicator world_;
+  RunRecord run_;
+  RankInfo self_;
+  std::string remark_;
+  Dataset data_;
+  std::optional<Graph> graph_;
+  RunPlan plan_;
+  std::unique_ptr<Backend> backend_;
+  std::optional<Replica> replica_;
+};
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+int run_train(const TrainConfig& config, std::string command_line) {
+  StartupClock clock;
+  Session session(ThreadLevel::funneled);  // outside the try block: see its own comment
+  check_launch(environment, Communicator().size());
+  try {
+    TrainRun(config, std::move(command_line), clock).execute();
+  } catch (const std::exception& error) {
+    if (is_agreed(error)) throw;
+    // Peers may wait in a collective that this rank will never reach.
+    std::cerr << "rueda: " + std::string(error.what()) + "\n" << std::flush;
+    const auto* known = dynamic_cast<const Error*>(&error);
+    session.abort(known == nullptr ? ExitCode::run_failed : known->code());
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace rueda

@@ -1,0 +1,145 @@
+#include "train_options.hpp"
+
+#include <charconv>
+#include <string_view>
+
+#include "option_helpers.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/model/registry.hpp"
+
+namespace rueda {
+namespace {
+
+void add_model_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Model");
+  std::string known;
+  for (const std::string& name : model_names()) known += (known.empty() ? "" : ", ") + name;
+  add_text(app, "--model", config.model, "NAME", "Network to train: " + known);
+  add_number(app, "--image-size", config.image_size, "PIXELS", "Side that images are resized to");
+}
+
+void add_data_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Data");
+  add_text(app, "--data", config.data, "PATH",
+           "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic");
+  add_number(app, "--data-limit", config.data_limit, "N", "Training images used, 0 for all");
+  add_choice(app, "--augment", config.augment, {Augment::none, Augment::standard},
+             "Random crop (4 pixels of padding) and mirror image");
+  add_choice(app, "--normalize", config.normalize, {Normalize::scale, Normalize::cifar10},
+             "Pixels divided by 255 only, or also by CIFAR-10's mean and deviation");
+  add_words(app, "--shuffle", {"on", "off"}, config.shuffle ? "on" : "off",
+            "New order of the samples in every epoch",
+            [&config](const std::string& word) { config.shuffle = word == "on"; });
+  add_choice(app, "--shard", config.shard, {Shard::step, Shard::fixed},
+             "A rank's samples: a part of every global batch, or a slice of the data set");
+  add_choice(app, "--last-batch", config.last_batch, {LastBatch::keep, LastBatch::drop},
+             "What becomes of the samples that do not fill a global batch");
+}
+
+void add_optimizer_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Optimizer");
+  add_number(app, "--epochs", config.epochs, "N", "Passes over the training images");
+  add_number(app, "--lr", config.lr, "X", "Learning rate, before --scale-lr");
+  add_number(app, "--momentum", config.momentum, "X", "Momentum of SGD");
+  add_number(app, "--weight-decay", config.weight_decay, "X", "Weight decay");
+  app.add_flag("--nesterov", config.nesterov, "Nesterov momentum");
+  add_choice(app, "--scale-lr", config.scale_lr, {ScaleLr::none, ScaleLr::linear},
+             "Multiplies --lr by global batch / --base-batch");
+  add_number(app, "--base-batch", config.base_batch, "N", "Global batch that --lr is meant for");
+  add_number(app, "--warmup-epochs", config.warmup_epochs, "X", "Epochs of linear warm-up");
+  add_choice(app, "--lr-schedule", config.lr_schedule,
+             {LrSchedule::constant, LrSchedule::step, LrSchedule::cosine},
+             "Course of the learning rate after the warm-up");
+  add_number(app, "--seed", config.seed, "N", "Seed of weights, order and augmentation");
+}
+
+void add_batch_options(CLI::App& app, TrainConfig& config) {
+  auto* per_rank = add_number(app, "--batch-per-rank", config.batch_per_rank, "N",
+                              "Samples of one rank and micro-batch; not with --global-batch");
+  auto* global = add_number(app, "--global-batch", config.global_batch, "N",
+                            "Samples of one step over all ranks and micro-batches, 0 for "
+                            "--batch-per-rank of each; not with --batch-per-rank");
+  per_rank->excludes(global);
+  add_number(app, "--accumulate", config.accumulate, "K",
+             "Micro-batches of a rank whose gradients are added up for one step");
+}
+
+void add_parallel_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Parallel");
+  add_batch_options(app, config);
+  add_choice(app, "--backend", config.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "Device that trains");
+  add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
+  add_choice(app, "--all-reduce", config.all_reduce, {AllReduceChoice::ring, AllReduceChoice::mpi},
+             "Sum of the gradients: own ring, or MPI_Allreduce");
+  add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
+             "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
+}
+
+void add_check_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Checks");
+  add_choice(app, "--check-replicas", config.check_replicas,
+             {CheckReplicas::epoch, CheckReplicas::step, CheckReplicas::off},
+             "When to compare the parameters of all ranks bit by bit");
+  app.add_option_function<std::string>(
+         "--inject", [&config](const std::string& text) { config.fault = parse_fault(text); },
+         "Puts in a fault on purpose, to see it found: flip-bit:RANK:STEP or nan:RANK:STEP, "
+         "ranks from 0, steps from 1")
+      ->option_text("FAULT");
+}
+
+void add_output_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Output");
+  add_number(app, "--eval-every", config.eval_every, "N",
+             "Epochs between evaluations on the test images, 0 for never");
+  add_number(
+      app, "--target-accuracy", config.target_accuracy, "X",
+      "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
+      "with --eval-every 0)");
+  add_text(app, "--run-dir", config.run_dir, "DIR",
+           "Where run.json goes; by default a new directory below runs/");
+  app.add_flag("--overwrite", config.overwrite, "Replaces the run in an existing --run-dir");
+  add_words(app, "--progress", {"auto", "bar", "lines", "off"}, config.progress,
+            "Progress bar, a line an epoch, or neither; auto: a bar on a terminal",
+            [&config](const std::string& word) { config.progress = word; });
+}
+
+InjectedFault::Kind kind_of(std::string_view word, const std::string& text) {
+  if (word == "flip-bit") return InjectedFault::Kind::flip_bit;
+  if (word == "nan") return InjectedFault::Kind::nan;
+  throw InputError("--inject " + text + ": give flip-bit:RANK:STEP or nan:RANK:STEP");
+}
+
+template <typename Number>
+Number number_of(std::string_view digits, const std::string& text) {
+  Number value{};
+  const auto [rest, error] = std::from_chars(digits.begin(), digits.end(), value);
+  if (error == std::errc{} && rest == digits.end()) return value;
+  throw InputError("--inject " + text + ": '" + std::string(digits) +
+                   "' is not a number, give for example nan:0:3");
+}
+
+}  // namespace
+
+InjectedFault parse_fault(const std::string& text) {
+  const std::string_view view(text);
+  const auto first = view.find(':');
+  const auto second = first == view.npos ? view.npos : view.find(':', first + 1);
+  InjectedFault fault;
+  fault.kind = kind_of(second == view.npos ? "" : view.substr(0, first), text);
+  fault.rank = number_of<int>(view.substr(first + 1, second - first - 1), text);
+  fault.step = number_of<std::size_t>(view.substr(second + 1), text);
+  return fault;
+}
+
+void add_train_options(CLI::App& app, TrainConfig& config) {
+  add_model_options(app, config);
+  add_data_options(app, config);
+  add_optimizer_options(app, config);
+  add_parallel_options(app, config);
+  add_check_options(app, config);
+  add_output_options(app, config);
+}
+
+}  // namespace rueda

@@ -1,0 +1,138 @@
+#include "train_setup.hpp"
+
+#include <chrono>
+#include <ctime>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "../cpu/cpu_backend.hpp"
+#include "mpi/fixed_order_all_reduce.hpp"
+#include "mpi/mpi_all_reduce.hpp"
+#include "mpi/ring_all_reduce.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/data/cifar10.hpp"
+#include "rueda/data/synth.hpp"
+#if RUEDA_WITH_CUDA
+#include "cuda/device_query.hpp"
+#endif
+
+namespace rueda {
+namespace {
+
+std::string cores_text(const std::vector<int>& cores) {
+  std::string text;
+  for (const int core : cores) text += " " + std::to_string(core);
+  return text;
+}
+
+std::vector<int> cores_of(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<int> cores;
+  for (int core = 0; words >> core;) cores.push_back(core);
+  return cores;
+}
+
+std::string why_no_cuda() {
+#if RUEDA_WITH_CUDA
+  const auto found = cuda_devices();
+  if (found.devices.empty()) return "no CUDA device here (" + found.reason + ")";
+  return "this version trains on the cpu backend only, although a CUDA device is here";
+#else
+  return "this build has no CUDA part (-Dcuda=disabled, or nvcc was not found)";
+#endif
+}
+
+std::span<std::byte> bytes_of(std::vector<float>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+}  // namespace
+
+void StartupClock::lap(const std::string& item) {
+  const double now = watch_.seconds();
+  items_.emplace_back(item, now - last_);
+  last_ = now;
+}
+
+RankCores settle_cores(Communicator& world, int requested_threads) {
+  const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
+  NodeCores node{.allowed = {}, .online = online_cores()};
+  std::size_t local = 0;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    if (!texts[rank].starts_with(world.host() + " ")) continue;
+    if (rank == static_cast<std::size_t>(world.rank())) local = node.allowed.size();
+    node.allowed.push_back(cores_of(texts[rank].substr(world.host().size())));
+  }
+  return {choose_threads(node, local, requested_threads), core_share(node, local)};
+}
+
+Dataset open_data(const TrainConfig& config) {
+  Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
+  if (config.data_limit > 0) data.train.truncate(config.data_limit);
+  return data;
+}
+
+std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads) {
+  if (choice == BackendChoice::cuda) {
+    throw InputError("--backend cuda: " + why_no_cuda() + "; use --backend cpu or auto");
+  }
+  return std::make_unique<cpu::CpuBackend>(cpu::CpuOptions{.threads = threads, .layout = {}});
+}
+
+std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
+                                           ReduceDevice& device) {
+  if (config.all_reduce == AllReduceChoice::mpi)
+    return std::make_unique<MpiAllReduce>(world, device);
+  if (config.reduce_order == ReduceOrder::fixed) {
+    return std::make_unique<FixedOrderAllReduce>(world, device);
+  }
+  return std::make_unique<RingAllReduce>(world, device);
+}
+
+std::string describe_all_reduce(const TrainConfig& config) {
+  if (config.all_reduce == AllReduceChoice::mpi) return "MPI_Allreduce";
+  return config.reduce_order == ReduceOrder::fixed ? "ring, fixed order" : "ring";
+}
+
+std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
+  const nlohmann::json json = {{"local_rank", mine.local_rank}, {"host", mine.host},
+                               {"backend", mine.backend},       {"device", mine.device},
+                               {"threads", mine.threads},       {"cores", mine.cores},
+                               {"memory", mine.memory_bytes},   {"startup", mine.startup}};
+  std::vector<RankInfo> infos;
+  for (const std::string& text : all_gather_text(world, json.dump())) {
+    const auto j = nlohmann::json::parse(text);
+    infos.push_back({.rank = static_cast<int>(infos.size()),
+                     .local_rank = j.at("local_rank"),
+                     .host = j.at("host"),
+                     .backend = j.at("backend"),
+                     .device = j.at("device"),
+                     .threads = j.at("threads"),
+                     .cores = j.at("cores"),
+                     .memory_bytes = j.at("memory"),
+                     .startup = j.at("startup")});
+  }
+  return infos;
+}
+
+void broadcast_replica(Communicator& world, Replica& replica) {
+  for (const std::span<float> arena : {replica.parameters(), replica.running_statistics()}) {
+    std::vector<float> host(arena.size());
+    replica.backend().download(host, arena);
+    world.broadcast(bytes_of(host), 0);
+    replica.backend().upload(arena, host);
+  }
+  replica.parameters_changed();
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  char text[32];
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace rueda

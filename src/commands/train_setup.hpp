@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/communicator.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/replica.hpp"
+#include "rueda/core/cores.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+// The composition root of a training run, in parts: what names concrete backends and algorithms.
+
+/// Itemises the start-up: each lap is the time since the one before.
+class StartupClock {
+ public:
+  void lap(const std::string& item);
+  const std::vector<std::pair<std::string, double>>& items() const noexcept { return items_; }
+  double seconds() const { return watch_.seconds(); }
+
+ private:
+  Stopwatch watch_;
+  double last_ = 0;
+  std::vector<std::pair<std::string, double>> items_;
+};
+
+/// Collective: the threads of this rank, from what its node's ranks may use.
+struct RankCores {
+  ThreadChoice choice;
+  double share = 1;
+};
+RankCores settle_cores(Communicator& world, int requested_threads);
+
+/// Reads or draws the data and applies --data-limit. Throws InputError.
+Dataset open_data(const TrainConfig& config);
+
+/// Throws InputError for a backend that is not to be had here.
+std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads);
+
+std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
+                                           ReduceDevice& device);
+/// For example "ring, order ring".
+std::string describe_all_reduce(const TrainConfig& config);
+
+/// Collective: every rank's facts, on every rank.
+std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);
+
+/// Collective: every rank gets rank 0's parameters and statistics.
+void broadcast_replica(Communicator& world, Replica& replica);
+
+/// Now, in UTC, as ISO 8601.
+std::string utc_now();
+
+}  // namespace rueda

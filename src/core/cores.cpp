@@ -1,0 +1,83 @@
+#include "rueda/core/cores.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace rueda {
+namespace {
+
+std::string count(std::size_t n, const std::string& thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
+std::size_t usable_cores(const NodeCores& node) {
+  std::set<int> all;
+  for (const auto& cores : node.allowed) all.insert(cores.begin(), cores.end());
+  return all.size();
+}
+
+std::string remark_on(const NodeCores& node, std::size_t local, std::size_t threads) {
+  const std::size_t bound = node.allowed[local].size();
+  const std::size_t usable = usable_cores(node);
+  const std::size_t ranks = node.allowed.size();
+  const std::string wanted = std::to_string(threads);
+  if (threads > bound) {
+    return "bound to " + count(bound, "core") + " by its launcher but runs " +
+           count(threads, "thread") + ": add --bind-to none (mpirun) or --cpus-per-task " + wanted +
+           " (srun)";
+  }
+  if (ranks * threads > usable) {
+    return "shares " + count(usable, "core") + " with " + std::to_string(ranks) + " ranks of " +
+           count(threads, "thread") +
+           ": oversubscribed, so its timings do not show scaling; use fewer ranks or --threads";
+  }
+  if (usable < static_cast<std::size_t>(node.online)) {
+    return "the launcher leaves " + count(static_cast<std::size_t>(node.online) - usable, "core") +
+           " of this node unused: add --bind-to none (mpirun) or --cpus-per-task (srun) to use "
+           "them";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int c = 0; c < CPU_SETSIZE; ++c) {
+      if (CPU_ISSET(static_cast<std::size_t>(c), &set)) cores.push_back(c);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+int online_cores() { return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
+
+double core_share(const NodeCores& node, std::size_t local) {
+  double share = 0;
+  for (const int core : node.allowed[local]) {
+    const auto sharers =
+        std::count_if(node.allowed.begin(), node.allowed.end(), [&](const std::vector<int>& cores) {
+          return std::find(cores.begin(), cores.end(), core) != cores.end();
+        });
+    share += 1.0 / static_cast<double>(sharers);
+  }
+  return share;
+}
+
+ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested) {
+  ThreadChoice choice;
+  // A hair more than the sum of thirds, so that 3 x 1/3 counts as a whole core.
+  const double share = core_share(node, local) + 1e-9;
+  choice.threads = requested > 0 ? requested : std::max(1, static_cast<int>(share));
+  choice.remark = remark_on(node, local, static_cast<std::size_t>(choice.threads));
+  return choice;
+}
+
+}  // namespace rueda

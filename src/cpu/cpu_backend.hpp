@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "context.hpp"
+#include "host_reduce_device.hpp"
+#include "rueda/backend/backend.hpp"
+
+namespace rueda::cpu {
+
+struct CpuOptions {
+  int threads = 1;
+  std::optional<ActivationLayout> layout;  ///< what the processor prefers, unless a test says else
+};
+
+/// The version of the oneDNN library in use.
+std::string onednn_version();
+
+/// Backend on oneDNN, fp32. All work is done when a call returns.
+class CpuBackend final : public Backend {
+ public:
+  /// Sets the number of OpenMP threads of this process, which oneDNN uses too.
+  explicit CpuBackend(const CpuOptions& options);
+
+  std::string_view name() const override { return "cpu"; }
+  std::string device() const override;
+  ReduceDevice& reduce_device() override { return reduce_device_; }
+  std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+
+  std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
+  std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
+                                            Mode mode) override;
+  std::size_t packed_bytes() const override { return context_.packed.bytes(); }
+  std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  void bind_parameters(const Graph& graph, const ParameterMemory& memory) override;
+  void pack_parameters() override;
+
+  std::unique_ptr<DeviceImages> hold(const ImageSet& images) override;
+  void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override;
+  LossSums softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels, int rows,
+                                 int classes, float scale, std::byte* gradient) override;
+  void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
+                     const std::byte* b) override;
+  void sgd_update(std::span<float> values, std::span<float> velocities,
+                  std::span<const float> gradients, const kernels::SgdStep& step) override;
+  void weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
+                        float correction) override;
+  void update_running(std::span<float> running, std::span<const float> weighted_sums, float samples,
+                      float momentum) override;
+  std::uint64_t hash(std::span<const float> values) override;
+
+  void write_activation(const Graph& graph, NodeId node, int batch, std::span<const float> nchw,
+                        std::byte* activation) override;
+  void read_activation(const Graph& graph, NodeId node, int batch, const std::byte* activation,
+                       std::span<float> nchw) override;
+  void zero(std::span<float> values) override;
+  void upload(std::span<float> device, std::span<const float> host) override;
+  void download(std::span<float> host, std::span<const float> device) override;
+  void finish() override {}
+
+ private:
+  Context context_;
+  HostReduceDevice reduce_device_;
+};
+
+}  // namespace rueda::cpu

@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "cpu_backend.hpp"
+#include "parallel.hpp"
+#include "rueda/kernels/element_hash.hpp"
+#include "rueda/kernels/softmax_loss.hpp"
+#include "rueda/kernels/statistics.hpp"
+
+// Loops over the single-source arithmetic of include/rueda/kernels; this file is compiled without
+// floating-point contraction, so that every processor rounds alike.
+
+namespace rueda::cpu {
+namespace {
+
+/// The images stay where they are: host memory is this device's memory.
+struct HostImages final : DeviceImages {
+  explicit HostImages(const ImageSet& set) : images(set) {}
+  const ImageSet& images;
+};
+
+void make_image(const BatchRequest& request, const ImageSet& images, std::size_t i, float* input) {
+  const std::uint32_t index = request.indices[i];
+  const kernels::PixelTransform& t = request.transform;
+  const kernels::SampleAugment augment =
+      t.augment ? kernels::draw_augment(request.seed, request.epoch, index)
+                : kernels::SampleAugment{};
+  const std::uint8_t* image = images.image(index).data();
+  const int size = t.image_size;
+  for (int c = 0; c < kImageChannels; ++c) {
+    for (int y = 0; y < size; ++y) {
+      for (int x = 0; x < size; ++x) {
+        *input++ = kernels::input_value(image, t, augment, c, y, x);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceImages> CpuBackend::hold(const ImageSet& images) {
+  return std::make_unique<HostImages>(images);
+}
+
+void CpuBackend::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
+  const ImageSet& images = static_cast<const HostImages&>(*request.images).images;
+  const auto size = static_cast<std::size_t>(request.transform.image_size);
+  const std::size_t elements = kImageChannels * size * size;
+  auto* values = reinterpret_cast<float*>(input);
+  parallel_for(request.indices.size(), [&](std::size_t i) {
+    labels[i] = images.labels[request.indices[i]];
+    make_image(request, images, i, values + i * elements);
+  });
+}
+
+LossSums CpuBackend::softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels,
+                                           int rows, int classes, float scale,
+                                           std::byte* gradient) {
+  const auto* from = reinterpret_cast<const float*>(logits);
+  auto* to = reinterpret_cast<float*>(gradient);
+  double loss = 0;
+  double correct = 0;
+  for (int row = 0; row < rows; ++row) {
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(row) * classes;
+    const kernels::RowLoss r = kernels::softmax_cross_entropy_row(
+        from + first, classes, labels[row], scale, to == nullptr ? nullptr : to + first);
+    loss += static_cast<double>(r.loss);
+    correct += r.correct ? 1.0 : 0.0;
+  }
+  return {static_cast<float>(loss), static_cast<float>(correct)};
+}
+
+void CpuBackend::sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
+                               const std::byte* a, const std::byte* b) {
+  const auto* x = reinterpret_cast<const float*>(a);
+  const auto* y = reinterpret_cast<const float*>(b);
+  auto* sum = reinterpret_cast<float*>(to);
+  parallel_elements(activation_bytes(graph, node, batch) / sizeof(float),
+                    [=](std::size_t i) { sum[i] = x[i] + y[i]; });
+}
+
+void CpuBackend::sgd_update(std::span<float> values, std::span<float> velocities,
+                            std::span<const float> gradients, const kernels::SgdStep& step) {
+  float* w = values.data();
+  float* v = velocities.data();
+  const float* g = gradients.data();
+  parallel_elements(values.size(),
+                    [=](std::size_t i) { kernels::sgd_update(w[i], v[i], g[i], step); });
+}
+
+void CpuBackend::weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
+                                  float correction) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = kernels::weighted_statistic(from[i], samples, correction);
+  }
+}
+
+void CpuBackend::update_running(std::span<float> running, std::span<const float> weighted_sums,
+                                float samples, float momentum) {
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
+  }
+}
+
+std::uint64_t CpuBackend::hash(std::span<const float> values) {
+  std::uint64_t sum = 0;
+  const float* v = values.data();
+  const std::size_t count = values.size();
+#pragma omp parallel for schedule(static) reduction(+ : sum) if (count > (1U << 14U))
+  for (std::size_t i = 0; i < count; ++i) sum += kernels::element_hash(i, v[i]);
+  return sum;
+}
+
+void CpuBackend::zero(std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
+
+void CpuBackend::upload(std::span<float> device, std::span<const float> host) {
+  std::copy(host.begin(), host.end(), device.begin());
+}
+
+void CpuBackend::download(std::span<float> host, std::span<const float> device) {
+  std::copy(device.begin(), device.end(), host.begin());
+}
+
+namespace {
+
+/// f(index in the activation, index in plain N, C, H, W order) for every element.
+template <typename F>
+void for_each_element(const BlockedView& view, std::size_t images, std::size_t channels, F f) {
+  std::size_t plain = 0;
+  for (std::size_t n = 0; n < images; ++n) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t p = 0; p < view.pixels; ++p) f(view.offset(n, c, p), plain++);
+    }
+  }
+}
+
+}  // namespace
+
+void CpuBackend::write_activation(const Graph& graph, NodeId node, int batch,
+                                  std::span<const float> nchw, std::byte* activation) {
+  const BlockedView view = blocked_view(graph, node, context_.layout);
+  auto* to = reinterpret_cast<float*>(activation);
+  const auto images = static_cast<std::size_t>(batch);
+  std::fill_n(to, images * view.image_elements(), 0.0F);
+  for_each_element(view, images, static_cast<std::size_t>(graph.shape(node).channels),
+                   [&](std::size_t at, std::size_t plain) { to[at] = nchw[plain]; });
+}
+
+void CpuBackend::read_activation(const Graph& graph, NodeId node, int batch,
+                                 const std::byte* activation, std::span<float> nchw) {
+  const BlockedView view = blocked_view(graph, node, context_.layout);
+  const auto* from = reinterpret_cast<const float*>(activation);
+  for_each_element(view, static_cast<std::size_t>(batch),
+                   static_cast<std::size_t>(graph.shape(node).channels),
+                   [&](std::size_t at, std::size_t plain) { nchw[plain] = from[at]; });
+}
+
+}  // namespace rueda::cpu

@@ -1,0 +1,105 @@
+#include "archive.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/format.h>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::size_t kMaxMembers = 10'000;
+
+struct FreeArchive {
+  void operator()(::archive* handle) const noexcept { archive_read_free(handle); }
+};
+using Handle = std::unique_ptr<::archive, FreeArchive>;
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
+  throw InputError(
+      fmt::format("cannot read the archive {}: {}; download it again or give the "
+                  "unpacked directory",
+                  file.string(), reason));
+}
+
+[[noreturn]] void fail(const std::filesystem::path& file, const Handle& handle) {
+  const char* const text = archive_error_string(handle.get());
+  fail(file, fmt::format("{} (at byte {} of the file)", text != nullptr ? text : "it is damaged",
+                         archive_filter_bytes(handle.get(), -1)));
+}
+
+Handle open(const std::filesystem::path& file) {
+  constexpr std::size_t kBlockBytes = 1 << 16;
+  Handle handle(archive_read_new());
+  if (handle == nullptr) fail(file, "out of memory");
+  archive_read_support_filter_gzip(handle.get());
+  archive_read_support_format_tar(handle.get());
+  if (archive_read_open_filename(handle.get(), file.c_str(), kBlockBytes) != ARCHIVE_OK)
+    fail(file, handle);
+  return handle;
+}
+
+/// Steps to the next member; null at the end.
+archive_entry* next_member(const std::filesystem::path& file, const Handle& handle) {
+  archive_entry* entry = nullptr;
+  const int status = archive_read_next_header(handle.get(), &entry);
+  if (status == ARCHIVE_EOF) return nullptr;
+  // A warning is about a name's character set or a time stamp, neither of which matters.
+  if (status != ARCHIVE_OK && status != ARCHIVE_WARN) fail(file, handle);
+  return entry;
+}
+
+/// Size that the member's header states, checked. Nothing is unfolded before.
+std::size_t member_size(const std::filesystem::path& file, archive_entry* entry,
+                        std::size_t already) {
+  const std::int64_t size = archive_entry_size(entry);
+  if (size < 0 || static_cast<std::uint64_t>(size) > kMaxFileBytes)
+    fail(file, fmt::format("a member claims {} bytes, more than the {} of any CIFAR-10 file", size,
+                           kMaxFileBytes));
+  if (already + static_cast<std::size_t>(size) > kMaxSetBytes)
+    fail(file, fmt::format("its members are larger than {} bytes in all", kMaxSetBytes));
+  return static_cast<std::size_t>(size);
+}
+
+std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const Handle& handle,
+                                      std::size_t size) {
+  // Grown as data arrives: the header's word alone allocates no more than a first block.
+  constexpr std::size_t kFirstBlock = 1 << 20;
+  std::vector<std::uint8_t> bytes;
+  std::size_t filled = 0;
+  while (filled < size) {
+    if (filled == bytes.size()) bytes.resize(std::min(size, std::max(kFirstBlock, 2 * filled)));
+    const la_ssize_t got =
+        archive_read_data(handle.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0) fail(file, handle);
+    if (got == 0) fail(file, "a member ends too early");
+    filled += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
+                                        const std::function<bool(std::string_view)>& wanted) {
+  const Handle handle = open(archive);
+  std::vector<ArchiveMember> members;
+  std::size_t total = 0;
+  for (std::size_t count = 0; archive_entry* entry = next_member(archive, handle); ++count) {
+    if (count == kMaxMembers) fail(archive, fmt::format("it has over {} members", kMaxMembers));
+    const std::size_t size = member_size(archive, entry, total);
+    total += size;
+    const char* const path = archive_entry_pathname(entry);
+    if (path == nullptr || !wanted(path)) continue;
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr)
+      fail(archive, fmt::format("member '{}' is not a regular file", path));
+    members.push_back({path, read_member(archive, handle, size)});
+  }
+  return members;
+}
+
+}  // namespace rueda

@@ -1,0 +1,213 @@
+#include "cifar10_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "archive.hpp"
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kFormats{Cifar10Format::binary, Cifar10Format::python};
+
+std::string_view official_directory(Cifar10Format format) {
+  return format == Cifar10Format::binary ? "cifar-10-batches-bin" : "cifar-10-batches-py";
+}
+
+std::string_view version_name(Cifar10Format format) {
+  return format == Cifar10Format::binary ? "binary" : "Python";
+}
+
+enum class Purpose { train, test, meta };
+
+/// What a file is for, by its name.
+struct Role {
+  Cifar10Format format;
+  Purpose purpose;
+  int number;
+};
+
+/// N of "data_batch_N": digits without a leading zero.
+std::optional<int> training_number(std::string_view name) {
+  constexpr std::string_view kPrefix = "data_batch_";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc() && end == name.data() + name.size();
+  if (!whole || number < 1 || name.front() == '0') return std::nullopt;
+  return number;
+}
+
+std::optional<Role> role_of(std::string_view name) {
+  if (name == "batches.meta.txt") return Role{Cifar10Format::binary, Purpose::meta, 0};
+  if (name == "batches.meta") return Role{Cifar10Format::python, Purpose::meta, 0};
+  constexpr std::string_view kSuffix = ".bin";
+  const bool binary = name.ends_with(kSuffix);
+  if (binary) name.remove_suffix(kSuffix.size());
+  const Cifar10Format format = binary ? Cifar10Format::binary : Cifar10Format::python;
+  if (name == "test_batch") return Role{format, Purpose::test, 0};
+  if (const auto number = training_number(name)) return Role{format, Purpose::train, *number};
+  return std::nullopt;
+}
+
+void put(std::optional<SetFile>& slot, SetFile file, const std::string& place) {
+  if (slot)
+    throw InputError(fmt::format("{} holds {} and {}: remove one", place, slot->name, file.name));
+  slot = std::move(file);
+}
+
+void add_file(Cifar10Files& files, const Role& role, SetFile file) {
+  file.number = role.number;
+  switch (role.purpose) {
+    case Purpose::train:
+      files.train.push_back(std::move(file));
+      break;
+    case Purpose::test:
+      put(files.test, std::move(file), files.place);
+      break;
+    case Purpose::meta:
+      put(files.meta, std::move(file), files.place);
+      break;
+  }
+}
+
+/// The files of `format` that lie directly in `directory`; none if it does not exist.
+Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
+  Cifar10Files files{.format = format, .place = directory.string()};
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const auto role = role_of(it->path().filename().string());
+    std::error_code ignored;
+    if (role && role->format == format && it->is_regular_file(ignored))
+      add_file(files, *role, {.name = it->path().string(), .path = it->path()});
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw InputError(fmt::format("cannot list the directory {}: {}; check its permissions",
+                                 directory.string(), error.message()));
+  return files;
+}
+
+/// Role of an archive member: the last component of its path must be a file of the set, the one
+/// before it the set's official directory or nothing.
+std::optional<Role> role_in_archive(std::string_view member) {
+  const fs::path path(member);
+  const auto role = role_of(path.filename().string());
+  const std::string parent = path.parent_path().filename().string();
+  const bool fits =
+      role && (parent.empty() || parent == "." || parent == official_directory(role->format));
+  return fits ? role : std::nullopt;
+}
+
+std::vector<Cifar10Files> scan_archive(const fs::path& archive) {
+  std::vector<Cifar10Files> sets;
+  for (const Cifar10Format format : kFormats)
+    sets.push_back({.format = format, .place = archive.string()});
+  for (ArchiveMember& member : read_archive(
+           archive, [](std::string_view path) { return role_in_archive(path).has_value(); })) {
+    const auto role = role_in_archive(member.path);
+    const auto index = role->format == Cifar10Format::binary ? 0U : 1U;
+    add_file(sets[index], *role,
+             {.name = fmt::format("{}({})", archive.string(), member.path),
+              .bytes = std::move(member.bytes)});
+  }
+  return sets;
+}
+
+std::vector<Cifar10Files> scan(const fs::path& where) {
+  std::error_code error;
+  const fs::file_status status = fs::status(where, error);
+  if (!fs::exists(status))
+    throw InputError(fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz",
+                                 where.string(), error ? error.message() : "nothing is there"));
+  if (!fs::is_directory(status)) return scan_archive(where);
+  std::vector<Cifar10Files> sets;
+  for (const Cifar10Format format : kFormats) {
+    sets.push_back(scan_directory(where, format));
+    sets.push_back(scan_directory(where / official_directory(format), format));
+  }
+  return sets;
+}
+
+bool complete(const Cifar10Files& files) { return !files.train.empty() && files.test; }
+
+/// Why none of the sets will do, by the most useful thing that can be said.
+[[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
+  for (const Cifar10Files& files : sets) {
+    const std::string suffix = files.format == Cifar10Format::binary ? ".bin" : "";
+    if (files.test)
+      throw InputError(
+          fmt::format("{} has a test file but no training file (data_batch_1{} and so "
+                      "on): unpack or download the set again",
+                      files.place, suffix));
+    if (!files.train.empty())
+      throw InputError(
+          fmt::format("{} has training files but no test file (test_batch{}): unpack "
+                      "or download the set again",
+                      files.place, suffix));
+  }
+  for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
+    std::error_code ignored;
+    if (fs::exists(where / name, ignored))
+      throw InputError(
+          fmt::format("{} holds no unpacked CIFAR-10 files; give the archive itself: {}",
+                      where.string(), (where / name).string()));
+  }
+  throw InputError(
+      fmt::format("{} holds no CIFAR-10 files: expected data_batch_1.bin ... and "
+                  "test_batch.bin, or data_batch_1 ... and test_batch",
+                  where.string()));
+}
+
+void sort_training_files(Cifar10Files& files) {
+  std::ranges::sort(files.train, {}, &SetFile::number);
+  const auto twin = std::ranges::adjacent_find(files.train, {}, &SetFile::number);
+  if (twin != files.train.end())
+    throw InputError(
+        fmt::format("{} holds data_batch_{} twice: remove one", files.place, twin->number));
+}
+
+}  // namespace
+
+Cifar10Files find_cifar10(const fs::path& where) {
+  std::vector<Cifar10Files> sets = scan(where);
+  const auto chosen = std::ranges::find_if(sets, complete);
+  if (chosen == sets.end()) refuse(sets, where);
+  for (const Cifar10Files& other : sets) {
+    if (&other == &*chosen || !complete(other)) continue;
+    chosen->remarks.push_back(
+        fmt::format("{} has more than one CIFAR-10 set; reads the {} version "
+                    "in {}",
+                    where.string(), version_name(chosen->format), chosen->place));
+    break;
+  }
+  sort_training_files(*chosen);
+  return std::move(*chosen);
+}
+
+std::vector<std::uint8_t> load(SetFile& file) {
+  if (file.path.empty()) return std::exchange(file.bytes, {});
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(file.path, error);
+  if (!error && size > kMaxFileBytes)
+    throw InputError(fmt::format("{} has {} bytes, more than the {} of any CIFAR-10 file",
+                                 file.name, size, kMaxFileBytes));
+  std::ifstream stream(file.path, std::ios::binary);
+  std::vector<std::uint8_t> bytes(error ? 0 : static_cast<std::size_t>(size));
+  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (error || !stream)
+    throw InputError(fmt::format("cannot read {}: check that it is readable", file.name));
+  return bytes;
+}
+
+}  // namespace rueda

@@ -1,0 +1,111 @@
+#include "rueda/data/sampler.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rueda/core/error.hpp"
+#include "rueda/core/random.hpp"
+
+namespace rueda {
+namespace {
+
+void check(const SamplerOptions& o) {
+  if (o.parts == 0 || o.global_batch == 0)
+    throw InputError("the global batch and the number of ranks must be at least 1");
+  if (o.samples > std::numeric_limits<std::uint32_t>::max())
+    throw InputError(fmt::format("{} samples are more than a sampler can number", o.samples));
+  if (o.samples < o.parts)
+    throw InputError(
+        fmt::format("the data set has {} samples, fewer than the {} parts (ranks x micro-batches) "
+                    "that share it: use fewer ranks or more data",
+                    o.samples, o.parts));
+  if (o.global_batch < o.parts)
+    throw InputError(
+        fmt::format("global batch {} is smaller than its {} parts (ranks x micro-batches): some "
+                    "ranks would never get a sample; raise the global batch or use fewer ranks "
+                    "or micro-batches",
+                    o.global_batch, o.parts));
+  if (o.last_batch == LastBatch::drop && o.samples < o.global_batch)
+    throw InputError(
+        fmt::format("no step remains: the data set has {} samples, the global batch {}, and the "
+                    "last partial batch is dropped; lower the global batch or keep the last batch",
+                    o.samples, o.global_batch));
+}
+
+/// Fisher-Yates; swap i is drawn from the keys and i alone.
+template <typename... Keys>
+void shuffle(std::span<std::uint32_t> items, std::uint64_t seed, Keys... keys) {
+  for (std::size_t i = items.size(); i-- > 1;) {
+    const auto bound = static_cast<std::uint32_t>(i + 1);
+    std::swap(items[i], items[to_below(random_bits(seed, key_of("order"), keys..., i), bound)]);
+  }
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplerOptions& options) : options_(options) {
+  check(options);
+  order_.resize(options.samples);
+  const std::size_t full_steps = options.samples / options.global_batch;
+  const bool drop = options.last_batch == LastBatch::drop;
+  used_ = drop ? full_steps * options.global_batch : options.samples;
+  steps_ = full_steps + (used_ > full_steps * options.global_batch ? 1 : 0);
+  set_epoch(0);
+}
+
+std::size_t Sampler::step_samples(std::size_t step) const noexcept {
+  if (step >= steps_) return 0;
+  return std::min(options_.global_batch, used_ - step * options_.global_batch);
+}
+
+std::size_t Sampler::part_samples(std::size_t step, std::size_t part) const noexcept {
+  return even_split(step_samples(step), options_.parts, part).size();
+}
+
+std::vector<std::size_t> Sampler::part_sizes(std::size_t part) const {
+  const std::size_t first = part_samples(0, part);
+  const std::size_t last = part_samples(steps_ - 1, part);
+  return first == last ? std::vector{first} : std::vector{first, last};
+}
+
+Range Sampler::slice_of(std::size_t part) const noexcept {
+  // What `part` would draw in an epoch that keeps its last batch. The sums over steps are closed:
+  // all full steps are cut alike. With `drop` a slice thus keeps a few samples in reserve, others
+  // in every epoch, instead of a tail of the data set that no epoch would ever see.
+  const std::size_t full_steps = options_.samples / options_.global_batch;
+  const Range full = even_split(options_.global_batch, options_.parts, part);
+  const Range rest = even_split(options_.samples % options_.global_batch, options_.parts, part);
+  return {full_steps * full.begin + rest.begin, full_steps * full.end + rest.end};
+}
+
+void Sampler::set_epoch(std::size_t epoch) {
+  std::iota(order_.begin(), order_.end(), 0U);
+  if (!options_.shuffle) return;
+  const std::span<std::uint32_t> all(order_);
+  if (options_.shard == Shard::step) return shuffle(all, options_.seed, epoch);
+  for (std::size_t part = 0; part < options_.parts; ++part) {
+    const Range slice = slice_of(part);
+    shuffle(all.subspan(slice.begin, slice.size()), options_.seed, epoch, part);
+  }
+}
+
+std::vector<std::uint32_t> Sampler::indices(std::size_t step, std::size_t part) const {
+  if (step >= steps_ || part >= options_.parts) return {};
+  std::size_t first = 0;
+  if (options_.shard == Shard::step) {
+    first =
+        step * options_.global_batch + even_split(step_samples(step), options_.parts, part).begin;
+  } else {
+    first = slice_of(part).begin +
+            step * even_split(options_.global_batch, options_.parts, part).size();
+  }
+  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(part_samples(step, part))};
+}
+
+}  // namespace rueda

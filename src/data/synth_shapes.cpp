@@ -1,0 +1,169 @@
+#include "synth_shapes.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace rueda {
+namespace {
+
+/// Motifs are described in a frame of their own whose unit, the radius, is this many steps.
+constexpr int kUnit = 4096;
+constexpr int kPixel = 256;    ///< steps of a Placement per pixel
+constexpr int kOne = 1 << 14;  ///< 1.0 of sine and cosine
+
+constexpr int of_unit(double fraction) { return static_cast<int>(fraction * kUnit); }
+
+/// A point in the motif's frame: u to the right, v down.
+struct Point {
+  int u;
+  int v;
+};
+
+constexpr int squared_length(Point p) { return p.u * p.u + p.v * p.v; }
+constexpr bool within(Point p, int radius) { return squared_length(p) <= radius * radius; }
+
+/// sin(angle) * kOne; angle in 1/65536 turn. The parabola through the zeros and the peak of each
+/// half wave, bent towards the sine by its own square: right to 0.1 %, and integers only.
+constexpr int sine(int angle) {
+  const int a = angle & 0xffff;
+  const int x = a & 0x7fff;
+  const int parabola = static_cast<int>((static_cast<std::int64_t>(x) * (0x8000 - x)) >> 14);
+  const int bent = (parabola * 775 + (parabola * parabola >> 14) * 225) / 1000;
+  return a < 0x8000 ? bent : -bent;
+}
+
+constexpr int cosine(int angle) { return sine(angle + 0x4000); }
+
+/// How many of the `sides` lines of a regular polygon have the point on their inner side; the
+/// lines lie `distance` from the centre.
+constexpr int sides_inside(Point p, int sides, int distance) {
+  int inside = 0;
+  for (int i = 0; i < sides; ++i) {
+    const int angle = 0x4000 + i * 0x10000 / sides;
+    if ((p.u * cosine(angle) + p.v * sine(angle)) / kOne <= distance) ++inside;
+  }
+  return inside;
+}
+
+/// Index of the cell of width `cell` that holds x; the grid has a line at 0.
+constexpr int cell_of(int x, int cell) { return (x + 64 * cell) / cell; }
+
+bool on_stripe(Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }
+
+bool on_check(Point p) {
+  constexpr int kCell = of_unit(0.5);
+  return (cell_of(p.u, kCell) + cell_of(p.v, kCell)) % 2 == 0;
+}
+
+bool on_dot(Point p) {
+  constexpr int kCell = of_unit(0.62);
+  constexpr int kHalf = kCell / 2;
+  const Point q{p.u + kHalf, p.v + kHalf};
+  const Point from_centre{q.u - (cell_of(q.u, kCell) - 64) * kCell - kHalf,
+                          q.v - (cell_of(q.v, kCell) - 64) * kCell - kHalf};
+  return within(from_centre, of_unit(0.2));
+}
+
+bool in_window(Point p, bool round) {
+  constexpr int kHalf = of_unit(0.86);
+  return round ? within(p, kUnit) : std::abs(p.u) <= kHalf && std::abs(p.v) <= kHalf;
+}
+
+bool on_cross(Point p) {
+  const int along = std::max(std::abs(p.u), std::abs(p.v));
+  const int across = std::min(std::abs(p.u), std::abs(p.v));
+  return across <= of_unit(0.27) && along <= kUnit;
+}
+
+bool on_square(Point p) { return std::max(std::abs(p.u), std::abs(p.v)) <= of_unit(0.78); }
+
+/// Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
+bool on_star(Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }
+
+bool on_crescent(Point p) {
+  return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
+}
+
+bool covers(Motif motif, bool round_window, Point p) {
+  switch (motif) {
+    case Motif::disc:
+      return within(p, of_unit(0.95));
+    case Motif::ring:
+      return within(p, kUnit) && !within(p, of_unit(0.6));
+    case Motif::square:
+      return on_square(p);
+    case Motif::triangle:
+      return sides_inside(p, 3, of_unit(0.5)) == 3;
+    case Motif::cross:
+      return on_cross(p);
+    case Motif::star:
+      return on_star(p);
+    case Motif::crescent:
+      return on_crescent(p);
+    case Motif::stripes:
+      return in_window(p, round_window) && on_stripe(p);
+    case Motif::checks:
+      return in_window(p, round_window) && on_check(p);
+    case Motif::dots:
+      return in_window(p, round_window) && on_dot(p);
+  }
+  return false;
+}
+
+/// Turns and scales from image to motif.
+class Frame {
+ public:
+  explicit Frame(const Placement& place)
+      : place_(place),
+        cosine_(std::int64_t{cosine(place.angle)} * kScale / place.radius),
+        sine_(std::int64_t{sine(place.angle)} * kScale / place.radius) {}
+
+  /// x and y in 1/256 pixel.
+  Point operator()(int x, int y) const {
+    const std::int64_t dx = x - place_.centre_x;
+    const std::int64_t dy = y - place_.centre_y;
+    return {static_cast<int>((dx * cosine_ + dy * sine_) >> kShift),
+            static_cast<int>((dy * cosine_ - dx * sine_) >> kShift)};
+  }
+
+ private:
+  // (dx / radius) * kUnit, with the division done once: kScale / 2^kShift = kUnit / kOne.
+  static constexpr int kShift = 20;
+  static constexpr std::int64_t kScale = (std::int64_t{1} << kShift) * kUnit / kOne;
+
+  Placement place_;
+  std::int64_t cosine_;
+  std::int64_t sine_;
+};
+
+int covered_samples(Motif motif, const Placement& place, const Frame& frame, int column, int row) {
+  constexpr int kSamples = 4;
+  constexpr int kStep = kPixel / kSamples;
+  int covered = 0;
+  for (int j = 0; j < kSamples; ++j) {
+    for (int i = 0; i < kSamples; ++i) {
+      const Point p =
+          frame(column * kPixel + i * kStep + kStep / 2, row * kPixel + j * kStep + kStep / 2);
+      if (covers(motif, place.round_window, p)) ++covered;
+    }
+  }
+  return covered;
+}
+
+}  // namespace
+
+Mask draw_mask(Motif motif, const Placement& place) {
+  // Nothing reaches further than 1.25 radii: not the tips of the star (1.17), nor the corners of a
+  // square window (1.22).
+  const int reach = place.radius + place.radius / 4;
+  const auto pixel = [](int steps) { return std::clamp(steps / kPixel, 0, kImageSide); };
+  const Frame frame(place);
+  Mask mask{};
+  for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
+    for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
+      mask[static_cast<std::size_t>(y * kImageSide + x)] =
+          static_cast<std::uint8_t>(covered_samples(motif, place, frame, x, y));
+  return mask;
+}
+
+}  // namespace rueda

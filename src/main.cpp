@@ -1,0 +1,77 @@
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/cli.hpp"
+#include "commands/launcher_env.hpp"
+#include "commands/train.hpp"
+#include "rueda/core/error.hpp"
+
+namespace {
+
+using rueda::ExitCode;
+
+/// Dispatches a request; one overload per subcommand.
+struct Runner {
+  std::string command_line;
+
+  int operator()(const rueda::PrintText& print) const {
+    if (rueda::speaks_for_all()) std::cout << print.text;
+    return 0;
+  }
+  int operator()(const rueda::TrainConfig& config) const {
+    return rueda::run_train(config, command_line);
+  }
+  int operator()(const rueda::SummaryOptions& options) const {
+    if (rueda::speaks_for_all()) rueda::run_summary(options, std::cout);
+    return 0;
+  }
+  int operator()(const rueda::SynthRequest& request) const {
+    if (rueda::speaks_for_all()) rueda::run_synth(request, std::cout);
+    return 0;
+  }
+};
+
+/// The argument as a shell would take it back.
+std::string shell_word(std::string_view argument) {
+  const auto plain = [](char c) {
+    return std::string_view("_-./:=,+@%").find(c) != std::string_view::npos ||
+           (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  bool as_it_is = !argument.empty();
+  std::string text = "'";
+  for (const char c : argument) {
+    as_it_is = as_it_is && plain(c);
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return as_it_is ? std::string(argument) : text + "'";
+}
+
+int run(const std::vector<std::string>& words) {
+  Runner runner;
+  for (const std::string& word : words)
+    runner.command_line += (runner.command_line.empty() ? "" : " ") + shell_word(word);
+  const std::vector<std::string> arguments(words.begin() + 1, words.end());
+  return std::visit(runner, rueda::parse_command_line(arguments));
+}
+
+/// In one piece, so that nothing of a launcher's own comes in between.
+void complain(const std::string& message) { std::cerr << "rueda: " + message + '\n' << std::flush; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv, argv + argc});
+  } catch (const rueda::Error& error) {
+    if (rueda::speaks_for_all()) complain(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    // Not foreseen, so nothing says that it is the same everywhere: every rank speaks for itself.
+    complain("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) + ": " +
+             error.what());
+    return static_cast<int>(ExitCode::run_failed);
+  }
+}

@@ -1,0 +1,162 @@
+#include "rueda/report/aggregation.hpp"
+
+#include <algorithm>
+
+namespace rueda {
+namespace {
+
+using Records = std::vector<std::vector<StepRecord>>;
+
+/// Sums over the steps of one kind, of one rank.
+struct Sums {
+  std::size_t steps = 0;
+  std::size_t samples = 0;
+  double seconds = 0;
+  PhaseSeconds phases{};
+  double busy = 0;
+  double add = 0;
+
+  void operator+=(const StepRecord& s) {
+    ++steps;
+    samples += s.samples;
+    seconds += s.seconds;
+    for (std::size_t p = 0; p < kPhases; ++p) phases[p] += s.phases[p];
+    busy += s.all_reduce_busy;
+    add += s.all_reduce_add;
+  }
+};
+
+std::vector<Sums> sums_by_rank(std::span<const EpochRecord> epochs, std::size_t global_batch,
+                               StepKind kind) {
+  std::vector<Sums> sums;
+  for (const EpochRecord& epoch : epochs) {
+    sums.resize(std::max(sums.size(), epoch.step_records.size()));
+    for (std::size_t r = 0; r < epoch.step_records.size(); ++r) {
+      for (const StepRecord& s : epoch.step_records[r]) {
+        if (is_kind(s, global_batch, kind)) sums[r] += s;
+      }
+    }
+  }
+  return sums;
+}
+
+/// Over ranks, of value(sums) per step.
+template <typename Value>
+Spread per_step(const std::vector<Sums>& ranks, Value value) {
+  std::vector<double> means;
+  for (const Sums& s : ranks) {
+    if (s.steps > 0) means.push_back(value(s) / static_cast<double>(s.steps));
+  }
+  return spread_of(means);
+}
+
+/// Appends the slowest rank's `member` of every step of a kind.
+void append_slowest(std::vector<double>& values, const Records& records, std::size_t global_batch,
+                    StepKind kind, double StepRecord::*member) {
+  if (records.empty()) return;
+  for (std::size_t i = 0; i < records.front().size(); ++i) {
+    if (!is_kind(records.front()[i], global_batch, kind)) continue;
+    double slowest = 0;
+    for (const auto& rank : records) slowest = std::max(slowest, rank.at(i).*member);
+    values.push_back(slowest);
+  }
+}
+
+Spread slowest_of(std::span<const EpochRecord> epochs, std::size_t global_batch, StepKind kind,
+                  double StepRecord::*member) {
+  std::vector<double> values;
+  for (const EpochRecord& e : epochs) {
+    append_slowest(values, e.step_records, global_batch, kind, member);
+  }
+  return spread_of(values);
+}
+
+RankTotal rank_total(int rank, const std::vector<StepRecord>& steps, std::size_t global_batch) {
+  Sums sums;
+  std::vector<double> full;
+  std::vector<double> compute;
+  for (const StepRecord& s : steps) {
+    sums += s;
+    if (!is_kind(s, global_batch, StepKind::full)) continue;
+    full.push_back(s.seconds);
+    compute.push_back(s.seconds - s.phases[static_cast<std::size_t>(Phase::all_reduce)]);
+  }
+  return {rank,      sums.samples, sums.seconds,    sums.phases,
+          sums.busy, sums.add,     spread_of(full), spread_of(compute)};
+}
+
+std::vector<double> column(std::span<const EpochRecord> epochs, double EpochRecord::*member) {
+  std::vector<double> values;
+  for (const EpochRecord& e : epochs) values.push_back(e.*member);
+  return values;
+}
+
+double total(const RankInfo& rank) {
+  double sum = 0;
+  for (const auto& [name, seconds] : rank.startup) sum += seconds;
+  return sum;
+}
+
+}  // namespace
+
+bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept {
+  if (kind == StepKind::all) return true;
+  return (step.global_samples == global_batch) == (kind == StepKind::full);
+}
+
+StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
+                         StepKind kind) {
+  const std::vector<Sums> ranks = sums_by_rank(epochs, global_batch, kind);
+  StepBreakdown b;
+  b.steps = ranks.empty() ? 0 : ranks.front().steps;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    b.phases[p] = per_step(ranks, [p](const Sums& s) { return s.phases[p]; });
+  }
+  b.step = per_step(ranks, [](const Sums& s) { return s.seconds; });
+  b.busy = per_step(ranks, [](const Sums& s) { return s.busy; });
+  b.add = per_step(ranks, [](const Sums& s) { return s.add; });
+  b.slowest = slowest_of(epochs, global_batch, kind, &StepRecord::seconds);
+  b.slowest_busy = slowest_of(epochs, global_batch, kind, &StepRecord::all_reduce_busy).mean;
+  return b;
+}
+
+std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch) {
+  std::vector<RankTotal> totals;
+  for (std::size_t r = 0; r < epoch.step_records.size(); ++r) {
+    totals.push_back(rank_total(static_cast<int>(r), epoch.step_records[r], global_batch));
+  }
+  return totals;
+}
+
+SteadyState steady_state(const RunRecord& run) {
+  SteadyState steady;
+  steady.epochs = run.epochs;
+  steady.includes_warm_up = run.epochs.size() == 1;
+  if (run.epochs.size() > 1) steady.epochs = steady.epochs.subspan(1);
+  steady.epoch_seconds = median_of(column(steady.epochs, &EpochRecord::seconds));
+  steady.images_per_second = median_of(column(steady.epochs, &EpochRecord::images_per_second));
+  return steady;
+}
+
+std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks) {
+  std::vector<std::pair<std::string, std::vector<double>>> found;
+  for (const RankInfo& rank : ranks) {
+    for (const auto& [name, seconds] : rank.startup) {
+      const auto same = [&name = name](const auto& item) { return item.first == name; };
+      auto at = std::find_if(found.begin(), found.end(), same);
+      if (at == found.end()) at = found.insert(at, {name, {}});
+      at->second.push_back(seconds);
+    }
+  }
+  std::vector<std::pair<std::string, Spread>> items;
+  for (const auto& [name, values] : found) items.emplace_back(name, spread_of(values));
+  return items;
+}
+
+double startup_seconds(const std::vector<RankInfo>& ranks) {
+  double longest = 0;
+  for (const RankInfo& rank : ranks) longest = std::max(longest, total(rank));
+  return longest;
+}
+
+}  // namespace rueda

@@ -1,0 +1,80 @@
+#include "atomic_file.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
+  throw RunError("cannot write " + path.string() + ": " + doing + ": " + std::strerror(error) +
+                 "; check that the directory exists, is writable and has room");
+}
+
+/// A new file that is removed again unless it was renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target)
+      : target_(target), name_(target.string() + ".tmp-" + std::to_string(::getpid())) {
+    fd_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail(target_, "creating a file beside it", errno);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!renamed_) ::unlink(name_.c_str());
+  }
+
+  void write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(target_, "writing", errno);
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  void rename_to_target() {
+    if (::fsync(fd_) != 0) fail(target_, "flushing", errno);
+    const int fd = fd_;
+    fd_ = -1;
+    if (::close(fd) != 0) fail(target_, "closing", errno);
+    if (std::rename(name_.c_str(), target_.c_str()) != 0) fail(target_, "renaming", errno);
+    renamed_ = true;
+  }
+
+ private:
+  std::filesystem::path target_;
+  std::string name_;
+  int fd_ = -1;
+  bool renamed_ = false;
+};
+
+/// Makes the new name itself survive a crash. Some file systems refuse this; the file is whole
+/// either way, so that is no failure.
+void flush_directory(const std::filesystem::path& path) {
+  const std::string directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+void write_atomically(const std::filesystem::path& path, std::string_view text) {
+  TemporaryFile file(path);
+  file.write(text);
+  file.rename_to_target();
+  flush_directory(path);
+}
+
+}  // namespace rueda

@@ -1,0 +1,71 @@
+#include "json_parts.hpp"
+#include "rueda/report/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+Json fault_json(const InjectedFault& fault) {
+  if (fault.kind == InjectedFault::Kind::none) return nullptr;
+  const std::string kind = fault.kind == InjectedFault::Kind::nan ? "nan" : "flip-bit";
+  return kind + ":" + std::to_string(fault.rank) + ":" + std::to_string(fault.step);
+}
+
+void add_training(Json& j, const TrainConfig& c) {
+  j["epochs"] = c.epochs;
+  j["lr"] = c.lr;
+  j["momentum"] = c.momentum;
+  j["weight-decay"] = c.weight_decay;
+  j["nesterov"] = c.nesterov;
+  j["scale-lr"] = to_string(c.scale_lr);
+  j["base-batch"] = c.base_batch;
+  j["warmup-epochs"] = c.warmup_epochs;
+  j["lr-schedule"] = to_string(c.lr_schedule);
+  j["seed"] = c.seed;
+}
+
+void add_data(Json& j, const TrainConfig& c) {
+  j["data"] = c.data;
+  j["data-limit"] = c.data_limit;
+  j["augment"] = to_string(c.augment);
+  j["normalize"] = to_string(c.normalize);
+  j["shuffle"] = c.shuffle ? "on" : "off";
+  j["shard"] = to_string(c.shard);
+  j["last-batch"] = to_string(c.last_batch);
+}
+
+void add_parallel(Json& j, const TrainConfig& c) {
+  j["batch-per-rank"] = c.batch_per_rank;
+  j["global-batch"] = c.global_batch;
+  j["accumulate"] = c.accumulate;
+  j["backend"] = to_string(c.backend);
+  j["threads"] = c.threads;
+  j["all-reduce"] = to_string(c.all_reduce);
+  j["reduce-order"] = to_string(c.reduce_order);
+}
+
+void add_output(Json& j, const TrainConfig& c) {
+  j["check-replicas"] = to_string(c.check_replicas);
+  j["inject"] = fault_json(c.fault);
+  j["eval-every"] = c.eval_every;
+  j["target-accuracy"] = c.target_accuracy ? Json(*c.target_accuracy) : Json();
+  j["run-dir"] = c.run_dir;
+  j["overwrite"] = c.overwrite;
+  j["progress"] = c.progress;
+}
+
+}  // namespace
+
+Json config_json(const TrainConfig& config) {
+  Json j;
+  j["model"] = config.model;
+  j["image-size"] = config.image_size;
+  add_data(j, config);
+  add_training(j, config);
+  add_parallel(j, config);
+  add_output(j, config);
+  return j;
+}
+
+std::string config_text(const TrainConfig& config) { return config_json(config).dump(1); }
+
+}  // namespace rueda

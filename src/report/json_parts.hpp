@@ -1,0 +1,27 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "rueda/report/statistics.hpp"
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// Keeps the order in which fields were written, which is the order that a person reads.
+using Json = nlohmann::ordered_json;
+
+/// {min, mean, max}.
+Json range_json(const Spread& spread);
+/// {count, min, mean, median, p90, max, deviation}.
+Json spread_json(const Spread& spread);
+/// Name to seconds.
+Json phases_json(const PhaseSeconds& phases);
+
+/// The options, by their names on the command line and in its words.
+Json config_json(const TrainConfig& config);
+/// One element of `epochs`.
+Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
+/// The object `summary`.
+Json summary_json(const RunRecord& run);
+
+}  // namespace rueda

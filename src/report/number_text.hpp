@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda {
+
+/// Numbers as the report shows them: never rounded to whole seconds, at least three digits that
+/// count. NaN and infinity are "nan" and "inf".
+
+/// 6.412, 0.321, 0.0214, 0.00123: three decimals, more below 0.1 so that three digits remain.
+std::string seconds_text(double seconds);
+/// 798, 45.2, 3.21: no decimals from 100 on.
+std::string rate_text(double per_second);
+/// 1.2345; 2.1000e-04 below 0.001, as Keras prints metrics.
+std::string metric_text(double value);
+/// 11,173,962.
+std::string count_text(std::size_t count);
+/// 1.09 MB, 44.7 MB, 2.30 GB: decimal units.
+std::string bytes_text(double bytes);
+/// 0.2, 0.1, 1e-04: the shortest text that reads back as the same number.
+std::string setting_text(double value);
+/// "1 rank", "2 ranks", "50,000 images".
+std::string counted(std::size_t count, const std::string& noun);
+/// "0-3,8": ascending numbers with neighbours joined.
+std::string ranges_text(const std::vector<int>& numbers);
+
+}  // namespace rueda

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// The ranks of a run as a table, each line indented by `indent`: one per rank up to eight ranks;
+/// beyond, one per host and kind of rank, and where those are more than eight, one per kind. The
+/// device is a column only where ranks differ in it.
+std::string rank_lines(const std::vector<RankInfo>& ranks, std::size_t indent);
+
+bool same_device(const std::vector<RankInfo>& ranks);
+
+/// How many different hosts there are.
+std::size_t host_count(const std::vector<RankInfo>& ranks);
+
+}  // namespace rueda

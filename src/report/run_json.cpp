@@ -1,0 +1,137 @@
+#include "rueda/report/run_json.hpp"
+
+#include <set>
+
+#include "atomic_file.hpp"
+#include "json_parts.hpp"
+#include "rueda/report/aggregation.hpp"
+
+namespace rueda {
+namespace {
+
+Json rank_json(const RankInfo& rank) {
+  Json startup = Json::object();
+  for (const auto& [name, seconds] : rank.startup) startup[name] = seconds;
+  Json j;
+  j["rank"] = rank.rank;
+  j["local_rank"] = rank.local_rank;
+  j["host"] = rank.host;
+  j["backend"] = rank.backend;
+  j["device"] = rank.device;
+  j["threads"] = rank.threads;
+  j["cores"] = rank.cores;
+  j["memory_bytes"] = rank.memory_bytes;
+  j["startup"] = startup;
+  return j;
+}
+
+Json hosts_json(const RunRecord& run) {
+  Json hosts = Json::array();
+  std::set<std::string> seen;
+  for (const RankInfo& rank : run.ranks) {
+    if (seen.insert(rank.host).second) hosts.push_back(rank.host);
+  }
+  return hosts;
+}
+
+Json model_json(const RunRecord& run) {
+  Json j;
+  j["name"] = run.config.model;
+  j["image_size"] = run.config.image_size;
+  j["trainable_parameters"] = run.parameters;
+  j["non_trainable_parameters"] = run.statistics;
+  j["train_flops_per_image"] = run.train_flops_per_image;
+  return j;
+}
+
+Json data_json(const RunRecord& run) {
+  Json j;
+  j["source"] = run.data_source;
+  j["train_images"] = run.train_images;
+  j["test_images"] = run.test_images;
+  return j;
+}
+
+Json batch_json(const RunRecord& run) {
+  Json j;
+  j["global"] = run.global_batch;
+  j["per_rank"] = run.rank_batches;
+  j["micro_batches"] = run.config.accumulate;
+  j["steps_per_epoch"] = run.steps_per_epoch;
+  return j;
+}
+
+void add_header(Json& j, const RunRecord& run) {
+  j["schema"] = "rueda-run";
+  j["schema_version"] = kRunSchemaVersion;
+  j["command_line"] = run.command_line;
+  j["started_at"] = run.started_at;
+  j["outcome"] = run.outcome;
+  j["versions"] = Json::object();
+  for (const auto& [name, version] : run.versions) j["versions"][name] = version;
+}
+
+void add_job(Json& j, const RunRecord& run) {
+  j["config"] = config_json(run.config);
+  j["model"] = model_json(run);
+  j["data"] = data_json(run);
+  j["batch"] = batch_json(run);
+  j["learning_rate"] = run.learning_rate;
+  j["all_reduce"]["algorithm"] = run.all_reduce;
+  j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
+}
+
+void add_ranks(Json& j, const RunRecord& run) {
+  j["world_size"] = run.ranks.size();
+  j["hosts"] = hosts_json(run);
+  j["ranks"] = Json::array();
+  for (const RankInfo& rank : run.ranks) j["ranks"].push_back(rank_json(rank));
+  j["startup"] = Json::object();
+  for (const auto& [name, spread] : startup_items(run.ranks))
+    j["startup"][name] = range_json(spread);
+}
+
+}  // namespace
+
+Json range_json(const Spread& spread) {
+  Json j;
+  j["min"] = spread.min;
+  j["mean"] = spread.mean;
+  j["max"] = spread.max;
+  return j;
+}
+
+Json spread_json(const Spread& spread) {
+  Json j;
+  j["count"] = spread.count;
+  j["min"] = spread.min;
+  j["mean"] = spread.mean;
+  j["median"] = spread.median;
+  j["p90"] = spread.p90;
+  j["max"] = spread.max;
+  j["deviation"] = spread.deviation;
+  return j;
+}
+
+Json phases_json(const PhaseSeconds& phases) {
+  Json j;
+  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = phases[p];
+  return j;
+}
+
+std::string to_json(const RunRecord& run) {
+  Json j;
+  add_header(j, run);
+  add_job(j, run);
+  add_ranks(j, run);
+  j["epochs"] = Json::array();
+  for (const EpochRecord& e : run.epochs) j["epochs"].push_back(epoch_json(e, run));
+  j["summary"] = summary_json(run);
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_run_json(const std::filesystem::path& path, const RunRecord& run) {
+  write_atomically(path, to_json(run));
+}
+
+}  // namespace rueda

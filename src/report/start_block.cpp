@@ -1,0 +1,104 @@
+#include "rueda/report/start_block.hpp"
+
+#include <algorithm>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "number_text.hpp"
+#include "rank_lines.hpp"
+#include "text_table.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::size_t kIndent = 13;
+// Small, for hosts and devices have long names.
+constexpr std::size_t kRankIndent = 4;
+
+std::string entry(const char* label, const std::string& text) {
+  return paragraph(std::string("  ") + label, kIndent, text);
+}
+
+std::string model(const RunRecord& run) {
+  std::string text = fmt::format("{} for {}x{} images, {} trainable parameters, {} non-trainable",
+                                 run.config.model, run.config.image_size, run.config.image_size,
+                                 count_text(run.parameters), count_text(run.statistics));
+  if (run.train_flops_per_image > 0) {
+    text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
+  }
+  return text;
+}
+
+std::string data(const RunRecord& run) {
+  return fmt::format("{}: {} for training, {} for testing", run.data_source,
+                     counted(run.train_images, "image"), count_text(run.test_images));
+}
+
+std::string batch(const RunRecord& run) {
+  std::string text = fmt::format("{} global", run.global_batch);
+  if (!run.rank_batches.empty()) {
+    const auto [least, most] =
+        std::minmax_element(run.rank_batches.begin(), run.rank_batches.end());
+    text += *least == *most ? fmt::format(", {} per rank", *most)
+                            : fmt::format(", {} to {} per rank", *least, *most);
+  }
+  if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
+  return text;
+}
+
+/// What becomes of the images that do not fill a global batch.
+std::string last_batch(const RunRecord& run) {
+  const std::size_t full = run.steps_per_epoch * run.global_batch;
+  if (full > run.train_images && full - run.train_images < run.global_batch) {
+    return fmt::format(", the last of {}",
+                       counted(run.global_batch - (full - run.train_images), "image"));
+  }
+  if (full < run.train_images) {
+    return fmt::format(", {} left out", counted(run.train_images - full, "image"));
+  }
+  return "";
+}
+
+std::string learning_rate(const RunRecord& run) {
+  const TrainConfig& c = run.config;
+  std::string text = setting_text(run.learning_rate) + " (not scaled)";
+  if (c.scale_lr == ScaleLr::linear) {
+    text = fmt::format("{} x {}/{} = {:.6g} (linear scaling)", setting_text(c.lr), run.global_batch,
+                       c.base_batch, run.learning_rate);
+  }
+  text += fmt::format(", {} schedule", to_string(c.lr_schedule));
+  if (c.warmup_epochs > 0) {
+    text += fmt::format(" after {} of warm-up", setting_text(c.warmup_epochs) + " epochs");
+  }
+  return text;
+}
+
+std::string ranks(const RunRecord& run) {
+  std::string text =
+      counted(run.ranks.size(), "rank") + " on " + counted(host_count(run.ranks), "host");
+  if (!run.ranks.empty() && same_device(run.ranks)) text += ": " + run.ranks.front().device;
+  return text;
+}
+
+std::string optimizer(const TrainConfig& c) {
+  return fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
+                     c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
+}
+
+std::string all_reduce(const RunRecord& run) {
+  const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
+  if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
+  return fmt::format("{}, {} per step", run.all_reduce, bytes);
+}
+
+}  // namespace
+
+std::string start_block(const RunRecord& run) {
+  const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
+  return entry("model", model(run)) + entry("data", data(run)) + entry("ranks", ranks(run)) +
+         rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
+         entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +
+         entry("all-reduce", all_reduce(run)) + entry("run in", run.config.run_dir);
+}
+
+}  // namespace rueda

@@ -1,0 +1,41 @@
+#include <iterator>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "atomic_file.hpp"
+#include "rueda/report/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+std::string header() {
+  std::string text = "epoch,step,rank,samples,global_samples,seconds";
+  for (const std::string_view name : kPhaseNames)
+    fmt::format_to(std::back_inserter(text), ",{}", name);
+  return text + ",all_reduce_busy,all_reduce_add\n";
+}
+
+void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{},{},{},{},{},{}", s.epoch, s.step, rank, s.samples, s.global_samples,
+                 s.seconds);
+  for (const double phase : s.phases) fmt::format_to(out, ",{}", phase);
+  fmt::format_to(out, ",{},{}\n", s.all_reduce_busy, s.all_reduce_add);
+}
+
+void append_epoch(std::string& text, const EpochRecord& epoch) {
+  const auto& ranks = epoch.step_records;
+  for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) append_row(text, r, ranks[r].at(i));
+  }
+}
+
+}  // namespace
+
+void write_steps_csv(const std::filesystem::path& path, const RunRecord& run) {
+  std::string text = header();
+  for (const EpochRecord& epoch : run.epochs) append_epoch(text, epoch);
+  write_atomically(path, text);
+}
+
+}  // namespace rueda

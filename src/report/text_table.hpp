@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda {
+
+/// What a reader's terminal is taken to hold; tables and blocks are laid out for it.
+inline constexpr std::size_t kPageColumns = 80;
+
+enum class Align { left, right };
+
+/// Rows of cells in columns as wide as their widest cell, two blanks apart. The last column may be
+/// shortened (with "...") to keep a row within the page.
+class TextTable {
+ public:
+  TextTable(std::vector<Align> columns, std::size_t indent);
+
+  /// One cell per column, else std::invalid_argument.
+  void add(std::vector<std::string> cells);
+  /// Every row with its line end, without trailing blanks.
+  std::string text() const;
+
+ private:
+  std::vector<std::size_t> widths() const;
+
+  std::vector<Align> columns_;
+  std::size_t indent_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// `text` in lines of at most the page, broken at blanks, each line behind `indent` blanks and the
+/// first behind `label` instead (padded to `indent`). Ends with a line end.
+std::string paragraph(const std::string& label, std::size_t indent, const std::string& text);
+
+}  // namespace rueda

@@ -1,0 +1,143 @@
+#include "rueda/train/config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "rueda/core/error.hpp"
+#include "rueda/model/registry.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::size_t kMostEpochs = 1'000'000;
+constexpr std::size_t kMostSamples = 1'000'000;  // of a batch: already far beyond any use
+constexpr int kLeastImageSize = 8;
+constexpr int kMostImageSize = 1024;
+constexpr int kMostThreads = 1024;
+constexpr double kMostLearningRate = 1000;
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw InputError(message);
+}
+
+void require_range(const char* option, std::size_t value, std::size_t least, std::size_t most) {
+  require(value >= least && value <= most,
+          std::string(option) + " is " + std::to_string(value) + ": give a whole number from " +
+              std::to_string(least) + " to " + std::to_string(most));
+}
+
+void check_model(const TrainConfig& config) {
+  const auto names = model_names();
+  if (std::find(names.begin(), names.end(), config.model) != names.end()) return;
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  throw InputError("--model '" + config.model + "' is not known: give one of " + known);
+}
+
+void check_sizes(const TrainConfig& config) {
+  require(!config.data.empty(),
+          "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
+  require_range("--epochs", config.epochs, 1, kMostEpochs);
+  require_range("--batch-per-rank", config.batch_per_rank, 1, kMostSamples);
+  require_range("--global-batch", config.global_batch, 0, kMostSamples);
+  require_range("--accumulate", config.accumulate, 1, kMostSamples);
+  require_range("--base-batch", config.base_batch, 1, kMostSamples);
+  require(config.image_size >= kLeastImageSize && config.image_size <= kMostImageSize,
+          "--image-size is " + std::to_string(config.image_size) +
+              ": give a number of pixels from " + std::to_string(kLeastImageSize) + " to " +
+              std::to_string(kMostImageSize));
+  require(config.threads >= 0 && config.threads <= kMostThreads,
+          "--threads is " + std::to_string(config.threads) + ": give a number from 1 to " +
+              std::to_string(kMostThreads) + ", or 0 for cores / ranks on the node");
+}
+
+void check_optimizer(const TrainConfig& config) {
+  require(config.lr > 0 && config.lr <= kMostLearningRate,
+          "--lr must be above 0 and at most 1000: SGD with momentum usually begins near 0.1");
+  require(config.momentum >= 0 && config.momentum < 1,
+          "--momentum must be at least 0 and below 1: 0 turns it off, 0.9 is usual");
+  require(config.weight_decay >= 0 && config.weight_decay <= 1,
+          "--weight-decay must be from 0 to 1: 0 turns it off, 1e-4 is usual");
+  require(!config.nesterov || config.momentum > 0,
+          "--nesterov looks ahead along the momentum: give a --momentum above 0 with it");
+  require(config.warmup_epochs >= 0 && config.warmup_epochs <= static_cast<double>(config.epochs),
+          "--warmup-epochs must be from 0 to the number of --epochs");
+}
+
+void check_parallel(const TrainConfig& config) {
+  require(config.reduce_order == ReduceOrder::ring || config.all_reduce == AllReduceChoice::ring,
+          "--reduce-order fixed is an order of our own all-reduce: leave --all-reduce at ring");
+  require(config.fault.kind == InjectedFault::Kind::none ||
+              (config.fault.rank >= 0 && config.fault.step >= 1),
+          "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
+}
+
+void check_output(const TrainConfig& config) {
+  static constexpr std::array<std::string_view, 4> words = {"auto", "bar", "lines", "off"};
+  require(std::find(words.begin(), words.end(), config.progress) != words.end(),
+          "--progress '" + config.progress + "' is not known: give auto, bar, lines or off");
+  if (!config.target_accuracy) return;
+  require(*config.target_accuracy > 0 && *config.target_accuracy <= 1,
+          "--target-accuracy is a share of the images: give a number above 0 and at most 1");
+}
+
+}  // namespace
+
+void validate(const TrainConfig& config) {
+  check_model(config);
+  check_sizes(config);
+  check_optimizer(config);
+  check_parallel(config);
+  check_output(config);
+}
+
+const char* to_string(ScaleLr v) { return v == ScaleLr::linear ? "linear" : "none"; }
+
+const char* to_string(LrSchedule v) {
+  switch (v) {
+    case LrSchedule::step:
+      return "step";
+    case LrSchedule::cosine:
+      return "cosine";
+    default:
+      return "constant";
+  }
+}
+
+const char* to_string(Augment v) { return v == Augment::standard ? "standard" : "none"; }
+
+const char* to_string(Normalize v) { return v == Normalize::scale ? "scale" : "cifar10"; }
+
+const char* to_string(BackendChoice v) {
+  switch (v) {
+    case BackendChoice::cpu:
+      return "cpu";
+    case BackendChoice::cuda:
+      return "cuda";
+    default:
+      return "auto";
+  }
+}
+
+const char* to_string(AllReduceChoice v) { return v == AllReduceChoice::mpi ? "mpi" : "ring"; }
+
+const char* to_string(ReduceOrder v) { return v == ReduceOrder::fixed ? "fixed" : "ring"; }
+
+const char* to_string(CheckReplicas v) {
+  switch (v) {
+    case CheckReplicas::step:
+      return "step";
+    case CheckReplicas::off:
+      return "off";
+    default:
+      return "epoch";
+  }
+}
+
+const char* to_string(Shard v) { return v == Shard::fixed ? "fixed" : "step"; }
+
+const char* to_string(LastBatch v) { return v == LastBatch::drop ? "drop" : "keep"; }
+
+}  // namespace rueda

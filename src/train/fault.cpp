@@ -1,0 +1,40 @@
+#include "rueda/train/fault.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace rueda {
+namespace {
+
+/// The lowest bit: too small to be seen in any loss, which is what the replica check is for.
+float bit_flipped(float value) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+}
+
+void overwrite(Replica& replica, std::size_t element, float (*change)(float)) {
+  const std::span<float> at = replica.parameters().subspan(element, 1);
+  float value = 0;
+  replica.backend().download({&value, 1}, at);
+  value = change(value);
+  replica.backend().upload(at, {&value, 1});
+}
+
+}  // namespace
+
+void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step,
+                  Replica& replica) {
+  if (static_cast<std::size_t>(fault.rank) != rank || fault.step != step) return;
+  switch (fault.kind) {
+    case InjectedFault::Kind::none:
+      return;
+    case InjectedFault::Kind::flip_bit:
+      overwrite(replica, replica.parameters().size() / 2, bit_flipped);
+      return;
+    case InjectedFault::Kind::nan:
+      overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
+      return;
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,60 @@
+#include "rueda/train/run_plan.hpp"
+
+#include <algorithm>
+
+namespace rueda {
+namespace {
+
+double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
+  if (config.scale_lr == ScaleLr::none) return config.lr;
+  return config.lr * static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
+}
+
+}  // namespace
+
+RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images) {
+  RunPlan plan;
+  plan.world = world;
+  plan.micro_batches = config.accumulate;
+  const std::size_t parts = world * config.accumulate;
+  plan.global_batch = config.global_batch > 0 ? config.global_batch : config.batch_per_rank * parts;
+  plan.learning_rate = scaled_rate(config, plan.global_batch);
+  plan.sampler = {.samples = train_images,
+                  .global_batch = plan.global_batch,
+                  .parts = parts,
+                  .seed = config.seed,
+                  .shuffle = config.shuffle,
+                  .shard = config.shard,
+                  .last_batch = config.last_batch};
+  plan.schedule = {.base_rate = plan.learning_rate,
+                   .schedule = config.lr_schedule,
+                   .warmup_epochs = config.warmup_epochs,
+                   .epochs = config.epochs,
+                   .steps_per_epoch = Sampler(plan.sampler).steps_per_epoch()};
+  return plan;
+}
+
+std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
+                                           std::size_t rank) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t k = 0; k < plan.micro_batches; ++k) {
+    for (const std::size_t size : sampler.part_sizes(plan.virtual_rank(rank, k))) {
+      if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
+                               std::size_t batch) {
+  return {even_split(test_images, world, rank), std::max<std::size_t>(batch, 1)};
+}
+
+std::vector<std::size_t> EvaluationPlan::batch_sizes() const {
+  std::vector<std::size_t> sizes;
+  if (share.size() >= batch) sizes.push_back(batch);
+  if (share.size() % batch != 0) sizes.push_back(share.size() % batch);
+  return sizes;
+}
+
+}  // namespace rueda

@@ -1,0 +1,252 @@
+#include "rueda/train/trainer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "rueda/train/fault.hpp"
+#include "rueda/train/pixel_transform.hpp"
+
+namespace rueda {
+namespace {
+
+/// Running totals of an epoch or an evaluation, over all ranks.
+struct Totals {
+  double loss = 0;
+  double correct = 0;
+  double samples = 0;
+
+  Score score(double seconds) const {
+    return {.loss = loss / samples,
+            .accuracy = correct / samples,
+            .samples = static_cast<std::size_t>(samples),
+            .seconds = seconds};
+  }
+};
+
+/// Adds every rank's totals in rank order, so that all ranks get the same bits.
+Totals sum_over_ranks(RankGroup& group, const Totals& mine) {
+  Totals sum;
+  for (const auto& bytes : group.all_gather(std::as_bytes(std::span(&mine, 1)))) {
+    Totals one;
+    std::memcpy(&one, bytes.data(), sizeof one);
+    sum.loss += one.loss;
+    sum.correct += one.correct;
+    sum.samples += one.samples;
+  }
+  return sum;
+}
+
+/// Every rank's step records, on rank 0.
+std::vector<std::vector<StepRecord>> gather_steps(RankGroup& group,
+                                                  const std::vector<StepRecord>& mine) {
+  std::vector<std::vector<StepRecord>> all;
+  for (const auto& bytes : group.gather(std::as_bytes(std::span(mine)), 0)) {
+    auto& records = all.emplace_back(bytes.size() / sizeof(StepRecord));
+    std::memcpy(records.data(), bytes.data(), bytes.size());
+  }
+  return all;
+}
+
+std::string place_in_run(std::size_t epoch, std::size_t step) {
+  return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
+}
+
+std::size_t largest_batch(const RunPlan& plan) {
+  return even_split(plan.global_batch, plan.sampler.parts, 0).size();
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts)
+    : config_(config),
+      plan_(plan),
+      parts_(parts),
+      backend_(parts.replica.backend()),
+      sampler_(plan.sampler),
+      evaluation_(plan_evaluation(parts.data.test.size(), plan.world,
+                                  static_cast<std::size_t>(parts.group.rank()),
+                                  largest_batch(plan))),
+      optimizer_(backend_, parts.replica.parameters().size(),
+                 {config.momentum, config.weight_decay, config.nesterov}),
+      accumulator_(backend_, parts.replica.gradients().size(), plan.micro_batches),
+      check_(parts.group, parts.replica),
+      train_images_(backend_.hold(parts.data.train)),
+      test_images_(backend_.hold(parts.data.test)),
+      transform_(pixel_transform(config)) {}
+
+void Trainer::run(RunRecord& run) {
+  double spent = 0;
+  for (std::size_t epoch = 1; epoch <= config_.epochs; ++epoch) {
+    EpochRecord record = train_epoch(epoch);
+    if (evaluates(epoch)) record.test = evaluate();
+    record.parameter_hash = config_.check_replicas == CheckReplicas::off
+                                ? combined_hash(hash_replica(parts_.replica))
+                                : check_.compare("after epoch " + std::to_string(epoch));
+    record.step_records = gather_steps(parts_.group, steps_);
+    spent += record.seconds + (record.test ? record.test->seconds : 0.0);
+    const bool reached = reaches_target(record);
+    run.epochs.push_back(std::move(record));
+    if (reached) run.seconds_to_target = spent;
+    if (reached || epoch == config_.epochs) run.outcome = reached ? "target reached" : "completed";
+    together(parts_.group, [&] { parts_.observer.on_epoch(run); });
+    if (reached) return;
+  }
+}
+
+EpochRecord Trainer::train_epoch(std::size_t epoch) {
+  epoch_ = epoch - 1;
+  sampler_.set_epoch(epoch_);
+  steps_.clear();
+  Totals totals;
+  parts_.group.barrier();
+  const Stopwatch watch;
+  for (std::size_t step = 1; step <= sampler_.steps_per_epoch(); ++step) {
+    const StepSums sums = train_step(epoch, step);
+    totals.loss += static_cast<double>(sums.loss);
+    totals.correct += static_cast<double>(sums.correct);
+    totals.samples += static_cast<double>(sums.samples);
+    parts_.observer.on_step({.epoch = epoch,
+                             .step = step,
+                             .images = static_cast<std::size_t>(totals.samples),
+                             .loss = totals.loss / totals.samples,
+                             .seconds = watch.seconds()});
+  }
+  parts_.group.barrier();
+
+  EpochRecord record;
+  record.epoch = epoch;
+  record.steps = sampler_.steps_per_epoch();
+  record.seconds = watch.seconds();
+  record.train = totals.score(record.seconds);
+  record.images_per_second = totals.samples / record.seconds;
+  record.learning_rate = learning_rate(plan_.schedule, epoch * record.steps - 1);
+  return record;
+}
+
+StepSums Trainer::train_step(std::size_t epoch, std::size_t step) {
+  const std::size_t global_step = epoch_ * sampler_.steps_per_epoch() + step;
+  inject_fault(config_.fault, static_cast<std::size_t>(parts_.group.rank()), global_step,
+               parts_.replica);
+  timer_.begin();
+  // The all-reduce only sums, so the loss is divided by the samples of all ranks beforehand.
+  const float scale = 1.0F / static_cast<float>(sampler_.step_samples(step - 1));
+  for (std::size_t k = 0; k < plan_.micro_batches; ++k) run_micro_batch(step - 1, k, scale);
+  reduce_gradients();
+
+  timer_.enter(Phase::optimizer);
+  const StepSums sums = parts_.replica.step_sums();
+  require_finite(sums, epoch, step);
+  update(sums, global_step);
+
+  timer_.enter(Phase::other);
+  if (config_.check_replicas == CheckReplicas::step) {
+    check_.compare("after " + place_in_run(epoch, step));
+  }
+  record_step(epoch, step, sums);
+  return sums;
+}
+
+void Trainer::run_micro_batch(std::size_t step, std::size_t micro_batch, float scale) {
+  Replica& replica = parts_.replica;
+  const auto rank = static_cast<std::size_t>(parts_.group.rank());
+  timer_.enter(Phase::load);
+  const auto indices = sampler_.indices(step, plan_.virtual_rank(rank, micro_batch));
+  replica.load(batch_of(*train_images_, indices));
+  timer_.enter(Phase::forward);
+  replica.forward();
+  timer_.enter(Phase::loss);
+  replica.loss(scale);
+  timer_.enter(Phase::backward);
+  replica.backward();
+  accumulator_.push(replica.gradients());
+}
+
+void Trainer::reduce_gradients() {
+  const std::span<float> arena = parts_.replica.gradients();
+  accumulator_.finish(arena);
+  ReduceDevice& device = backend_.reduce_device();
+  timer_.enter(Phase::all_reduce);
+  device.wait(parts_.all_reduce.sum(arena, device.record()));
+}
+
+void Trainer::update(const StepSums& sums, std::size_t global_step) {
+  Replica& replica = parts_.replica;
+  if (config_.check_replicas == CheckReplicas::step) check_.before_update();
+  const auto gradients = replica.gradients().first(replica.parameters().size());
+  optimizer_.update(replica.parameters(), gradients, 0,
+                    learning_rate(plan_.schedule, global_step - 1));
+  replica.update_running_statistics(sums.samples);
+  replica.parameters_changed();
+}
+
+void Trainer::record_step(std::size_t epoch, std::size_t step, const StepSums& sums) {
+  const ReduceTimes reduce = parts_.all_reduce.take_times();
+  std::size_t mine = 0;
+  for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
+    const auto rank = static_cast<std::size_t>(parts_.group.rank());
+    mine += sampler_.part_samples(step - 1, plan_.virtual_rank(rank, k));
+  }
+  StepRecord record;
+  record.epoch = static_cast<std::uint32_t>(epoch);
+  record.step = static_cast<std::uint32_t>(step);
+  record.samples = static_cast<std::uint32_t>(mine);
+  record.global_samples = static_cast<std::uint32_t>(sums.samples);
+  record.seconds = timer_.end();
+  record.phases = timer_.seconds();
+  record.all_reduce_busy = reduce.transfer + reduce.add;
+  record.all_reduce_add = reduce.add;
+  steps_.push_back(record);
+}
+
+void Trainer::require_finite(const StepSums& sums, std::size_t epoch, std::size_t step) {
+  if (sums.nonfinite == 0.0F) return;
+  std::string culprits;
+  const auto flags = all_gather_text(parts_.group, parts_.replica.was_finite() ? "" : "x");
+  for (std::size_t r = 0; r < flags.size(); ++r) {
+    if (!flags[r].empty()) culprits += (culprits.empty() ? "" : ", ") + std::to_string(r);
+  }
+  throw_agreed(ExitCode::run_failed,
+               "the loss or a batch statistic is NaN or infinite at " + place_in_run(epoch, step) +
+                   " on rank " + culprits +
+                   ": lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data");
+}
+
+Score Trainer::evaluate() {
+  const Stopwatch watch;
+  Totals mine;
+  for (std::size_t begin = evaluation_.share.begin; begin < evaluation_.share.end;) {
+    const std::size_t end = std::min(begin + evaluation_.batch, evaluation_.share.end);
+    std::vector<std::uint32_t> indices;
+    for (std::size_t i = begin; i < end; ++i) indices.push_back(static_cast<std::uint32_t>(i));
+    BatchRequest request = batch_of(*test_images_, indices);
+    request.transform.augment = false;
+    const LossSums sums = parts_.replica.infer(request);
+    mine.loss += static_cast<double>(sums.loss);
+    mine.correct += static_cast<double>(sums.correct);
+    mine.samples += static_cast<double>(end - begin);
+    begin = end;
+  }
+  const Totals all = sum_over_ranks(parts_.group, mine);
+  return all.score(watch.seconds());
+}
+
+BatchRequest Trainer::batch_of(const DeviceImages& images,
+                               std::span<const std::uint32_t> indices) const {
+  return {&images, indices, transform_, config_.seed, epoch_};
+}
+
+bool Trainer::evaluates(std::size_t epoch) const {
+  if (config_.eval_every == 0 || parts_.data.test.size() == 0) return false;
+  return epoch % config_.eval_every == 0 || epoch == config_.epochs;
+}
+
+bool Trainer::reaches_target(const EpochRecord& epoch) const {
+  if (!config_.target_accuracy) return false;
+  // Where a run evaluates, only an evaluation can reach the target.
+  if (config_.eval_every != 0)
+    return epoch.test && epoch.test->accuracy >= *config_.target_accuracy;
+  return epoch.train.accuracy >= *config_.target_accuracy;
+}
+
+}  // namespace rueda

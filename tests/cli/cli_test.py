@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""The rueda program as its users meet it: options, refusals, exit codes, output, run.json.
+
+usage: cli_test.py RUEDA [MPIEXEC]
+"""
+
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import SMALL, Program
+
+OPTIONS = """
+--model --data --epochs --batch-per-rank --global-batch --image-size --lr --momentum
+--weight-decay --nesterov --scale-lr --base-batch --warmup-epochs --lr-schedule --augment
+--normalize --shuffle --shard --last-batch --accumulate --backend --all-reduce --reduce-order
+--check-replicas --target-accuracy --seed --threads --eval-every --run-dir --data-limit --config
+--inject --progress --overwrite
+""".split()
+
+
+class CliTest(unittest.TestCase):
+    """A folder of its own with a small data set in data/."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-cli-")
+        cls.program = Program(*PATHS, cls.temporary.name)
+        cls.folder = Path(cls.temporary.name)
+        made = cls.program.run("synth", "--out", "data", "--train", "200", "--test", "50")
+        if made.code != 0:
+            raise AssertionError(f"no data set: {made}")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def refused(self, result, *words, code=2):
+        """One message of rueda's own, holding all words, and the exit code."""
+        self.assertEqual(result.code, code, result)
+        self.assertEqual(len(result.messages), 1, result)
+        for word in words:
+            self.assertIn(word, result.messages[0])
+
+    def completed(self, result):
+        self.assertEqual((result.code, result.messages), (0, []), result)
+        return result
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+
+class Usage(CliTest):
+    def test_help_lists_every_option(self):
+        text = self.completed(self.program.run("train", "--help")).out
+        for option in OPTIONS:
+            self.assertRegex(text, rf"(?m)^  {option}\b")
+        self.assertIn("Example:", text)
+
+    def test_help_of_the_program_names_the_commands(self):
+        text = self.completed(self.program.run("--help")).out
+        for command in ("train", "summary", "synth"):
+            self.assertRegex(text, rf"(?m)^  {command} ")
+
+    def test_help_comes_once_below_a_launcher(self):
+        text = self.completed(self.program.run_ranks(2, "train", "--help")).out
+        self.assertEqual(text.count("--batch-per-rank N"), 1)
+
+    def test_version_tells_the_libraries(self):
+        text = self.completed(self.program.run("--version")).out
+        self.assertRegex(text, r"^rueda \d+\.\d+\.\d+")
+        self.assertIn("MPI", text)
+        self.assertIn("oneDNN", text)
+
+    def test_no_command(self):
+        self.refused(self.program.run(), "train, summary, synth")
+
+    def test_unknown_command(self):
+        self.refused(self.program.run("tarin"), "tarin", "train, summary, synth")
+
+    def test_unknown_option(self):
+        self.refused(self.program.run("train", "--foo", "3"), "--foo", "rueda train --help")
+
+    def test_unknown_option_is_told_once_below_a_launcher(self):
+        self.refused(self.program.run_ranks(3, "train", "--foo"), "--foo")
+
+    def test_unknown_model(self):
+        self.refused(self.program.run("train", "--model", "resnet19"), "resnet19", "resnet20")
+
+    def test_unknown_word_for_a_choice(self):
+        result = self.program.run("train", "--lr-schedule", "linear")
+        self.refused(result, "--lr-schedule", "linear", "cosine")
+
+    def test_the_number_behind_a_choice_is_no_word_for_it(self):
+        self.refused(self.program.run("train", "--scale-lr", "1"), "--scale-lr")
+
+    def test_negative_number(self):
+        self.refused(self.program.run("train", "--epochs", "-3"), "--epochs", "-3")
+
+    def test_nan_is_no_learning_rate(self):
+        self.refused(self.program.run("train", "--lr", "nan"), "--lr")
+
+    def test_both_batch_options(self):
+        result = self.program.run("train", "--batch-per-rank", "8", "--global-batch", "16")
+        self.refused(result, "--batch-per-rank", "--global-batch")
+
+    def test_an_option_without_its_value(self):
+        self.refused(self.program.run("train", "--epochs"), "--epochs", "value")
+
+    def test_malformed_fault(self):
+        self.refused(self.program.run("train", "--inject", "nan:1"), "--inject", "RANK:STEP")
+
+
+class Recipes(CliTest):
+    def refuses(self, text, *words):
+        name = self.write("bad.toml", text)
+        self.refused(self.program.run("train", "--config", name), name, *words)
+
+    def test_unknown_key(self):
+        self.refuses('model = "resnet20"\nlearning-rate = 0.1\n', "learning-rate")
+
+    def test_malformed_line(self):
+        self.refuses('# fine\nmodel "resnet20"\n', "line 2")
+
+    def test_open_quotes(self):
+        self.refuses('model = "resnet20\n', "line 1")
+
+    def test_bad_value(self):
+        self.refuses('lr = "quick"\n', "--lr", "quick")
+
+    def test_repeated_key(self):
+        self.refuses("lr = 0.1\nepochs = 2\nlr = 0.2\n", "lr", "twice")
+
+    def test_missing_file(self):
+        self.refused(self.program.run("train", "--config", "gone.toml"), "gone.toml")
+
+    def test_recipe_equals_command_line(self):
+        recipe = "[train]  # as on the command line\n"
+        words = []
+        values = {"data-limit": 96, "batch-per-rank": 32, "lr": 0.05, "seed": 5, "eval-every": 0}
+        for name, value in {**values, "data": "data", "augment": "standard", "epochs": 1}.items():
+            recipe += f'{name} = "{value}"\n' if isinstance(value, str) else f"{name} = {value}\n"
+            words += [f"--{name}", str(value)]
+        words.append("--nesterov")
+        name = self.write("good.toml", recipe + "nesterov = true\n")
+        rest = ("--threads", "1", "--run-dir")
+        self.completed(self.program.run("train", "--config", name, *rest, "by-recipe"))
+        self.completed(self.program.run("train", *words, *rest, "by-words"))
+        first, second = (self.program.record(run) for run in ("by-recipe", "by-words"))
+        for key in ("loss", "parameter_hash"):
+            self.assertEqual(first["epochs"][0][key], second["epochs"][0][key])
+
+    def test_command_line_wins_over_recipe(self):
+        recipe = 'data = "data"\ndata-limit = 64\nepochs = 7\nmodel = "resnet18"\n'
+        name = self.write("wins.toml", recipe)
+        words = ("--epochs", "1", "--model", "resnet20", "--threads", "1", "--eval-every", "0")
+        self.completed(self.program.run("train", "--config", name, *words, "--run-dir", "wins"))
+        record = self.program.record("wins")
+        self.assertEqual(len(record["epochs"]), 1)
+        self.assertEqual(record["epochs"][0]["samples"], 64)
+
+
+class OtherCommands(CliTest):
+    def total(self, model):
+        """Trainable parameters in the summary of a model."""
+        text = self.completed(self.program.run("summary", "--model", model)).out
+        found = re.findall(r"(?im)^\s*trainable\D*([\d,.' ]+\d)", text)
+        self.assertEqual(len(found), 1, text)
+        return int(re.sub(r"\D", "", found[0]))
+
+    def test_summary_totals(self):
+        self.assertEqual(self.total("resnet18"), 11_173_962)
+        self.assertEqual(self.total("resnet20"), 269_722)
+
+    def test_summary_refuses_an_unknown_model(self):
+        self.refused(self.program.run("summary", "--model", "vgg"), "vgg", "resnet18")
+
+    def bytes_below(self, name):
+        files = sorted((self.folder / name).iterdir())
+        return [(file.name, file.read_bytes()) for file in files]
+
+    def test_synth_is_deterministic_in_both_formats(self):
+        for form in ("bin", "py"):
+            size = ("--format", form, "--train", "30", "--test", "10")
+            for name in ("once", "again"):
+                self.completed(self.program.run("synth", "--out", f"{name}-{form}", *size))
+            once = self.bytes_below(f"once-{form}")
+            self.assertGreaterEqual(len(once), 6)
+            self.assertEqual(once, self.bytes_below(f"again-{form}"))
+
+    def test_synth_replaces_another_data_set_only_when_told(self):
+        base = ("synth", "--out", "mine", "--train", "20", "--test", "10", "--seed")
+        self.completed(self.program.run(*base, "1"))
+        before = self.bytes_below("mine")
+        self.assertIn("already", self.completed(self.program.run(*base, "1")).out)
+        self.refused(self.program.run(*base, "2"), "mine", "--overwrite")
+        self.assertEqual(self.bytes_below("mine"), before)
+        self.completed(self.program.run(*base, "2", "--overwrite"))
+        self.assertNotEqual(self.bytes_below("mine"), before)
+
+    def test_synth_needs_a_place(self):
+        self.refused(self.program.run("synth"), "--out")
+
+
+class Refusals(CliTest):
+    def train(self, *arguments, ranks=0, **env):
+        words = ("train", "--data", "data", *SMALL, *arguments)
+        if ranks:
+            return self.program.run_ranks(ranks, *words, **env)
+        return self.program.run(*words, **env)
+
+    def test_missing_data(self):
+        self.refused(self.train("--data", "nowhere"), "nowhere")
+
+    def test_missing_data_is_told_once_for_all_ranks(self):
+        self.refused(self.program.run_ranks(2, "train", "--data", "nowhere"), "nowhere")
+
+    def test_damaged_data(self):
+        shutil.copytree(self.folder / "data", self.folder / "damaged")
+        with open(self.folder / "damaged" / "data_batch_3.bin", "r+b") as file:
+            file.truncate(5000)
+        result = self.program.run_ranks(2, "train", "--data", "damaged", *SMALL)
+        self.refused(result, "data_batch_3.bin")
+
+    def test_fewer_samples_than_ranks(self):
+        self.refused(self.train("--data-limit", "2", ranks=3), "2", "3")
+
+    def test_run_directory_that_can_not_be_made(self):
+        self.write("plain-file", "")
+        self.refused(self.train("--run-dir", "plain-file/run", ranks=2), "plain-file/run")
+
+    def test_existing_run_is_kept_unless_told(self):
+        self.completed(self.train("--run-dir", "kept"))
+        before = (self.folder / "kept" / "run.json").read_bytes()
+        self.refused(self.train("--run-dir", "kept"), "kept", "--overwrite")
+        self.assertEqual((self.folder / "kept" / "run.json").read_bytes(), before)
+        self.completed(self.train("--run-dir", "kept", "--overwrite"))
+
+    def test_cuda_without_a_device(self):
+        self.refused(self.train("--backend", "cuda", CUDA_VISIBLE_DEVICES=""), "--backend")
+
+    def test_slurm_task_that_finds_itself_alone(self):
+        result = self.train(SLURM_NTASKS="4", SLURM_PROCID="0")
+        self.refused(result, "SLURM_NTASKS", "4")
+
+    def test_open_mpi_process_that_finds_itself_alone(self):
+        result = self.train(OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="0")
+        self.refused(result, "OMPI_COMM_WORLD_SIZE", "3")
+
+    def test_ranks_with_different_configurations(self):
+        common = ("train", "--data", "data", *SMALL, "--seed")
+        result = self.program.run_contexts([(1, (*common, "1")), (1, (*common, "2"))])
+        self.refused(result, "seed")
+
+    def test_nan_loss_stops_with_step_and_rank(self):
+        result = self.train("--inject", "nan:1:2", ranks=2)
+        self.refused(result, "step 2", "rank 1", code=1)
+
+    def test_flipped_bit_stops_with_tensor_element_and_rank(self):
+        result = self.train("--inject", "flip-bit:1:2", "--check-replicas", "step", ranks=2)
+        self.refused(result, "element", "rank 1", code=1)
+        self.assertRegex(result.messages[0], r"\w\.(weight|bias)\b")
+
+
+class Output(CliTest):
+    def test_output_in_a_file_is_plain_lines(self):
+        words = ("train", "--data", "data", *SMALL, "--epochs", "2", "--run-dir", "plain")
+        out = self.completed(self.program.run_ranks(2, *words)).out
+        self.assertNotRegex(out, r"[^\n\x20-\U0010ffff]")
+        for epoch in (1, 2):
+            self.assertRegex(out, rf"(?m)^Epoch {epoch}/2 - 4/4 - .* images/s \(.* per rank\)$")
+
+    def test_run_json_tells_the_run(self):
+        words = ("train", "--data", "data", *SMALL, "--eval-every", "1", "--run-dir", "told")
+        self.completed(self.program.run_ranks(2, *words))
+        record = self.program.record("told")
+        epoch = record["epochs"][0]
+        for key in ("loss", "seconds", "images_per_second"):
+            self.assertGreater(epoch[key], 0, key)
+        self.assertTrue(0 <= epoch["accuracy"] <= 1)
+        self.assertRegex(epoch["parameter_hash"], r"^[0-9a-f]{16}$")
+
+    def test_target_accuracy_ends_the_run(self):
+        words = ("train", "--data", "data", *SMALL, "--epochs", "5", "--eval-every", "1")
+        target = ("--target-accuracy", "0.001", "--run-dir", "target")
+        self.completed(self.program.run(*words, *target))
+        record = self.program.record("target")
+        self.assertLess(len(record["epochs"]), 5)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    summary_line.main()

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What does not depend on the number of ranks, and what a run must reach: whole runs compared.
+
+usage: equivalence_test.py RUEDA MPIEXEC
+"""
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import Program
+
+# 70 images in global batches of 24: the last step has 22, which 4 ranks share as 6, 6, 5, 5.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
+SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0", "--augment", "standard"]
+
+
+class WholeRuns(unittest.TestCase):
+    """Runs in a folder of their own; each is known by its run.json."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-equivalence-")
+        cls.program = Program(*PATHS, cls.temporary.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def train(self, ranks, *options):
+        """The run.json of a run."""
+        name = "run-" + "-".join([str(ranks), *options]).replace("/", "_")
+        result = self.program.run_ranks(ranks, "train", *options, "--run-dir", name, "--overwrite")
+        self.assertEqual(result.code, 0, result)
+        text = Path(self.temporary.name, name, "run.json").read_text(encoding="utf-8")
+        return json.loads(text)
+
+    def hashes(self, ranks, *options):
+        return [epoch["parameter_hash"] for epoch in self.train(ranks, *options)["epochs"]]
+
+
+class EquivalenceTest(WholeRuns):
+    """What the number of ranks must not change."""
+
+    def test_ranks_equal_micro_batches_bit_for_bit(self):
+        for count in (2, 3, 4):
+            with self.subTest(count=count):
+                fixed = [*SMALL, "--reduce-order", "fixed"]
+                ranks = self.hashes(count, *fixed)
+                alone = self.hashes(1, *fixed, "--accumulate", str(count))
+                self.assertEqual(ranks, alone)
+                self.assertEqual(len(ranks), 2)
+
+    def test_four_ranks_equal_two_ranks_of_two_micro_batches(self):
+        fixed = [*SMALL, "--reduce-order", "fixed"]
+        self.assertEqual(self.hashes(4, *fixed), self.hashes(2, *fixed, "--accumulate", "2"))
+
+    def test_fixed_slices_equal_micro_batches_too(self):
+        fixed = [*SMALL, "--reduce-order", "fixed", "--shard", "fixed"]
+        self.assertEqual(self.hashes(3, *fixed), self.hashes(1, *fixed, "--accumulate", "3"))
+
+    def test_an_empty_shard_changes_nothing(self):
+        # 25 images in steps of 24: the last step has one image, so three ranks of four have none.
+        options = [*SMALL, "--reduce-order", "fixed", "--data-limit", "25"]
+        self.assertEqual(self.hashes(4, *options), self.hashes(1, *options, "--accumulate", "4"))
+
+    def test_a_run_repeats_bit_for_bit(self):
+        for options in ([], ["--all-reduce", "mpi"], ["--reduce-order", "fixed"]):
+            with self.subTest(options=options):
+                self.assertEqual(
+                    self.hashes(3, *SMALL, *options), self.hashes(3, *SMALL, *options)
+                )
+
+    def test_the_ring_stays_near_one_rank(self):
+        """Another order of addition: the first step agrees to rounding."""
+        one_step = [*SMALL, "--data-limit", "24", "--epochs", "1"]
+        alone = self.train(1, *one_step, "--accumulate", "4")["epochs"][0]["loss"]
+        for algorithm in ("ring", "mpi"):
+            loss = self.train(4, *one_step, "--all-reduce", algorithm)["epochs"][0]["loss"]
+            self.assertAlmostEqual(loss, alone, delta=1e-6 * abs(alone))
+
+    def test_replicas_are_equal_after_every_step(self):
+        self.train(3, *SMALL, "--check-replicas", "step")
+
+
+class LearningTest(WholeRuns):
+    """A correctness run with a fixed seed: the data can be learned, and the program learns it."""
+
+    def test_resnet20_exceeds_80_percent_on_the_synthetic_test_set(self):
+        run = self.train(
+            2, "--model", "resnet20", "--data", "synthetic", "--epochs", "6", "--seed", "1",
+            "--batch-per-rank", "64", "--lr-schedule", "cosine", "--target-accuracy", "0.8",
+        )  # fmt: skip
+        self.assertEqual(run["summary"]["outcome"], "target reached", run["epochs"])
+        self.assertGreaterEqual(run["epochs"][-1]["val_accuracy"], 0.8)
+        losses = [epoch["loss"] for epoch in run["epochs"]]
+        self.assertLess(losses[-1], losses[0])
+
+
+if __name__ == "__main__":
+    PATHS = (sys.argv[1], sys.argv[2])
+    summary_line.main()

@@ -1,0 +1,14 @@
+"""Runs the unittest cases of a script and ends with the line that jobs/count_tests.py reads."""
+
+import sys
+import unittest
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    skipped = len(result.skipped)
+    passed = max(result.testsRun - failed - skipped, 0)
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    sys.exit(1 if failed or result.testsRun == 0 else 0)

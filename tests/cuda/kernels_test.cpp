@@ -1,0 +1,155 @@
+#include "cuda/kernels.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "../support/values.hpp"
+#include "device_vector.hpp"
+#include "rueda/kernels/element_hash.hpp"
+#include "rueda/kernels/relu.hpp"
+#include "rueda/kernels/statistics.hpp"
+
+// Every launcher against a loop on the host over the same inline function: equal bit for bit. Each
+// vector is longer than what the launcher may touch, so a write out of bounds is a difference too.
+
+namespace {
+
+using rueda::test::DeviceVector;
+using rueda::test::filled;
+using rueda::test::first_difference;
+using rueda::test::kNoDifference;
+using rueda::test::rough_value;
+using Floats = std::vector<float>;
+
+constexpr std::size_t kMargin = 8;
+/// Above what one pass of the largest grid covers, four by four: 4096 blocks of 256 threads.
+constexpr std::size_t kManyPasses = 4096 * 256 * 4 + 1021;
+
+struct Place {
+  std::size_t length;
+  std::size_t offset;        ///< of every operand, in floats: 1 to 3 are not aligned for float4
+  std::size_t other_offset;  ///< of one operand more than the others
+};
+
+std::vector<Place> places() {
+  std::vector<Place> all;
+  for (const std::size_t length : {0U, 1U, 2U, 3U, 4U, 5U, 7U, 8U, 31U, 255U, 256U, 257U, 1021U,
+                                   1023U, 1024U, 1025U, 70001U}) {
+    for (const std::size_t offset : {0U, 1U, 2U, 3U, 4U}) all.push_back({length, offset, 0});
+    all.push_back({length, 0, 1});
+  }
+  all.push_back({kManyPasses, 0, 0});
+  all.push_back({kManyPasses, 1, 0});
+  return all;
+}
+
+/// An operand in host and device memory, with the margin around it.
+class Operand {
+ public:
+  Operand(int key, const Place& place, bool other, cudaStream_t stream)
+      : offset_(place.offset + (other ? place.other_offset : 0)),
+        host_(filled<rough_value>(key, place.length + kMargin)),
+        device_(host_, stream) {}
+  float* host() { return host_.data() + offset_; }
+  float* device() const { return device_.data() + offset_; }
+  std::size_t difference() const { return first_difference(device_.read(), host_); }
+
+ private:
+  std::size_t offset_;
+  Floats host_;
+  DeviceVector<float> device_;
+};
+
+/// Three operands a, b, c; `launch` works on the device's, `one` on element i of the host's.
+template <typename Launch, typename One>
+void compare_at(const Place& place, const Launch& launch, const One& one) {
+  CAPTURE(place.length, place.offset, place.other_offset);
+  const auto stream = rueda::cuda::make_stream();
+  Operand a(0, place, false, stream.get());
+  Operand b(1, place, false, stream.get());
+  Operand c(2, place, true, stream.get());
+  CHECK(launch(a.device(), b.device(), c.device(), place.length, stream.get()) == cudaSuccess);
+  for (std::size_t i = 0; i < place.length; ++i) one(a.host()[i], b.host()[i], c.host()[i]);
+  CHECK(a.difference() == kNoDifference);
+  CHECK(b.difference() == kNoDifference);
+  CHECK(c.difference() == kNoDifference);
+}
+
+template <typename Launch, typename One>
+void compare(const Launch& launch, const One& one) {
+  for (const Place& place : places()) compare_at(place, launch, one);
+}
+
+}  // namespace
+
+TEST_CASE("accumulate adds as the host does", "[device]") {
+  compare([](float* a, float*, float* c, std::size_t count,
+             cudaStream_t stream) { return rueda::cuda::accumulate(a, c, count, stream); },
+          [](float& a, float&, float& c) { a = a + c; });
+}
+
+TEST_CASE("sgd_update equals the host's", "[device]") {
+  const bool nesterov = GENERATE(false, true);
+  const rueda::kernels::SgdStep step{0.1F, 0.9F, 5e-4F, nesterov};
+  compare(
+      [&](float* a, float* b, float* c, std::size_t count, cudaStream_t stream) {
+        return rueda::cuda::sgd_update(a, b, c, count, step, stream);
+      },
+      [&](float& a, float& b, float& c) { rueda::kernels::sgd_update(a, b, c, step); });
+}
+
+TEST_CASE("weigh_statistics equals the host's", "[device]") {
+  compare([](float* a, float*, float* c, std::size_t count,
+             cudaStream_t s) { return rueda::cuda::weigh_statistics(a, c, count, 37, 1.01F, s); },
+          [](float& a, float&, float& c) { a = rueda::kernels::weighted_statistic(c, 37, 1.01F); });
+}
+
+TEST_CASE("update_running equals the host's", "[device]") {
+  compare([](float* a, float*, float* c, std::size_t count,
+             cudaStream_t s) { return rueda::cuda::update_running(a, c, count, 37, 0.9F, s); },
+          [](float& a, float&, float& c) { a = rueda::kernels::updated_running(a, c, 37, 0.9F); });
+}
+
+TEST_CASE("relu_add equals the host's", "[device]") {
+  compare([](float* a, float* b, float* c, std::size_t count,
+             cudaStream_t stream) { return rueda::cuda::relu_add(a, b, c, count, stream); },
+          [](float& a, float& b, float& c) { a = rueda::kernels::relu(b + c); });
+}
+
+TEST_CASE("relu_gradient equals the host's", "[device]") {
+  compare([](float* a, float* b, float* c, std::size_t count,
+             cudaStream_t stream) { return rueda::cuda::relu_gradient(a, b, c, count, stream); },
+          [](float& a, float& b, float& c) { a = rueda::kernels::relu_gradient(b, c); });
+}
+
+TEST_CASE("element_hash equals the host's", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  for (const Place& place : places()) {
+    CAPTURE(place.length, place.offset);
+    Operand values(0, place, false, stream.get());
+    const DeviceVector<std::uint64_t> sum({123, 456}, stream.get());  // the first is overwritten
+    CHECK(rueda::cuda::element_hash(values.device(), place.length, sum.data(), stream.get()) ==
+          cudaSuccess);
+    std::uint64_t expected = 0;
+    for (std::size_t i = 0; i < place.length; ++i) {
+      expected += rueda::kernels::element_hash(i, values.host()[i]);
+    }
+    CHECK(sum.read() == std::vector<std::uint64_t>{expected, 456});
+  }
+}
+
+// Needs no device: whatever is queued without one is an error.
+TEST_CASE("a length of 0 queues nothing") {
+  namespace cuda = rueda::cuda;
+  CHECK(cuda::accumulate(nullptr, nullptr, 0, nullptr) == cudaSuccess);
+  CHECK(cuda::sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr) == cudaSuccess);
+  CHECK(cuda::weigh_statistics(nullptr, nullptr, 0, 1, 1, nullptr) == cudaSuccess);
+  CHECK(cuda::update_running(nullptr, nullptr, 0, 1, 1, nullptr) == cudaSuccess);
+  CHECK(cuda::relu_add(nullptr, nullptr, nullptr, 0, nullptr) == cudaSuccess);
+  CHECK(cuda::relu_gradient(nullptr, nullptr, nullptr, 0, nullptr) == cudaSuccess);
+  CHECK(cuda::softmax_cross_entropy(nullptr, nullptr, 0, 10, 1, nullptr, nullptr, nullptr) ==
+        cudaSuccess);
+  CHECK(cuda::make_batch({}, {}, 0, 0, {}, nullptr) == cudaSuccess);
+}

@@ -1,0 +1,97 @@
+#include "mpi/mpi_all_reduce.hpp"
+#include "mpi/ring_all_reduce.hpp"
+#include "tests/support/all_reduce_cases.hpp"
+
+using namespace rueda;
+using namespace rueda::test;
+
+TEST_CASE("the ring sums whole numbers exactly at every length", "[ring]") {
+  Communicator comm;
+  LazyReduceDevice device;
+  RingAllReduce ring(comm, device);
+  for (const std::size_t length : lengths_for(comm.size())) {
+    CAPTURE(length);
+    CHECK_ON_ALL_RANKS(sums_exactly(ring, device, comm, length));
+  }
+}
+
+TEST_CASE("the ring sums exactly above the count limit", "[ring]") {
+  for (const std::size_t limit : {1u, 7u, 64u}) {
+    Communicator comm(MPI_COMM_WORLD, limit);
+    LazyReduceDevice device;
+    RingAllReduce ring(comm, device);
+    for (const std::size_t length : {6u, 7u, 8u, 101u, 1000u}) {
+      CAPTURE(limit, length);
+      CHECK_ON_ALL_RANKS(sums_exactly(ring, device, comm, length));
+    }
+  }
+}
+
+TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
+  for (const std::size_t limit : {7u, 1000000u}) {
+    Communicator comm(MPI_COMM_WORLD, limit);
+    LazyReduceDevice device;
+    MpiAllReduce reduce(comm, device);
+    for (const std::size_t length : lengths_for(comm.size())) {
+      if (limit == 7 && length > 5000) continue;
+      CAPTURE(limit, length);
+      CHECK_ON_ALL_RANKS(sums_exactly(reduce, device, comm, length));
+    }
+  }
+}
+
+TEST_CASE("all ranks end with the same bits, near MPI_Allreduce's", "[ring]") {
+  Communicator comm;
+  LazyReduceDevice device;
+  RingAllReduce ring(comm, device);
+  MpiAllReduce mpi(comm, device);
+  for (const std::size_t length : lengths_for(comm.size())) {
+    const auto mine = rough_sum(ring, device, comm.rank(), length);
+    const auto reference = rough_sum(mpi, device, comm.rank(), length);
+    CAPTURE(length);
+    CHECK_ON_ALL_RANKS(same_bits_on_all_ranks(comm, mine));
+    CHECK_ON_ALL_RANKS(close_to(mine, reference, comm.size()));
+  }
+}
+
+TEST_CASE("the ring adds chunk c in the order c, c+1, ...", "[ring]") {
+  Communicator comm;
+  HostReduceDevice device;
+  RingAllReduce ring(comm, device);
+  constexpr std::size_t length = 1003;
+  const auto mine = rough_sum(ring, device, comm.rank(), length);
+  const RingPlan plan{length, comm.rank(), comm.size()};
+  std::vector<float> expected(length);
+  for (int c = 0; c < comm.size(); ++c) {
+    for (std::size_t i = plan.chunk(c).begin; i < plan.chunk(c).end; ++i) {
+      float sum = rough_value(c, i);
+      for (int k = 1; k < comm.size(); ++k) sum = rough_value((c + k) % comm.size(), i) + sum;
+      expected[i] = sum;
+    }
+  }
+  CHECK_ON_ALL_RANKS(same_bits(mine, expected));
+}
+
+TEST_CASE("the ring repeats its bits from run to run, in pieces too", "[ring]") {
+  Communicator whole;
+  Communicator in_pieces(MPI_COMM_WORLD, 7);
+  HostReduceDevice device;
+  RingAllReduce first(whole, device);
+  RingAllReduce second(in_pieces, device);
+  const auto once = rough_sum(first, device, whole.rank(), 4099);
+  CHECK_ON_ALL_RANKS(same_bits(once, rough_sum(first, device, whole.rank(), 4099)));
+  CHECK_ON_ALL_RANKS(same_bits(once, rough_sum(second, device, whole.rank(), 4099)));
+}
+
+TEST_CASE("the ring tells where its time went", "[ring]") {
+  Communicator comm;
+  HostReduceDevice device;
+  RingAllReduce ring(comm, device);
+  std::vector<float> slice(100003, 1.0f);
+  ring.sum(slice, {});
+  const auto times = ring.take_times();
+  const bool alone = comm.size() == 1;
+  CHECK_ON_ALL_RANKS(alone ? times.transfer == 0 : times.transfer > 0);
+  CHECK_ON_ALL_RANKS(alone ? times.add == 0 : times.add > 0);
+  CHECK_ON_ALL_RANKS(ring.take_times().transfer == 0);
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "rueda/reduce/reduce_device.hpp"
+
+namespace rueda::test {
+
+inline void add_now(std::span<float> into, std::span<const float> from) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+}
+
+/// Host memory, and all work done at once: the simplest device there is.
+class HostReduceDevice final : public ReduceDevice {
+ public:
+  void add(std::span<float> into, std::span<const float> from) override { add_now(into, from); }
+  void copy(std::span<float> to, std::span<const float> from) override {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+  Event record() override { return {}; }
+  void wait(Event) override {}
+  std::span<float> scratch(std::size_t count) override {
+    if (count > scratch_.size()) scratch_.resize(count);
+    return std::span(scratch_).first(count);
+  }
+
+ private:
+  std::vector<float> scratch_;
+};
+
+/// A device as lazy as it may be: work is done only when somebody waits for an event behind it, and
+/// scratch memory is poisoned each time it is handed out. So a missing record or wait, or a read of
+/// what was never received, ends in wrong sums.
+class LazyReduceDevice final : public ReduceDevice {
+ public:
+  void add(std::span<float> into, std::span<const float> from) override {
+    queue_.push_back([into, from] { add_now(into, from); });
+    ++queued_;
+  }
+  void copy(std::span<float> to, std::span<const float> from) override {
+    queue_.push_back([to, from] { std::copy(from.begin(), from.end(), to.begin()); });
+    ++queued_;
+  }
+  Event record() override { return {queued_}; }
+  void wait(Event event) override {
+    for (; done_ < event.id; ++done_) {
+      queue_.front()();
+      queue_.pop_front();
+    }
+  }
+  std::span<float> scratch(std::size_t count) override {
+    if (count > scratch_.size()) scratch_.resize(count);
+    std::fill(scratch_.begin(), scratch_.end(), std::numeric_limits<float>::quiet_NaN());
+    return std::span(scratch_).first(count);
+  }
+
+  std::size_t largest_scratch() const { return scratch_.size(); }
+
+ private:
+  std::deque<std::function<void()>> queue_;
+  std::uint64_t queued_ = 0;
+  std::uint64_t done_ = 0;
+  std::vector<float> scratch_;
+};
+
+}  // namespace rueda::test

@@ -1,0 +1,278 @@
+#include "reference_ops.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace rueda::test {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+int window_places(int extent, int kernel, int stride, int padding) {
+  return (extent + 2 * padding - kernel) / stride + 1;
+}
+
+/// The three directions of a convolution visit the same products: f(out place, in place, weight).
+struct Product {
+  int n, o, oy, ox;
+  int c, iy, ix;
+  std::size_t weight;
+};
+
+template <typename F>
+void for_each_product(const Tensor& x, const ConvNode& k, F f) {
+  const Tensor y(x.n, k.filters, window_places(x.h, k.kernel, k.stride, k.padding),
+                 window_places(x.w, k.kernel, k.stride, k.padding));
+  for_each_place(y, [&](int n, int o, int oy, int ox) {
+    for (int ky = 0; ky < k.kernel; ++ky) {
+      for (int kx = 0; kx < k.kernel; ++kx) {
+        const int iy = oy * k.stride - k.padding + ky;
+        const int ix = ox * k.stride - k.padding + kx;
+        if (!x.has(iy, ix)) continue;
+        for (int c = 0; c < x.c; ++c) {
+          f(Product{n, o, oy, ox, c, iy, ix,
+                    index(((o * k.kernel + ky) * k.kernel + kx) * x.c + c)});
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Tensor conv(const Tensor& x, const Vector& weight, const Vector& bias, const ConvNode& k) {
+  Tensor y(x.n, k.filters, window_places(x.h, k.kernel, k.stride, k.padding),
+           window_places(x.w, k.kernel, k.stride, k.padding));
+  if (!bias.empty()) {
+    for_each_place(y, [&](int n, int o, int oy, int ox) { y.at(n, o, oy, ox) = bias[index(o)]; });
+  }
+  for_each_product(x, k, [&](const Product& p) {
+    y.at(p.n, p.o, p.oy, p.ox) += x.at(p.n, p.c, p.iy, p.ix) * weight[p.weight];
+  });
+  return y;
+}
+
+Tensor conv_data_gradient(const Tensor& x, const Vector& weight, const ConvNode& k,
+                          const Tensor& dy) {
+  Tensor dx(x.n, x.c, x.h, x.w);
+  for_each_product(x, k, [&](const Product& p) {
+    dx.at(p.n, p.c, p.iy, p.ix) += dy.at(p.n, p.o, p.oy, p.ox) * weight[p.weight];
+  });
+  return dx;
+}
+
+Vector conv_weight_gradient(const Tensor& x, const ConvNode& k, const Tensor& dy) {
+  Vector dw(index(k.filters * k.kernel * k.kernel * x.c));
+  for_each_product(x, k, [&](const Product& p) {
+    dw[p.weight] += dy.at(p.n, p.o, p.oy, p.ox) * x.at(p.n, p.c, p.iy, p.ix);
+  });
+  return dw;
+}
+
+Vector conv_bias_gradient(const Tensor& dy) {
+  Vector db(index(dy.c));
+  for_each_place(dy, [&](int n, int o, int y, int x) { db[index(o)] += dy.at(n, o, y, x); });
+  return db;
+}
+
+Moments batch_moments(const Tensor& x) {
+  const double m = static_cast<double>(x.n) * x.h * x.w;
+  Moments s{Vector(index(x.c)), Vector(index(x.c))};
+  for_each_place(x, [&](int n, int c, int y, int w) { s.mean[index(c)] += x.at(n, c, y, w) / m; });
+  for_each_place(x, [&](int n, int c, int y, int w) {
+    const double d = x.at(n, c, y, w) - s.mean[index(c)];
+    s.variance[index(c)] += d * d / m;
+  });
+  return s;
+}
+
+Tensor normalise(const Tensor& x, const Moments& s, const Vector& gamma, const Vector& beta,
+                 double epsilon) {
+  Tensor y(x.n, x.c, x.h, x.w);
+  for_each_place(x, [&](int n, int c, int h, int w) {
+    const double unit =
+        (x.at(n, c, h, w) - s.mean[index(c)]) / std::sqrt(s.variance[index(c)] + epsilon);
+    y.at(n, c, h, w) = gamma[index(c)] * unit + beta[index(c)];
+  });
+  return y;
+}
+
+BatchNormGradients batch_norm_gradients(const Tensor& x, const Vector& gamma, double epsilon,
+                                        const Tensor& dy) {
+  const double m = static_cast<double>(x.n) * x.h * x.w;
+  const Tensor unit =
+      normalise(x, batch_moments(x), Vector(index(x.c), 1.0), Vector(index(x.c), 0.0), epsilon);
+  const Vector variance = batch_moments(x).variance;
+  BatchNormGradients g{Tensor(x.n, x.c, x.h, x.w), Vector(index(x.c)), Vector(index(x.c))};
+  for_each_place(x, [&](int n, int c, int h, int w) {
+    g.gamma[index(c)] += dy.at(n, c, h, w) * unit.at(n, c, h, w);
+    g.beta[index(c)] += dy.at(n, c, h, w);
+  });
+  for_each_place(x, [&](int n, int c, int h, int w) {
+    const double centred =
+        dy.at(n, c, h, w) - g.beta[index(c)] / m - unit.at(n, c, h, w) * g.gamma[index(c)] / m;
+    g.x.at(n, c, h, w) = gamma[index(c)] / std::sqrt(variance[index(c)] + epsilon) * centred;
+  });
+  return g;
+}
+
+Tensor relu(const Tensor& x) {
+  Tensor y = x;
+  for (double& v : y.values) v = v > 0 ? v : 0;
+  return y;
+}
+
+Tensor relu_gradient(const Tensor& x, const Tensor& dy) {
+  Tensor dx = dy;
+  for (std::size_t i = 0; i < dx.size(); ++i) dx.values[i] = x.values[i] > 0 ? dy.values[i] : 0;
+  return dx;
+}
+
+Tensor sum(const Tensor& a, const Tensor& b) {
+  Tensor y = a;
+  for (std::size_t i = 0; i < y.size(); ++i) y.values[i] += b.values[i];
+  return y;
+}
+
+namespace {
+
+/// Where in `x` the largest value of the window at (oy, ox) lies: the first of equals.
+struct Place {
+  int y, x;
+};
+
+Place largest_in_window(const Tensor& x, const MaxPoolNode& k, int n, int c, int oy, int ox) {
+  Place best{-1, -1};
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int ky = 0; ky < k.kernel; ++ky) {
+    for (int kx = 0; kx < k.kernel; ++kx) {
+      const int iy = oy * k.stride - k.padding + ky;
+      const int ix = ox * k.stride - k.padding + kx;
+      if (!x.has(iy, ix) || x.at(n, c, iy, ix) <= largest) continue;
+      largest = x.at(n, c, iy, ix);
+      best = {iy, ix};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Tensor max_pool(const Tensor& x, const MaxPoolNode& k) {
+  Tensor y(x.n, x.c, window_places(x.h, k.kernel, k.stride, k.padding),
+           window_places(x.w, k.kernel, k.stride, k.padding));
+  for_each_place(y, [&](int n, int c, int oy, int ox) {
+    const Place p = largest_in_window(x, k, n, c, oy, ox);
+    y.at(n, c, oy, ox) = x.at(n, c, p.y, p.x);
+  });
+  return y;
+}
+
+Tensor max_pool_gradient(const Tensor& x, const MaxPoolNode& k, const Tensor& dy) {
+  Tensor dx(x.n, x.c, x.h, x.w);
+  for_each_place(dy, [&](int n, int c, int oy, int ox) {
+    const Place p = largest_in_window(x, k, n, c, oy, ox);
+    dx.at(n, c, p.y, p.x) += dy.at(n, c, oy, ox);
+  });
+  return dx;
+}
+
+Tensor pad_shortcut(const Tensor& x, const PadShortcutNode& k, const Shape& output) {
+  Tensor y(x.n, output);
+  const int before = (y.c - x.c) / 2;
+  for_each_place(y, [&](int n, int c, int oy, int ox) {
+    const int from = c - before;
+    if (from >= 0 && from < x.c) {
+      y.at(n, c, oy, ox) = x.at(n, from, oy * k.stride, ox * k.stride);
+    }
+  });
+  return y;
+}
+
+Tensor pad_shortcut_gradient(const Tensor& x, const PadShortcutNode& k, const Tensor& dy) {
+  Tensor dx(x.n, x.c, x.h, x.w);
+  const int before = (dy.c - x.c) / 2;
+  for_each_place(dx, [&](int n, int c, int y, int w) {
+    if (y % k.stride == 0 && w % k.stride == 0) {
+      dx.at(n, c, y, w) = dy.at(n, c + before, y / k.stride, w / k.stride);
+    }
+  });
+  return dx;
+}
+
+Tensor global_average_pool(const Tensor& x) {
+  Tensor y(x.n, x.c, 1, 1);
+  for_each_place(
+      x, [&](int n, int c, int h, int w) { y.at(n, c, 0, 0) += x.at(n, c, h, w) / (x.h * x.w); });
+  return y;
+}
+
+Tensor global_average_pool_gradient(const Tensor& x, const Tensor& dy) {
+  Tensor dx(x.n, x.c, x.h, x.w);
+  for_each_place(
+      x, [&](int n, int c, int h, int w) { dx.at(n, c, h, w) = dy.at(n, c, 0, 0) / (x.h * x.w); });
+  return dx;
+}
+
+Tensor dense(const Tensor& x, const Vector& weight, const Vector& bias) {
+  const int units = static_cast<int>(bias.size());
+  Tensor y(x.n, units, 1, 1);
+  for (int n = 0; n < x.n; ++n) {
+    for (int o = 0; o < units; ++o) {
+      double s = bias[index(o)];
+      for (int i = 0; i < x.c; ++i) s += weight[index(o * x.c + i)] * x.at(n, i, 0, 0);
+      y.at(n, o, 0, 0) = s;
+    }
+  }
+  return y;
+}
+
+Tensor dense_data_gradient(const Tensor& x, const Vector& weight, const Tensor& dy) {
+  Tensor dx(x.n, x.c, 1, 1);
+  for (int n = 0; n < x.n; ++n) {
+    for (int o = 0; o < dy.c; ++o) {
+      for (int i = 0; i < x.c; ++i) {
+        dx.at(n, i, 0, 0) += weight[index(o * x.c + i)] * dy.at(n, o, 0, 0);
+      }
+    }
+  }
+  return dx;
+}
+
+Vector dense_weight_gradient(const Tensor& x, const Tensor& dy) {
+  Vector dw(index(dy.c * x.c));
+  for (int n = 0; n < x.n; ++n) {
+    for (int o = 0; o < dy.c; ++o) {
+      for (int i = 0; i < x.c; ++i) {
+        dw[index(o * x.c + i)] += dy.at(n, o, 0, 0) * x.at(n, i, 0, 0);
+      }
+    }
+  }
+  return dw;
+}
+
+Vector dense_bias_gradient(const Tensor& dy) { return conv_bias_gradient(dy); }
+
+ReferenceLoss softmax_cross_entropy(const Tensor& logits, const std::vector<std::int32_t>& labels,
+                                    double scale) {
+  ReferenceLoss r{0, 0, Tensor(logits.n, logits.c, 1, 1)};
+  for (int n = 0; n < logits.n; ++n) {
+    const int label = labels[index(n)];
+    int best = 0;
+    for (int k = 1; k < logits.c; ++k) {
+      if (logits.at(n, k, 0, 0) > logits.at(n, best, 0, 0)) best = k;
+    }
+    const double largest = logits.at(n, best, 0, 0);
+    double denominator = 0;
+    for (int k = 0; k < logits.c; ++k) denominator += std::exp(logits.at(n, k, 0, 0) - largest);
+    r.loss += std::log(denominator) + largest - logits.at(n, label, 0, 0);
+    r.correct += best == label ? 1 : 0;
+    for (int k = 0; k < logits.c; ++k) {
+      const double probability = std::exp(logits.at(n, k, 0, 0) - largest) / denominator;
+      r.gradient.at(n, k, 0, 0) = scale * (probability - (k == label ? 1.0 : 0.0));
+    }
+  }
+  return r;
+}
+
+}  // namespace rueda::test

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <vector>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/data/synth.hpp"
+#include "rueda/model/registry.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/trainer.hpp"
+#include "src/cpu/cpu_backend.hpp"
+
+namespace rueda::test {
+
+/// Remembers what a trainer tells.
+struct Listener final : TrainObserver {
+  void on_step(const StepProgress& progress) override { steps.push_back(progress); }
+  void on_epoch(const RunRecord& run) override { epochs_told = run.epochs.size(); }
+  std::vector<StepProgress> steps;
+  std::size_t epochs_told = 0;
+};
+
+/// On one rank a sum over ranks is the slice itself.
+struct NoReduce final : AllReduce {
+  std::string_view name() const override { return "none"; }
+  Event sum(std::span<float>, Event ready) override { return ready; }
+};
+
+/// One rank's training run without MPI.
+struct SoloTraining {
+  explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40})
+      : config(c),
+        data(draw_synthetic(images)),
+        graph(build_model(config.model, config.image_size, kClasses)),
+        plan(plan_run(config, 1, data.train.size())),
+        backend({.threads = 1, .layout = {}}),
+        replica(graph, backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
+                plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
+    replica.initialise(config.seed);
+  }
+
+  std::size_t largest() const {
+    return even_split(plan.global_batch, plan.sampler.parts, 0).size();
+  }
+
+  RunRecord train() {
+    RunRecord run;
+    run.config = config;
+    Trainer trainer(config, plan, {group, replica, reduce, data, listener});
+    trainer.run(run);
+    return run;
+  }
+
+  TrainConfig config;
+  Dataset data;
+  Graph graph;
+  RunPlan plan;
+  cpu::CpuBackend backend;
+  Replica replica;
+  SoloGroup group;
+  NoReduce reduce;
+  Listener listener;
+};
+
+/// Two epochs of 96 images of 8 by 8 pixels in steps of 24, and what is left: 4 steps each.
+inline TrainConfig small_run() {
+  TrainConfig config;
+  config.image_size = 8;
+  config.epochs = 2;
+  config.batch_per_rank = 24;
+  config.lr = 0.1;
+  config.lr_schedule = LrSchedule::constant;
+  return config;
+}
+
+}  // namespace rueda::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rueda::test {
+
+/// A whole number that tells rank and index apart, so small that sums over 15 ranks are exact.
+inline float whole_value(int rank, std::size_t index) {
+  return static_cast<float>(static_cast<std::size_t>(rank) * 1009 + index % 997 + 1);
+}
+
+/// The exact sum of whole_value over ranks 0 ... size-1.
+inline float whole_sum(int size, std::size_t index) {
+  float sum = 0;
+  for (int r = 0; r < size; ++r) sum += whole_value(r, index);
+  return sum;
+}
+
+/// A value whose sums depend on the order of addition: random sign and digits, magnitudes from
+/// 2^-8 to 2^7. A hash, so every rank can compute every other rank's.
+inline float rough_value(int rank, std::size_t index) {
+  std::uint64_t h = (static_cast<std::uint64_t>(rank) << 40) + index + 0x9e3779b97f4a7c15u;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+  h ^= h >> 31;
+  const float digits = 1.0f + static_cast<float>(h & 0xffffffu) * 0x1p-24f;
+  const float scale = static_cast<float>(1u << ((h >> 24) & 15u)) * 0x1p-8f;
+  return (h >> 63) != 0 ? -digits * scale : digits * scale;
+}
+
+template <float (*Value)(int, std::size_t)>
+std::vector<float> filled(int rank, std::size_t length) {
+  std::vector<float> values(length);
+  for (std::size_t i = 0; i < length; ++i) values[i] = Value(rank, i);
+  return values;
+}
+
+}  // namespace rueda::test

@@ -1,0 +1,174 @@
+#include <catch2/catch.hpp>
+
+#include "../support/fp32_tolerance.hpp"
+#include "../support/operation_bench.hpp"
+#include "../support/random_tensor.hpp"
+
+namespace rueda::test {
+namespace {
+
+struct Extent {
+  int channels, height, width, batch;
+  Shape shape() const { return {channels, height, width}; }
+};
+
+const std::vector<Extent> kExtents = {{16, 4, 4, 1}, {8, 5, 3, 5},  {32, 3, 3, 1}, {3, 5, 4, 5},
+                                      {5, 3, 3, 1},  {10, 2, 5, 5}, {17, 3, 3, 1}};
+
+/// f(layout, extent) for all pairs.
+template <typename F>
+void for_each_case(F f) {
+  for (const auto layout : kLayouts) {
+    for (const Extent& e : kExtents) {
+      CAPTURE(to_string(layout), e.channels, e.height, e.width, e.batch);
+      f(layout, e);
+    }
+  }
+}
+
+/// A graph that begins with a node that passes the image on in the layout under test.
+GraphBuilder with_carrier(const Extent& e) {
+  GraphBuilder g("bench", e.shape());
+  g.pad_shortcut("carrier", g.input(), e.channels, 1);
+  return g;
+}
+constexpr NodeId kCarrier = 1;
+
+Graph add_graph(const Extent& e, bool relu) {
+  GraphBuilder g = with_carrier(e);
+  const NodeId other = g.pad_shortcut("other", g.input(), e.channels, 1);
+  g.add("add", kCarrier, other, relu);
+  return std::move(g).finish();
+}
+
+TEST_CASE("cpu add, with and without ReLU, of one and two gradients", "[cpu][operations]") {
+  const bool with_relu = GENERATE(false, true);
+  const int gradients = GENERATE(1, 2);
+  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+    const Graph graph = add_graph(e, with_relu);
+    const Tensor a = random_tensor(1, e.batch, e.shape());
+    const Tensor b = random_tensor(2, e.batch, e.shape());
+    std::vector<Tensor> dy = {random_tensor(3, e.batch, e.shape())};
+    if (gradients == 2) dy.push_back(random_tensor(4, e.batch, e.shape()));
+    OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, gradients});
+
+    const Tensor before = sum(a, b);
+    const Tensor y = with_relu ? relu(before) : before;
+    CHECK(excess(bench.forward({a, b}).values, y.values, magnitudes(before).values, 1) <= 1);
+    const Tensor total = gradients == 2 ? sum(dy[0], dy[1]) : dy[0];
+    const Tensor dx = with_relu ? relu_gradient(before, total) : total;
+    CHECK(excess(bench.backward(dy).front().values, dx.values, magnitudes(total).values, 1) <= 1);
+    CHECK(bench.damage() == "");
+  });
+}
+
+TEST_CASE("cpu max pool", "[cpu][operations]") {
+  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+    for (const MaxPoolNode& node :
+         {MaxPoolNode{3, 2, 1}, MaxPoolNode{1, 2, 0}, MaxPoolNode{2, 2, 0}, MaxPoolNode{2, 1, 0}}) {
+      CAPTURE(node.kernel, node.stride, node.padding);
+      GraphBuilder g = with_carrier(e);
+      g.max_pool("pool", kCarrier, node);
+      const Graph graph = std::move(g).finish();
+      // All below zero, so that a padding that counted as zero would win.
+      const Tensor x = random_tensor(5, e.batch, e.shape(), 1.0, -2.0);
+      const Tensor dy = random_tensor(6, e.batch, graph.shape(graph.logits()));
+      OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+      CHECK(bench.forward({x}).values == max_pool(x, node).values);
+      const Tensor dx = bench.backward({dy}).front();
+      CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
+                   max_pool_gradient(x, node, magnitudes(dy)).values, 9) <= 1);
+      CHECK(bench.damage() == "");
+      OperationBench inference({graph, graph.logits(), e.batch, layout, {}, Mode::infer});
+      CHECK(inference.forward({x}).values == max_pool(x, node).values);
+    }
+  });
+}
+
+TEST_CASE("cpu option A shortcut", "[cpu][operations]") {
+  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+    for (const int added : {0, 2, 16, 2 * e.channels}) {
+      for (const int stride : {1, 2}) {
+        CAPTURE(added, stride);
+        GraphBuilder g = with_carrier(e);
+        g.pad_shortcut("shortcut", kCarrier, e.channels + added, stride);
+        const Graph graph = std::move(g).finish();
+        const Shape out = graph.shape(graph.logits());
+        const Tensor x = random_tensor(7, e.batch, e.shape());
+        const Tensor dy = random_tensor(8, e.batch, out);
+        OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+        CHECK(bench.forward({x}).values == pad_shortcut(x, {stride}, out).values);
+        CHECK(bench.backward({dy}).front().values == pad_shortcut_gradient(x, {stride}, dy).values);
+        CHECK(bench.damage() == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("cpu global average pool", "[cpu][operations]") {
+  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+    GraphBuilder g = with_carrier(e);
+    g.global_average_pool("pool", kCarrier);
+    const Graph graph = std::move(g).finish();
+    const Tensor x = random_tensor(9, e.batch, e.shape());
+    const Tensor dy = random_tensor(10, e.batch, {e.channels, 1, 1});
+    OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+    CHECK(excess(bench.forward({x}).values, global_average_pool(x).values,
+                 global_average_pool(magnitudes(x)).values, e.height * e.width + 2) <= 1);
+    const Tensor dx = global_average_pool_gradient(x, dy);
+    CHECK(excess(bench.backward({dy}).front().values, dx.values, magnitudes(dx).values, 2) <= 1);
+    CHECK(bench.damage() == "");
+  });
+}
+
+Graph dense_graph(const Extent& e, int units) {
+  GraphBuilder g = with_carrier(e);
+  g.dense("dense", g.global_average_pool("pool", kCarrier), {.units = units});
+  return std::move(g).finish();
+}
+
+TEST_CASE("cpu dense", "[cpu][operations]") {
+  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+    const int units = e.batch == 1 ? 10 : 7;
+    const Graph graph = dense_graph(e, units);
+    const auto& node = std::get<DenseNode>(graph.nodes().back().kind);
+    const Tensor x = random_tensor(11, e.batch, {e.channels, 1, 1});
+    const Tensor dy = random_tensor(12, e.batch, {units, 1, 1});
+    const Vector w = random_vector(13, graph.parameter(node.weight).count);
+    const Vector b = random_vector(14, graph.parameter(node.bias).count);
+    Vector parameters = w;
+    parameters.insert(parameters.end(), b.begin(), b.end());
+    OperationBench bench({graph, graph.logits(), e.batch, layout, parameters});
+
+    CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
+                 dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);
+    CHECK(excess(bench.backward({dy}).front().values, dense_data_gradient(x, w, dy).values,
+                 dense_data_gradient(x, magnitudes(w), magnitudes(dy)).values, units) <= 1);
+    CHECK(excess(bench.parameter_gradient(node.weight), dense_weight_gradient(x, dy),
+                 dense_weight_gradient(magnitudes(x), magnitudes(dy)), e.batch) <= 1);
+    CHECK(excess(bench.parameter_gradient(node.bias), dense_bias_gradient(dy),
+                 dense_bias_gradient(magnitudes(dy)), e.batch) <= 1);
+    CHECK(bench.damage() == "");
+  });
+}
+
+TEST_CASE("cpu operations that the layout rules out are refused by name", "[cpu][operations]") {
+  cpu::CpuBackend backend({.threads = 1, .layout = std::nullopt});
+  const auto refused = [&](const std::string& name, auto append) {
+    GraphBuilder g = with_carrier({8, 4, 4, 1});
+    append(g);
+    const Graph graph = std::move(g).finish();
+    CHECK_THROWS_WITH(backend.make_operation(graph, graph.logits(), 1, Mode::train),
+                      Catch::Contains("layer " + name));
+  };
+  refused("norm", [](GraphBuilder& g) { g.batch_norm("norm", g.input(), {}); });
+  refused("sum", [](GraphBuilder& g) { g.add("sum", kCarrier, g.input(), true); });
+  refused("pool", [](GraphBuilder& g) { g.max_pool("pool", g.input(), {2, 2, 0}); });
+  refused("late", [](GraphBuilder& g) {
+    g.batch_norm("late", g.global_average_pool("pool", kCarrier), {});
+  });
+  refused("flat", [](GraphBuilder& g) { g.dense("flat", kCarrier, {.units = 10}); });
+}
+
+}  // namespace
+}  // namespace rueda::test

@@ -1,0 +1,53 @@
+#include <map>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/core/error.hpp"
+#include "rueda/model/registry.hpp"
+#include "rueda/model/resnet.hpp"
+
+namespace rueda {
+namespace {
+
+TEST_CASE("models have the published numbers of parameters", "[model]") {
+  // CIFAR networks with option A: He et al. round to 0.27, 0.46, 0.66, 0.85 and 1.7 million.
+  const std::map<std::string, std::size_t> expected = {
+      {"resnet20", 269'722}, {"resnet32", 464'154},    {"resnet44", 658'586},
+      {"resnet56", 853'018}, {"resnet110", 1'727'962}, {"resnet18", 11'173'962}};
+  for (const std::string& name : model_names()) {
+    CAPTURE(name);
+    const auto found = expected.find(name);
+    if (found == expected.end()) continue;
+    const Graph graph = build_model(name, 32, 10);
+    CHECK(graph.parameter_count() == found->second);
+    CHECK(graph.name() == name);
+    CHECK(graph.classes() == 10);
+  }
+  CHECK(model_names().size() >= expected.size());
+  CHECK(build_model("resnet18", 32, 10).statistics_count() == 9'600);
+  // 2 * (16 * 7 + 32 * 6 + 64 * 6) running means and variances.
+  CHECK(build_model("resnet20", 32, 10).statistics_count() == 1'376);
+}
+
+TEST_CASE("models halve the image as published", "[model]") {
+  const auto last_image = [](const std::string& name, int image_size) {
+    const Graph graph = build_model(name, image_size, 10);
+    return graph.shape(graph.logits() - 2);
+  };
+  CHECK(last_image("resnet20", 32) == Shape{64, 8, 8});
+  CHECK(last_image("resnet18", 32) == Shape{512, 4, 4});
+  CHECK(last_image("resnet18", 128) == Shape{512, 16, 16});
+  CHECK(last_image("resnet20", 33) == Shape{64, 9, 9});
+}
+
+TEST_CASE("models that do not exist are refused by name", "[model]") {
+  CHECK_THROWS_WITH(build_model("resnet21", 32, 10), Catch::Contains("unknown model 'resnet21'") &&
+                                                         Catch::Contains("resnet20, resnet32"));
+  CHECK_THROWS_AS(cifar_resnet(21, 32, 10), InputError);
+  CHECK_THROWS_AS(build_model("resnet20", 0, 10), InputError);
+  CHECK_THROWS_AS(build_model("resnet20", 32, 0), InputError);
+}
+
+}  // namespace
+}  // namespace rueda

@@ -1,0 +1,174 @@
+#include "rueda/backend/replica.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include "../support/replica_bench.hpp"
+#include "../support/small_graphs.hpp"
+
+namespace rueda::test {
+namespace {
+
+constexpr int kSide = 9;
+using Indices = std::vector<std::uint32_t>;
+
+Vector some_parameters(const Graph& graph) {
+  Vector values = random_vector(31, graph.parameter_count(), 0.3);
+  for (const Parameter& p : graph.parameters()) {
+    if (p.init != Init::ones) continue;
+    for (std::size_t i = 0; i < p.count; ++i) values[p.offset + i] += 1.0;
+  }
+  return values;
+}
+
+TEST_CASE("replica: the same bits when run twice", "[cpu][replica]") {
+  const ImageSet images = random_images(8);
+  for (const SmallGraph& small : small_graphs()) {
+    CAPTURE(small.name);
+    const Graph graph = small.build(kSide);
+    ReplicaBench bench(graph, images, some_parameters(graph), {4});
+    bench.step({0, 1, 2, 3}, 0.25F);
+    const std::vector<float> once = bench.gradients();
+    bench.step({4, 5, 6, 7}, 0.25F);
+    CHECK(bench.gradients() != once);
+    bench.step({0, 1, 2, 3}, 0.25F);
+    CHECK(bench.gradients() == once);
+    ReplicaBench other(graph, images, some_parameters(graph), {4});
+    other.step({0, 1, 2, 3}, 0.25F);
+    CHECK(other.gradients() == once);
+  }
+}
+
+TEST_CASE("replica: batch sizes that share a pool do not disturb each other", "[cpu][replica]") {
+  const ImageSet images = random_images(8);
+  const Indices three = {5, 0, 3};
+  for (const SmallGraph& small : small_graphs()) {
+    CAPTURE(small.name);
+    const Graph graph = small.build(kSide);
+    ReplicaBench alone(graph, images, some_parameters(graph), {3});
+    alone.step(three, 0.25F);
+    ReplicaBench shared(graph, images, some_parameters(graph), {1, 3, 5, 0, 3}, {2});
+    shared.step({1, 2, 3, 4, 5}, 0.25F);
+    shared.infer({6, 7});
+    shared.step({2}, 0.25F);
+    shared.step(three, 0.25F);
+    CHECK(shared.gradients() == alone.gradients());
+  }
+}
+
+TEST_CASE("replica: an empty micro-batch leaves zeros", "[cpu][replica]") {
+  const ImageSet images = random_images(4);
+  const Graph graph = small_option_a(kSide);
+  ReplicaBench bench(graph, images, some_parameters(graph), {2, 0}, {0});
+  bench.step({0, 1}, 0.5F);
+  bench.step({}, 0.5F);
+  CHECK(bench.gradients() == std::vector<float>(GradientLayout(graph).total(), 0.0F));
+  CHECK(bench.infer({}).loss == 0.0F);
+}
+
+TEST_CASE("replica: written parameters count from parameters_changed on", "[cpu][replica]") {
+  const ImageSet images = random_images(4);
+  const Graph graph = small_projection(kSide);
+  Vector parameters = some_parameters(graph);
+  ReplicaBench fresh(graph, images, parameters, {2});
+  fresh.step({0, 1}, 0.5F);
+  for (double& v : parameters) v *= 0.5;
+  ReplicaBench changed(graph, images, parameters, {2});
+  changed.step({0, 1}, 0.5F);
+  changed.set_parameters(to_floats(some_parameters(graph)));
+  changed.step({0, 1}, 0.5F);
+  CHECK(changed.gradients() == fresh.gradients());
+}
+
+TEST_CASE("replica: initial values are ready to train", "[cpu][replica]") {
+  const ImageSet images = random_images(4);
+  const Graph graph = small_projection(kSide);
+  ReplicaBench written(graph, images, some_parameters(graph), {2});
+  written.replica().initialise(5);
+  written.step({0, 1}, 0.5F);
+  const std::vector<float> gradients = written.gradients();
+  const auto values = written.replica().parameters();
+  written.set_parameters({values.begin(), values.end()});
+  written.step({0, 1}, 0.5F);
+  CHECK(written.gradients() == gradients);
+}
+
+/// Whether `p` belongs to a batch norm with a fused ReLU. oneDNN's swallows a NaN of its own scale
+/// and shift; what came wrong into the layer shows in its statistics.
+bool is_swallowed(const Graph& graph, const Parameter& p) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
+    return bn != nullptr && bn->relu && p.name.starts_with(node.name + ".");
+  });
+}
+
+TEST_CASE("replica: the tail flags what is not finite", "[cpu][replica]") {
+  const ImageSet images = random_images(4);
+  for (const SmallGraph& small : small_graphs()) {
+    const Graph graph = small.build(kSide);
+    for (const Parameter& p : graph.parameters()) {
+      if (is_swallowed(graph, p)) continue;
+      CAPTURE(small.name, p.name);
+      std::vector<float> parameters = to_floats(some_parameters(graph));
+      ReplicaBench bench(graph, images, to_doubles(parameters), {2});
+      bench.step({0, 1}, 0.5F);
+      CHECK(bench.replica().step_sums().nonfinite == 0.0F);
+      CHECK(bench.replica().was_finite());
+      parameters[p.offset + p.count - 1] = std::numeric_limits<float>::quiet_NaN();
+      bench.set_parameters(parameters);
+      bench.step({0, 1}, 0.5F);
+      CHECK(bench.replica().step_sums().nonfinite == 1.0F);
+      CHECK_FALSE(bench.replica().was_finite());
+    }
+  }
+}
+
+TEST_CASE("replica: running statistics move by each layer's momentum", "[cpu][replica]") {
+  GraphBuilder g("two_norms", {3, kSide, kSide});
+  NodeId x = g.conv("conv", g.input(), {.filters = 8});
+  x = g.batch_norm("slow", x, {.momentum = 0.75F});
+  x = g.batch_norm("quick", x, {.momentum = 0.5F, .running_variance = RunningVariance::biased});
+  g.dense("linear", g.global_average_pool("pool", x), {.units = 10});
+  const Graph graph = std::move(g).finish();
+  ReplicaBench bench(graph, random_images(4), some_parameters(graph), {2});
+  Replica& replica = bench.replica();
+
+  // As if three micro-batches had summed to these: 6 samples, means 2 and -1, variances 5 and 3.
+  std::vector<float> arena(GradientLayout(graph).total(), 0.0F);
+  const auto fill = [&](std::size_t first, float value) {
+    std::fill_n(arena.begin() + static_cast<std::ptrdiff_t>(graph.parameter_count() + first), 8,
+                value);
+  };
+  fill(0, 12.0F);
+  fill(8, 30.0F);
+  fill(16, -6.0F);
+  fill(24, 18.0F);
+  bench.backend().upload(replica.gradients(), arena);
+  replica.update_running_statistics(6.0F);
+  replica.update_running_statistics(6.0F);
+  const auto running = replica.running_statistics();
+  for (std::size_t c = 0; c < 8; ++c) {
+    CHECK(running[c] == 0.875F);       // 0 -> 0.5 -> 0.375 + 0.5
+    CHECK(running[8 + c] == 2.75F);    // 1 -> 2 -> 1.5 + 1.25
+    CHECK(running[16 + c] == -0.75F);  // 0 -> -0.5 -> -0.25 - 0.5
+    CHECK(running[24 + c] == 2.5F);    // 1 -> 2 -> 1 + 1.5
+  }
+}
+
+TEST_CASE("replica: bytes", "[cpu][replica]") {
+  const Graph graph = small_option_a(kSide);
+  ReplicaBench bench(graph, random_images(2), some_parameters(graph), {2}, {4});
+  const ReplicaBytes bytes = bench.replica().bytes();
+  const GradientLayout layout(graph);
+  CHECK(layout.total() == graph.parameter_count() + graph.statistics_count() + 5);
+  CHECK(bytes.arenas ==
+        4 * (graph.parameter_count() + layout.total() + 2 * graph.statistics_count()));
+  CHECK(bytes.total() == bytes.arenas + bytes.packed + bytes.pool + bytes.scratch);
+  ReplicaBench larger(graph, random_images(2), some_parameters(graph), {2, 4}, {4});
+  CHECK(larger.replica().bytes().pool > bytes.pool);
+}
+
+}  // namespace
+}  // namespace rueda::test

@@ -1,0 +1,98 @@
+#include "rueda/reduce/ring_plan.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using rueda::RingPlan;
+
+namespace {
+
+/// What the ranks hold, chunk by chunk: the set of ranks whose values are in the sum, as bits.
+using Holdings = std::vector<std::vector<std::uint32_t>>;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+Holdings only_own_values(int size) {
+  Holdings holds(at(size));
+  for (int r = 0; r < size; ++r) holds[at(r)].assign(at(size), 1u << r);
+  return holds;
+}
+
+std::vector<RingPlan> plans(std::size_t length, int size) {
+  std::vector<RingPlan> all;
+  for (int r = 0; r < size; ++r) all.push_back({length, r, size});
+  return all;
+}
+
+/// One step of the reduce-scatter: all messages are read before any is added.
+void reduce_step(Holdings& holds, const std::vector<RingPlan>& ring, int step) {
+  const Holdings before = holds;
+  for (const auto& rank : ring) {
+    const auto& left = ring[at(rank.left())];
+    REQUIRE(left.right() == rank.rank);
+    REQUIRE(left.reduce_send(step) == rank.reduce_receive(step));
+    auto& sum = holds[at(rank.rank)][at(rank.reduce_receive(step))];
+    const auto incoming = before[at(left.rank)][at(left.reduce_send(step))];
+    CHECK((sum & incoming) == 0);  // nobody's values are added twice
+    sum |= incoming;
+  }
+}
+
+void gather_step(Holdings& holds, const std::vector<RingPlan>& ring, int step) {
+  const Holdings before = holds;
+  for (const auto& rank : ring) {
+    const auto& left = ring[at(rank.left())];
+    REQUIRE(left.gather_send(step) == rank.gather_receive(step));
+    holds[at(rank.rank)][at(rank.gather_receive(step))] =
+        before[at(left.rank)][at(left.gather_send(step))];
+  }
+}
+
+/// Elements that `rank` sends in the whole all-reduce.
+std::size_t sent_by(const RingPlan& rank) {
+  std::size_t sum = 0;
+  for (int s = 0; s < rank.steps(); ++s) {
+    sum += rank.chunk(rank.reduce_send(s)).size() + rank.chunk(rank.gather_send(s)).size();
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the ring's schedule completes every chunk on every rank", "[ring_plan]") {
+  for (int size = 1; size <= 16; ++size) {
+    CAPTURE(size);
+    const auto ring = plans(1000, size);
+    Holdings holds = only_own_values(size);
+    const std::uint32_t everybody = (1u << size) - 1;
+    for (int s = 0; s < size - 1; ++s) reduce_step(holds, ring, s);
+    for (const auto& rank : ring) CHECK(holds[at(rank.rank)][at(rank.owned())] == everybody);
+    for (int s = 0; s < size - 1; ++s) gather_step(holds, ring, s);
+    for (const auto& rank : holds) CHECK(rank == std::vector<std::uint32_t>(at(size), everybody));
+  }
+}
+
+TEST_CASE("the chunks cover the slice and none is larger than announced", "[ring_plan]") {
+  for (const std::size_t length : {0u, 1u, 4u, 5u, 6u, 97u, 100003u}) {
+    const RingPlan plan{length, 2, 5};
+    std::size_t end = 0;
+    for (int c = 0; c < 5; ++c) {
+      CHECK(plan.chunk(c).begin == end);
+      CHECK(plan.chunk(c).size() <= plan.largest_chunk());
+      end = plan.chunk(c).end;
+    }
+    CHECK(end == length);
+  }
+}
+
+TEST_CASE("each rank sends 2(P-1)/P of the slice", "[ring_plan]") {
+  for (int size = 1; size <= 9; ++size) {
+    const std::size_t length = 840 * at(size);
+    std::size_t uneven = 0;
+    for (const auto& rank : plans(length, size)) CHECK(sent_by(rank) == 2 * 840 * at(size - 1));
+    for (const auto& rank : plans(1009, size)) uneven += sent_by(rank);
+    CHECK(uneven == 2 * at(size - 1) * 1009);
+  }
+}

@@ -1,0 +1,260 @@
+#include "rueda/report/run_json.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rueda/core/error.hpp"
+#include "tests/support/sample_run.hpp"
+
+using namespace rueda;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+json parsed(const RunRecord& run) { return json::parse(to_json(run)); }
+
+/// A directory of its own, gone with the test.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::string name = (fs::temp_directory_path() / "rueda-run-json-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string content(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+double sum_of_phases(const json& phases, const char* which) {
+  double sum = 0;
+  for (const std::string_view name : kPhaseNames) {
+    const json& phase = phases.at(std::string(name));
+    sum += phase.is_object() ? phase.at(which).get<double>() : phase.get<double>();
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("run.json: what the run was", "[run_json]") {
+  const json j = parsed(test::sample_run());
+  CHECK(j.at("schema") == "rueda-run");
+  CHECK(j.at("schema_version") == 1);
+  CHECK(j.at("started_at") == "2024-05-06T07:08:09Z");
+  CHECK(j.at("versions").at("mpi") == "Open MPI 4.1.4");
+  CHECK(j.at("world_size") == 2);
+  CHECK(j.at("hosts") == json{"node1"});
+  CHECK(j.at("model").at("trainable_parameters") == 269'722);
+  CHECK(j.at("model").at("train_flops_per_image") == 242.4e6);
+  CHECK(j.at("data").at("train_images") == 296);
+  CHECK(j.at("batch").at("per_rank") == json{64, 64});
+  CHECK(j.at("all_reduce").at("gradient_bytes") == 1'084'400);
+  CHECK(j.at("ranks").at(1).at("startup").at("mpi") == 0.26);
+  CHECK(j.at("ranks").at(1).at("memory_bytes") == 50'000'000);
+  CHECK(j.at("startup").at("mpi").at("mean").get<double>() == Approx(0.255));
+}
+
+TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
+  RunRecord run = test::sample_run();
+  run.config.seed = 18'446'744'073'709'551'615ULL;
+  run.config.reduce_order = ReduceOrder::fixed;
+  run.config.shuffle = false;
+  run.config.fault = {InjectedFault::Kind::flip_bit, 1, 7};
+  run.config.target_accuracy = 0.8;
+  const json c = parsed(run).at("config");
+  CHECK(c.at("batch-per-rank") == 64);
+  CHECK(c.at("weight-decay") == 1e-4);
+  CHECK(c.at("seed") == 18'446'744'073'709'551'615ULL);
+  CHECK(c.at("reduce-order") == "fixed");
+  CHECK(c.at("shuffle") == "off");
+  CHECK(c.at("inject") == "flip-bit:1:7");
+  CHECK(c.at("target-accuracy") == 0.8);
+  CHECK(parsed(test::sample_run()).at("config").at("inject").is_null());
+  CHECK(parsed(test::sample_run()).at("config").at("target-accuracy").is_null());
+}
+
+TEST_CASE("run.json: an epoch's numbers", "[run_json]") {
+  const json e = parsed(test::sample_run()).at("epochs").at(1);
+  CHECK(e.at("epoch") == 2);
+  CHECK(e.at("steps") == 3);
+  CHECK(e.at("loss") == 1.15);
+  CHECK(e.at("val_accuracy") == 0.28);
+  CHECK(e.at("seconds").get<double>() == Approx(0.84));
+  CHECK(e.at("images_per_second").get<double>() == Approx(296 / 0.84));
+  CHECK(e.at("images_per_second_per_rank").get<double>() == Approx(148 / 0.84));
+  CHECK(e.at("parameter_hash") == "0123456789abcde2");
+  CHECK(e.at("full_step_seconds").at("count") == 2);
+  CHECK(e.at("partial_step_seconds").at("count") == 1);
+  CHECK(e.at("full_step").at("phases").at("load").at("mean").get<double>() == Approx(0.004));
+  CHECK(e.at("partial_step").at("phases").at("load").at("max").get<double>() == Approx(0.00125));
+  CHECK(e.at("phases").at("optimizer").at("min").get<double>() == Approx(0.018));
+  CHECK(e.at("ranks").at(1).at("samples") == 148);
+}
+
+TEST_CASE("run.json: phases add up to steps, ranks and epochs", "[run_json]") {
+  const RunRecord run = test::sample_run(3, 3);
+  for (const json& e : parsed(run).at("epochs")) {
+    double seconds = 0;
+    for (const json& rank : e.at("ranks")) {
+      CHECK(sum_of_phases(rank.at("phases"), "") ==
+            Approx(rank.at("seconds").get<double>()).epsilon(1e-12));
+      seconds += rank.at("seconds").get<double>();
+    }
+    CHECK(sum_of_phases(e.at("phases"), "mean") == Approx(seconds / 3).epsilon(1e-12));
+    for (const char* kind : {"full_step", "partial_step"}) {
+      CHECK(sum_of_phases(e.at(kind).at("phases"), "mean") ==
+            Approx(e.at(kind).at("seconds").at("mean").get<double>()).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("run.json: communication per step and its bandwidth", "[run_json]") {
+  RunRecord run = test::sample_run(4, 4);
+  run.gradient_bytes = 90'000'000;
+  const json c = parsed(run).at("epochs").at(0).at("communication");
+  CHECK(c.at("steps") == 3);
+  CHECK(c.at("bytes_per_step") == 90'000'000);
+  CHECK(c.at("busy").at("max").get<double>() == Approx(0.045));
+  CHECK(c.at("exposed").at("max").get<double>() == Approx(0.040));
+  CHECK(c.at("add").at("min").get<double>() == Approx(0.005));
+  CHECK(c.at("algbw_GBps").get<double>() == Approx(2));
+  CHECK(c.at("busbw_GBps").get<double>() == Approx(3));
+  const json alone = parsed(test::sample_run(1, 1)).at("epochs").at(0).at("communication");
+  CHECK(alone.at("algbw_GBps").is_null());
+  CHECK(alone.at("busbw_GBps").is_null());
+}
+
+TEST_CASE("run.json: summary", "[run_json]") {
+  RunRecord run = test::sample_run();
+  json s = parsed(run).at("summary");
+  CHECK(s.at("outcome") == "completed");
+  CHECK(s.at("failure").is_null());
+  CHECK(s.at("steady_epoch_seconds").get<double>() == Approx(0.85));
+  CHECK(s.at("steady_includes_warm_up") == false);
+  CHECK(s.at("steady_full_step").at("count") == 4);
+  CHECK(s.at("training_seconds").get<double>() == Approx(2.8));
+  CHECK(s.at("evaluation_seconds").get<double>() == Approx(0.63));
+  CHECK(s.at("seconds_to_target").is_null());
+  run.seconds_to_target = 2.5;
+  run.outcome = "failed";
+  run.failure = "out of luck";
+  run.epochs.resize(1);
+  s = parsed(run).at("summary");
+  CHECK(s.at("failure") == "out of luck");
+  CHECK(s.at("seconds_to_target") == 2.5);
+  CHECK(s.at("steady_includes_warm_up") == true);
+}
+
+TEST_CASE("run.json: what is no number becomes null, and the text stays JSON", "[run_json]") {
+  RunRecord run = test::sample_run();
+  run.epochs[0].train.loss = std::numeric_limits<double>::quiet_NaN();
+  run.epochs[1].train.loss = std::numeric_limits<double>::infinity();
+  run.epochs[2].test.reset();
+  run.epochs[2].step_records[0].resize(2);
+  run.epochs[2].step_records[1].resize(2);
+  const json j = parsed(run);
+  CHECK(j.at("epochs").at(0).at("loss").is_null());
+  CHECK(j.at("epochs").at(1).at("loss").is_null());
+  CHECK(j.at("epochs").at(2).at("val_loss").is_null());
+  CHECK(j.at("epochs").at(2).at("partial_step").is_null());
+  CHECK(j.at("epochs").at(2).at("partial_step_seconds").at("count") == 0);
+  CHECK(j.at("epochs").at(2).at("partial_step_seconds").at("median").is_null());
+  run.epochs.clear();
+  CHECK(parsed(run).at("summary").at("steady_epoch_seconds").is_null());
+  CHECK(parsed(run).at("epochs") == json::array());
+}
+
+TEST_CASE("run.json: names that are not UTF-8 do no harm", "[run_json]") {
+  RunRecord run = test::sample_run();
+  run.config.run_dir = "runs/\xff\xfe";
+  CHECK(parsed(run).at("config").at("run-dir") == "runs/\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_CASE("run.json: written whole, over an older one, with nothing left beside it", "[run_json]") {
+  const ScratchDirectory scratch;
+  const fs::path path = scratch.path() / kRunJsonName;
+  std::ofstream(path) << "an older text that is no JSON";
+  const RunRecord run = test::sample_run();
+  write_run_json(path, run);
+  CHECK(content(path) == to_json(run));
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("run.json: the old file is replaced, not written into", "[run_json]") {
+  const ScratchDirectory scratch;
+  const fs::path path = scratch.path() / kRunJsonName;
+  std::ofstream(path) << "old";
+  // A second name for the old file keeps its content, if the new one is another file.
+  fs::create_hard_link(path, scratch.path() / "witness");
+  write_run_json(path, test::sample_run());
+  CHECK(content(scratch.path() / "witness") == "old");
+}
+
+TEST_CASE("run.json: where it cannot be written", "[run_json]") {
+  const ScratchDirectory scratch;
+  const RunRecord run = test::sample_run();
+  const fs::path missing = scratch.path() / "missing" / kRunJsonName;
+  CHECK_THROWS_AS(write_run_json(missing, run), RunError);
+  CHECK_THROWS_WITH(write_run_json(missing, run),
+                    Catch::Contains(missing.string()) && Catch::Contains("No such file"));
+  // A directory in the way fails only at the rename, after a temporary file was made.
+  const fs::path occupied = scratch.path() / "occupied";
+  fs::create_directory(occupied);
+  CHECK_THROWS_AS(write_run_json(occupied, run), RunError);
+  CHECK(scratch.files() == 1);
+  CHECK_THROWS_AS(write_run_json("/proc/run.json", run), RunError);
+}
+
+TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") {
+  const ScratchDirectory scratch;
+  const fs::path path = scratch.path() / kStepsCsvName;
+  const RunRecord run = test::sample_run();
+  write_steps_csv(path, run);
+  std::istringstream lines(content(path));
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line ==
+        "epoch,step,rank,samples,global_samples,seconds,load,copy,forward,loss,backward,"
+        "all_reduce,optimizer,other,all_reduce_busy,all_reduce_add");
+  std::vector<std::vector<double>> rows;
+  while (std::getline(lines, line)) {
+    rows.emplace_back();
+    std::istringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(std::stod(cell));
+    REQUIRE(rows.back().size() == 16);
+  }
+  REQUIRE(rows.size() == 3 * 3 * 2);
+  // Epoch 2, step 3, rank 1 is the twelfth; every digit of its numbers is there.
+  const StepRecord& s = run.epochs[1].step_records[1][2];
+  const std::vector<double>& row = rows[11];
+  CHECK((row[0] == 2 && row[1] == 3 && row[2] == 1 && row[3] == 20 && row[4] == 40));
+  CHECK(row[5] == s.seconds);
+  for (std::size_t p = 0; p < kPhases; ++p) CHECK(row[6 + p] == s.phases[p]);
+  CHECK(row[14] == s.all_reduce_busy);
+  CHECK(row[15] == s.all_reduce_add);
+}

@@ -1,0 +1,116 @@
+#include "rueda/report/start_block.hpp"
+
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/sample_run.hpp"
+
+using namespace rueda;
+
+namespace {
+
+/// The block with runs of blanks and line breaks made one blank, so that wrapping does not matter.
+std::string flat(const std::string& text) {
+  std::istringstream in(text);
+  std::string result;
+  for (std::string word; in >> word;) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
+std::string block(const RunRecord& run) { return flat(start_block(run)); }
+
+void check_columns(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(line.size() <= 80);
+    CHECK((line.empty() || line.back() != ' '));
+  }
+}
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+TEST_CASE("start block: everything of a run of two ranks", "[start_block]") {
+  const std::string text = block(test::sample_run());
+  CHECK_THAT(text, Catch::Contains("model resnet20 for 32x32 images, 269,722 trainable parameters, "
+                                   "1,376 non-trainable, 0.2424 GFLOP per training image"));
+  CHECK_THAT(text, Catch::Contains("data synthetic: 296 images for training, 100 for testing"));
+  CHECK_THAT(text, Catch::Contains("ranks 2 ranks on 1 host: Example Processor E-2000 v3 with a "
+                                   "very long name @ 2.70GHz"));
+  CHECK_THAT(text, Catch::Contains("0 node1 0 cpu 1 1 1 node1 1 cpu 1 1"));
+  CHECK_THAT(text, Catch::Contains("128 global, 64 per rank; 3 steps per epoch, the last of 40 "
+                                   "images"));
+  CHECK_THAT(text, Catch::Contains("lr 0.1 x 128/128 = 0.1 (linear scaling), constant schedule"));
+  CHECK_THAT(text, Catch::Contains("SGD, momentum 0.9, weight decay 0.0001"));
+  CHECK_THAT(text, Catch::Contains("all-reduce ring, 1.08 MB per step"));
+  CHECK_THAT(text, Catch::EndsWith("run in runs/sample"));
+}
+
+TEST_CASE("start block: fits 80 columns", "[start_block]") {
+  for (const int ranks : {1, 2, 8, 9, 16, 64})
+    check_columns(start_block(test::sample_run(ranks, 4)));
+  RunRecord run = test::sample_run();
+  run.ranks[1].host = "a-host-name-as-clouds-like-them.internal";
+  run.ranks[1].device = "Another Processor that has a very long name as well, as they often do";
+  check_columns(start_block(run));
+}
+
+TEST_CASE("start block: how the learning rate came about", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.global_batch = 256;
+  run.learning_rate = 0.2;
+  CHECK_THAT(block(run), Catch::Contains("lr 0.1 x 256/128 = 0.2 (linear scaling)"));
+  run.config.scale_lr = ScaleLr::none;
+  run.config.lr_schedule = LrSchedule::cosine;
+  run.config.warmup_epochs = 1.5;
+  run.config.nesterov = true;
+  run.learning_rate = 0.1;
+  CHECK_THAT(block(run), Catch::Contains("lr 0.1 (not scaled), cosine schedule after 1.5 epochs of "
+                                         "warm-up"));
+  CHECK_THAT(block(run), Catch::Contains("momentum 0.9 (Nesterov)"));
+}
+
+TEST_CASE("start block: batches that do not divide", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.global_batch = 100;
+  run.rank_batches = {34, 33, 33};
+  run.config.accumulate = 2;
+  run.train_images = 200;
+  run.steps_per_epoch = 2;
+  CHECK_THAT(block(run), Catch::Contains("100 global, 33 to 34 per rank in 2 micro-batches; "
+                                         "2 steps per epoch lr"));
+  run.train_images = 201;
+  CHECK_THAT(block(run), Catch::Contains("2 steps per epoch, 1 image left out"));
+  run.steps_per_epoch = 3;
+  CHECK_THAT(block(run), Catch::Contains("3 steps per epoch, the last of 1 image lr"));
+}
+
+TEST_CASE("start block: one rank reduces nothing", "[start_block]") {
+  CHECK_THAT(block(test::sample_run(1, 1)),
+             Catch::Contains("all-reduce none: one rank (1.08 MB of gradients)"));
+}
+
+TEST_CASE("start block: more than eight ranks share lines", "[start_block]") {
+  const std::size_t around = lines_in(start_block(test::sample_run(1, 1))) - 1;
+  CHECK(lines_in(start_block(test::sample_run(8, 4))) == around + 8);
+  CHECK(lines_in(start_block(test::sample_run(9, 4))) == around + 3);
+  const std::string sixteen = block(test::sample_run(16, 4));
+  CHECK_THAT(sixteen, Catch::Contains("16 ranks on 4 hosts"));
+  CHECK_THAT(sixteen, Catch::Contains("12-15 node4 0-3 cpu 1 1"));
+  CHECK_THAT(block(test::sample_run(64, 4)), Catch::Contains("0-63 16 hosts 0-3 cpu 1 1"));
+}
+
+TEST_CASE("start block: ranks that differ are told apart", "[start_block]") {
+  RunRecord run = test::sample_run(16, 16);
+  run.ranks[5].threads = 3;
+  CHECK_THAT(block(run), Catch::Contains("0-4,6-15 node1 0-4,6-15 cpu 1 1"));
+  CHECK_THAT(block(run), Catch::Contains("5 node1 5 cpu 3 1"));
+  run.ranks[5].device = "Slow One";
+  CHECK_THAT(block(run), Catch::Contains("5 node1 5 cpu 3 1 Slow One"));
+  CHECK_THAT(block(run), Catch::Contains("16 ranks on 1 host rank host"));
+}

@@ -1,0 +1,135 @@
+#include <cmath>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/core/error.hpp"
+#include "tests/support/training_bench.hpp"
+
+using namespace rueda;
+using rueda::test::small_run;
+using rueda::test::SoloTraining;
+
+TEST_CASE("A run records every epoch and step", "[trainer]") {
+  TrainConfig config = small_run();
+  config.batch_per_rank = 40;  // 96 images: 40, 40, 16
+  SoloTraining training(config);
+  const RunRecord run = training.train();
+  CHECK(run.outcome == "completed");
+  REQUIRE(run.epochs.size() == 2);
+  CHECK(training.listener.epochs_told == 2);
+  CHECK(training.listener.steps.size() == 6);
+  const EpochRecord& epoch = run.epochs[1];
+  CHECK(epoch.steps == 3);
+  CHECK(epoch.train.samples == 96);
+  CHECK(epoch.learning_rate == Approx(0.1 * 40 / 128));
+  REQUIRE(epoch.test);
+  CHECK(epoch.test->samples == 40);
+  REQUIRE(epoch.step_records.size() == 1);
+  REQUIRE(epoch.step_records[0].size() == 3);
+  CHECK(epoch.step_records[0][2].samples == 16);
+  CHECK(epoch.step_records[0][2].epoch == 2);
+}
+
+TEST_CASE("The phases of a step add up to the step", "[trainer]") {
+  const RunRecord run = SoloTraining(small_run()).train();
+  for (const StepRecord& step : run.epochs[0].step_records[0]) {
+    const double sum = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
+    CHECK(sum == Approx(step.seconds).epsilon(1e-9));
+    CHECK(step.seconds > 0);
+  }
+}
+
+TEST_CASE("The first loss is that of guessing, and training lowers it", "[trainer]") {
+  TrainConfig config = small_run();
+  config.epochs = 8;
+  config.lr = 0.05;
+  config.scale_lr = ScaleLr::none;
+  const RunRecord run = SoloTraining(config).train();
+  CHECK(run.epochs.front().train.loss > 0.5 * std::log(10.0));
+  CHECK(run.epochs.back().train.loss < 0.8 * run.epochs.front().train.loss);
+}
+
+TEST_CASE("Two runs give the same bits, another seed gives others", "[trainer]") {
+  TrainConfig config = small_run();
+  config.augment = Augment::standard;
+  const RunRecord first = SoloTraining(config).train();
+  const RunRecord again = SoloTraining(config).train();
+  for (std::size_t e = 0; e < 2; ++e) {
+    CHECK(first.epochs[e].parameter_hash == again.epochs[e].parameter_hash);
+    CHECK(first.epochs[e].train.loss == again.epochs[e].train.loss);
+  }
+  CHECK(first.epochs[0].parameter_hash != first.epochs[1].parameter_hash);
+  config.seed = 2;
+  CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
+}
+
+TEST_CASE("Empty micro-batches of the last step do no harm", "[trainer]") {
+  TrainConfig config = small_run();
+  config.accumulate = 5;
+  config.batch_per_rank = 19;  // steps of 95 and of 1: four micro-batches of the second are empty
+  const RunRecord run = SoloTraining(config).train();
+  CHECK(run.epochs[0].train.samples == 96);
+  CHECK(std::isfinite(run.epochs[1].train.loss));
+}
+
+TEST_CASE("The target accuracy ends the run", "[trainer]") {
+  TrainConfig config = small_run();
+  config.target_accuracy = 0.001;
+  SECTION("measured on the test set") {
+    const RunRecord run = SoloTraining(config).train();
+    CHECK(run.outcome == "target reached");
+    CHECK(run.epochs.size() == 1);
+    REQUIRE(run.seconds_to_target);
+    CHECK(*run.seconds_to_target ==
+          Approx(run.epochs[0].seconds + run.epochs[0].test->seconds).epsilon(1e-9));
+  }
+  SECTION("on the training set, if the run never evaluates") {
+    config.eval_every = 0;
+    const RunRecord run = SoloTraining(config).train();
+    CHECK(run.outcome == "target reached");
+    CHECK_FALSE(run.epochs[0].test);
+  }
+  SECTION("never, if it is out of reach") {
+    config.target_accuracy = 1.0;
+    const RunRecord run = SoloTraining(config).train();
+    CHECK(run.outcome == "completed");
+    CHECK_FALSE(run.seconds_to_target);
+  }
+}
+
+TEST_CASE("A loss that is not finite stops the run with step and rank", "[trainer]") {
+  TrainConfig config = small_run();
+  config.fault = {InjectedFault::Kind::nan, 0, 6};
+  SoloTraining training(config);
+  try {
+    training.train();
+    FAIL("the NaN went unnoticed");
+  } catch (const RunError& error) {
+    const std::string message = error.what();
+    CHECK(message.find("epoch 2, step 2") != std::string::npos);
+    CHECK(message.find("rank 0") != std::string::npos);
+  }
+}
+
+TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics", "[trainer]") {
+  SoloTraining training(small_run());
+  const auto& parameters = training.graph.parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].name == "conv1.weight") {
+      training.replica.parameter(static_cast<ParameterId>(p))[0] = std::nanf("");
+    }
+  }
+  training.replica.parameters_changed();
+  CHECK_THROWS_AS(training.train(), RunError);
+}
+
+TEST_CASE("The learning rate follows the schedule within an epoch", "[trainer]") {
+  TrainConfig config = small_run();
+  config.lr = 0.4;
+  config.scale_lr = ScaleLr::none;
+  config.lr_schedule = LrSchedule::step;  // 8 steps: a tenth from step 5 on, a hundredth from 7 on
+  const RunRecord run = SoloTraining(config).train();
+  CHECK(run.epochs[0].learning_rate == Approx(0.4));
+  CHECK(run.epochs[1].learning_rate == Approx(0.004));
+}
