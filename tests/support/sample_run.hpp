@@ -75,6 +75,8 @@ inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   const auto p = static_cast<std::size_t>(ranks);
   run.config.batch_per_rank = 128 / p;
   run.config.global_batch = 128;
+  run.config.lr = 0.1;
+  run.config.lr_schedule = LrSchedule::constant;
   run.config.run_dir = "runs/sample";
   run.command_line = "rueda train --model resnet20";
   run.started_at = "2024-05-06T07:08:09Z";
