@@ -29,6 +29,7 @@ done
 cd "$root"
 
 install_packages
+targets=(rueda)
 build build
 # Draws nothing when the same data set is there already.
 stage data build/rueda synth --out data/synth --format bin --train 5000 --test 1000 --seed 1

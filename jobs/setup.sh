@@ -90,6 +90,9 @@ configured() { # build directory
   [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]
 }
 
+# What build() makes: everything, or the named targets.
+targets=()
+
 build() { # directory relative to the root, meson options...
   local directory=$root/$1 name=$1
   shift
@@ -97,7 +100,7 @@ build() { # directory relative to the root, meson options...
   if ! configured "$directory"; then
     stage configure "$meson" setup "$directory" "$root" "$@" || return
   fi
-  stage "$name" "$meson" compile -C "$directory"
+  stage "$name" "$meson" compile -C "$directory" "${targets[@]}"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
