@@ -143,7 +143,7 @@ StepSums Trainer::train_step(std::size_t epoch, std::size_t step) {
   if (config_.check_replicas == CheckReplicas::step) {
     check_.compare("after " + place_in_run(epoch, step));
   }
-  record_step(epoch, step, sums);
+  record_step(epoch, step, global_step, sums);
   return sums;
 }
 
@@ -180,7 +180,8 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
   replica.parameters_changed();
 }
 
-void Trainer::record_step(std::size_t epoch, std::size_t step, const StepSums& sums) {
+void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
+                          const StepSums& sums) {
   const ReduceTimes reduce = parts_.all_reduce.take_times();
   std::size_t mine = 0;
   for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
@@ -196,6 +197,9 @@ void Trainer::record_step(std::size_t epoch, std::size_t step, const StepSums& s
   record.phases = timer_.seconds();
   record.all_reduce_busy = reduce.transfer + reduce.add;
   record.all_reduce_add = reduce.add;
+  record.train_loss = static_cast<double>(sums.loss) / static_cast<double>(sums.samples);
+  record.train_accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.samples);
+  record.learning_rate = learning_rate(plan_.schedule, global_step - 1);
   steps_.push_back(record);
 }
 

@@ -92,7 +92,7 @@ class LearningTest(WholeRuns):
     def test_resnet20_exceeds_80_percent_on_the_synthetic_test_set(self):
         run = self.train(
             2, "--model", "resnet20", "--data", "synthetic", "--epochs", "6", "--seed", "1",
-            "--batch-per-rank", "64", "--lr-schedule", "cosine", "--target-accuracy", "0.8",
+            "--batch-per-rank", "64", "--lr", "0.05", "--lr-schedule", "cosine", "--target-accuracy", "0.8",
         )  # fmt: skip
         self.assertEqual(run["summary"]["outcome"], "target reached", run["epochs"])
         self.assertGreaterEqual(run["epochs"][-1]["val_accuracy"], 0.8)

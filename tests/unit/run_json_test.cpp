@@ -240,13 +240,14 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   std::getline(lines, line);
   CHECK(line ==
         "epoch,step,rank,samples,global_samples,seconds,load,copy,forward,loss,backward,"
-        "all_reduce,optimizer,other,all_reduce_busy,all_reduce_add");
+        "all_reduce,optimizer,other,all_reduce_busy,all_reduce_add,train_loss,train_accuracy,"
+        "learning_rate");
   std::vector<std::vector<double>> rows;
   while (std::getline(lines, line)) {
     rows.emplace_back();
     std::istringstream cells(line);
     for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(std::stod(cell));
-    REQUIRE(rows.back().size() == 16);
+    REQUIRE(rows.back().size() == 19);
   }
   REQUIRE(rows.size() == 3 * 3 * 2);
   // Epoch 2, step 3, rank 1 is the twelfth; every digit of its numbers is there.
@@ -257,4 +258,7 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   for (std::size_t p = 0; p < kPhases; ++p) CHECK(row[6 + p] == s.phases[p]);
   CHECK(row[14] == s.all_reduce_busy);
   CHECK(row[15] == s.all_reduce_add);
+  CHECK(row[16] == s.train_loss);
+  CHECK(row[17] == s.train_accuracy);
+  CHECK(row[18] == s.learning_rate);
 }

@@ -33,7 +33,7 @@ struct TrainConfig {
   std::size_t batch_per_rank = 64;  ///< samples of one rank and micro-batch
   std::size_t global_batch = 0;     ///< 0: batch_per_rank * ranks * accumulate
   int image_size = 32;
-  double lr = 0.05;
+  double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 1e-4;
   bool nesterov = false;

@@ -35,6 +35,9 @@ struct StepRecord {
   PhaseSeconds phases{};
   double all_reduce_busy = 0;  ///< seconds inside the all-reduce, hidden or not
   double all_reduce_add = 0;   ///< of these, adding
+  double train_loss = 0;       ///< mean over the step's samples, all ranks
+  double train_accuracy = 0;   ///< likewise
+  double learning_rate = 0;    ///< of this step's update
 };
 
 }  // namespace rueda

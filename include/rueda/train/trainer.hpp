@@ -47,7 +47,8 @@ class Trainer {
   void run_micro_batch(std::size_t step, std::size_t micro_batch, float scale);
   void reduce_gradients();
   void update(const StepSums& sums, std::size_t global_step);
-  void record_step(std::size_t epoch, std::size_t step, const StepSums& sums);
+  void record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
+                   const StepSums& sums);
   void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
   Score evaluate();
   BatchRequest batch_of(const DeviceImages& images, std::span<const std::uint32_t> indices) const;
