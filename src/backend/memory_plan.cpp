@@ -6,10 +6,6 @@
 namespace rueda {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-}
-
 bool meet(const BufferLife& a, const BufferLife& b) {
   return a.first <= b.last && b.first <= a.last;
 }
@@ -48,7 +44,7 @@ MemoryPlan plan_memory(const std::vector<BufferLife>& buffers) {
   plan.offsets.resize(buffers.size());
   std::vector<Placed> placed;
   for (const std::size_t b : largest_first(buffers)) {
-    const std::size_t bytes = aligned(buffers[b].bytes);
+    const std::size_t bytes = aligned_bytes(buffers[b].bytes);
     const std::size_t offset = lowest_gap(placed, buffers, buffers[b], bytes);
     const Placed p{offset, offset + bytes, b};
     placed.insert(

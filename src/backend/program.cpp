@@ -89,11 +89,13 @@ void Program::route_to_inputs(NodeId node) {
   const bool shared = needs_[index(node)].shares_input_gradient;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const NodeId input = inputs[i];
-    if (shared && i > 0) {
+    const bool wanted = input != graph_.input();
+    if (shared && i > 0 && g.outgoing.front() >= 0) {
       BufferLife& life = lives_[index(g.outgoing.front())];
       life.last = std::max(life.last, backward_time(input));
+    } else if (shared && i > 0) {
+      throw RunError("layer " + graph_.node(node).name + " adds to the image itself");
     } else {
-      const bool wanted = input != graph_.input();
       g.outgoing.push_back(wanted ? declare(backend_.activation_bytes(graph_, input, batch_),
                                             backward_time(node), backward_time(input))
                                   : -1);

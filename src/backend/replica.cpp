@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include "rueda/core/error.hpp"
@@ -13,7 +14,10 @@ Replica::Replica(const Graph& graph, Backend& backend, std::vector<std::size_t> 
     : graph_(graph), backend_(backend), layout_(graph), host_statistics_(graph.statistics_count()) {
   plan(train_, train_batches, Mode::train);
   plan(infer_, infer_batches, Mode::infer);
+  const auto begin = std::chrono::steady_clock::now();
   allocate();
+  allocation_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void Replica::plan(Programs& programs, const std::vector<std::size_t>& batches, Mode mode) {
@@ -112,6 +116,12 @@ bool Replica::is_finite(const LossSums& sums) {
   backend_.download(host_statistics_, batch_statistics_->floats());
   return std::isfinite(sums.loss) && std::all_of(host_statistics_.begin(), host_statistics_.end(),
                                                  [](float v) { return std::isfinite(v); });
+}
+
+bool Replica::parameters_are_finite() {
+  std::vector<float> host(layout_.parameters);
+  backend_.download(host, parameters());
+  return std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); });
 }
 
 LossSums Replica::infer(const BatchRequest& request) {

@@ -64,6 +64,8 @@ std::string make_run_directory(const TrainConfig& config, int ranks) {
   }
   create(directory);
   require_writable(directory);
+  // Whatever this run leaves must not stand beside files of the one before.
+  for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
   return directory.string();
 }
 

@@ -42,9 +42,11 @@ class TrainRun {
     clock_.lap("mpi");
     open_run_directory();
     together(world_, [this] { data_ = open_data(run_.config); });
+    require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
     together(world_, [this] { plan(); });
     build_replica();
+    warm_up();
     describe();
     train();
   }
@@ -70,33 +72,33 @@ class TrainRun {
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
     remark_ = cores.choice.remark;
-    together(world_, [&] { backend_ = open_backend(run_.config.backend, self_.threads); });
-    const Sampler sampler(plan_.sampler);
-    const auto rank = static_cast<std::size_t>(world_.rank());
-    const auto largest = even_split(plan_.global_batch, plan_.sampler.parts, 0).size();
-    const bool evaluates = run_.config.eval_every > 0;
-    const auto evaluation =
-        plan_evaluation(evaluates ? data_.test.size() : 0, plan_.world, rank, largest);
     together(world_, [&] {
-      replica_.emplace(*graph_, *backend_, micro_batch_sizes(plan_, sampler, rank),
-                       evaluation.batch_sizes());
+      backend_ = open_backend(run_.config.backend, self_.threads);
+      const auto rank = static_cast<std::size_t>(world_.rank());
+      const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
+      replica_.emplace(
+          *graph_, *backend_, micro_batch_sizes(plan_, Sampler(plan_.sampler), rank),
+          plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes());
     });
     clock_.lap("plan");
+    clock_.carve("allocation", replica_->allocation_seconds());
     replica_->initialise(run_.config.seed);
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
   }
 
+  /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
+  void warm_up() {
+    all_reduce_ = make_all_reduce(run_.config, world_, backend_->reduce_device());
+    ReduceDevice& device = backend_->reduce_device();
+    device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
+    all_reduce_->take_times();
+    clock_.lap("all-reduce");
+  }
+
   /// Fills the record with what is known before the first step.
   void describe() {
-    self_.local_rank = world_.local_rank();
-    self_.host = world_.host();
-    self_.backend = backend_->name();
-    self_.device = backend_->device();
-    self_.memory_bytes = replica_->bytes().total();
-    self_.startup = clock_.items();
-    run_.ranks = gather_rank_infos(world_, self_);
     run_.train_images = data_.train.size();
     run_.test_images = data_.test.size();
     run_.data_source = data_.source;
@@ -109,40 +111,53 @@ class TrainRun {
     run_.all_reduce = describe_all_reduce(run_.config);
     run_.gradient_bytes = replica_->gradients().size_bytes();
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
-      run_.rank_batches.push_back(rank_batch(rank));
+      run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));
     }
   }
 
-  std::size_t rank_batch(std::size_t rank) const {
-    std::size_t samples = 0;
-    for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-      samples +=
-          even_split(plan_.global_batch, plan_.sampler.parts, plan_.virtual_rank(rank, k)).size();
-    }
-    return samples;
+  /// Collective: what only the ranks themselves know. The last thing before the first step.
+  void introduce_ranks() {
+    self_.local_rank = world_.local_rank();
+    self_.host = world_.host();
+    self_.backend = backend_->name();
+    self_.device = backend_->device();
+    self_.memory_bytes = replica_->bytes().total();
+    self_.startup = clock_.items();
+    run_.ranks = gather_rank_infos(world_, self_);
   }
 
   void train() {
-    const auto all_reduce = make_all_reduce(run_.config, world_, backend_->reduce_device());
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, speaks());
+    Trainer trainer(run_.config, plan_,
+                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch()});
+    clock_.lap("optimizer");
+    introduce_ranks();
     console.say(start_block(run_));
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);
-    Trainer trainer(run_.config, plan_, {world_, *replica_, *all_reduce, data_, console});
     try {
       trainer.run(run_);
-    } catch (const Error& error) {
-      run_.outcome = "failed";
-      run_.failure = error.what();
-      finish(console);
+    } catch (const std::exception& error) {
+      record_failure(console, error.what());
       throw;
     }
     finish(console);
     console.say(result_table(run_));
   }
 
+  /// Leaves run.json with the reason; where that fails too, the reason alone is what matters.
+  void record_failure(Console& console, const std::string& reason) {
+    run_.outcome = "failed";
+    run_.failure = reason;
+    try {
+      finish(console);
+    } catch (const std::exception& error) {
+      console.say(std::string("note: ") + error.what());
+    }
+  }
+
   void finish(Console& console) {
-    run_.total_seconds = clock_.seconds();
+    run_.total_seconds = clock_.watch().seconds();
     console.say("");
     if (speaks()) write_run_files(run_);
   }
@@ -169,6 +184,7 @@ class TrainRun {
   RunPlan plan_;
   std::unique_ptr<Backend> backend_;
   std::optional<Replica> replica_;
+  std::unique_ptr<AllReduce> all_reduce_;
 };
 
 const char* environment(const char* name) { return std::getenv(name); }

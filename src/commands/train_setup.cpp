@@ -1,6 +1,7 @@
 #include "train_setup.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <sstream>
 
@@ -19,6 +20,14 @@
 
 namespace rueda {
 namespace {
+
+/// Whether a launcher started this process, and so decides about its cores.
+bool is_launched() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
 
 std::string cores_text(const std::vector<int>& cores) {
   std::string text;
@@ -49,6 +58,11 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
 
 }  // namespace
 
+void StartupClock::carve(const std::string& item, double seconds) {
+  items_.back().second -= seconds;
+  items_.emplace_back(item, seconds);
+}
+
 void StartupClock::lap(const std::string& item) {
   const double now = watch_.seconds();
   items_.emplace_back(item, now - last_);
@@ -57,7 +71,8 @@ void StartupClock::lap(const std::string& item) {
 
 RankCores settle_cores(Communicator& world, int requested_threads) {
   const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
-  NodeCores node{.allowed = {}, .online = online_cores()};
+  NodeCores node{
+      .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
   std::size_t local = 0;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (!texts[rank].starts_with(world.host() + " ")) continue;
@@ -71,6 +86,15 @@ Dataset open_data(const TrainConfig& config) {
   Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
   if (config.data_limit > 0) data.train.truncate(config.data_limit);
   return data;
+}
+
+std::string describe_data(const Dataset& data) {
+  std::ostringstream text;
+  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
+    text << name << " images: " << set->size() << ", fingerprint " << std::hex << set->fingerprint()
+         << std::dec << '\n';
+  }
+  return text.str();
 }
 
 std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads) {
@@ -101,7 +125,8 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& min
                                {"threads", mine.threads},       {"cores", mine.cores},
                                {"memory", mine.memory_bytes},   {"startup", mine.startup}};
   std::vector<RankInfo> infos;
-  for (const std::string& text : all_gather_text(world, json.dump())) {
+  const std::string mine_text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& text : all_gather_text(world, mine_text)) {
     const auto j = nlohmann::json::parse(text);
     infos.push_back({.rank = static_cast<int>(infos.size()),
                      .local_rank = j.at("local_rank"),

@@ -23,8 +23,10 @@ namespace rueda {
 class StartupClock {
  public:
   void lap(const std::string& item);
+  /// Moves `seconds` of the last lap to an item of its own.
+  void carve(const std::string& item, double seconds);
   const std::vector<std::pair<std::string, double>>& items() const noexcept { return items_; }
-  double seconds() const { return watch_.seconds(); }
+  const Stopwatch& watch() const noexcept { return watch_; }
 
  private:
   Stopwatch watch_;
@@ -42,12 +44,15 @@ RankCores settle_cores(Communicator& world, int requested_threads);
 /// Reads or draws the data and applies --data-limit. Throws InputError.
 Dataset open_data(const TrainConfig& config);
 
+/// Sizes and fingerprints of both splits, one a line: what ranks compare.
+std::string describe_data(const Dataset& data);
+
 /// Throws InputError for a backend that is not to be had here.
 std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads);
 
 std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
                                            ReduceDevice& device);
-/// For example "ring, order ring".
+/// For example "ring" or "ring, fixed order".
 std::string describe_all_reduce(const TrainConfig& config);
 
 /// Collective: every rank's facts, on every rank.

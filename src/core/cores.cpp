@@ -1,6 +1,7 @@
 #include "rueda/core/cores.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include <sched.h>
@@ -16,7 +17,8 @@ std::string count(std::size_t n, const std::string& thing) {
 std::size_t usable_cores(const NodeCores& node) {
   std::set<int> all;
   for (const auto& cores : node.allowed) all.insert(cores.begin(), cores.end());
-  return all.size();
+  if (node.quota <= 0) return all.size();
+  return std::clamp<std::size_t>(static_cast<std::size_t>(node.quota), 1, all.size());
 }
 
 std::string remark_on(const NodeCores& node, std::size_t local, std::size_t threads) {
@@ -34,7 +36,7 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
            count(threads, "thread") +
            ": oversubscribed, so its timings do not show scaling; use fewer ranks or --threads";
   }
-  if (usable < static_cast<std::size_t>(node.online)) {
+  if (node.launched && node.quota <= 0 && usable < static_cast<std::size_t>(node.online)) {
     return "the launcher leaves " + count(static_cast<std::size_t>(node.online) - usable, "core") +
            " of this node unused: add --bind-to none (mpirun) or --cpus-per-task (srun) to use "
            "them";
@@ -59,6 +61,13 @@ std::vector<int> allowed_cores() {
 
 int online_cores() { return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
+double cpu_quota() {
+  std::ifstream limit("/sys/fs/cgroup/cpu.max");
+  double quota = 0;
+  double period = 0;
+  return limit >> quota >> period && period > 0 ? quota / period : 0;
+}
+
 double core_share(const NodeCores& node, std::size_t local) {
   double share = 0;
   for (const int core : node.allowed[local]) {
@@ -68,7 +77,8 @@ double core_share(const NodeCores& node, std::size_t local) {
         });
     share += 1.0 / static_cast<double>(sharers);
   }
-  return share;
+  if (node.quota <= 0) return share;
+  return std::min(share, node.quota / static_cast<double>(node.allowed.size()));
 }
 
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested) {

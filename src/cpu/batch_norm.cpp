@@ -78,14 +78,8 @@ class BatchNorm final : public Operation {
                           {DNNL_ARG_SHIFT, channel_vector(context_.value(graph_, norm_.beta))},
                           {DNNL_ARG_DST, context_.at(data_, m.output)}};
     add_statistics(forward_);
-    add_workspace(forward_, m);
+    add_workspace(forward_, context_, forward_desc_, m.workspace);
     add_scratchpad(forward_, context_, forward_desc_);
-  }
-
-  void add_workspace(PrimitiveCall& call, const OperationMemory& m) const {
-    if (m.workspace == nullptr) return;
-    call.arguments.emplace(DNNL_ARG_WORKSPACE,
-                           context_.at(forward_desc_.workspace_desc(), m.workspace));
   }
 
   void bind_backward(const OperationMemory& m) {
@@ -100,7 +94,7 @@ class BatchNorm final : public Operation {
         {DNNL_ARG_DIFF_SCALE, channel_vector(context_.gradient(graph_, norm_.gamma))},
         {DNNL_ARG_DIFF_SHIFT, channel_vector(context_.gradient(graph_, norm_.beta))}};
     add_statistics(backward_);
-    add_workspace(backward_, m);
+    add_workspace(backward_, context_, forward_desc_, m.workspace);
     add_scratchpad(backward_, context_, *backward_desc_);
   }
 

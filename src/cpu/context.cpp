@@ -2,26 +2,23 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <string>
+
+#include "rueda/backend/memory_plan.hpp"
+#include "rueda/core/error.hpp"
 
 namespace rueda::cpu {
-
-namespace {
-
-constexpr std::size_t kAlignment = 64;
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
 
 void HostMemory::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 
 HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
-  const std::size_t room = std::max(aligned(bytes), kAlignment);
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(kAlignment, room));
-  if (p == nullptr) throw std::bad_alloc();
+  const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, room));
+  if (p == nullptr) {
+    throw RunError(
+        "out of memory: " + std::to_string(room) +
+        " bytes in one piece were not to be had; lower --batch-per-rank or --image-size");
+  }
   std::memset(p, 0, room);
   data_.reset(p);
 }
@@ -48,7 +45,7 @@ PackedWeights::Slot PackedWeights::request(ParameterId parameter, const dnnl::me
 
 std::size_t PackedWeights::bytes() const {
   std::size_t sum = 0;
-  for (const Entry& entry : entries_) sum += aligned(entry.desc.get_size());
+  for (const Entry& entry : entries_) sum += aligned_bytes(entry.desc.get_size());
   return sum;
 }
 
@@ -61,7 +58,7 @@ void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
     entry.plain = {arena_conv_desc(weight), engine, values.data() + weight.offset};
     entry.packed = {entry.desc, engine, storage_->data() + offset};
     entry.reorder = dnnl::reorder(entry.plain, entry.packed);
-    offset += aligned(entry.desc.get_size());
+    offset += aligned_bytes(entry.desc.get_size());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "operations.hpp"
 #include "primitive_call.hpp"
+#include "rueda/backend/memory_plan.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -12,7 +13,6 @@ using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
 
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-constexpr std::size_t kAlignment = 64;
 
 /// Shapes of one convolution; the weights' layout is left to oneDNN, the activations' is ours.
 struct ConvShape {
@@ -86,8 +86,7 @@ class Conv final : public Operation {
 
   /// Bytes at the start of the scratch area that hold the weight gradient before it is unpacked.
   std::size_t gradient_room() const {
-    const std::size_t bytes = weights_desc_->diff_weights_desc().get_size();
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return aligned_bytes(weights_desc_->diff_weights_desc().get_size());
   }
 
   void bind_forward(const OperationMemory& m) {

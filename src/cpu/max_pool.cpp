@@ -38,13 +38,13 @@ class MaxPool final : public Operation {
     forward_.primitive = Forward(forward_desc_);
     forward_.arguments = {{DNNL_ARG_SRC, context_.at(source_, m.inputs.front())},
                           {DNNL_ARG_DST, context_.at(output_, m.output)}};
-    add_workspace(forward_, m);
+    add_workspace(forward_, context_, forward_desc_, m.workspace);
     add_scratchpad(forward_, context_, forward_desc_);
     if (!backward_desc_ || m.input_gradients.front() == nullptr) return;
     backward_.primitive = Backward(*backward_desc_);
     backward_.arguments = {{DNNL_ARG_DIFF_DST, context_.at(output_, m.output_gradients.front())},
                            {DNNL_ARG_DIFF_SRC, context_.at(source_, m.input_gradients.front())}};
-    add_workspace(backward_, m);
+    add_workspace(backward_, context_, forward_desc_, m.workspace);
     add_scratchpad(backward_, context_, *backward_desc_);
   }
 
@@ -60,12 +60,6 @@ class MaxPool final : public Operation {
     return {{kind, kAlgorithm, source_, output_, strides_, kernel_, padding_, padding_},
             user_scratchpad(),
             context_.engine};
-  }
-
-  void add_workspace(PrimitiveCall& call, const OperationMemory& m) const {
-    if (m.workspace == nullptr) return;
-    call.arguments.emplace(DNNL_ARG_WORKSPACE,
-                           context_.at(forward_desc_.workspace_desc(), m.workspace));
   }
 
   Context& context_;

@@ -26,4 +26,12 @@ void add_scratchpad(PrimitiveCall& call, const Context& context, const Primitive
   call.arguments.emplace(DNNL_ARG_SCRATCHPAD, context.at(desc, context.scratch->data() + offset));
 }
 
+/// Adds the workspace that the forward primitive described by `forward` keeps for backward, if any.
+template <typename PrimitiveDesc>
+void add_workspace(PrimitiveCall& call, const Context& context, const PrimitiveDesc& forward,
+                   std::byte* workspace) {
+  if (workspace == nullptr) return;
+  call.arguments.emplace(DNNL_ARG_WORKSPACE, context.at(forward.workspace_desc(), workspace));
+}
+
 }  // namespace rueda::cpu

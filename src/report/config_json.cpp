@@ -66,6 +66,8 @@ Json config_json(const TrainConfig& config) {
   return j;
 }
 
-std::string config_text(const TrainConfig& config) { return config_json(config).dump(1); }
+std::string config_text(const TrainConfig& config) {
+  return config_json(config).dump(1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace rueda

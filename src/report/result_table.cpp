@@ -60,7 +60,8 @@ double evaluation_seconds(const RunRecord& run) {
 std::string target(const RunRecord& run) {
   if (!run.config.target_accuracy) return "";
   const std::string wanted =
-      fmt::format("val_accuracy {}", setting_text(*run.config.target_accuracy));
+      fmt::format("{} {}", run.config.eval_every > 0 ? "val_accuracy" : "accuracy",
+                  setting_text(*run.config.target_accuracy));
   return entry("target", run.seconds_to_target
                              ? wanted + " after " + seconds_text(*run.seconds_to_target) + " s"
                              : wanted + " not reached");

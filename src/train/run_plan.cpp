@@ -1,6 +1,9 @@
 #include "rueda/train/run_plan.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
@@ -10,7 +13,25 @@ double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
   return config.lr * static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
 }
 
+/// A fault that would never come would look like a check that misses it.
+void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
+  if (fault.kind == InjectedFault::Kind::none) return;
+  const std::size_t steps = plan.schedule.epochs * plan.schedule.steps_per_epoch;
+  if (static_cast<std::size_t>(fault.rank) < plan.world && fault.step <= steps) return;
+  throw InputError("--inject names rank " + std::to_string(fault.rank) + ", step " +
+                   std::to_string(fault.step) + ", but this run has ranks 0 to " +
+                   std::to_string(plan.world - 1) + " and steps 1 to " + std::to_string(steps));
+}
+
 }  // namespace
+
+std::size_t RunPlan::rank_samples(std::size_t step_samples, std::size_t rank) const noexcept {
+  std::size_t samples = 0;
+  for (std::size_t k = 0; k < micro_batches; ++k) {
+    samples += even_split(step_samples, sampler.parts, virtual_rank(rank, k)).size();
+  }
+  return samples;
+}
 
 RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train_images) {
   RunPlan plan;
@@ -31,6 +52,7 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
                    .warmup_epochs = config.warmup_epochs,
                    .epochs = config.epochs,
                    .steps_per_epoch = Sampler(plan.sampler).steps_per_epoch()};
+  require_reachable(config.fault, plan);
   return plan;
 }
 

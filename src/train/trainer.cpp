@@ -1,6 +1,7 @@
 #include "rueda/train/trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -52,10 +53,6 @@ std::string place_in_run(std::size_t epoch, std::size_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
 
-std::size_t largest_batch(const RunPlan& plan) {
-  return even_split(plan.global_batch, plan.sampler.parts, 0).size();
-}
-
 }  // namespace
 
 Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts)
@@ -66,7 +63,7 @@ Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerPa
       sampler_(plan.sampler),
       evaluation_(plan_evaluation(parts.data.test.size(), plan.world,
                                   static_cast<std::size_t>(parts.group.rank()),
-                                  largest_batch(plan))),
+                                  plan.largest_micro_batch())),
       optimizer_(backend_, parts.replica.parameters().size(),
                  {config.momentum, config.weight_decay, config.nesterov}),
       accumulator_(backend_, parts.replica.gradients().size(), plan.micro_batches),
@@ -77,8 +74,11 @@ Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerPa
 
 void Trainer::run(RunRecord& run) {
   double spent = 0;
+  // Shows that the broadcast arrived, and gives the first step's check something to compare with.
+  if (config_.check_replicas != CheckReplicas::off) check_.compare("before the first step");
   for (std::size_t epoch = 1; epoch <= config_.epochs; ++epoch) {
     EpochRecord record = train_epoch(epoch);
+    require_finite_parameters(epoch);
     if (evaluates(epoch)) record.test = evaluate();
     record.parameter_hash = config_.check_replicas == CheckReplicas::off
                                 ? combined_hash(hash_replica(parts_.replica))
@@ -89,6 +89,7 @@ void Trainer::run(RunRecord& run) {
     run.epochs.push_back(std::move(record));
     if (reached) run.seconds_to_target = spent;
     if (reached || epoch == config_.epochs) run.outcome = reached ? "target reached" : "completed";
+    run.total_seconds = parts_.since_start.seconds();
     together(parts_.group, [&] { parts_.observer.on_epoch(run); });
     if (reached) return;
   }
@@ -172,7 +173,11 @@ void Trainer::reduce_gradients() {
 
 void Trainer::update(const StepSums& sums, std::size_t global_step) {
   Replica& replica = parts_.replica;
-  if (config_.check_replicas == CheckReplicas::step) check_.before_update();
+  if (config_.check_replicas == CheckReplicas::step) {
+    timer_.enter(Phase::other);
+    check_.before_update();
+    timer_.enter(Phase::optimizer);
+  }
   const auto gradients = replica.gradients().first(replica.parameters().size());
   optimizer_.update(replica.parameters(), gradients, 0,
                     learning_rate(plan_.schedule, global_step - 1));
@@ -183,11 +188,8 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
 void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                           const StepSums& sums) {
   const ReduceTimes reduce = parts_.all_reduce.take_times();
-  std::size_t mine = 0;
-  for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-    const auto rank = static_cast<std::size_t>(parts_.group.rank());
-    mine += sampler_.part_samples(step - 1, plan_.virtual_rank(rank, k));
-  }
+  const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1),
+                                              static_cast<std::size_t>(parts_.group.rank()));
   StepRecord record;
   record.epoch = static_cast<std::uint32_t>(epoch);
   record.step = static_cast<std::uint32_t>(step);
@@ -205,14 +207,28 @@ void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t globa
 
 void Trainer::require_finite(const StepSums& sums, std::size_t epoch, std::size_t step) {
   if (sums.nonfinite == 0.0F) return;
+  stop_unless_everywhere(
+      parts_.replica.was_finite(),
+      "the loss or a batch statistic is NaN or infinite at " + place_in_run(epoch, step));
+}
+
+/// What the last update of an epoch did, no step looks at.
+void Trainer::require_finite_parameters(std::size_t epoch) {
+  stop_unless_everywhere(
+      parts_.replica.parameters_are_finite(),
+      "a parameter is NaN or infinite after " + place_in_run(epoch, sampler_.steps_per_epoch()));
+}
+
+/// Collective: a RunError on every rank, naming those where `fine` does not hold, if there are any.
+void Trainer::stop_unless_everywhere(bool fine, const std::string& what) {
   std::string culprits;
-  const auto flags = all_gather_text(parts_.group, parts_.replica.was_finite() ? "" : "x");
+  const auto flags = all_gather_text(parts_.group, fine ? "" : "x");
   for (std::size_t r = 0; r < flags.size(); ++r) {
     if (!flags[r].empty()) culprits += (culprits.empty() ? "" : ", ") + std::to_string(r);
   }
+  if (culprits.empty()) return;
   throw_agreed(ExitCode::run_failed,
-               "the loss or a batch statistic is NaN or infinite at " + place_in_run(epoch, step) +
-                   " on rank " + culprits +
+               what + " on rank " + culprits +
                    ": lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data");
 }
 
@@ -231,6 +247,7 @@ Score Trainer::evaluate() {
     mine.samples += static_cast<double>(end - begin);
     begin = end;
   }
+  stop_unless_everywhere(std::isfinite(mine.loss), "the test loss is NaN or infinite");
   const Totals all = sum_over_ranks(parts_.group, mine);
   return all.score(watch.seconds());
 }

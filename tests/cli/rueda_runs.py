@@ -44,7 +44,8 @@ def environment(changes):
 class Program:
     """The program under test and the folder it runs in."""
 
-    def __init__(self, binary, mpiexec, folder):
+    def __init__(self, binary, mpiexec, folder, time_limit=TIME_LIMIT):
+        self.time_limit = time_limit
         self.binary = str(Path(binary).resolve())
         self.mpiexec = shutil.which(mpiexec) or mpiexec
         self.folder = Path(folder)
@@ -73,10 +74,10 @@ class Program:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
         try:
-            out, err = process.communicate(timeout=TIME_LIMIT)
+            out, err = process.communicate(timeout=self.time_limit)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             words = " ".join(command)
-            raise AssertionError(f"no end after {TIME_LIMIT} s: {words}\n{out}\n{err}") from None
+            raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
         return Result(process.returncode, out, err)

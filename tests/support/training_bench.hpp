@@ -45,7 +45,8 @@ struct SoloTraining {
   RunRecord train() {
     RunRecord run;
     run.config = config;
-    Trainer trainer(config, plan, {group, replica, reduce, data, listener});
+    const Stopwatch clock;
+    Trainer trainer(config, plan, {group, replica, reduce, data, listener, clock});
     trainer.run(run);
     return run;
   }

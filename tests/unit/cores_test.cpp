@@ -52,7 +52,15 @@ TEST_CASE("More ranks than cores is never silent", "[cores]") {
   CHECK(mentions(choice, "4 ranks"));
 }
 
-TEST_CASE("This process may use at least one core", "[cores]") {
-  CHECK_FALSE(allowed_cores().empty());
-  CHECK(online_cores() >= static_cast<int>(1));
+TEST_CASE("A quota of the control group counts like missing cores", "[cores]") {
+  const NodeCores node{{{0, 1, 2, 3}, {0, 1, 2, 3}}, 4, 2.0, true};
+  CHECK(core_share(node, 0) == Approx(1.0));
+  CHECK(choose_threads(node, 0, 0).threads == 1);
+  CHECK(choose_threads(node, 0, 0).remark.empty());
+  CHECK(mentions(choose_threads(node, 0, 2), "oversubscribed"));
+}
+
+TEST_CASE("Without a launcher nobody is told to change its options", "[cores]") {
+  const NodeCores node{{{0, 1}}, 8, 0, false};
+  CHECK(choose_threads(node, 0, 0).remark.empty());
 }

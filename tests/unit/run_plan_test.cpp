@@ -59,6 +59,17 @@ TEST_CASE("Every micro-batch size that occurs is planned", "[run_plan]") {
   CHECK(sizes == std::vector<std::size_t>{6, 7, 20});
 }
 
+TEST_CASE("A fault that would never come is refused", "[run_plan]") {
+  TrainConfig config = config_with(10, 1);
+  config.epochs = 2;  // 100 images on 2 ranks: 5 steps an epoch
+  config.fault = {InjectedFault::Kind::nan, 1, 10};
+  CHECK_NOTHROW(plan_run(config, 2, 100));
+  config.fault.step = 11;
+  CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
+  config.fault = {InjectedFault::Kind::nan, 2, 1};
+  CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
+}
+
 TEST_CASE("Fewer images than ranks is refused", "[run_plan]") {
   CHECK_THROWS_AS(plan_run(config_with(8, 1), 4, 3), InputError);
 }

@@ -111,12 +111,6 @@ TEST_CASE("every motif covers its share of the circle around it", "[synth]") {
   }
 }
 
-TEST_CASE("a motif may hang over the edge", "[synth]") {
-  for (int label = 0; label < kClasses; ++label)
-    for (const int centre : {-4000, 0, 8192, 12000})
-      CHECK(covered(static_cast<Motif>(label), {centre, centre, 3000, 777, false}) >= 0);
-}
-
 TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]") {
   const TempDirectory scratch;
   const Dataset made = numbered_dataset(12, 3);

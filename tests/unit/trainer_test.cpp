@@ -46,7 +46,9 @@ TEST_CASE("The first loss is that of guessing, and training lowers it", "[traine
   config.lr = 0.05;
   config.scale_lr = ScaleLr::none;
   const RunRecord run = SoloTraining(config).train();
-  CHECK(run.epochs.front().train.loss > 0.5 * std::log(10.0));
+  const double first = run.epochs.front().step_records[0].front().train_loss;
+  CHECK(first > 0.5 * std::log(10.0));
+  CHECK(first < 2.5 * std::log(10.0));  // He initialisation spreads the first logits
   CHECK(run.epochs.back().train.loss < 0.8 * run.epochs.front().train.loss);
 }
 
@@ -132,4 +134,16 @@ TEST_CASE("The learning rate follows the schedule within an epoch", "[trainer]")
   const RunRecord run = SoloTraining(config).train();
   CHECK(run.epochs[0].learning_rate == Approx(0.4));
   CHECK(run.epochs[1].learning_rate == Approx(0.004));
+}
+
+TEST_CASE("What the last update broke does not pass as completed", "[trainer]") {
+  TrainConfig config = small_run();
+  config.epochs = 1;
+  config.batch_per_rank = 96;  // one step
+  config.lr = 1e39;            // infinite as a float
+  config.scale_lr = ScaleLr::none;
+  config.weight_decay = 1;
+  SECTION("when the run evaluates") {}
+  SECTION("when it does not") { config.eval_every = 0; }
+  CHECK_THROWS_AS(SoloTraining(config).train(), RunError);
 }

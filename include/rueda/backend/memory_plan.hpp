@@ -20,6 +20,11 @@ struct MemoryPlan {
 
 inline constexpr std::size_t kBufferAlignment = 64;
 
+/// `bytes`, rounded up to a multiple of the alignment.
+constexpr std::size_t aligned_bytes(std::size_t bytes) noexcept {
+  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+}
+
 /// Lays buffers into one pool so that those that live at the same time never overlap and others
 /// reuse memory: largest first, each at the lowest gap that fits ("greedy by size" of Pisarchyk and
 /// Lee, arXiv 2001.03288). Deterministic.

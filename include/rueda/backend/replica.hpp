@@ -58,6 +58,11 @@ class Replica {
   void loss(float scale);
   void backward();
 
+  /// Whether every parameter is finite: looks at all of them, so once an epoch.
+  bool parameters_are_finite();
+  /// Seconds that the constructor spent on allocating and binding, the rest being planning.
+  double allocation_seconds() const noexcept { return allocation_seconds_; }
+
   /// Sums of loss and correct answers over a batch, with running statistics.
   LossSums infer(const BatchRequest& request);
 
@@ -89,6 +94,7 @@ class Replica {
   std::unique_ptr<Memory> pool_;
   std::vector<float> host_statistics_;  ///< for the finiteness check of a step
   bool finite_ = true;
+  double allocation_seconds_ = 0;
   Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty
 };
 

@@ -10,15 +10,19 @@ namespace rueda {
 std::vector<int> allowed_cores();
 /// Cores that are online on this machine, allowed or not.
 int online_cores();
+/// Cores' worth of time that the control group of this process may use; 0: no limit, or none known.
+double cpu_quota();
 
 /// How the ranks of one node share its cores.
 struct NodeCores {
   std::vector<std::vector<int>> allowed;  ///< by local rank
   int online = 1;
+  double quota = 0;      ///< of all local ranks together, as `cpu_quota` says
+  bool launched = true;  ///< by a launcher, which may bind ranks to cores
 };
 
 /// Cores that local rank `local` may count as its own: each core it may use, divided by the number
-/// of local ranks that may use it too.
+/// of local ranks that may use it too, within the quota.
 double core_share(const NodeCores& node, std::size_t local);
 
 /// Threads for a local rank, and what its user should know about them.

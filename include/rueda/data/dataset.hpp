@@ -27,6 +27,8 @@ struct ImageSet {
   std::span<const std::uint8_t> image(std::size_t i) const {
     return {pixels.data() + i * kImageBytes, kImageBytes};
   }
+  /// A hash of all pixels and labels: equal for equal sets.
+  std::uint64_t fingerprint() const;
   /// Keeps the first `n` images (all, if there are fewer).
   void truncate(std::size_t n);
 };

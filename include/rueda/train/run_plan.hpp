@@ -19,6 +19,12 @@ struct RunPlan {
   SamplerOptions sampler;
   ScheduleOptions schedule;
 
+  /// Samples of the largest micro-batch of a full step.
+  std::size_t largest_micro_batch() const noexcept {
+    return even_split(global_batch, sampler.parts, 0).size();
+  }
+  /// Samples of `rank` in a step of `step_samples`, all its micro-batches together.
+  std::size_t rank_samples(std::size_t step_samples, std::size_t rank) const noexcept;
   std::size_t virtual_rank(std::size_t rank, std::size_t micro_batch) const noexcept {
     return rank * micro_batches + micro_batch;
   }

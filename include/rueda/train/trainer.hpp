@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
@@ -29,6 +30,7 @@ struct TrainerParts {
   AllReduce& all_reduce;
   const Dataset& data;
   TrainObserver& observer;
+  const Stopwatch& since_start;  ///< of the program
 };
 
 /// The loop: synchronous data-parallel training, one optimizer step per global batch.
@@ -50,6 +52,8 @@ class Trainer {
   void record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                    const StepSums& sums);
   void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
+  void require_finite_parameters(std::size_t epoch);
+  void stop_unless_everywhere(bool fine, const std::string& what);
   Score evaluate();
   BatchRequest batch_of(const DeviceImages& images, std::span<const std::uint32_t> indices) const;
   bool evaluates(std::size_t epoch) const;
