@@ -49,12 +49,24 @@ std::string shell_word(std::string_view argument) {
   return as_it_is ? std::string(argument) : text + "'";
 }
 
+/// A command line that is faulty on one rank alone must not leave the others waiting, nor its user
+/// without a word.
+rueda::Request parse(const std::vector<std::string>& arguments) {
+  try {
+    return rueda::parse_command_line(arguments);
+  } catch (const rueda::Error& error) {
+    const bool trains = !arguments.empty() && arguments.front() == "train";
+    if (trains && rueda::has_peers()) rueda::refuse_train(error);
+    throw;
+  }
+}
+
 int run(const std::vector<std::string>& words) {
   Runner runner;
   for (const std::string& word : words)
     runner.command_line += (runner.command_line.empty() ? "" : " ") + shell_word(word);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
-  return std::visit(runner, rueda::parse_command_line(arguments));
+  return std::visit(runner, parse(arguments));
 }
 
 /// In one piece, so that nothing of a launcher's own comes in between.

@@ -12,4 +12,12 @@ int rank_by_launcher() {
 
 bool speaks_for_all() { return rank_by_launcher() == 0; }
 
+bool has_peers() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr) return std::atoi(size) > 1;
+  }
+  return false;
+}
+
 }  // namespace rueda

@@ -6,8 +6,10 @@ namespace rueda {
 /// which is known before MPI is up; 0 without a launcher.
 int rank_by_launcher();
 
-/// True on the one process that speaks for all while MPI is not up: the launcher's rank 0. Another
-/// rank that alone has a faulty command line only ends with its exit code.
+/// True on the one process that speaks for all: the launcher's rank 0.
 bool speaks_for_all();
+
+/// True if the launcher started more than this process for the run.
+bool has_peers();
 
 }  // namespace rueda

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -70,8 +71,11 @@ std::string fault_of_line(std::string_view line, const std::string& section) {
 /// The recipe without comments, every line checked. CLI11's reader skips or mends what it does not
 /// understand, and cuts quoted text at a #; a recipe with a slip must not train something else.
 std::string checked_text(const std::string& file, const std::string& section) {
-  std::ifstream in(file);
-  if (!in) throw InputError("--config " + file + " can not be read: give an existing TOML file");
+  std::error_code error;
+  std::ifstream in;
+  if (std::filesystem::is_regular_file(file, error)) in.open(file);  // a pipe might never end
+  if (!in.is_open())
+    throw InputError("--config " + file + " can not be read: give an existing TOML file");
   std::string text;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {

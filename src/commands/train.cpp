@@ -37,14 +37,15 @@ class TrainRun {
   }
 
   void execute() {
+    together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
     require_same(world_, "the program version", version_text());
     require_same(world_, "the configuration", config_text(run_.config));
     clock_.lap("mpi");
-    open_run_directory();
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
     together(world_, [this] { plan(); });
+    open_run_directory();  // only now, so that refused input leaves no empty ones
     build_replica();
     warm_up();
     describe();
@@ -205,6 +206,13 @@ int run_train(const TrainConfig& config, std::string command_line) {
     session.abort(known == nullptr ? ExitCode::run_failed : known->code());
   }
   return static_cast<int>(ExitCode::done);
+}
+
+void refuse_train(const Error& error) {
+  Session session(ThreadLevel::funneled);
+  check_launch(environment, Communicator().size());
+  Communicator world;
+  together(world, [&error] { throw error; });
 }
 
 }  // namespace rueda

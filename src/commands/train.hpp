@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "rueda/core/error.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -10,5 +11,9 @@ namespace rueda {
 /// what the user typed, for the record. Throws InputError or RunError; an error that leaves this
 /// function is the same on every rank, so that main() may report it on one.
 int run_train(const TrainConfig& config, std::string command_line);
+
+/// Collective with the run_train of other ranks: this rank's command line is faulty, theirs may not
+/// be. Every rank throws the error of the lowest such rank.
+void refuse_train(const Error& error);
 
 }  // namespace rueda

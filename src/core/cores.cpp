@@ -27,6 +27,10 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
   const std::size_t ranks = node.allowed.size();
   const std::string wanted = std::to_string(threads);
   if (threads > bound) {
+    if (!node.launched) {
+      return "may use " + count(bound, "core") + " but runs " + count(threads, "thread") +
+             ": lower --threads";
+    }
     return "bound to " + count(bound, "core") + " by its launcher but runs " +
            count(threads, "thread") + ": add --bind-to none (mpirun) or --cpus-per-task " + wanted +
            " (srun)";

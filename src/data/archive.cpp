@@ -28,8 +28,9 @@ using Handle = std::unique_ptr<::archive, FreeArchive>;
 
 [[noreturn]] void fail(const std::filesystem::path& file, const Handle& handle) {
   const char* const text = archive_error_string(handle.get());
-  fail(file, fmt::format("{} (at byte {} of the file)", text != nullptr ? text : "it is damaged",
-                         archive_filter_bytes(handle.get(), -1)));
+  const std::string reason = text != nullptr ? text : "it is damaged";
+  const auto offset = archive_filter_bytes(handle.get(), -1);
+  fail(file, offset < 0 ? reason : fmt::format("{} (at byte {} of the file)", reason, offset));
 }
 
 Handle open(const std::filesystem::path& file) {

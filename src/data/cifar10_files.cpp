@@ -88,9 +88,12 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     const auto role = role_of(it->path().filename().string());
+    if (!role || role->format != format) continue;
     std::error_code ignored;
-    if (role && role->format == format && it->is_regular_file(ignored))
-      add_file(files, *role, {.name = it->path().string(), .path = it->path()});
+    if (!it->is_regular_file(ignored))
+      throw InputError(fmt::format("{} is not a readable regular file: replace or remove it",
+                                   it->path().string()));
+    add_file(files, *role, {.name = it->path().string(), .path = it->path()});
   }
   if (error && error != std::errc::no_such_file_or_directory)
     throw InputError(fmt::format("cannot list the directory {}: {}; check its permissions",
@@ -130,6 +133,11 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
   if (!fs::exists(status))
     throw InputError(fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz",
                                  where.string(), error ? error.message() : "nothing is there"));
+  if (!fs::is_directory(status) && !fs::is_regular_file(status))
+    throw InputError(
+        fmt::format("{} is neither a directory nor a file: give a CIFAR-10 directory "
+                    "or .tar.gz",
+                    where.string()));
   if (!fs::is_directory(status)) return scan_archive(where);
   std::vector<Cifar10Files> sets;
   for (const Cifar10Format format : kFormats) {

@@ -46,7 +46,7 @@ void require_same(RankGroup& group, const std::string& what, const std::string& 
   const auto rank = static_cast<std::size_t>(other - texts.begin());
   throw_agreed(ExitCode::bad_input,
                what + " differs between ranks: " + first_difference(texts[0], *other, hosts, rank) +
-                   "; start every rank with the same program and the same options");
+                   "; give every rank the same");
 }
 
 }  // namespace rueda

@@ -67,7 +67,12 @@ Json config_json(const TrainConfig& config) {
 }
 
 std::string config_text(const TrainConfig& config) {
-  return config_json(config).dump(1, ' ', false, Json::error_handler_t::replace);
+  const Json json = config_json(config);
+  std::string text;
+  for (const auto& [option, value] : json.items()) {
+    text += "--" + option + " " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  return text;
 }
 
 }  // namespace rueda

@@ -252,6 +252,34 @@ class Refusals(CliTest):
         result = self.train(OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="0")
         self.refused(result, "OMPI_COMM_WORLD_SIZE", "3")
 
+    def test_a_faulty_command_line_of_one_rank(self):
+        good = ["train", *SMALL]
+        result = self.program.run_contexts([(1, good), (1, [*good, "--bogus"])])
+        self.refused(result, "rank 1", "--bogus")
+
+    def test_ranks_with_different_data(self):
+        for side, images in (("left", "100"), ("right", "200")):
+            (self.folder / side).mkdir()
+            made = self.program.run("synth", "--out", f"{side}/set", "--train", images, "--test", "20")
+            self.assertEqual(made.code, 0, made)
+        context = ["train", *SMALL, "--data", "set"]
+        result = self.program.run_contexts(
+            [(1, context), (1, context)], folders=[self.folder / "left", self.folder / "right"]
+        )
+        self.refused(result, "data set differs", "100", "128", "rank 1")
+
+    def test_a_fault_that_would_never_come(self):
+        self.refused(self.program.run("train", *SMALL, "--inject", "nan:1:1"), "--inject", "rank 1")
+
+    def test_data_that_never_ends(self):
+        self.refused(self.program.run("train", *SMALL, "--data", "/dev/zero"), "/dev/zero")
+        self.refused(self.program.run("train", *SMALL, "--config", "/dev/zero"), "/dev/zero")
+
+    def test_refused_input_leaves_no_run_directory(self):
+        result = self.program.run("train", *SMALL, "--data", "nowhere", "--run-dir", "not-made")
+        self.refused(result, "nowhere")
+        self.assertFalse((self.folder / "not-made").exists())
+
     def test_ranks_with_different_configurations(self):
         common = ("train", "--data", "data", *SMALL, "--seed")
         result = self.program.run_contexts([(1, (*common, "1")), (1, (*common, "2"))])

@@ -57,11 +57,12 @@ class Program:
     def run_ranks(self, ranks, *arguments, **env):
         return self.run_contexts([(ranks, arguments)], **env)
 
-    def run_contexts(self, contexts, **env):
-        """One run whose ranks get different arguments: [(ranks, arguments), ...]."""
+    def run_contexts(self, contexts, folders=(), **env):
+        """One run whose ranks get different arguments: [(ranks, arguments), ...], and folders."""
         command = [self.mpiexec, "--bind-to", "none"]
         for i, (ranks, arguments) in enumerate(contexts):
-            command += [":"] * (i > 0) + ["-n", str(ranks), self.binary, *arguments]
+            folder = ["--wdir", str(folders[i])] if folders else []
+            command += [":"] * (i > 0) + ["-n", str(ranks), *folder, self.binary, *arguments]
         return self._execute(command, env)
 
     def record(self, run_dir):
