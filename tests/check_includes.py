@@ -43,6 +43,7 @@ LIBRARIES = [
     ("MPI", r"mpi\.h", {"mpi", "tests"}),
     ("CUDA", r"(cuda|cudnn|cublas|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
+    ("zlib", r"zlib\.h", {"data"}),
     ("nlohmann-json", r"nlohmann/.*", {"report", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]

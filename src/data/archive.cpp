@@ -7,6 +7,7 @@
 #include <archive_entry.h>
 #include <fmt/format.h>
 
+#include "gzip_check.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -100,6 +101,7 @@ std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
       fail(archive, fmt::format("member '{}' is not a regular file", path));
     members.push_back({path, read_member(archive, handle, size)});
   }
+  require_sound_gzip(archive);
   return members;
 }
 

@@ -84,6 +84,17 @@ TEST_CASE("a truncated archive is refused wherever it is cut", "[archive]") {
   }
 }
 
+TEST_CASE("a checksum that does not fit is refused", "[archive]") {
+  const TempDirectory scratch;
+  const auto file = scratch.path() / "set.tar.gz";
+  write_tar_gz(file, {{"one", noise(3000)}});
+  CHECK_NOTHROW(read_archive(file, every_member));
+  Bytes damaged = read_bytes(file);
+  damaged[damaged.size() - 8] ^= 1;  // the CRC-32 is the last but one word
+  write_bytes(file, damaged);
+  CHECK_THAT(refusal([&] { read_archive(file, every_member); }), Contains("checksum"));
+}
+
 TEST_CASE("damaged bytes never crash the archive reader", "[archive]") {
   const TempDirectory scratch;
   const auto file = scratch.path() / "set.tar.gz";
