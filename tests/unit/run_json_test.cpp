@@ -118,7 +118,8 @@ TEST_CASE("run.json: an epoch's numbers", "[run_json]") {
 
 TEST_CASE("run.json: phases add up to steps, ranks and epochs", "[run_json]") {
   const RunRecord run = test::sample_run(3, 3);
-  for (const json& e : parsed(run).at("epochs")) {
+  const json epochs = parsed(run).at("epochs");
+  for (const json& e : epochs) {
     double seconds = 0;
     for (const json& rank : e.at("ranks")) {
       CHECK(sum_of_phases(rank.at("phases"), "") ==
