@@ -1,4 +1,5 @@
 #include <optional>
+#include <string_view>
 
 #include "operations.hpp"
 #include "primitive_call.hpp"
@@ -38,6 +39,24 @@ Forward::primitive_desc plan_forward(const ConvShape& s, Mode mode, const dnnl::
       engine};
 }
 
+BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s,
+                                                      const Forward::primitive_desc& forward,
+                                                      const dnnl::engine& engine) {
+  return {{kAlgorithm, s.source, s.weights, s.bias, s.output, s.strides, s.padding, s.padding},
+          user_scratchpad(),
+          engine,
+          forward};
+}
+
+template <typename PrimitiveDesc>
+bool is_reference(const PrimitiveDesc& descriptor) {
+  return std::string_view(descriptor.impl_info_str()).starts_with("ref");
+}
+
+memory::desc plain(const memory::desc& activation) {
+  return {activation.dims(), memory::data_type::f32, memory::format_tag::nchw};
+}
+
 /// Convolution in its three directions. The weight gradient comes in the kernel's own layout and is
 /// unpacked into the arena; bias and bias gradient lie in the arenas directly.
 class Conv final : public Operation {
@@ -65,23 +84,46 @@ class Conv final : public Operation {
 
   void backward() override {
     if (data_.primitive) data_.run(context_.stream);
+    if (staged_) {
+      stage_source_.run(context_.stream);
+      stage_output_.run(context_.stream);
+    }
     weights_gradient_.run(context_.stream);
     if (unpack_.primitive) unpack_.run(context_.stream);
   }
 
  private:
   void plan_backward(bool wants_data) {
-    weights_desc_.emplace(
-        BackwardWeights::desc{kAlgorithm, shape_.source, shape_.weights, shape_.bias, shape_.output,
-                              shape_.strides, shape_.padding, shape_.padding},
-        user_scratchpad(), context_.engine, forward_desc_);
-    context_.request_scratch(gradient_room() + weights_desc_->scratchpad_desc().get_size());
+    weights_desc_.emplace(plan_backward_weights(shape_, forward_desc_, context_.engine));
+    if (is_reference(*weights_desc_)) plan_plain_weights();
+    context_.request_scratch(gradient_room() + staging_room() +
+                             weights_desc_->scratchpad_desc().get_size());
     if (!wants_data) return;
     data_desc_.emplace(BackwardData::desc{kAlgorithm, shape_.source, shape_.weights, shape_.output,
                                           shape_.strides, shape_.padding, shape_.padding},
                        user_scratchpad(), context_.engine, forward_desc_);
     context_.request_scratch(data_desc_->scratchpad_desc().get_size());
     data_weights_ = context_.packed.request(conv_.weight, data_desc_->weights_desc());
+  }
+
+  /// For the weight gradient on maps of a pixel or two oneDNN has only its reference loop in a
+  /// blocked layout, hundreds of times slower than the matrix product it has for plain activations;
+  /// these maps are so small that staging plain copies costs nothing.
+  void plan_plain_weights() {
+    ConvShape staged = shape_;
+    staged.source = plain(shape_.source);
+    staged.output = plain(shape_.output);
+    auto descriptor = plan_backward_weights(
+        staged, plan_forward(staged, Mode::train, context_.engine), context_.engine);
+    if (is_reference(descriptor)) return;
+    weights_desc_ = std::move(descriptor);
+    staged_.emplace(std::move(staged));
+  }
+
+  /// Bytes behind the weight gradient that hold plain copies of its two operands, if it needs them.
+  std::size_t staging_room() const {
+    if (!staged_) return 0;
+    return aligned_bytes(staged_->source.get_size()) + aligned_bytes(staged_->output.get_size());
   }
 
   /// Bytes at the start of the scratch area that hold the weight gradient before it is unpacked.
@@ -110,13 +152,29 @@ class Conv final : public Operation {
         {DNNL_ARG_SRC, context_.at(shape_.source, m.inputs.front())},
         {DNNL_ARG_DIFF_DST, context_.at(shape_.output, m.output_gradients.front())},
         {DNNL_ARG_DIFF_WEIGHTS, packed}};
+    if (staged_) bind_staging();
     if (conv_.bias != kNone) {
       weights_gradient_.arguments.emplace(
           DNNL_ARG_DIFF_BIAS, context_.at(shape_.bias, context_.gradient(graph_, conv_.bias)));
     }
-    add_scratchpad(weights_gradient_, context_, *weights_desc_, gradient_room());
+    add_scratchpad(weights_gradient_, context_, *weights_desc_, gradient_room() + staging_room());
     unpack_.primitive = dnnl::reorder(packed, arena);
     unpack_.arguments = {{DNNL_ARG_FROM, packed}, {DNNL_ARG_TO, arena}};
+  }
+
+  /// Lets the weight gradient read plain copies instead of the activations themselves.
+  void bind_staging() {
+    std::byte* room = context_.scratch->data() + gradient_room();
+    const auto stage = [&](PrimitiveCall& call, int argument, const memory::desc& desc) {
+      memory& operand = weights_gradient_.arguments.at(argument);
+      const memory copy = context_.at(desc, room);
+      room += aligned_bytes(desc.get_size());
+      call.primitive = dnnl::reorder(operand, copy);
+      call.arguments = {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, copy}};
+      operand = copy;
+    };
+    stage(stage_source_, DNNL_ARG_SRC, staged_->source);
+    stage(stage_output_, DNNL_ARG_DIFF_DST, staged_->output);
   }
 
   void bind_backward_data(const OperationMemory& m) {
@@ -131,12 +189,14 @@ class Conv final : public Operation {
   const Graph& graph_;
   ConvNode conv_;
   ConvShape shape_;
+  std::optional<ConvShape>
+      staged_;  ///< with plain activations, where the weight gradient needs them
   Forward::primitive_desc forward_desc_;
   std::optional<BackwardWeights::primitive_desc> weights_desc_;
   std::optional<BackwardData::primitive_desc> data_desc_;
   PackedWeights::Slot weights_ = 0;
   PackedWeights::Slot data_weights_ = 0;
-  PrimitiveCall forward_, data_, weights_gradient_, unpack_;
+  PrimitiveCall forward_, data_, weights_gradient_, unpack_, stage_source_, stage_output_;
 };
 
 }  // namespace
