@@ -8,6 +8,7 @@
 #include "console.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
+#include "open_backend.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -16,6 +17,7 @@
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
 #include "rueda/train/trainer.hpp"
+#include "rueda/train/training_memory.hpp"
 #include "run_directory.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
@@ -122,7 +124,8 @@ class TrainRun {
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
-    self_.memory_bytes = replica_->bytes().total();
+    self_.memory = training_memory(replica_->memory(), *graph_, plan_.micro_batches,
+                                   all_reduce_->scratch_floats(replica_->gradients().size()));
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }
