@@ -4,21 +4,33 @@
 #include <cstring>
 #include <string>
 
+#include <sys/mman.h>
+
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::cpu {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{1} << 21U;
+constexpr std::size_t kWorthHugePages = 8 * kHugePage;
+
+}  // namespace
 
 void HostMemory::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 
 HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
-  const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, room));
+  const std::size_t alignment = bytes >= kWorthHugePages ? kHugePage : kBufferAlignment;
+  const std::size_t room =
+      std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, room));
   if (p == nullptr) {
     throw RunError(
         "out of memory: " + std::to_string(room) +
         " bytes in one piece were not to be had; lower --batch-per-rank or --image-size");
   }
+  // A wish, before the first touch: where it is granted, training is some per cent faster.
+  if (alignment == kHugePage) madvise(p, room, MADV_HUGEPAGE);
   std::memset(p, 0, room);
   data_.reset(p);
 }
