@@ -97,11 +97,12 @@ std::string describe_data(const Dataset& data) {
   return text.str();
 }
 
-std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads) {
+std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads) {
   if (choice == BackendChoice::cuda) {
     throw InputError("--backend cuda: " + why_no_cuda() + "; use --backend cpu or auto");
   }
-  return std::make_unique<cpu::CpuBackend>(cpu::CpuOptions{.threads = threads, .layout = {}});
+  return std::make_unique<cpu::CpuBackend>(
+      cpu::CpuOptions{.threads = threads, .layout = {}, .precision = precision});
 }
 
 std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,

@@ -48,7 +48,7 @@ Dataset open_data(const TrainConfig& config);
 std::string describe_data(const Dataset& data);
 
 /// Throws InputError for a backend that is not to be had here.
-std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads);
+std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads);
 
 std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
                                            ReduceDevice& device);

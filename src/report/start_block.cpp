@@ -20,9 +20,11 @@ std::string entry(const char* label, const std::string& text) {
 }
 
 std::string model(const RunRecord& run) {
-  std::string text = fmt::format("{} for {}x{} images, {} trainable parameters, {} non-trainable",
-                                 run.config.model, run.config.image_size, run.config.image_size,
-                                 count_text(run.parameters), count_text(run.statistics));
+  std::string text = fmt::format(
+      "{} for {}x{} images in {}, {} trainable parameters, {} "
+      "non-trainable",
+      run.config.model, run.config.image_size, run.config.image_size,
+      to_string(run.config.precision), count_text(run.parameters), count_text(run.statistics));
   if (run.train_flops_per_image > 0) {
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
   }
