@@ -1,18 +1,18 @@
 """From the seconds of steps to the figures of the benchmark, and to its table."""
 
-from statistics import median
+from statistics import fmean, median
 
 REFERENCE = "rueda"
 
 
-def images_per_second(reports, batch, warmup):
-    """Of each process: its batch divided by the median of its counted steps."""
-    return [batch / median(report["step_seconds"][warmup:]) for report in reports]
+def images_per_second(reports, batch, batches):
+    """Of each process: its batch divided by the median step of all passes but the first."""
+    return [batch / median(report["step_seconds"][batches:]) for report in reports]
 
 
-def summarise(reports, batch, warmup):
+def summarise(reports, batch, batches):
     """Contestant to its figures: median and range over its processes, its losses, its versions."""
-    figures = {name: summarise_one(of_name, batch, warmup) for name, of_name in reports.items()}
+    figures = {name: summarise_one(of_name, batch, batches) for name, of_name in reports.items()}
     reference = figures.get(REFERENCE, {}).get("images_per_second")
     for figure in figures.values():
         own = figure.get("images_per_second")
@@ -21,15 +21,16 @@ def summarise(reports, batch, warmup):
     return figures
 
 
-def summarise_one(reports, batch, warmup):
+def summarise_one(reports, batch, batches):
     failures = [report["failure"] for report in reports if "failure" in report]
     if failures:
         return {"failure": failures[0]}
-    speeds = images_per_second(reports, batch, warmup)
+    speeds = images_per_second(reports, batch, batches)
+    losses = reports[0]["losses"]
     return {
         "images_per_second": {"median": median(speeds), "min": min(speeds), "max": max(speeds)},
-        "first_loss": reports[0]["losses"][0],
-        "last_loss": reports[0]["losses"][-1],
+        "first_pass_loss": fmean(losses[:batches]),
+        "last_pass_loss": fmean(losses[-batches:]),
         "versions": reports[0]["versions"],
         "processes": reports,
     }
@@ -50,8 +51,9 @@ def machine_line(machine):
 
 def method_line(arguments):
     return (
-        f"{arguments['rounds']} processes per contestant, taking turns; of each the median of "
-        f"{arguments['steps']} steps after {arguments['warmup']} that do not count"
+        f"{arguments['rounds']} processes per contestant, taking turns; of each the median step "
+        f"of {arguments['passes'] - 1} passes over {arguments['batches']} batches, after one pass "
+        "that does not count"
     )
 
 
@@ -67,7 +69,7 @@ def table(result):
     rows = [
         f"{result['model']}, {result['image_size']} pixels, batch {result['batch']}, {result['precision']}",
         "",
-        "| contestant | images/s | least to most | rueda is ... times as fast | loss, first and last step |",
+        "| contestant | images/s | least to most | rueda is ... times as fast | loss of the first and the last pass |",
         "|---|---|---|---|---|",
     ]
     return "\n".join(rows + [row(name, one) for name, one in result["contestants"].items()])
@@ -83,6 +85,6 @@ def row(name, figure):
         f"{speed['median']:.1f}",
         f"{speed['min']:.1f} to {speed['max']:.1f}",
         f"{ratio:.2f}" if ratio else "",
-        f"{figure['first_loss']:.3f}, {figure['last_loss']:.3f}",
+        f"{figure['first_pass_loss']:.3f}, {figure['last_pass_loss']:.3f}",
     ]
     return f"| {' | '.join(cells)} |"

@@ -54,8 +54,8 @@ MODELS = {"resnet18": resnet18, "resnet50v2": resnet50v2}
 
 
 def make_batches(task):
-    """Resized and normalised images (N, H, W, C), labels; a pair per step."""
-    pixels, labels = read_images(task["data"], task["steps"] * task["batch"])
+    """Resized and normalised images (N, H, W, C), labels; a pair per batch."""
+    pixels, labels = read_images(task["data"], task["batches"] * task["batch"])
     images = tf.constant(normalise(pixels).transpose(0, 2, 3, 1))
     for begin in range(0, len(labels), task["batch"]):
         end = begin + task["batch"]
@@ -91,7 +91,7 @@ def main():
     train_step = make_step(model, optimizer)
 
     seconds, losses = [], []
-    for images, labels in batches:
+    for images, labels in task["passes"] * batches:
         begin = perf_counter()
         losses.append(float(train_step(images, labels)))
         seconds.append(perf_counter() - begin)

@@ -13,17 +13,15 @@ from pathlib import Path
 
 
 def command(task, run_dir):
-    """One epoch of as many full batches as there are steps, without anything besides."""
+    """As many epochs as there are passes, of full batches, without anything besides."""
     options = {
         "model": task["model"], "image-size": task["image_size"], "precision": task["precision"],
-        "data": task["data"], "data-limit": task["steps"] * task["batch"], "shuffle": "off",
-        "global-batch": task["batch"], "epochs": 1, "lr": task["lr"], "momentum": task["momentum"],
+        "data": task["data"], "data-limit": task["batches"] * task["batch"], "shuffle": "off",
+        "global-batch": task["batch"], "epochs": task["passes"], "lr": task["lr"], "momentum": task["momentum"],
         "weight-decay": 0, "scale-lr": "none", "lr-schedule": "constant", "backend": "cpu",
         "threads": task["threads"] // task["ranks"], "check-replicas": "off", "eval-every": 0,
         "progress": "off", "run-dir": run_dir,
     }  # fmt: skip
-    if task["precision"] == "fp32":
-        del options["precision"]  # the default
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     launcher = [task["mpiexec"], "--bind-to", "none", "-n", str(task["ranks"])]
     return [*launcher, task["binary"], "train", *words]
@@ -42,7 +40,7 @@ def read_steps(file):
     seconds, losses = {}, {}
     with open(file, encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            step = int(row["step"])
+            step = (int(row["epoch"]), int(row["step"]))
             seconds[step] = max(seconds.get(step, 0.0), float(row["seconds"]))
             losses[step] = float(row["train_loss"])
     return [seconds[step] for step in sorted(seconds)], [losses[step] for step in sorted(losses)]

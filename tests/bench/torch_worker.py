@@ -15,8 +15,8 @@ from torch_models import MODELS
 
 
 def make_batches(task, memory_format):
-    """Resized and normalised images in the layout of the network, labels; a pair per step."""
-    pixels, labels = read_images(task["data"], task["steps"] * task["batch"])
+    """Resized and normalised images in the layout of the network, labels; a pair per batch."""
+    pixels, labels = read_images(task["data"], task["batches"] * task["batch"])
     images = torch.from_numpy(normalise(pixels))
     batches = []
     for part, marks in zip(images.split(task["batch"]), torch.from_numpy(labels).split(task["batch"])):
@@ -47,7 +47,7 @@ def main():
     run = torch.compile(model) if task["compile"] else model
 
     seconds, losses = [], []
-    for images, labels in batches:
+    for images, labels in task["passes"] * batches:
         begin = perf_counter()
         losses.append(train_step(run, optimizer, images, labels, task["precision"]))
         seconds.append(perf_counter() - begin)

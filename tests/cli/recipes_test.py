@@ -25,16 +25,17 @@ OTHER_SMALL_SIDE = 32
 
 # Chapter 10 of the book: ResNet50.py, ResNet50_seq.py, cifar.py, the job files and the text's logs.
 BOOK = {
-    "image-size": 128, "augment": "none", "normalize": "scale", "shuffle": "off", "shard": "step",
-    "last-batch": "keep", "lr": 0.01, "momentum": 0, "weight-decay": 0, "nesterov": False,
-    "warmup-epochs": 0, "lr-schedule": "constant", "eval-every": 0, "epochs": 2,
+    "precision": "fp32", "image-size": 128, "augment": "none", "normalize": "scale",
+    "shuffle": "off", "shard": "step", "last-batch": "keep", "lr": 0.01, "momentum": 0,
+    "weight-decay": 0, "nesterov": False, "warmup-epochs": 0, "lr-schedule": "constant",
+    "eval-every": 0, "epochs": 2,
 }  # fmt: skip
 PARALLEL = {**BOOK, "scale-lr": "linear"}
 SEQUENTIAL = {**BOOK, "model": "resnet50v2", "scale-lr": "none", "global-batch": 256}
 TORCH = {
-    "model": "resnet18", "image-size": 32, "augment": "standard", "normalize": "cifar10",
-    "shuffle": "on", "shard": "step", "last-batch": "keep", "lr": 0.1, "scale-lr": "none",
-    "momentum": 0.9, "weight-decay": 0.0005, "global-batch": 128,
+    "model": "resnet18", "precision": "fp32", "image-size": 32, "augment": "standard",
+    "normalize": "cifar10", "shuffle": "on", "shard": "step", "last-batch": "keep", "lr": 0.1,
+    "scale-lr": "none", "momentum": 0.9, "weight-decay": 0.0005, "global-batch": 128,
 }  # fmt: skip
 
 FACTS = {
