@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds rueda and times its training steps beside those of PyTorch and Keras, on the same cores,
+# taking turns. The machine should have nothing else to do. docs/benchmarks.md says more.
+#
+#   jobs/bench_frameworks.sh [OPTION...]     --help shows the options of tests/bench/frameworks.py
+#
+# RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name the Python interpreters that have the frameworks;
+# without them those of jobs/parity.sh below build-parity/ are taken.
+set -euo pipefail
+
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+case " $* " in *" --help "* | *" -h "*) exec python3 "$root/tests/bench/frameworks.py" --help ;; esac
+
+install_packages
+targets=(rueda)
+build build >&2
+exec python3 "$root/tests/bench/frameworks.py" --binary "$root/build/rueda" "$@"

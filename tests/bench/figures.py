@@ -1,0 +1,90 @@
+"""From the seconds of steps to the figures of the benchmark, and to its table."""
+
+from statistics import fmean, median
+
+REFERENCE = "rueda"
+
+
+def images_per_second(reports, batch, batches):
+    """Of each process: its batch divided by the median step of all passes but the first."""
+    return [batch / median(report["step_seconds"][batches:]) for report in reports]
+
+
+def summarise(reports, batch, batches):
+    """Contestant to its figures: median and range over its processes, its losses, its versions."""
+    figures = {name: summarise_one(of_name, batch, batches) for name, of_name in reports.items()}
+    reference = figures.get(REFERENCE, {}).get("images_per_second")
+    for figure in figures.values():
+        own = figure.get("images_per_second")
+        if reference and own:
+            figure["rueda_is_times_as_fast"] = reference["median"] / own["median"]
+    return figures
+
+
+def summarise_one(reports, batch, batches):
+    failures = [report["failure"] for report in reports if "failure" in report]
+    if failures:
+        return {"failure": failures[0]}
+    speeds = images_per_second(reports, batch, batches)
+    losses = reports[0]["losses"]
+    return {
+        "images_per_second": {"median": median(speeds), "min": min(speeds), "max": max(speeds)},
+        "first_pass_loss": fmean(losses[:batches]),
+        "last_pass_loss": fmean(losses[-batches:]),
+        "versions": reports[0]["versions"],
+        "processes": reports,
+    }
+
+
+def as_markdown(machine, results, arguments):
+    """The whole report."""
+    parts = [machine_line(machine), method_line(arguments), versions_line(results)]
+    return "\n\n".join([*parts, *(table(result) for result in results)])
+
+
+def machine_line(machine):
+    cores = ",".join(map(str, machine["cores"]))
+    extensions = " ".join(machine["extensions"]) or "no extensions that matter here"
+    load = f"{machine['load_before']:.2f}"
+    return f"{machine['processor']} ({extensions}), cores {cores}; load before the start {load}"
+
+
+def method_line(arguments):
+    return (
+        f"{arguments['rounds']} processes per contestant, taking turns; of each the median step "
+        f"of {arguments['passes'] - 1} passes over {arguments['batches']} batches, after one pass "
+        "that does not count"
+    )
+
+
+def versions_line(results):
+    versions = {}
+    for result in results:
+        for figure in result["contestants"].values():
+            versions.update(figure.get("versions", {}))
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "no versions"
+
+
+def table(result):
+    rows = [
+        f"{result['model']}, {result['image_size']} pixels, batch {result['batch']}, {result['precision']}",
+        "",
+        "| contestant | images/s | least to most | rueda is ... times as fast | loss of the first and the last pass |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join(rows + [row(name, one) for name, one in result["contestants"].items()])
+
+
+def row(name, figure):
+    if "failure" in figure:
+        return f"| {name} | failed: {figure['failure']} | | | |"
+    speed = figure["images_per_second"]
+    ratio = figure.get("rueda_is_times_as_fast")
+    cells = [
+        name,
+        f"{speed['median']:.1f}",
+        f"{speed['min']:.1f} to {speed['max']:.1f}",
+        f"{ratio:.2f}" if ratio else "",
+        f"{figure['first_pass_loss']:.3f}, {figure['last_pass_loss']:.3f}",
+    ]
+    return f"| {' | '.join(cells)} |"
