@@ -25,6 +25,7 @@ ROOMS = [
     ["kernels"],
     ["data"],
     ["model"],
+    ["weights"],
     ["reduce"],
     ["backend"],
     ["optim"],

@@ -46,8 +46,9 @@ void for_each_parameter(NodeKind& kind, F f) {
 
 }  // namespace
 
-GraphBuilder::GraphBuilder(std::string name, Shape input) {
+GraphBuilder::GraphBuilder(std::string name, Shape input, Origin origin) {
   graph_.name_ = std::move(name);
+  graph_.origin_ = origin;
   append("input", InputNode{}, {}, input);
 }
 
@@ -63,19 +64,27 @@ ParameterId GraphBuilder::declare(Parameter parameter) {
   return static_cast<ParameterId>(graph_.parameters_.size()) - 1;
 }
 
+std::string GraphBuilder::weight_name(const std::string& layer) const {
+  return layer + (is_keras() ? "/kernel" : ".weight");
+}
+
+std::string GraphBuilder::bias_name(const std::string& layer) const {
+  return layer + (is_keras() ? "/bias" : ".bias");
+}
+
 NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& o) {
   const Shape in = shape(x);
   const Shape out{o.filters, window_output(name, in.height, o.kernel, o.stride, o.padding),
                   window_output(name, in.width, o.kernel, o.stride, o.padding)};
   const int window = o.kernel * o.kernel;
   ConvNode conv{o.filters, o.kernel, o.stride, o.padding, kNone, kNone};
-  conv.weight = declare({.name = name + ".weight",
+  conv.weight = declare({.name = weight_name(name),
                          .dims = {o.filters, o.kernel, o.kernel, in.channels},
                          .init = o.weight_init,
                          .fan_in = window * in.channels,
                          .fan_out = window * o.filters});
   if (o.bias) {
-    conv.bias = declare({.name = name + ".bias",
+    conv.bias = declare({.name = bias_name(name),
                          .dims = {o.filters},
                          .init = o.bias_init,
                          .fan_in = window * in.channels,
@@ -87,8 +96,12 @@ NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& 
 NodeId GraphBuilder::batch_norm(const std::string& name, NodeId x, const BatchNormOptions& o) {
   const Shape in = shape(x);
   BatchNormNode bn{o.epsilon, o.momentum, o.running_variance, o.relu, kNone, kNone, 0};
-  bn.gamma = declare({.name = name + ".weight", .dims = {in.channels}, .init = Init::ones});
-  bn.beta = declare({.name = name + ".bias", .dims = {in.channels}, .init = Init::zeros});
+  bn.gamma = declare({.name = is_keras() ? name + "/gamma" : weight_name(name),
+                      .dims = {in.channels},
+                      .init = Init::ones});
+  bn.beta = declare({.name = is_keras() ? name + "/beta" : bias_name(name),
+                     .dims = {in.channels},
+                     .init = Init::zeros});
   bn.statistics_offset = graph_.statistics_count_;
   graph_.statistics_count_ += 2 * static_cast<std::size_t>(in.channels);
   return append(name, bn, {x}, in);
@@ -124,12 +137,12 @@ NodeId GraphBuilder::global_average_pool(const std::string& name, NodeId x) {
 NodeId GraphBuilder::dense(const std::string& name, NodeId x, const DenseOptions& o) {
   const int inputs = static_cast<int>(shape(x).elements());
   DenseNode dense{o.units, kNone, kNone};
-  dense.weight = declare({.name = name + ".weight",
+  dense.weight = declare({.name = weight_name(name),
                           .dims = {o.units, inputs},
                           .init = o.weight_init,
                           .fan_in = inputs,
                           .fan_out = o.units});
-  dense.bias = declare({.name = name + ".bias",
+  dense.bias = declare({.name = bias_name(name),
                         .dims = {o.units},
                         .init = o.bias_init,
                         .fan_in = inputs,

@@ -29,6 +29,10 @@ enum class Init {
   glorot_uniform,  ///< U(+-sqrt(6/(fan_in+fan_out))): Glorot and Bengio, AISTATS 2010
 };
 
+/// The framework in which a network was first written down: its names for tensors are ours, and its
+/// layouts are those of weight files.
+enum class Origin { pytorch, keras };
+
 /// A trainable tensor. In the arena it is plain and unpadded fp32: convolutions lie as
 /// (out, height, width, in), dense weights as (out, in), vectors as they are.
 struct Parameter {
@@ -117,6 +121,7 @@ struct Node {
 class Graph {
  public:
   const std::string& name() const noexcept { return name_; }
+  Origin origin() const noexcept { return origin_; }
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
   const Node& node(NodeId id) const { return nodes_.at(static_cast<std::size_t>(id)); }
   Shape shape(NodeId id) const { return node(id).output; }
@@ -136,6 +141,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   std::string name_;
+  Origin origin_ = Origin::pytorch;
   std::vector<Node> nodes_;
   std::vector<Parameter> parameters_;
   std::size_t parameter_count_ = 0;
@@ -166,11 +172,12 @@ struct DenseOptions {
 };
 
 /// Writes a Graph down, layer by layer, in forward order; each call returns the new node.
-/// Parameter names are `<layer>.weight`, `<layer>.bias` (batch norm: gamma is the weight).
+/// Parameter names are those of the origin: `<layer>.weight` and `<layer>.bias` (batch norm: gamma
+/// is the weight), or `<layer>/kernel`, `<layer>/bias`, `<layer>/gamma` and `<layer>/beta`.
 /// Impossible shapes throw InputError naming the layer.
 class GraphBuilder {
  public:
-  GraphBuilder(std::string name, Shape input);
+  GraphBuilder(std::string name, Shape input, Origin origin = Origin::pytorch);
 
   NodeId input() const noexcept { return 0; }
   NodeId conv(const std::string& name, NodeId x, const ConvOptions& options);
@@ -189,6 +196,9 @@ class GraphBuilder {
  private:
   NodeId append(const std::string& name, NodeKind kind, std::vector<NodeId> inputs, Shape output);
   ParameterId declare(Parameter parameter);
+  bool is_keras() const noexcept { return graph_.origin_ == Origin::keras; }
+  std::string weight_name(const std::string& layer) const;
+  std::string bias_name(const std::string& layer) const;
 
   Graph graph_;
 };
