@@ -1,3 +1,4 @@
+#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 #include "rueda/kernels/relu.hpp"
@@ -5,15 +6,17 @@
 namespace rueda::cpu {
 namespace {
 
-float* floats(std::byte* p) { return reinterpret_cast<float*>(p); }
+using kernels::from_float;
+using kernels::to_float;
 
 /// Sum of two activations of equal layout, so plain loops over all elements, padding included.
 /// Backward takes up to two gradients of the output and sums them on the way, which saves the pass
 /// that a separate sum would cost at every residual fork.
+template <typename T>
 class Add final : public Operation {
  public:
   Add(const OperationRequest& r, const AddNode& add)
-      : relu_(add.relu), elements_(r.output_desc().get_size() / sizeof(float)) {}
+      : relu_(add.relu), elements_(r.output_desc().get_size() / sizeof(T)) {}
 
   OperationNeeds needs() const override {
     return {.keeps_output = relu_, .sums_gradients = true, .shares_input_gradient = true};
@@ -22,37 +25,40 @@ class Add final : public Operation {
   void bind(const OperationMemory& m) override { memory_ = m; }
 
   void forward() override {
-    const float* a = floats(memory_.inputs[0]);
-    const float* b = floats(memory_.inputs[1]);
-    float* out = floats(memory_.output);
+    const T* a = elements<T>(memory_.inputs[0]);
+    const T* b = elements<T>(memory_.inputs[1]);
+    T* out = elements<T>(memory_.output);
+    const auto sum = [=](std::size_t i) { return to_float(a[i]) + to_float(b[i]); };
     if (relu_) {
-      parallel_elements(elements_, [=](std::size_t i) { out[i] = kernels::relu(a[i] + b[i]); });
+      parallel_elements(elements_,
+                        [=](std::size_t i) { out[i] = from_float<T>(kernels::relu(sum(i))); });
     } else {
-      parallel_elements(elements_, [=](std::size_t i) { out[i] = a[i] + b[i]; });
+      parallel_elements(elements_, [=](std::size_t i) { out[i] = from_float<T>(sum(i)); });
     }
   }
 
   void backward() override {
-    const float* g = floats(memory_.output_gradients[0]);
+    const T* g = elements<T>(memory_.output_gradients[0]);
     if (memory_.output_gradients.size() == 1) {
-      through_relu([=](std::size_t i) { return g[i]; });
+      through_relu([=](std::size_t i) { return to_float(g[i]); });
     } else {
-      const float* h = floats(memory_.output_gradients[1]);
-      through_relu([=](std::size_t i) { return g[i] + h[i]; });
+      const T* h = elements<T>(memory_.output_gradients[1]);
+      through_relu([=](std::size_t i) { return to_float(g[i]) + to_float(h[i]); });
     }
   }
 
  private:
   template <typename Gradient>
   void through_relu(const Gradient& gradient) {
-    float* to = floats(memory_.input_gradients[0]);
+    T* to = elements<T>(memory_.input_gradients[0]);
     if (to == nullptr) return;
-    const float* out = floats(memory_.output);
+    const T* out = elements<T>(memory_.output);
     if (relu_) {
-      parallel_elements(
-          elements_, [=](std::size_t i) { to[i] = kernels::relu_gradient(out[i], gradient(i)); });
+      parallel_elements(elements_, [=](std::size_t i) {
+        to[i] = from_float<T>(kernels::relu_gradient(to_float(out[i]), gradient(i)));
+      });
     } else {
-      parallel_elements(elements_, [=](std::size_t i) { to[i] = gradient(i); });
+      parallel_elements(elements_, [=](std::size_t i) { to[i] = from_float<T>(gradient(i)); });
     }
   }
 
@@ -64,7 +70,7 @@ class Add final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make_add(const OperationRequest& request, const AddNode& add) {
-  return std::make_unique<Add>(request, add);
+  return make_typed<Add>(request, add);
 }
 
 }  // namespace rueda::cpu

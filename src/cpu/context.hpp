@@ -50,12 +50,12 @@ class PackedWeights {
   std::unique_ptr<HostMemory> storage_;
 };
 
-/// What the operations of one backend share: engine, stream, layout, arenas, packed weights and one
+/// What the operations of one backend share: engine, stream, format, arenas, packed weights and one
 /// scratch area, which is safe because operations run one after another.
 struct Context {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  ActivationLayout layout = preferred_layout(engine);
+  ActivationFormat format;
   PackedWeights packed;
   ParameterMemory parameters;
   std::size_t scratch_bytes = 0;
@@ -63,7 +63,7 @@ struct Context {
 
   void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
   dnnl::memory::desc desc(const Graph& graph, NodeId node, int batch) const {
-    return activation_desc(graph, node, batch, layout);
+    return activation_desc(graph, node, batch, format);
   }
   dnnl::memory at(const dnnl::memory::desc& desc, void* where) const {
     return {desc, engine, where};

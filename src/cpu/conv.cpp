@@ -16,14 +16,16 @@ using BackwardWeights = dnnl::convolution_backward_weights;
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 
 /// Shapes of one convolution; the weights' layout is left to oneDNN, the activations' is ours.
+/// Weights are of the activations' type, their gradient and the bias are fp32.
 struct ConvShape {
-  memory::desc source, weights, bias, output;
+  memory::desc source, weights, weights_gradient, bias, output;
   memory::dims strides, padding;
 
   ConvShape(const OperationRequest& r, const ConvNode& conv)
       : source(r.input_desc()), output(r.output_desc()) {
     const auto plain = arena_conv_desc(r.graph.parameter(conv.weight));
-    weights = memory::desc(plain.dims(), memory::data_type::f32, memory::format_tag::any);
+    weights = memory::desc(plain.dims(), source.data_type(), memory::format_tag::any);
+    weights_gradient = memory::desc(plain.dims(), memory::data_type::f32, memory::format_tag::any);
     if (conv.bias != kNone) bias = vector_desc(static_cast<std::size_t>(conv.filters));
     strides = {conv.stride, conv.stride};
     padding = {conv.padding, conv.padding};
@@ -42,10 +44,11 @@ Forward::primitive_desc plan_forward(const ConvShape& s, Mode mode, const dnnl::
 BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s,
                                                       const Forward::primitive_desc& forward,
                                                       const dnnl::engine& engine) {
-  return {{kAlgorithm, s.source, s.weights, s.bias, s.output, s.strides, s.padding, s.padding},
-          user_scratchpad(),
-          engine,
-          forward};
+  return {
+      {kAlgorithm, s.source, s.weights_gradient, s.bias, s.output, s.strides, s.padding, s.padding},
+      user_scratchpad(),
+      engine,
+      forward};
 }
 
 template <typename PrimitiveDesc>
@@ -54,7 +57,7 @@ bool is_reference(const PrimitiveDesc& descriptor) {
 }
 
 memory::desc plain(const memory::desc& activation) {
-  return {activation.dims(), memory::data_type::f32, memory::format_tag::nchw};
+  return {activation.dims(), activation.data_type(), memory::format_tag::nchw};
 }
 
 /// Convolution in its three directions. The weight gradient comes in the kernel's own layout and is

@@ -55,7 +55,8 @@ std::string onednn_version() {
 
 CpuBackend::CpuBackend(const CpuOptions& options) {
   omp_set_num_threads(options.threads);
-  if (options.layout) context_.layout = *options.layout;
+  const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
+  context_.format = {options.layout.value_or(preferred), options.precision};
 }
 
 std::string CpuBackend::device() const {

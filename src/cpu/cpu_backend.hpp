@@ -12,15 +12,17 @@ namespace rueda::cpu {
 struct CpuOptions {
   int threads = 1;
   std::optional<ActivationLayout> layout;  ///< what the processor prefers, unless a test says else
+  Precision precision = Precision::fp32;
 };
 
 /// The version of the oneDNN library in use.
 std::string onednn_version();
 
-/// Backend on oneDNN, fp32. All work is done when a call returns.
+/// Backend on oneDNN. All work is done when a call returns.
 class CpuBackend final : public Backend {
  public:
-  /// Sets the number of OpenMP threads of this process, which oneDNN uses too.
+  /// Sets the number of OpenMP threads of this process, which oneDNN uses too. Throws InputError if
+  /// the processor cannot compute in the precision.
   explicit CpuBackend(const CpuOptions& options);
 
   std::string_view name() const override { return "cpu"; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cpu_backend.hpp"
+#include "element.hpp"
 #include "parallel.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
@@ -18,7 +19,8 @@ struct HostImages final : DeviceImages {
   const ImageSet& images;
 };
 
-void make_image(const BatchRequest& request, const ImageSet& images, std::size_t i, float* input) {
+template <typename T>
+void make_image(const BatchRequest& request, const ImageSet& images, std::size_t i, T* input) {
   const std::uint32_t index = request.indices[i];
   const kernels::PixelTransform& t = request.transform;
   const kernels::SampleAugment augment =
@@ -29,7 +31,7 @@ void make_image(const BatchRequest& request, const ImageSet& images, std::size_t
   for (int c = 0; c < kImageChannels; ++c) {
     for (int y = 0; y < size; ++y) {
       for (int x = 0; x < size; ++x) {
-        *input++ = kernels::input_value(image, t, augment, c, y, x);
+        *input++ = kernels::from_float<T>(kernels::input_value(image, t, augment, c, y, x));
       }
     }
   }
@@ -44,11 +46,12 @@ std::unique_ptr<DeviceImages> CpuBackend::hold(const ImageSet& images) {
 void CpuBackend::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
   const ImageSet& images = static_cast<const HostImages&>(*request.images).images;
   const auto size = static_cast<std::size_t>(request.transform.image_size);
-  const std::size_t elements = kImageChannels * size * size;
-  auto* values = reinterpret_cast<float*>(input);
-  parallel_for(request.indices.size(), [&](std::size_t i) {
-    labels[i] = images.labels[request.indices[i]];
-    make_image(request, images, i, values + i * elements);
+  const std::size_t values = kImageChannels * size * size;
+  with_element_type(context_.format.precision, [&]<typename T>() {
+    parallel_for(request.indices.size(), [&](std::size_t i) {
+      labels[i] = images.labels[request.indices[i]];
+      make_image(request, images, i, elements<T>(input) + i * values);
+    });
   });
 }
 
@@ -71,11 +74,14 @@ LossSums CpuBackend::softmax_cross_entropy(const std::byte* logits, const std::i
 
 void CpuBackend::sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
                                const std::byte* a, const std::byte* b) {
-  const auto* x = reinterpret_cast<const float*>(a);
-  const auto* y = reinterpret_cast<const float*>(b);
-  auto* sum = reinterpret_cast<float*>(to);
-  parallel_elements(activation_bytes(graph, node, batch) / sizeof(float),
-                    [=](std::size_t i) { sum[i] = x[i] + y[i]; });
+  with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
+    const T* x = elements<T>(a);
+    const T* y = elements<T>(b);
+    T* sum = elements<T>(to);
+    parallel_elements(activation_bytes(graph, node, batch) / sizeof(T), [=](std::size_t i) {
+      sum[i] = kernels::from_float<T>(kernels::to_float(x[i]) + kernels::to_float(y[i]));
+    });
+  });
 }
 
 void CpuBackend::sgd_update(std::span<float> values, std::span<float> velocities,
@@ -137,21 +143,26 @@ void for_each_element(const BlockedView& view, std::size_t images, std::size_t c
 
 void CpuBackend::write_activation(const Graph& graph, NodeId node, int batch,
                                   std::span<const float> nchw, std::byte* activation) {
-  const BlockedView view = blocked_view(graph, node, context_.layout);
-  auto* to = reinterpret_cast<float*>(activation);
+  const BlockedView view = blocked_view(graph, node, context_.format.layout);
   const auto images = static_cast<std::size_t>(batch);
-  std::fill_n(to, images * view.image_elements(), 0.0F);
-  for_each_element(view, images, static_cast<std::size_t>(graph.shape(node).channels),
-                   [&](std::size_t at, std::size_t plain) { to[at] = nchw[plain]; });
+  with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
+    T* to = elements<T>(activation);
+    std::fill_n(to, images * view.image_elements(), T{});
+    for_each_element(
+        view, images, static_cast<std::size_t>(graph.shape(node).channels),
+        [&](std::size_t at, std::size_t plain) { to[at] = kernels::from_float<T>(nchw[plain]); });
+  });
 }
 
 void CpuBackend::read_activation(const Graph& graph, NodeId node, int batch,
                                  const std::byte* activation, std::span<float> nchw) {
-  const BlockedView view = blocked_view(graph, node, context_.layout);
-  const auto* from = reinterpret_cast<const float*>(activation);
-  for_each_element(view, static_cast<std::size_t>(batch),
-                   static_cast<std::size_t>(graph.shape(node).channels),
-                   [&](std::size_t at, std::size_t plain) { nchw[plain] = from[at]; });
+  const BlockedView view = blocked_view(graph, node, context_.format.layout);
+  with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
+    const T* from = elements<T>(activation);
+    for_each_element(
+        view, static_cast<std::size_t>(batch), static_cast<std::size_t>(graph.shape(node).channels),
+        [&](std::size_t at, std::size_t plain) { nchw[plain] = kernels::to_float(from[at]); });
+  });
 }
 
 }  // namespace rueda::cpu

@@ -1,5 +1,7 @@
 #include "layout.hpp"
 
+#include "rueda/core/error.hpp"
+
 namespace rueda::cpu {
 namespace {
 
@@ -17,6 +19,30 @@ std::size_t block_of(const Node& node, ActivationLayout layout) {
       return static_cast<std::size_t>(node.output.channels);
   }
   return 1;
+}
+
+memory::data_type type_of(Precision precision) {
+  return precision == Precision::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine& engine,
+                                                              memory::data_type type) try {
+  const memory::desc image({16, 64, 16, 16}, type, tag::any);
+  const memory::desc weights({64, 64, 3, 3}, type, tag::any);
+  return {{dnnl::prop_kind::forward_training,
+           dnnl::algorithm::convolution_direct,
+           image,
+           weights,
+           image,
+           {1, 1},
+           {1, 1},
+           {1, 1}},
+          engine};
+} catch (const dnnl::error& error) {
+  if (error.status != dnnl_unimplemented) throw;
+  throw InputError(
+      "--precision bf16: oneDNN computes in bf16 only on processors with AVX-512, and this one has "
+      "none; use --precision fp32");
 }
 
 }  // namespace
@@ -39,30 +65,27 @@ tag format_tag(ActivationLayout layout) {
   return tag::nchw;
 }
 
-ActivationLayout preferred_layout(const dnnl::engine& engine) {
-  const memory::desc image({16, 64, 16, 16}, memory::data_type::f32, tag::any);
-  const memory::desc weights({64, 64, 3, 3}, memory::data_type::f32, tag::any);
-  const dnnl::convolution_forward::primitive_desc conv({dnnl::prop_kind::forward_training,
-                                                        dnnl::algorithm::convolution_direct,
-                                                        image,
-                                                        weights,
-                                                        image,
-                                                        {1, 1},
-                                                        {1, 1},
-                                                        {1, 1}},
-                                                       engine);
+ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
+  const auto conv = typical_convolution(engine, type_of(precision));
+  const memory::desc image = conv.src_desc();
   for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16}) {
-    if (conv.src_desc() == memory::desc(image.dims(), image.data_type(), format_tag(layout))) {
+    if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) {
       return layout;
     }
   }
   return ActivationLayout::channels_last;
 }
 
-memory::desc activation_desc(const Graph& graph, NodeId node, int batch, ActivationLayout layout) {
+memory::data_type element_type(const Node& node, Precision precision) {
+  const bool image = std::holds_alternative<InputNode>(node.kind);
+  return is_plain(node) && !image ? memory::data_type::f32 : type_of(precision);
+}
+
+memory::desc activation_desc(const Graph& graph, NodeId node, int batch, ActivationFormat format) {
   const Node& n = graph.node(node);
   const memory::dims dims = {batch, n.output.channels, n.output.height, n.output.width};
-  return {dims, memory::data_type::f32, is_plain(n) ? tag::nchw : format_tag(layout)};
+  return {dims, element_type(n, format.precision),
+          is_plain(n) ? tag::nchw : format_tag(format.layout)};
 }
 
 BlockedView blocked_view(const Graph& graph, NodeId node, ActivationLayout layout) {

@@ -1,79 +1,142 @@
-#include <optional>
+#include "rueda/kernels/max_pool.hpp"
 
+#include <array>
+#include <limits>
+
+#include "element.hpp"
 #include "operations.hpp"
-#include "primitive_call.hpp"
+#include "parallel.hpp"
 
 namespace rueda::cpu {
 namespace {
 
-using Forward = dnnl::pooling_forward;
-using Backward = dnnl::pooling_backward;
+/// Channels that are compared side by side.
+constexpr std::size_t kLanes = 8;
 
-constexpr auto kAlgorithm = dnnl::algorithm::pooling_max;
-
-/// Max pooling; the workspace remembers which input won.
+/// Max pooling; the workspace remembers which place of its window won, a byte per output. Own
+/// loops, because in oneDNN's padding nothing wins, and in Keras' zeros do.
+template <typename T>
 class MaxPool final : public Operation {
  public:
   MaxPool(const OperationRequest& r, const MaxPoolNode& pool)
-      : context_(r.context),
-        source_(r.input_desc()),
-        output_(r.output_desc()),
-        strides_{pool.stride, pool.stride},
-        kernel_{pool.kernel, pool.kernel},
-        padding_{pool.padding, pool.padding},
-        forward_desc_(plan_forward(r.mode)) {
-    context_.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    if (r.mode != Mode::train) return;
-    backward_desc_.emplace(
-        Backward::desc{kAlgorithm, source_, output_, strides_, kernel_, padding_, padding_},
-        user_scratchpad(), context_.engine, forward_desc_);
-    context_.request_scratch(backward_desc_->scratchpad_desc().get_size());
-  }
+      : pool_(pool),
+        from_(r.input_view()),
+        to_(r.output_view()),
+        in_(r.graph.shape(r.input())),
+        out_(r.self().output),
+        images_(static_cast<std::size_t>(r.batch)) {}
 
   OperationNeeds needs() const override {
-    return {.workspace_bytes = forward_desc_.workspace_desc().get_size()};
+    return {.workspace_bytes = images_ * to_.image_elements()};
   }
 
-  void bind(const OperationMemory& m) override {
-    forward_.primitive = Forward(forward_desc_);
-    forward_.arguments = {{DNNL_ARG_SRC, context_.at(source_, m.inputs.front())},
-                          {DNNL_ARG_DST, context_.at(output_, m.output)}};
-    add_workspace(forward_, context_, forward_desc_, m.workspace);
-    add_scratchpad(forward_, context_, forward_desc_);
-    if (!backward_desc_ || m.input_gradients.front() == nullptr) return;
-    backward_.primitive = Backward(*backward_desc_);
-    backward_.arguments = {{DNNL_ARG_DIFF_DST, context_.at(output_, m.output_gradients.front())},
-                           {DNNL_ARG_DIFF_SRC, context_.at(source_, m.input_gradients.front())}};
-    add_workspace(backward_, context_, forward_desc_, m.workspace);
-    add_scratchpad(backward_, context_, *backward_desc_);
+  void bind(const OperationMemory& m) override { memory_ = m; }
+
+  void forward() override {
+    for_each_pixel(to_, out_, [this](std::size_t plane, int y, int x) {
+      for_each_group(to_.block, [&]<std::size_t lanes>(std::size_t channel) {
+        forward_window<lanes>(plane, y, x, channel);
+      });
+    });
   }
 
-  void forward() override { forward_.run(context_.stream); }
   void backward() override {
-    if (backward_.primitive) backward_.run(context_.stream);
+    if (memory_.input_gradients.front() == nullptr) return;
+    for_each_pixel(from_, in_, [this](std::size_t plane, int y, int x) {
+      for_each_group(from_.block, [&]<std::size_t lanes>(std::size_t channel) {
+        backward_pixel<lanes>(plane, y, x, channel);
+      });
+    });
   }
 
  private:
-  Forward::primitive_desc plan_forward(Mode mode) const {
-    const auto kind = mode == Mode::train ? dnnl::prop_kind::forward_training
-                                          : dnnl::prop_kind::forward_inference;
-    return {{kind, kAlgorithm, source_, output_, strides_, kernel_, padding_, padding_},
-            user_scratchpad(),
-            context_.engine};
+  /// f(plane, y, x), a plane being one block of channels of one image; rows go to the threads.
+  template <typename F>
+  void for_each_pixel(const BlockedView& view, const Shape& shape, const F& f) const {
+    const auto rows = static_cast<std::size_t>(shape.height);
+    parallel_for(images_ * view.blocks() * rows, [&](std::size_t i) {
+      for (int x = 0; x < shape.width; ++x) f(i / rows, static_cast<int>(i % rows), x);
+    });
   }
 
-  Context& context_;
-  dnnl::memory::desc source_, output_;
-  dnnl::memory::dims strides_, kernel_, padding_;
-  Forward::primitive_desc forward_desc_;
-  std::optional<Backward::primitive_desc> backward_desc_;
-  PrimitiveCall forward_, backward_;
+  /// f<lanes>(first channel) over the channels of a block.
+  template <typename F>
+  static void for_each_group(std::size_t block, const F& f) {
+    std::size_t channel = 0;
+    for (; channel + kLanes <= block; channel += kLanes) f.template operator()<kLanes>(channel);
+    for (; channel < block; ++channel) f.template operator()<1>(channel);
+  }
+
+  static std::size_t at(const BlockedView& view, const Shape& shape, std::size_t plane, int y,
+                        int x) {
+    return (plane * view.pixels + static_cast<std::size_t>(y * shape.width + x)) * view.block;
+  }
+
+  template <std::size_t lanes>
+  void forward_window(std::size_t plane, int y, int x, std::size_t channel) const {
+    const T* source = elements<T>(memory_.inputs.front()) + channel;
+    std::array<float, lanes> largest;
+    std::array<std::int32_t, lanes> winner{};
+    largest.fill(-std::numeric_limits<float>::infinity());
+    for (int place = 0; place < pool_.kernel * pool_.kernel; ++place) {
+      const int iy = y * pool_.stride - pool_.padding + place / pool_.kernel;
+      const int ix = x * pool_.stride - pool_.padding + place % pool_.kernel;
+      const bool inside = iy >= 0 && iy < in_.height && ix >= 0 && ix < in_.width;
+      if (!inside && pool_.filled_with == PoolPadding::none) continue;
+      const T* values = inside ? source + at(from_, in_, plane, iy, ix) : nullptr;
+      for (std::size_t c = 0; c < lanes; ++c) {
+        const float value = inside ? kernels::to_float(values[c]) : 0.0F;
+        kernels::take_larger(largest[c], winner[c], value, place);
+      }
+    }
+    const std::size_t target = at(to_, out_, plane, y, x) + channel;
+    for (std::size_t c = 0; c < lanes; ++c) {
+      elements<T>(memory_.output)[target + c] = kernels::from_float<T>(largest[c]);
+      elements<std::uint8_t>(memory_.workspace)[target + c] = static_cast<std::uint8_t>(winner[c]);
+    }
+  }
+
+  /// Gathers from the windows that cover the pixel: every gradient is written once, and no two
+  /// threads meet.
+  template <std::size_t lanes>
+  void backward_pixel(std::size_t plane, int y, int x, std::size_t channel) const {
+    const T* gradient = elements<T>(memory_.output_gradients.front()) + channel;
+    const std::uint8_t* winner = elements<std::uint8_t>(memory_.workspace) + channel;
+    const auto rows = windows_over(y, out_.height);
+    const auto columns = windows_over(x, out_.width);
+    std::array<float, lanes> sum{};
+    for (int oy = rows.first; oy < rows.end; ++oy) {
+      for (int ox = columns.first; ox < columns.end; ++ox) {
+        const int place = (y + pool_.padding - oy * pool_.stride) * pool_.kernel + x +
+                          pool_.padding - ox * pool_.stride;
+        const std::size_t from = at(to_, out_, plane, oy, ox);
+        for (std::size_t c = 0; c < lanes; ++c) {
+          const float share = kernels::to_float(gradient[from + c]);
+          sum[c] += winner[from + c] == place ? share : 0.0F;
+        }
+      }
+    }
+    T* target = elements<T>(memory_.input_gradients.front()) + at(from_, in_, plane, y, x);
+    for (std::size_t c = 0; c < lanes; ++c) {
+      target[channel + c] = kernels::from_float<T>(sum[c]);
+    }
+  }
+
+  kernels::CoveringWindows windows_over(int input, int outputs) const {
+    return kernels::windows_over(input, pool_.kernel, pool_.stride, pool_.padding, outputs);
+  }
+
+  MaxPoolNode pool_;
+  BlockedView from_, to_;
+  Shape in_, out_;
+  std::size_t images_;
+  OperationMemory memory_;
 };
 
 }  // namespace
 
 std::unique_ptr<Operation> make_max_pool(const OperationRequest& request, const MaxPoolNode& pool) {
-  return std::make_unique<MaxPool>(request, pool);
+  return make_typed<MaxPool>(request, pool);
 }
 
 }  // namespace rueda::cpu

@@ -22,6 +22,8 @@ struct OperationRequest {
   dnnl::memory::desc input_desc(std::size_t i = 0) const {
     return context.desc(graph, input(i), batch);
   }
+  BlockedView output_view() const { return blocked_view(graph, node, context.format.layout); }
+  BlockedView input_view() const { return blocked_view(graph, input(), context.format.layout); }
 };
 
 std::unique_ptr<Operation> make_conv(const OperationRequest& request, const ConvNode& conv);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 
@@ -8,11 +9,12 @@ namespace {
 
 /// Every `stride`-th pixel of the input, with zero channels around. Small own loops: the channel
 /// offset need not be a multiple of the layout's block, which no oneDNN view can express.
+template <typename T>
 class PadShortcut final : public Operation {
  public:
   PadShortcut(const OperationRequest& r, const PadShortcutNode& pad)
-      : from_(blocked_view(r.graph, r.input(), r.context.layout)),
-        to_(blocked_view(r.graph, r.node, r.context.layout)),
+      : from_(r.input_view()),
+        to_(r.output_view()),
         in_(r.graph.shape(r.input())),
         out_(r.self().output),
         stride_(pad.stride),
@@ -22,20 +24,20 @@ class PadShortcut final : public Operation {
   void bind(const OperationMemory& m) override { memory_ = m; }
 
   void forward() override {
-    const auto* source = reinterpret_cast<const float*>(memory_.inputs[0]);
-    auto* target = reinterpret_cast<float*>(memory_.output);
+    const T* source = elements<T>(memory_.inputs[0]);
+    T* target = elements<T>(memory_.output);
     parallel_for(batch_, [&](std::size_t image) {
-      std::fill_n(target + image * to_.image_elements(), to_.image_elements(), 0.0F);
+      std::fill_n(target + image * to_.image_elements(), to_.image_elements(), T{});
       for_each_copied(image, [&](std::size_t from, std::size_t to) { target[to] = source[from]; });
     });
   }
 
   void backward() override {
-    const auto* source = reinterpret_cast<const float*>(memory_.output_gradients[0]);
-    auto* target = reinterpret_cast<float*>(memory_.input_gradients[0]);
+    const T* source = elements<T>(memory_.output_gradients[0]);
+    T* target = elements<T>(memory_.input_gradients[0]);
     if (target == nullptr) return;
     parallel_for(batch_, [&](std::size_t image) {
-      std::fill_n(target + image * from_.image_elements(), from_.image_elements(), 0.0F);
+      std::fill_n(target + image * from_.image_elements(), from_.image_elements(), T{});
       for_each_copied(image, [&](std::size_t from, std::size_t to) { target[from] = source[to]; });
     });
   }
@@ -68,7 +70,7 @@ class PadShortcut final : public Operation {
 
 std::unique_ptr<Operation> make_pad_shortcut(const OperationRequest& request,
                                              const PadShortcutNode& pad) {
-  return std::make_unique<PadShortcut>(request, pad);
+  return make_typed<PadShortcut>(request, pad);
 }
 
 }  // namespace rueda::cpu

@@ -4,6 +4,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/resnet.hpp"
+#include "rueda/model/resnet_v2.hpp"
 
 namespace rueda {
 namespace {
@@ -18,9 +19,15 @@ Graph cifar(int image_size, int classes) {
   return cifar_resnet(depth, image_size, classes);
 }
 
+template <int depth>
+Graph v2(int image_size, int classes) {
+  return resnet_v2(depth, image_size, classes);
+}
+
 constexpr std::array kModels = {
     Entry{"resnet20", cifar<20>}, Entry{"resnet32", cifar<32>},   Entry{"resnet44", cifar<44>},
     Entry{"resnet56", cifar<56>}, Entry{"resnet110", cifar<110>}, Entry{"resnet18", resnet18},
+    Entry{"resnet50v2", v2<50>},  Entry{"resnet101v2", v2<101>},  Entry{"resnet152v2", v2<152>},
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ struct TypeText {
   }
   std::string operator()(const AddNode& n) const { return fmt::format("add{}", with_relu(n.relu)); }
   std::string operator()(const MaxPoolNode& n) const {
-    return "max pool " + window(n.kernel, n.stride, n.padding);
+    const bool zeros = n.padding > 0 && n.filled_with == PoolPadding::zeros;
+    return "max pool " + window(n.kernel, n.stride, n.padding) + (zeros ? ", zeros" : "");
   }
   std::string operator()(const PadShortcutNode& n) const {
     return n.stride == 1 ? "pad channels" : fmt::format("pad channels, /{}", n.stride);

@@ -28,8 +28,9 @@ double smallest_lead(const Tensor& x, const MaxPoolNode& k, const Tensor& y) {
     for (int i = 0; i < k.kernel * k.kernel; ++i) {
       const int iy = oy * k.stride - k.padding + i / k.kernel;
       const int ix = ox * k.stride - k.padding + i % k.kernel;
-      if (!x.has(iy, ix)) continue;
-      const double lead = y.at(n, c, oy, ox) - x.at(n, c, iy, ix);
+      if (!x.has(iy, ix) && k.filled_with == PoolPadding::none) continue;
+      const double value = x.has(iy, ix) ? x.at(n, c, iy, ix) : 0.0;
+      const double lead = y.at(n, c, oy, ox) - value;
       if (lead > 0) lower(smallest, lead);
     }
   });

@@ -136,21 +136,22 @@ Tensor sum(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// Where in `x` the largest value of the window at (oy, ox) lies: the first of equals.
+/// Where the largest value of the window at (oy, ox) lies: the first of equals. Outside of `x` it
+/// is a padding zero.
 struct Place {
   int y, x;
+  double value;
 };
 
 Place largest_in_window(const Tensor& x, const MaxPoolNode& k, int n, int c, int oy, int ox) {
-  Place best{-1, -1};
-  double largest = -std::numeric_limits<double>::infinity();
+  Place best{-1, -1, -std::numeric_limits<double>::infinity()};
   for (int ky = 0; ky < k.kernel; ++ky) {
     for (int kx = 0; kx < k.kernel; ++kx) {
       const int iy = oy * k.stride - k.padding + ky;
       const int ix = ox * k.stride - k.padding + kx;
-      if (!x.has(iy, ix) || x.at(n, c, iy, ix) <= largest) continue;
-      largest = x.at(n, c, iy, ix);
-      best = {iy, ix};
+      if (!x.has(iy, ix) && k.filled_with == PoolPadding::none) continue;
+      const double value = x.has(iy, ix) ? x.at(n, c, iy, ix) : 0.0;
+      if (value > best.value) best = {iy, ix, value};
     }
   }
   return best;
@@ -162,8 +163,7 @@ Tensor max_pool(const Tensor& x, const MaxPoolNode& k) {
   Tensor y(x.n, x.c, window_places(x.h, k.kernel, k.stride, k.padding),
            window_places(x.w, k.kernel, k.stride, k.padding));
   for_each_place(y, [&](int n, int c, int oy, int ox) {
-    const Place p = largest_in_window(x, k, n, c, oy, ox);
-    y.at(n, c, oy, ox) = x.at(n, c, p.y, p.x);
+    y.at(n, c, oy, ox) = largest_in_window(x, k, n, c, oy, ox).value;
   });
   return y;
 }
@@ -172,7 +172,7 @@ Tensor max_pool_gradient(const Tensor& x, const MaxPoolNode& k, const Tensor& dy
   Tensor dx(x.n, x.c, x.h, x.w);
   for_each_place(dy, [&](int n, int c, int oy, int ox) {
     const Place p = largest_in_window(x, k, n, c, oy, ox);
-    dx.at(n, c, p.y, p.x) += dy.at(n, c, oy, ox);
+    if (dx.has(p.y, p.x)) dx.at(n, c, p.y, p.x) += dy.at(n, c, oy, ox);
   });
   return dx;
 }

@@ -88,7 +88,8 @@ Graph small_preactivation(int image_size) {
                      .bias = true,
                      .weight_init = Init::glorot_uniform,
                      .bias_init = Init::fan_in_uniform});
-  x = g.max_pool("pool1", x, {.kernel = 3, .stride = 2, .padding = 1});
+  x = g.max_pool("pool1", x,
+                 {.kernel = 3, .stride = 2, .padding = 1, .filled_with = PoolPadding::zeros});
   x = preactivation_block(g, "block1", x, {.project = true});
   x = preactivation_block(g, "block2", x, {});
   x = preactivation_block(g, "block3", x, {.stride = 2});
@@ -100,7 +101,7 @@ Graph small_three_readers(int image_size) {
   GraphBuilder g("small_three_readers", {3, image_size, image_size});
   const NodeId x = g.conv("conv", g.input(), {.filters = 8, .bias = true});
   const NodeId left = g.batch_norm("left", x, kNormRelu);
-  const NodeId right = g.max_pool("right", x, {.kernel = 1, .stride = 1, .padding = 0});
+  const NodeId right = g.max_pool("right", x, {.kernel = 3, .stride = 1, .padding = 1});
   const NodeId y = g.add("first", left, right, false);
   return classified(std::move(g), g.add("second", y, x, true));
 }

@@ -13,8 +13,9 @@ namespace {
 TEST_CASE("models have the published numbers of parameters", "[model]") {
   // CIFAR networks with option A: He et al. round to 0.27, 0.46, 0.66, 0.85 and 1.7 million.
   const std::map<std::string, std::size_t> expected = {
-      {"resnet20", 269'722}, {"resnet32", 464'154},    {"resnet44", 658'586},
-      {"resnet56", 853'018}, {"resnet110", 1'727'962}, {"resnet18", 11'173'962}};
+      {"resnet20", 269'722},      {"resnet32", 464'154},       {"resnet44", 658'586},
+      {"resnet56", 853'018},      {"resnet110", 1'727'962},    {"resnet18", 11'173'962},
+      {"resnet50v2", 23'539'850}, {"resnet101v2", 42'549'386}, {"resnet152v2", 58'208'394}};
   for (const std::string& name : model_names()) {
     CAPTURE(name);
     const auto found = expected.find(name);
@@ -30,6 +31,23 @@ TEST_CASE("models have the published numbers of parameters", "[model]") {
   CHECK(build_model("resnet20", 32, 10).statistics_count() == 1'376);
 }
 
+TEST_CASE("Keras' networks have its totals, with 10 and with 1000 classes", "[model]") {
+  struct Totals {
+    const char* name;
+    std::size_t statistics, ten, thousand;
+  };
+  for (const Totals& t : {Totals{"resnet50v2", 45'440, 23'585'290, 25'613'800},
+                          Totals{"resnet101v2", 97'664, 42'647'050, 44'675'560},
+                          Totals{"resnet152v2", 143'744, 58'352'138, 60'380'648}}) {
+    CAPTURE(t.name);
+    const Graph ten = build_model(t.name, 128, 10);
+    CHECK(ten.statistics_count() == t.statistics);
+    CHECK(ten.parameter_count() + ten.statistics_count() == t.ten);
+    const Graph thousand = build_model(t.name, 224, 1000);
+    CHECK(thousand.parameter_count() + thousand.statistics_count() == t.thousand);
+  }
+}
+
 TEST_CASE("models halve the image as published", "[model]") {
   const auto last_image = [](const std::string& name, int image_size) {
     const Graph graph = build_model(name, image_size, 10);
@@ -39,6 +57,8 @@ TEST_CASE("models halve the image as published", "[model]") {
   CHECK(last_image("resnet18", 32) == Shape{512, 4, 4});
   CHECK(last_image("resnet18", 128) == Shape{512, 16, 16});
   CHECK(last_image("resnet20", 33) == Shape{64, 9, 9});
+  CHECK(last_image("resnet50v2", 128) == Shape{2048, 4, 4});
+  CHECK(last_image("resnet152v2", 224) == Shape{2048, 7, 7});
 }
 
 TEST_CASE("models that do not exist are refused by name", "[model]") {

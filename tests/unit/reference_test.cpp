@@ -106,8 +106,8 @@ TEST_CASE("reference ReLU and sum: gradients are derivatives", "[reference]") {
 
 TEST_CASE("reference poolings: gradients are derivatives", "[reference]") {
   Tensor x = random_tensor(12, 2, {3, 7, 5});
-  for (const MaxPoolNode& node :
-       {MaxPoolNode{3, 2, 1}, MaxPoolNode{1, 2, 0}, MaxPoolNode{2, 1, 0}}) {
+  for (const MaxPoolNode& node : {MaxPoolNode{3, 2, 1}, MaxPoolNode{3, 2, 1, PoolPadding::zeros},
+                                  MaxPoolNode{1, 2, 0}, MaxPoolNode{2, 1, 0}}) {
     CAPTURE(node.kernel);
     Tensor dy = max_pool(x, node);
     dy.values = random_vector(13, dy.size());

@@ -82,11 +82,16 @@ struct AddNode {
   bool relu = false;
 };
 
-/// Max pooling; `padding` never wins against a value (it counts as minus infinity).
+/// What stands in the padding of a max pooling: nothing, so that it never wins, or zeros, which win
+/// against negative values (Keras' networks pad with an explicit layer of zeros).
+enum class PoolPadding { none, zeros };
+
+/// Max pooling over square windows; of equal values the first in rows and columns wins.
 struct MaxPoolNode {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
+  PoolPadding filled_with = PoolPadding::none;
 };
 
 /// He's parameter-free shortcut ("option A"): every `stride`-th pixel, and zero channels added
