@@ -6,21 +6,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "../support/small_graphs.hpp"
 #include "rueda/model/resnet.hpp"
 
 namespace rueda::test {
 namespace {
 
 using Sizes = std::vector<std::size_t>;
-
-/// A convolution with a bias, a batch norm and a dense layer, all extents different.
-Graph one_of_each(Origin origin) {
-  GraphBuilder g("one_of_each", {3, 9, 9}, origin);
-  NodeId x = g.conv("conv", g.input(), {.filters = 5, .kernel = 2, .padding = 0, .bias = true});
-  x = g.batch_norm("bn", x, {});
-  g.dense("dense", g.global_average_pool("pool", x), {.units = 4});
-  return std::move(g).finish();
-}
 
 std::vector<std::string> names(const std::vector<OriginTensor>& tensors) {
   std::vector<std::string> result;
@@ -56,7 +48,7 @@ std::size_t offset_of(const Graph& graph, const std::string& name) {
 }  // namespace
 
 TEST_CASE("origin tensors: PyTorch's names and shapes, module by module", "[weights]") {
-  const auto tensors = origin_tensors(one_of_each(Origin::pytorch));
+  const auto tensors = origin_tensors(small_one_of_each(Origin::pytorch));
   CHECK(names(tensors) == std::vector<std::string>{"conv.weight", "conv.bias", "bn.weight",
                                                    "bn.bias", "bn.running_mean", "bn.running_var",
                                                    "dense.weight", "dense.bias"});
@@ -68,7 +60,7 @@ TEST_CASE("origin tensors: PyTorch's names and shapes, module by module", "[weig
 }
 
 TEST_CASE("origin tensors: Keras' names and shapes", "[weights]") {
-  const auto tensors = origin_tensors(one_of_each(Origin::keras));
+  const auto tensors = origin_tensors(small_one_of_each(Origin::keras));
   CHECK(names(tensors) == std::vector<std::string>{
                               "conv/kernel", "conv/bias", "bn/gamma", "bn/beta", "bn/moving_mean",
                               "bn/moving_variance", "dense/kernel", "dense/bias"});
@@ -107,7 +99,7 @@ TEST_CASE("origin tensors: a convolution's elements, by the index formulas", "[w
   constexpr std::size_t out = 5, in = 3, side = 2;
   const auto [origin, name] =
       GENERATE(std::pair{Origin::pytorch, "conv.weight"}, std::pair{Origin::keras, "conv/kernel"});
-  const Graph graph = one_of_each(origin);
+  const Graph graph = small_one_of_each(origin);
   const std::size_t offset = offset_of(graph, name);
   const auto values =
       taken(named(origin_tensors(graph), name), places(graph.parameter_count()), {});
@@ -126,7 +118,7 @@ TEST_CASE("origin tensors: a dense weight lies as it is, or transposed for Keras
   constexpr std::size_t out = 4, in = 5;
   const auto [origin, name] = GENERATE(std::pair{Origin::pytorch, "dense.weight"},
                                        std::pair{Origin::keras, "dense/kernel"});
-  const Graph graph = one_of_each(origin);
+  const Graph graph = small_one_of_each(origin);
   const std::size_t offset = offset_of(graph, name);
   const auto values =
       taken(named(origin_tensors(graph), name), places(graph.parameter_count()), {});
@@ -138,7 +130,7 @@ TEST_CASE("origin tensors: a dense weight lies as it is, or transposed for Keras
 }
 
 TEST_CASE("origin tensors: mean lies before variance", "[weights]") {
-  const Graph graph = one_of_each(Origin::pytorch);
+  const Graph graph = small_one_of_each(Origin::pytorch);
   const auto tensors = origin_tensors(graph);
   const auto statistics = places(graph.statistics_count());
   CHECK(taken(named(tensors, "bn.running_mean"), {}, statistics) ==
@@ -149,7 +141,7 @@ TEST_CASE("origin tensors: mean lies before variance", "[weights]") {
 
 TEST_CASE("origin tensors: the way there and back restores both arenas", "[weights]") {
   for (const Origin origin : {Origin::pytorch, Origin::keras}) {
-    const Graph graph = one_of_each(origin);
+    const Graph graph = small_one_of_each(origin);
     const auto parameters = places(graph.parameter_count());
     const auto statistics = places(graph.statistics_count());
     std::vector<float> parameters_again(parameters.size(), -1.0F);
