@@ -66,7 +66,6 @@ class HeaderHandler final : public Json::json_sax_t {
       if (tensor.shape.size() == kMostAxes) refuse_current("shape has more than 8 axes");
       tensor.shape.push_back(value);
     } else {
-      if (offsets_ == 2) refuse_value();
       (offsets_++ == 0 ? tensor.begin : tensor.end) = value;
     }
     return true;
