@@ -36,12 +36,22 @@ std::span<float> cut(std::span<float> slice, Range part) {
 
 }  // namespace
 
+std::size_t FixedOrderAllReduce::block_of(std::size_t longest) const {
+  const auto peers = static_cast<std::size_t>(ranks_.size() - 1);
+  return std::clamp<std::size_t>(scratch_elements_ / peers, 1, longest);
+}
+
+std::size_t FixedOrderAllReduce::scratch_floats(std::size_t length) const {
+  const std::size_t longest = RingPlan{length, 0, ranks_.size()}.largest_chunk();
+  if (ranks_.size() == 1 || longest == 0) return 0;
+  return static_cast<std::size_t>(ranks_.size() - 1) * block_of(longest);
+}
+
 Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
   if (ranks_.size() == 1 || slice.empty()) return ready;
   const RingPlan plan{slice.size(), ranks_.rank(), ranks_.size()};
-  const std::size_t peers = static_cast<std::size_t>(plan.size - 1);
   const std::size_t longest = plan.largest_chunk();
-  const std::size_t step = std::clamp<std::size_t>(scratch_elements_ / peers, 1, longest);
+  const std::size_t step = block_of(longest);
   device_.wait(ready);
   for (std::size_t begin = 0; begin < longest; begin += step) {
     auto contributions = exchange(plan, slice, {begin, std::min(begin + step, longest)});

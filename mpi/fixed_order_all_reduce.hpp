@@ -23,10 +23,13 @@ class FixedOrderAllReduce final : public AllReduce {
 
   std::string_view name() const override { return "fixed order"; }
   Event sum(std::span<float> slice, Event ready) override;
+  std::size_t scratch_floats(std::size_t length) const override;
 
  private:
   using Contributions = std::vector<std::span<float>>;  ///< in rank order
 
+  /// Elements of a chunk that are worked through at a time.
+  std::size_t block_of(std::size_t longest) const;
   /// Collects all ranks' values of this rank's own chunk, restricted to `block` (a range within
   /// chunks), while sending each other owner its part of `slice`.
   Contributions exchange(const RingPlan& plan, std::span<float> slice, Range block);

@@ -14,6 +14,8 @@ class MpiAllReduce final : public AllReduce {
   std::string_view name() const override { return "mpi"; }
   /// All time counts as transfer, MPI's additions included.
   Event sum(std::span<float> slice, Event ready) override;
+  /// None of ours; MPI's own temporary memory is not known.
+  std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
   Communicator& ranks_;

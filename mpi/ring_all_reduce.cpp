@@ -58,6 +58,10 @@ void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> 
   }
 }
 
+std::size_t RingAllReduce::scratch_floats(std::size_t length) const {
+  return ring_scratch_floats(length, ring_.size());
+}
+
 Event RingAllReduce::sum(std::span<float> slice, Event ready) {
   if (ring_.size() == 1 || slice.empty()) return ready;
   const RingPlan plan{slice.size(), ring_.rank(), ring_.size()};

@@ -27,6 +27,7 @@ class RingAllReduce final : public AllReduce {
 
   std::string_view name() const override { return "ring"; }
   Event sum(std::span<float> slice, Event ready) override;
+  std::size_t scratch_floats(std::size_t length) const override;
 
  private:
   Communicator& ring_;

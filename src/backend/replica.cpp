@@ -9,24 +9,18 @@
 
 namespace rueda {
 
-Replica::Replica(const Graph& graph, Backend& backend, std::vector<std::size_t> train_batches,
-                 std::vector<std::size_t> infer_batches)
-    : graph_(graph), backend_(backend), layout_(graph), host_statistics_(graph.statistics_count()) {
-  plan(train_, train_batches, Mode::train);
-  plan(infer_, infer_batches, Mode::infer);
+Replica::Replica(const Graph& graph, Backend& backend,
+                 const std::vector<std::size_t>& train_batches,
+                 const std::vector<std::size_t>& infer_batches)
+    : graph_(graph),
+      backend_(backend),
+      layout_(graph),
+      plan_(graph, backend, train_batches, infer_batches),
+      host_statistics_(graph.statistics_count()) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-void Replica::plan(Programs& programs, const std::vector<std::size_t>& batches, Mode mode) {
-  for (const std::size_t batch : batches) {
-    if (batch == 0 || programs.contains(batch)) continue;
-    auto program = std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode);
-    pool_bytes_ = std::max(pool_bytes_, program->pool_bytes());
-    programs.emplace(batch, std::move(program));
-  }
 }
 
 void Replica::allocate() {
@@ -34,19 +28,10 @@ void Replica::allocate() {
   gradients_ = backend_.allocate(layout_.total() * sizeof(float));
   batch_statistics_ = backend_.allocate(layout_.statistics * sizeof(float));
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
-  pool_ = backend_.allocate(pool_bytes_);
+  pool_ = backend_.allocate(plan_.pool_bytes());
   backend_.bind_parameters(graph_, {values_->floats(), gradients_->floats(),
                                     batch_statistics_->floats(), running_->floats()});
-  for (auto& [batch, program] : train_) program->bind(pool_->data());
-  for (auto& [batch, program] : infer_) program->bind(pool_->data());
-}
-
-ReplicaBytes Replica::bytes() const {
-  return {
-      .arenas = values_->size() + gradients_->size() + batch_statistics_->size() + running_->size(),
-      .packed = backend_.packed_bytes(),
-      .pool = pool_bytes_,
-      .scratch = backend_.scratch_bytes()};
+  plan_.bind(pool_->data());
 }
 
 std::span<float> Replica::parameter(ParameterId id) {
@@ -64,7 +49,7 @@ void Replica::load(const BatchRequest& request) {
     current_ = nullptr;
     return;
   }
-  current_ = train_.at(request.indices.size()).get();
+  current_ = plan_.train().at(request.indices.size()).get();
   backend_.make_batch(request, current_->input(), current_->labels());
 }
 
@@ -126,7 +111,7 @@ bool Replica::parameters_are_finite() {
 
 LossSums Replica::infer(const BatchRequest& request) {
   if (request.indices.empty()) return {};
-  Program& program = *infer_.at(request.indices.size());
+  Program& program = *plan_.infer().at(request.indices.size());
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
   return backend_.softmax_cross_entropy(program.logits(), program.labels(), program.batch(),

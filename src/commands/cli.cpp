@@ -57,13 +57,21 @@ void add_train(CommandLine& line) {
 
 void add_summary(CommandLine& line) {
   CLI::App& command =
-      add_command(line, "summary", "Prints a network's layers, shapes, parameters and FLOPs",
-                  "  rueda summary --model resnet18 --batch-per-rank 128");
+      add_command(line, "summary", "Prints a network's layers, parameters, FLOPs and memory",
+                  "  rueda summary --model resnet18 --batch-per-rank 128\n"
+                  "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
   add_text(command, "--model", line.summary.model, "NAME", "Network");
   add_number(command, "--image-size", line.summary.image_size, "PIXELS", "Side of the images");
   add_number(command, "--classes", line.summary.classes, "N", "Classes");
   add_number(command, "--batch-per-rank", line.summary.batch_per_rank, "N",
              "Samples that a rank holds at once");
+  add_choice(command, "--precision", line.summary.precision, {Precision::fp32, Precision::bf16},
+             "Activations and packed weights, for the memory");
+  add_number(command, "--ranks", line.summary.ranks, "N",
+             "Ranks that the all-reduce is planned for");
+  add_number(command, "--threads", line.summary.threads, "N", "Threads of a rank, 0 for all cores");
+  add_text(command, "--memory", line.summary.memory, "SIZE",
+           "Finds the largest batch whose training fits into this, for example 64GB");
 }
 
 void add_synth(CommandLine& line) {
@@ -130,7 +138,11 @@ void check(const SummaryOptions& options) {
   config.model = options.model;
   config.image_size = options.image_size;
   config.batch_per_rank = options.batch_per_rank;
+  config.threads = options.threads;
   validate(config);
+  if (!options.memory.empty()) parse_memory(options.memory);
+  if (options.ranks < 1 || options.ranks > 100'000)
+    throw InputError("--ranks must be from 1 to 100000");
   if (options.classes < 1 || options.classes > 100'000)
     throw InputError("--classes must be from 1 to 100000");
 }

@@ -1,15 +1,94 @@
 #include "summary.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <ostream>
+#include <string_view>
 
+#include <spdlog/fmt/fmt.h>
+
+#include "open_backend.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/replica_plan.hpp"
+#include "rueda/core/cores.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
+#include "rueda/reduce/ring_plan.hpp"
+#include "rueda/report/memory_table.hpp"
 #include "rueda/report/model_summary.hpp"
+#include "rueda/train/training_memory.hpp"
 
 namespace rueda {
+namespace {
+
+constexpr std::size_t kLargestBatch = 1'000'000;  // what training accepts
+
+/// Plans batches of one model as training does: a full batch to train on, the same to evaluate.
+class MemoryPlanner {
+ public:
+  MemoryPlanner(const Graph& graph, const SummaryOptions& options)
+      : graph_(graph),
+        options_(options),
+        threads_(options.threads > 0 ? options.threads : static_cast<int>(allowed_cores().size())) {
+  }
+
+  MemoryNeed operator()(std::size_t batch) const {
+    // A backend of its own, for packed copies of the weights gather in it with every plan.
+    const auto backend = open_backend(BackendChoice::cpu, options_.precision, threads_);
+    const ReplicaPlan plan(graph_, *backend, {batch}, {batch});
+    const std::size_t slice = GradientLayout(graph_).total();
+    return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks));
+  }
+
+  std::string describe(std::size_t batch) const {
+    return fmt::format("Memory of one rank of {}: cpu, {}, {} thread{}, batch of {}\n",
+                       options_.ranks, to_string(options_.precision), threads_,
+                       threads_ == 1 ? "" : "s", batch) +
+           memory_table((*this)(batch));
+  }
+
+  std::string describe_largest() const {
+    const std::size_t bytes = parse_memory(options_.memory);
+    const std::size_t batch = largest_batch(bytes, kLargestBatch, *this);
+    return largest_batch_summary(options_.memory, batch, (*this)(std::max<std::size_t>(batch, 1)));
+  }
+
+ private:
+  const Graph& graph_;
+  const SummaryOptions& options_;
+  int threads_;
+};
+
+struct Unit {
+  std::string_view name;
+  double bytes;
+};
+constexpr std::array kUnits = {Unit{"TB", 1e12},    Unit{"GB", 1e9},     Unit{"MB", 1e6},
+                               Unit{"TiB", 0x1p40}, Unit{"GiB", 0x1p30}, Unit{"MiB", 0x1p20}};
+
+}  // namespace
+
+std::size_t parse_memory(const std::string& text) {
+  double count = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const Unit& known : kUnits) {
+    const double bytes = count * known.bytes;
+    if (error != std::errc{} || unit != known.name || !(bytes >= 1.0 && bytes < 1e18)) continue;
+    return static_cast<std::size_t>(bytes);
+  }
+  throw InputError("--memory '" + text +
+                   "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");
+}
 
 void run_summary(const SummaryOptions& options, std::ostream& out) {
   const Graph graph = build_model(options.model, options.image_size, options.classes);
-  out << model_summary(graph, options.batch_per_rank);
+  const MemoryPlanner planner(graph, options);
+  std::string memory = planner.describe(options.batch_per_rank);
+  if (!options.memory.empty()) memory += '\n' + planner.describe_largest();
+  out << model_summary(graph, options.batch_per_rank) << '\n' << memory;
 }
 
 }  // namespace rueda

@@ -4,6 +4,8 @@
 #include <iosfwd>
 #include <string>
 
+#include "rueda/backend/precision.hpp"
+
 namespace rueda {
 
 /// The options of `rueda summary`.
@@ -12,10 +14,18 @@ struct SummaryOptions {
   int image_size = 32;
   int classes = 10;
   std::size_t batch_per_rank = 64;
+  int ranks = 1;
+  int threads = 0;  ///< 0: all cores that may be used
+  Precision precision = Precision::fp32;
+  std::string memory = {};  ///< for example 64GB; empty: the largest batch is not looked for
 };
 
-/// Prints the layers of a model with shapes, parameters and FLOPs, and the totals. Throws
-/// InputError for an unknown model or an image size that it does not take.
+/// Bytes of "64GB", "1.5GiB", "800 MB": decimal or binary units. Throws InputError naming --memory.
+std::size_t parse_memory(const std::string& text);
+
+/// Prints the layers of a model with shapes, parameters and FLOPs, the totals, and the memory that
+/// training takes of one rank, planned as training plans it. Throws InputError for an unknown model
+/// or an image size that it does not take.
 void run_summary(const SummaryOptions& options, std::ostream& out);
 
 }  // namespace rueda

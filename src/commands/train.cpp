@@ -10,6 +10,7 @@
 #include "console.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
+#include "open_backend.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -18,6 +19,7 @@
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
 #include "rueda/train/trainer.hpp"
+#include "rueda/train/training_memory.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "train_setup.hpp"
@@ -50,6 +52,7 @@ class TrainRun {
     clock_.lap("data");
     together(world_, [this] { plan(); });
     together(world_, [this] { read_weights(); });
+    if (!run_.config.init_weights.empty()) clock_.lap("weights");
     open_run_directory();  // only now, so that refused input leaves no empty ones
     build_replica();
     warm_up();
@@ -89,7 +92,7 @@ class TrainRun {
     self_.cores = cores.share;
     remark_ = cores.choice.remark;
     together(world_, [&] {
-      backend_ = open_backend(run_.config.backend, self_.threads);
+      backend_ = open_backend(run_.config.backend, run_.config.precision, self_.threads);
       const auto rank = static_cast<std::size_t>(world_.rank());
       const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
       replica_.emplace(
@@ -138,7 +141,8 @@ class TrainRun {
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
-    self_.memory_bytes = replica_->bytes().total();
+    self_.memory = training_memory(replica_->memory(), *graph_, plan_.micro_batches,
+                                   all_reduce_->scratch_floats(replica_->gradients().size()));
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }

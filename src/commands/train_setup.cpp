@@ -7,16 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../cpu/cpu_backend.hpp"
 #include "mpi/fixed_order_all_reduce.hpp"
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
-#if RUEDA_WITH_CUDA
-#include "cuda/device_query.hpp"
-#endif
 
 namespace rueda {
 namespace {
@@ -42,18 +38,20 @@ std::vector<int> cores_of(const std::string& text) {
   return cores;
 }
 
-std::string why_no_cuda() {
-#if RUEDA_WITH_CUDA
-  const auto found = cuda_devices();
-  if (found.devices.empty()) return "no CUDA device here (" + found.reason + ")";
-  return "this version trains on the cpu backend only, although a CUDA device is here";
-#else
-  return "this build has no CUDA part (-Dcuda=disabled, or nvcc was not found)";
-#endif
-}
-
 std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
+}
+
+std::vector<std::size_t> parts_of(const MemoryNeed& need) {
+  std::vector<std::size_t> bytes;
+  for (const MemoryPart& part : kMemoryParts) bytes.push_back(need.*part.bytes);
+  return bytes;
+}
+
+MemoryNeed memory_of(const std::vector<std::size_t>& parts) {
+  MemoryNeed need;
+  for (std::size_t i = 0; i < kMemoryParts.size(); ++i) need.*kMemoryParts[i].bytes = parts.at(i);
+  return need;
 }
 
 }  // namespace
@@ -97,13 +95,6 @@ std::string describe_data(const Dataset& data) {
   return text.str();
 }
 
-std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads) {
-  if (choice == BackendChoice::cuda) {
-    throw InputError("--backend cuda: " + why_no_cuda() + "; use --backend cpu or auto");
-  }
-  return std::make_unique<cpu::CpuBackend>(cpu::CpuOptions{.threads = threads, .layout = {}});
-}
-
 std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
                                            ReduceDevice& device) {
   if (config.all_reduce == AllReduceChoice::mpi)
@@ -120,10 +111,10 @@ std::string describe_all_reduce(const TrainConfig& config) {
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
-  const nlohmann::json json = {{"local_rank", mine.local_rank}, {"host", mine.host},
-                               {"backend", mine.backend},       {"device", mine.device},
-                               {"threads", mine.threads},       {"cores", mine.cores},
-                               {"memory", mine.memory_bytes},   {"startup", mine.startup}};
+  const nlohmann::json json = {{"local_rank", mine.local_rank},   {"host", mine.host},
+                               {"backend", mine.backend},         {"device", mine.device},
+                               {"threads", mine.threads},         {"cores", mine.cores},
+                               {"memory", parts_of(mine.memory)}, {"startup", mine.startup}};
   std::vector<RankInfo> infos;
   const std::string mine_text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const std::string& text : all_gather_text(world, mine_text)) {
@@ -135,7 +126,7 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& min
                      .device = j.at("device"),
                      .threads = j.at("threads"),
                      .cores = j.at("cores"),
-                     .memory_bytes = j.at("memory"),
+                     .memory = memory_of(j.at("memory")),
                      .startup = j.at("startup")});
   }
   return infos;

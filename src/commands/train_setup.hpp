@@ -47,9 +47,6 @@ Dataset open_data(const TrainConfig& config);
 /// Sizes and fingerprints of both splits, one a line: what ranks compare.
 std::string describe_data(const Dataset& data);
 
-/// Throws InputError for a backend that is not to be had here.
-std::unique_ptr<Backend> open_backend(BackendChoice choice, int threads);
-
 std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
                                            ReduceDevice& device);
 /// For example "ring" or "ring, fixed order".

@@ -41,6 +41,7 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["global-batch"] = c.global_batch;
   j["accumulate"] = c.accumulate;
   j["backend"] = to_string(c.backend);
+  j["precision"] = to_string(c.precision);
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["reduce-order"] = to_string(c.reduce_order);

@@ -20,7 +20,8 @@ Json rank_json(const RankInfo& rank) {
   j["device"] = rank.device;
   j["threads"] = rank.threads;
   j["cores"] = rank.cores;
-  j["memory_bytes"] = rank.memory_bytes;
+  j["memory_bytes"] = rank.memory.total();
+  for (const MemoryPart& part : kMemoryParts) j["memory"][part.name] = rank.memory.*part.bytes;
   j["startup"] = startup;
   return j;
 }

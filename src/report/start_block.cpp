@@ -20,9 +20,11 @@ std::string entry(const char* label, const std::string& text) {
 }
 
 std::string model(const RunRecord& run) {
-  std::string text = fmt::format("{} for {}x{} images, {} trainable parameters, {} non-trainable",
-                                 run.config.model, run.config.image_size, run.config.image_size,
-                                 count_text(run.parameters), count_text(run.statistics));
+  std::string text = fmt::format(
+      "{} for {}x{} images in {}, {} trainable parameters, {} "
+      "non-trainable",
+      run.config.model, run.config.image_size, run.config.image_size,
+      to_string(run.config.precision), count_text(run.parameters), count_text(run.statistics));
   if (run.train_flops_per_image > 0) {
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
   }
@@ -81,6 +83,18 @@ std::string ranks(const RunRecord& run) {
   return text;
 }
 
+/// The largest rank's: the one that does not fit first.
+std::string memory(const RunRecord& run) {
+  const auto most = std::max_element(
+      run.ranks.begin(), run.ranks.end(),
+      [](const RankInfo& a, const RankInfo& b) { return a.memory.total() < b.memory.total(); });
+  if (most == run.ranks.end()) return "";
+  const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  return fmt::format("{} per rank: {} for the model, {} for the batch; images apart",
+                     text(most->memory.total()), text(most->memory.of_model()),
+                     text(most->memory.of_batch()));
+}
+
 std::string optimizer(const TrainConfig& c) {
   return fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
                      c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
@@ -99,7 +113,8 @@ std::string start_block(const RunRecord& run) {
   return entry("model", model(run)) + entry("data", data(run)) + entry("ranks", ranks(run)) +
          rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
          entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +
-         entry("all-reduce", all_reduce(run)) + entry("run in", run.config.run_dir);
+         entry("all-reduce", all_reduce(run)) + entry("memory", memory(run)) +
+         entry("run in", run.config.run_dir);
 }
 
 }  // namespace rueda

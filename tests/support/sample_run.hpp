@@ -67,7 +67,8 @@ inline RankInfo sample_rank(int rank, int ranks_per_host) {
   r.device = "Example Processor E-2000 v3 with a very long name @ 2.70GHz";
   r.threads = 1;
   r.cores = 1;
-  r.memory_bytes = 50'000'000;
+  r.memory.parameters = 10'000'000;
+  r.memory.activations = 40'000'000;
   r.startup = {{"mpi", 0.25 + 0.01 * rank}, {"data", 0.5}, {"plan", 0.125 + 0.002 * rank}};
   return r;
 }

@@ -23,6 +23,7 @@ struct Listener final : TrainObserver {
 struct NoReduce final : AllReduce {
   std::string_view name() const override { return "none"; }
   Event sum(std::span<float>, Event ready) override { return ready; }
+  std::size_t scratch_floats(std::size_t) const override { return 0; }
 };
 
 /// One rank's training run without MPI.

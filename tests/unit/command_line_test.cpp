@@ -93,6 +93,8 @@ TEST_CASE("options reach the configuration", "[command_line]") {
                                     "drop",
                                     "--backend",
                                     "cpu",
+                                    "--precision",
+                                    "bf16",
                                     "--reduce-order",
                                     "fixed",
                                     "--seed",
@@ -121,6 +123,7 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK(c.shard == rueda::Shard::fixed);
   CHECK(c.last_batch == rueda::LastBatch::drop);
   CHECK(c.backend == rueda::BackendChoice::cpu);
+  CHECK(c.precision == rueda::Precision::bf16);
   CHECK(c.reduce_order == rueda::ReduceOrder::fixed);
   CHECK(c.seed == 18446744073709551615ULL);
   CHECK(c.check_replicas == rueda::CheckReplicas::step);

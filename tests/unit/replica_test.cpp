@@ -157,17 +157,18 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[cpu][re
   }
 }
 
-TEST_CASE("replica: bytes", "[cpu][replica]") {
+TEST_CASE("replica: memory", "[cpu][replica]") {
   const Graph graph = small_option_a(kSide);
   ReplicaBench bench(graph, random_images(2), some_parameters(graph), {2}, {4});
-  const ReplicaBytes bytes = bench.replica().bytes();
+  const MemoryNeed need = bench.replica().memory();
   const GradientLayout layout(graph);
   CHECK(layout.total() == graph.parameter_count() + graph.statistics_count() + 5);
-  CHECK(bytes.arenas ==
+  CHECK(need.parameters + need.gradients + need.statistics ==
         4 * (graph.parameter_count() + layout.total() + 2 * graph.statistics_count()));
-  CHECK(bytes.total() == bytes.arenas + bytes.packed + bytes.pool + bytes.scratch);
+  CHECK(need.total() == need.of_model() + need.of_batch());
+  CHECK(need.of_batch() == need.activations + need.workspace);
   ReplicaBench larger(graph, random_images(2), some_parameters(graph), {2, 4}, {4});
-  CHECK(larger.replica().bytes().pool > bytes.pool);
+  CHECK(larger.replica().memory().activations > need.activations);
 }
 
 }  // namespace

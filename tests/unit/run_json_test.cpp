@@ -76,6 +76,8 @@ TEST_CASE("run.json: what the run was", "[run_json]") {
   CHECK(j.at("all_reduce").at("gradient_bytes") == 1'084'400);
   CHECK(j.at("ranks").at(1).at("startup").at("mpi") == 0.26);
   CHECK(j.at("ranks").at(1).at("memory_bytes") == 50'000'000);
+  CHECK(j.at("ranks").at(1).at("memory").at("activations") == 40'000'000);
+  CHECK(j.at("ranks").at(1).at("memory").at("optimizer") == 0);
   CHECK(j.at("startup").at("mpi").at("mean").get<double>() == Approx(0.255));
 }
 

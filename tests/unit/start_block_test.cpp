@@ -37,8 +37,9 @@ std::size_t lines_in(const std::string& text) {
 
 TEST_CASE("start block: everything of a run of two ranks", "[start_block]") {
   const std::string text = block(test::sample_run());
-  CHECK_THAT(text, Catch::Contains("model resnet20 for 32x32 images, 269,722 trainable parameters, "
-                                   "1,376 non-trainable, 0.2424 GFLOP per training image"));
+  CHECK_THAT(text, Catch::Contains(
+                       "model resnet20 for 32x32 images in fp32, 269,722 trainable parameters, "
+                       "1,376 non-trainable, 0.2424 GFLOP per training image"));
   CHECK_THAT(text, Catch::Contains("data synthetic: 296 images for training, 100 for testing"));
   CHECK_THAT(text, Catch::Contains("ranks 2 ranks on 1 host: Example Processor E-2000 v3 with a "
                                    "very long name @ 2.70GHz"));

@@ -2,39 +2,28 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/program.hpp"
+#include "rueda/backend/replica_plan.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
-
-/// Bytes that a replica holds, in the two groups that a user can change: model-dependent and
-/// batch-dependent.
-struct ReplicaBytes {
-  std::size_t arenas = 0;  ///< parameters, gradients with tail, statistics
-  std::size_t packed = 0;  ///< the backend's own copies of the weights
-  std::size_t pool = 0;    ///< activations, their gradients, workspaces
-  std::size_t scratch = 0;
-  std::size_t total() const noexcept { return arenas + packed + pool + scratch; }
-};
 
 /// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
 /// will occur are planned at construction and share one pool; afterwards nothing is allocated.
 class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
-  Replica(const Graph& graph, Backend& backend, std::vector<std::size_t> train_batches,
-          std::vector<std::size_t> infer_batches);
+  Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
+          const std::vector<std::size_t>& infer_batches);
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
-  ReplicaBytes bytes() const;
+  MemoryNeed memory() const { return plan_.memory(); }
 
   /// Draws every parameter from its Init: a pure function of (seed, parameter name, index).
   void initialise(std::uint64_t seed);
@@ -74,9 +63,6 @@ class Replica {
   void update_running_statistics(float samples);
 
  private:
-  using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
-
-  void plan(Programs& programs, const std::vector<std::size_t>& batches, Mode mode);
   void allocate();
   void write_tail(const LossSums& sums, float samples);
   bool is_finite(const LossSums& sums);
@@ -84,9 +70,7 @@ class Replica {
   const Graph& graph_;
   Backend& backend_;
   GradientLayout layout_;
-  Programs train_;
-  Programs infer_;
-  std::size_t pool_bytes_ = 0;
+  ReplicaPlan plan_;
   std::unique_ptr<Memory> values_;
   std::unique_ptr<Memory> gradients_;
   std::unique_ptr<Memory> batch_statistics_;

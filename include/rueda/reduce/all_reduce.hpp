@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@ class AllReduce {
   /// once `ready` has passed; it is reduced once the returned event has. Throws RunError on MPI
   /// failure.
   virtual Event sum(std::span<float> slice, Event ready) = 0;
+
+  /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
+  virtual std::size_t scratch_floats(std::size_t length) const = 0;
 
   ReduceTimes take_times() { return std::exchange(times_, {}); }
 

@@ -40,4 +40,9 @@ struct RingPlan {
   int wrap(int i) const noexcept { return ((i % size) + size) % size; }
 };
 
+/// Floats that each of `ranks` ranks receives into while the ring sums a slice of `length`.
+inline std::size_t ring_scratch_floats(std::size_t length, int ranks) noexcept {
+  return ranks > 1 ? RingPlan{length, 0, ranks}.largest_chunk() : 0;
+}
+
 }  // namespace rueda

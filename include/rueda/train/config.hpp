@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "rueda/backend/precision.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
 
@@ -48,6 +49,7 @@ struct TrainConfig {
   LastBatch last_batch = LastBatch::keep;
   std::size_t accumulate = 1;
   BackendChoice backend = BackendChoice::automatic;
+  Precision precision = Precision::fp32;
   AllReduceChoice all_reduce = AllReduceChoice::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   CheckReplicas check_replicas = CheckReplicas::epoch;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/backend/memory_need.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
 
@@ -20,8 +21,8 @@ struct RankInfo {
   std::string backend;  ///< "cpu" or "cuda"
   std::string device;   ///< processor or GPU name
   int threads = 1;
-  double cores = 1;              ///< cores this rank may use, shared ones counted in part
-  std::size_t memory_bytes = 0;  ///< arenas, pool and packed weights
+  double cores = 1;  ///< cores this rank may use, shared ones counted in part
+  MemoryNeed memory;
   /// Start-up, itemised, in seconds and in order: mpi, data, graph, plan, allocation, broadcast ...
   std::vector<std::pair<std::string, double>> startup;
 };

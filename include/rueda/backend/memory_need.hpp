@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace rueda {
+
+/// Bytes that one rank's training holds on its device, the images apart. All of it is allocated at
+/// start-up.
+struct MemoryNeed {
+  std::size_t parameters = 0;
+  std::size_t gradients = 0;
+  std::size_t statistics = 0;
+  std::size_t optimizer = 0;
+  std::size_t packed = 0;
+  std::size_t accumulation = 0;
+  std::size_t messages = 0;
+  std::size_t activations = 0;
+  std::size_t workspace = 0;
+
+  /// What the choice of the model decides.
+  std::size_t of_model() const noexcept;
+  /// What the batch decides besides.
+  std::size_t of_batch() const noexcept;
+  std::size_t total() const noexcept { return of_model() + of_batch(); }
+};
+
+/// One part of the need, its name in tables and files, what it is, and its group.
+struct MemoryPart {
+  const char* name;
+  std::size_t MemoryNeed::*bytes;
+  const char* meaning;
+  bool grows_with_batch = false;
+};
+
+inline constexpr std::array kMemoryParts = {
+    MemoryPart{"parameters", &MemoryNeed::parameters, "fp32"},
+    MemoryPart{"gradients", &MemoryNeed::gradients, "fp32, and what is summed along with them"},
+    MemoryPart{"statistics", &MemoryNeed::statistics, "means and variances, batch's and running"},
+    MemoryPart{"optimizer", &MemoryNeed::optimizer, "velocities, fp32"},
+    MemoryPart{"packed", &MemoryNeed::packed, "copies of the weights as kernels want them"},
+    MemoryPart{"accumulation", &MemoryNeed::accumulation, "partial sums over micro-batches"},
+    MemoryPart{"messages", &MemoryNeed::messages, "what the all-reduce receives into"},
+    MemoryPart{"activations", &MemoryNeed::activations, "with their gradients", true},
+    MemoryPart{"workspace", &MemoryNeed::workspace, "of the kernels", true},
+};
+
+inline std::size_t MemoryNeed::of_model() const noexcept {
+  std::size_t sum = 0;
+  for (const MemoryPart& part : kMemoryParts) sum += part.grows_with_batch ? 0 : this->*part.bytes;
+  return sum;
+}
+
+inline std::size_t MemoryNeed::of_batch() const noexcept {
+  std::size_t sum = 0;
+  for (const MemoryPart& part : kMemoryParts) sum += part.grows_with_batch ? this->*part.bytes : 0;
+  return sum;
+}
+
+}  // namespace rueda

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "rueda/backend/memory_need.hpp"
+#include "rueda/backend/program.hpp"
+
+namespace rueda {
+
+/// A graph planned on a backend for every batch size that will occur, before anything is allocated:
+/// what a replica is made from, and what tells its memory beforehand.
+class ReplicaPlan {
+ public:
+  using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
+
+  /// Batch sizes are those of single micro-batches; 0 is ignored. Graph and backend outlive the
+  /// plan.
+  ReplicaPlan(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
+              const std::vector<std::size_t>& infer_batches);
+
+  const Programs& train() const noexcept { return train_; }
+  const Programs& infer() const noexcept { return infer_; }
+  /// All programs share one pool: bytes of the largest.
+  std::size_t pool_bytes() const noexcept { return pool_bytes_; }
+  /// What a replica will hold; optimizer, accumulation and messages are not its own.
+  MemoryNeed memory() const;
+  void bind(std::byte* pool);
+
+ private:
+  Programs programs(const std::vector<std::size_t>& batches, Mode mode);
+
+  const Graph& graph_;
+  Backend& backend_;
+  std::size_t pool_bytes_ = 0;
+  Programs train_;
+  Programs infer_;
+};
+
+}  // namespace rueda

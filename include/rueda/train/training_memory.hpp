@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "rueda/backend/memory_need.hpp"
+#include "rueda/model/graph.hpp"
+
+namespace rueda {
+
+/// Adds to what a replica holds what training holds besides: velocities, partial sums over
+/// `micro_batches`, and `message_floats` of the all-reduce's receive buffer.
+MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
+                           std::size_t message_floats);
+
+/// The largest batch whose need is at most `bytes`, 0 if not even 1 fits, at most `most`. `need`
+/// grows with the batch, nearly linearly: that makes the search short.
+std::size_t largest_batch(std::size_t bytes, std::size_t most,
+                          const std::function<MemoryNeed(std::size_t batch)>& need);
+
+}  // namespace rueda

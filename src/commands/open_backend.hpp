@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "rueda/backend/backend.hpp"
+#include "rueda/train/config.hpp"
+
+namespace rueda {
+
+/// Throws InputError for a backend that is not to be had here, or that cannot compute in the
+/// precision.
+std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads);
+
+}  // namespace rueda
