@@ -146,7 +146,8 @@ class InitialWeights(WeightsTest):
                     self.assertEqual(found[key], expected[key])
 
     def test_the_run_says_where_they_come_from(self):
-        result = self.completed(self.train("--init-weights", "w.safetensors", "--run-dir", "begun"))
+        self.path("begin.toml").write_text('init-weights = "w.safetensors"\n', encoding="utf-8")
+        result = self.completed(self.train("--config", "begin.toml", "--run-dir", "begun"))
         self.assertRegex(result.out.replace("\n", " "), r"weights\s+from\s+w\.safetensors")
         self.assertEqual(self.program.record("begun")["config"]["init-weights"], "w.safetensors")
 
