@@ -1,42 +1,15 @@
 #include "rueda/train/trainer.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 
+#include "finite.hpp"
 #include "rueda/train/fault.hpp"
 #include "rueda/train/pixel_transform.hpp"
+#include "totals.hpp"
 
 namespace rueda {
 namespace {
-
-/// Running totals of an epoch or an evaluation, over all ranks.
-struct Totals {
-  double loss = 0;
-  double correct = 0;
-  double samples = 0;
-
-  Score score(double seconds) const {
-    return {.loss = loss / samples,
-            .accuracy = correct / samples,
-            .samples = static_cast<std::size_t>(samples),
-            .seconds = seconds};
-  }
-};
-
-/// Adds every rank's totals in rank order, so that all ranks get the same bits.
-Totals sum_over_ranks(RankGroup& group, const Totals& mine) {
-  Totals sum;
-  for (const auto& bytes : group.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    Totals one;
-    std::memcpy(&one, bytes.data(), sizeof one);
-    sum.loss += one.loss;
-    sum.correct += one.correct;
-    sum.samples += one.samples;
-  }
-  return sum;
-}
 
 /// Every rank's step records, on rank 0.
 std::vector<std::vector<StepRecord>> gather_steps(RankGroup& group,
@@ -61,15 +34,12 @@ Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerPa
       parts_(parts),
       backend_(parts.replica.backend()),
       sampler_(plan.sampler),
-      evaluation_(plan_evaluation(parts.data.test.size(), plan.world,
-                                  static_cast<std::size_t>(parts.group.rank()),
-                                  plan.largest_micro_batch())),
+      evaluator_(config, plan, parts.group, parts.replica, parts.data.test),
       optimizer_(backend_, parts.replica.parameters().size(),
                  {config.momentum, config.weight_decay, config.nesterov}),
       accumulator_(backend_, parts.replica.gradients().size(), plan.micro_batches),
       check_(parts.group, parts.replica),
-      train_images_(backend_.hold(parts.data.train)),
-      test_images_(backend_.hold(parts.data.test)),
+      images_(backend_.hold(parts.data.train)),
       transform_(pixel_transform(config)) {}
 
 void Trainer::run(RunRecord& run) {
@@ -79,7 +49,7 @@ void Trainer::run(RunRecord& run) {
   for (std::size_t epoch = 1; epoch <= config_.epochs; ++epoch) {
     EpochRecord record = train_epoch(epoch);
     require_finite_parameters(epoch);
-    if (evaluates(epoch)) record.test = evaluate();
+    if (evaluator_.due(epoch)) record.test = evaluator_.score();
     record.parameter_hash = config_.check_replicas == CheckReplicas::off
                                 ? combined_hash(hash_replica(parts_.replica))
                                 : check_.compare("after epoch " + std::to_string(epoch));
@@ -153,7 +123,7 @@ void Trainer::run_micro_batch(std::size_t step, std::size_t micro_batch, float s
   const auto rank = static_cast<std::size_t>(parts_.group.rank());
   timer_.enter(Phase::load);
   const auto indices = sampler_.indices(step, plan_.virtual_rank(rank, micro_batch));
-  replica.load(batch_of(*train_images_, indices));
+  replica.load({images_.get(), indices, transform_, config_.seed, epoch_});
   timer_.enter(Phase::forward);
   replica.forward();
   timer_.enter(Phase::loss);
@@ -207,59 +177,16 @@ void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t globa
 
 void Trainer::require_finite(const StepSums& sums, std::size_t epoch, std::size_t step) {
   if (sums.nonfinite == 0.0F) return;
-  stop_unless_everywhere(
-      parts_.replica.was_finite(),
+  stop_unless_finite(
+      parts_.group, parts_.replica.was_finite(),
       "the loss or a batch statistic is NaN or infinite at " + place_in_run(epoch, step));
 }
 
 /// What the last update of an epoch did, no step looks at.
 void Trainer::require_finite_parameters(std::size_t epoch) {
-  stop_unless_everywhere(
-      parts_.replica.parameters_are_finite(),
+  stop_unless_finite(
+      parts_.group, parts_.replica.parameters_are_finite(),
       "a parameter is NaN or infinite after " + place_in_run(epoch, sampler_.steps_per_epoch()));
-}
-
-/// Collective: a RunError on every rank, naming those where `fine` does not hold, if there are any.
-void Trainer::stop_unless_everywhere(bool fine, const std::string& what) {
-  std::string culprits;
-  const auto flags = all_gather_text(parts_.group, fine ? "" : "x");
-  for (std::size_t r = 0; r < flags.size(); ++r) {
-    if (!flags[r].empty()) culprits += (culprits.empty() ? "" : ", ") + std::to_string(r);
-  }
-  if (culprits.empty()) return;
-  throw_agreed(ExitCode::run_failed,
-               what + " on rank " + culprits +
-                   ": lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data");
-}
-
-Score Trainer::evaluate() {
-  const Stopwatch watch;
-  Totals mine;
-  for (std::size_t begin = evaluation_.share.begin; begin < evaluation_.share.end;) {
-    const std::size_t end = std::min(begin + evaluation_.batch, evaluation_.share.end);
-    std::vector<std::uint32_t> indices;
-    for (std::size_t i = begin; i < end; ++i) indices.push_back(static_cast<std::uint32_t>(i));
-    BatchRequest request = batch_of(*test_images_, indices);
-    request.transform.augment = false;
-    const LossSums sums = parts_.replica.infer(request);
-    mine.loss += static_cast<double>(sums.loss);
-    mine.correct += static_cast<double>(sums.correct);
-    mine.samples += static_cast<double>(end - begin);
-    begin = end;
-  }
-  stop_unless_everywhere(std::isfinite(mine.loss), "the test loss is NaN or infinite");
-  const Totals all = sum_over_ranks(parts_.group, mine);
-  return all.score(watch.seconds());
-}
-
-BatchRequest Trainer::batch_of(const DeviceImages& images,
-                               std::span<const std::uint32_t> indices) const {
-  return {&images, indices, transform_, config_.seed, epoch_};
-}
-
-bool Trainer::evaluates(std::size_t epoch) const {
-  if (config_.eval_every == 0 || parts_.data.test.size() == 0) return false;
-  return epoch % config_.eval_every == 0 || epoch == config_.epochs;
 }
 
 bool Trainer::reaches_target(const EpochRecord& epoch) const {

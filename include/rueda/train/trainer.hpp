@@ -14,6 +14,7 @@
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/evaluator.hpp"
 #include "rueda/train/gradient_accumulator.hpp"
 #include "rueda/train/observer.hpp"
 #include "rueda/train/phase_timer.hpp"
@@ -53,10 +54,6 @@ class Trainer {
                    const StepSums& sums);
   void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
   void require_finite_parameters(std::size_t epoch);
-  void stop_unless_everywhere(bool fine, const std::string& what);
-  Score evaluate();
-  BatchRequest batch_of(const DeviceImages& images, std::span<const std::uint32_t> indices) const;
-  bool evaluates(std::size_t epoch) const;
   bool reaches_target(const EpochRecord& epoch) const;
 
   const TrainConfig& config_;
@@ -64,12 +61,11 @@ class Trainer {
   TrainerParts parts_;
   Backend& backend_;
   Sampler sampler_;
-  EvaluationPlan evaluation_;
+  Evaluator evaluator_;
   Sgd optimizer_;
   GradientAccumulator accumulator_;
   ReplicaCheck check_;
-  std::unique_ptr<DeviceImages> train_images_;
-  std::unique_ptr<DeviceImages> test_images_;
+  std::unique_ptr<DeviceImages> images_;
   kernels::PixelTransform transform_;
   PhaseTimer timer_;
   std::size_t epoch_ = 0;          ///< the one in hand, from 0: part of every random choice
