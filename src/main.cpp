@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands/cli.hpp"
+#include "commands/complaint.hpp"
 #include "commands/launcher_env.hpp"
 #include "commands/train.hpp"
 #include "rueda/core/error.hpp"
@@ -69,21 +70,20 @@ int run(const std::vector<std::string>& words) {
   return std::visit(runner, parse(arguments));
 }
 
-/// In one piece, so that nothing of a launcher's own comes in between.
-void complain(const std::string& message) { std::cerr << "rueda: " + message + '\n' << std::flush; }
-
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     return run({argv, argv + argc});
+  } catch (const rueda::Told& told) {
+    return static_cast<int>(told.code);
   } catch (const rueda::Error& error) {
-    if (rueda::speaks_for_all()) complain(error.what());
+    if (rueda::speaks_for_all()) rueda::complain(error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
     // Not foreseen, so nothing says that it is the same everywhere: every rank speaks for itself.
-    complain("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) + ": " +
-             error.what());
+    rueda::complain("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) +
+                    ": " + error.what());
     return static_cast<int>(ExitCode::run_failed);
   }
 }

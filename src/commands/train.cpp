@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "complaint.hpp"
 #include "console.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
@@ -229,10 +229,10 @@ int run_train(const TrainConfig& config, std::string command_line) {
   try {
     TrainRun(config, std::move(command_line), clock).execute();
   } catch (const std::exception& error) {
-    if (is_agreed(error)) throw;
-    // Peers may wait in a collective that this rank will never reach.
-    std::cerr << "rueda: " + std::string(error.what()) + "\n" << std::flush;
     const auto* known = dynamic_cast<const Error*>(&error);
+    if (known != nullptr && is_agreed(error)) throw tell(*known);
+    // Peers may wait in a collective that this rank will never reach.
+    complain(error.what());
     session.abort(known == nullptr ? ExitCode::run_failed : known->code());
   }
   return static_cast<int>(ExitCode::done);
@@ -242,7 +242,11 @@ void refuse_train(const Error& error) {
   Session session(ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
   Communicator world;
-  together(world, [&error] { throw error; });
+  try {
+    together(world, [&error] { throw error; });
+  } catch (const Error& agreed) {
+    throw tell(agreed);
+  }
 }
 
 }  // namespace rueda
