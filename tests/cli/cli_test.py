@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import summary_line
-from rueda_runs import SMALL, Program
+from rueda_runs import SMALL, Program, needs_bf16
 
 OPTIONS = """
 --model --data --epochs --batch-per-rank --global-batch --image-size --lr --momentum
@@ -244,6 +244,13 @@ class Refusals(CliTest):
     def test_cuda_without_a_device(self):
         self.refused(self.train("--backend", "cuda", CUDA_VISIBLE_DEVICES=""), "--backend")
 
+    def test_bf16_on_a_processor_without_it(self):
+        without = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+        words = ("--precision bf16", "AVX-512", "--precision fp32")
+        self.refused(self.train("--precision", "bf16", ranks=2, **without), *words)
+        summary = ("summary", "--model", "resnet20", "--precision", "bf16")
+        self.refused(self.program.run(*summary, **without), *words)
+
     def test_slurm_task_that_finds_itself_alone(self):
         result = self.train(SLURM_NTASKS="4", SLURM_PROCID="0")
         self.refused(result, "SLURM_NTASKS", "4")
@@ -312,6 +319,16 @@ class Output(CliTest):
             self.assertGreater(epoch[key], 0, key)
         self.assertTrue(0 <= epoch["accuracy"] <= 1)
         self.assertRegex(epoch["parameter_hash"], r"^[0-9a-f]{16}$")
+
+    @needs_bf16
+    def test_bf16_trains(self):
+        words = ("train", "--data", "data", *SMALL, "--precision", "bf16", "--epochs", "3")
+        out = self.completed(self.program.run_ranks(2, *words, "--run-dir", "bf16")).out
+        self.assertRegex(out, r"\bbf16\b")
+        record = self.program.record("bf16")
+        self.assertEqual(record["config"]["precision"], "bf16")
+        losses = [epoch["loss"] for epoch in record["epochs"]]
+        self.assertLess(losses[-1], losses[0])
 
     def test_target_accuracy_ends_the_run(self):
         words = ("train", "--data", "data", *SMALL, "--epochs", "5", "--eval-every", "1")

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import summary_line
-from rueda_runs import Program
+from rueda_runs import Program, needs_bf16
 
 # 70 images in global batches of 24: the last step has 22, which 4 ranks share as 6, 6, 5, 5.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
@@ -65,6 +65,14 @@ class EquivalenceTest(WholeRuns):
     def test_four_ranks_equal_two_ranks_of_two_micro_batches(self):
         fixed = [*SMALL, "--reduce-order", "fixed"]
         self.assertEqual(self.hashes(4, *fixed), self.hashes(2, *fixed, "--accumulate", "2"))
+
+    @needs_bf16
+    def test_ranks_equal_micro_batches_in_bf16_too(self):
+        fixed = [*SMALL, "--reduce-order", "fixed"]
+        narrow = [*fixed, "--precision", "bf16"]
+        ranks = self.hashes(3, *narrow)
+        self.assertEqual(ranks, self.hashes(1, *narrow, "--accumulate", "3"))
+        self.assertNotEqual(ranks, self.hashes(3, *fixed))
 
     def test_fixed_slices_equal_micro_batches_too(self):
         fixed = [*SMALL, "--reduce-order", "fixed", "--shard", "fixed"]

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import unittest
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,17 @@ TIME_LIMIT = 40  # seconds; a run takes one or two
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
 SMALL = ["--model", "resnet20", "--data-limit", "128", "--batch-per-rank", "16", "--epochs", "1"]
 SMALL += ["--threads", "1", "--eval-every", "0"]
+
+
+def has_bf16():
+    """Whether oneDNN computes in bf16 here, from what the processor and the environment say."""
+    if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in ("SSE41", "AVX", "AVX2", "AVX2_VNNI"):
+        return False
+    info = Path("/proc/cpuinfo")
+    return info.exists() and "avx512bw" in info.read_text(encoding="utf-8").split()
+
+
+needs_bf16 = unittest.skipUnless(has_bf16(), "no AVX-512, without which oneDNN has no bf16")
 
 
 @dataclass

@@ -9,7 +9,7 @@ namespace rueda::test {
 namespace {
 
 constexpr std::size_t kGuard = 256;  ///< bytes on each side: more than any kernel's vector
-constexpr int kPoison = 0xFF;        ///< four of these are a NaN
+constexpr int kPoison = 0xFF;        ///< two of these are a NaN in bf16, four in fp32
 
 bool all_poison(const std::byte* from, std::size_t bytes) {
   return std::all_of(from, from + bytes, [](std::byte b) { return b == std::byte{kPoison}; });
@@ -52,7 +52,7 @@ bool OperationBench::Buffer::intact() const {
 
 OperationBench::OperationBench(const BenchCase& c)
     : case_(c),
-      backend_({.threads = 1, .layout = c.layout}),
+      backend_({.threads = 1, .layout = c.layout, .precision = c.precision}),
       operation_(backend_.make_operation(case_.graph, case_.node, case_.batch, case_.mode)),
       values_(backend_, case_.graph.parameter_count() * sizeof(float)),
       gradients_(backend_, case_.graph.parameter_count() * sizeof(float)),
@@ -106,7 +106,7 @@ Tensor OperationBench::read(NodeId node, const Buffer& from) {
   t.values = to_doubles(plain);
   const Buffer again = activation(node);
   write(t, node, again);
-  if (std::memcmp(again.data(), from.data(), from.floats().size_bytes()) != 0) {
+  if (std::memcmp(again.data(), from.data(), from.bytes()) != 0) {
     padding_damage_ = "padding of " + case_.graph.node(node).name + " is not zero";
   }
   return t;

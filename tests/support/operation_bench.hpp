@@ -25,6 +25,7 @@ struct BenchCase {
   Mode mode = Mode::train;
   Vector running = {};
   int output_gradients = 1;
+  Precision precision = Precision::fp32;
 };
 
 /// One node of a graph on a CPU backend, alone, on buffers of its own. Whatever the operation must
@@ -43,12 +44,13 @@ class OperationBench {
   std::string damage() const;
 
  private:
-  /// A guarded block of floats, all NaN at first.
+  /// A guarded block of numbers of either type, all NaN at first.
   class Buffer {
    public:
     Buffer(Backend& backend, std::size_t bytes);
     std::byte* data() const;
     std::span<float> floats() const;
+    std::size_t bytes() const { return bytes_; }
     void poison() const;
     bool intact() const;
 

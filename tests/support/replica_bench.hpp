@@ -57,8 +57,9 @@ class ReplicaBench {
  public:
   ReplicaBench(const Graph& graph, const ImageSet& images, const Vector& parameters,
                std::vector<std::size_t> train_batches, std::vector<std::size_t> infer_batches = {},
-               std::optional<cpu::ActivationLayout> layout = std::nullopt)
-      : backend_({.threads = 1, .layout = layout}),
+               std::optional<cpu::ActivationLayout> layout = std::nullopt,
+               Precision precision = Precision::fp32)
+      : backend_({.threads = 1, .layout = layout, .precision = precision}),
         replica_(graph, backend_, std::move(train_batches), std::move(infer_batches)),
         held_(backend_.hold(images)) {
     replica_.initialise(1);

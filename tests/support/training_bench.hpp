@@ -33,7 +33,7 @@ struct SoloTraining {
         data(draw_synthetic(images)),
         graph(build_model(config.model, config.image_size, kClasses)),
         plan(plan_run(config, 1, data.train.size())),
-        backend({.threads = 1, .layout = {}}),
+        backend({.threads = 1, .layout = {}, .precision = config.precision}),
         replica(graph, backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
                 plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
     replica.initialise(config.seed);

@@ -1,2 +1,13 @@
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+// The one main of the unit tests. Cases tagged [bf16] are skipped on processors without it.
+#include "has_avx512.hpp"
+#include "skipping_main.hpp"
+
+int main(int argc, char** argv) {
+  return rueda::test::run_skipping(argc, argv, [] {
+    std::vector<rueda::test::Missing> missing;
+    if (!rueda::test::has_avx512()) {
+      missing.push_back({"[bf16]", "no AVX-512, without which oneDNN has no bf16"});
+    }
+    return missing;
+  });
+}

@@ -35,8 +35,10 @@ Tensor uneven_channels(const NormCase& c) {
   return x;
 }
 
-/// Everything that batch norm reads, and the quantities in which its rounding is measured.
+/// Everything that batch norm reads, and the quantities in which its rounding is measured. In bf16
+/// the activations and their gradients are such numbers; all else is fp32.
 struct NormData {
+  Precision precision;
   BatchNormNode node;
   Tensor x, dy;
   Vector gamma, beta, one, zero;
@@ -44,10 +46,11 @@ struct NormData {
   double epsilon, values;
   Vector reach;  ///< by channel: largest |x| / deviation + largest |normalised x|
 
-  NormData(const Graph& graph, const NormCase& c)
-      : node(std::get<BatchNormNode>(graph.nodes().back().kind)),
-        x(uneven_channels(c)),
-        dy(random_tensor(4, c.batch, {c.channels, c.height, c.width})),
+  NormData(const Graph& graph, const NormCase& c, Precision p)
+      : precision(p),
+        node(std::get<BatchNormNode>(graph.nodes().back().kind)),
+        x(as_stored(uneven_channels(c), p)),
+        dy(as_stored(random_tensor(4, c.batch, {c.channels, c.height, c.width}), p)),
         gamma(random_vector(2, count(c), 0.5, 1.0)),
         beta(random_vector(3, count(c))),
         one(count(c), 1.0),
@@ -90,9 +93,10 @@ void check_output(const NormData& d, const Tensor& y) {
     magnitude.at(n, c, h, w) = std::abs(d.gamma[i]) * d.reach[i] + std::abs(d.beta[i]);
   });
   const Tensor expected = d.node.relu ? relu(d.before_relu()) : d.before_relu();
-  CHECK(excess(y.values, expected.values, magnitude.values, d.values + 8) <= 1);
+  CHECK(excess(y.values, expected.values, magnitude.values, d.values + 8, d.precision) <= 1);
 }
 
+/// Of fp32 accuracy in either precision.
 void check_statistics(const NormData& d, const Vector& statistics) {
   Vector expected = d.moments.mean;
   expected.insert(expected.end(), d.moments.variance.begin(), d.moments.variance.end());
@@ -107,6 +111,7 @@ void check_statistics(const NormData& d, const Vector& statistics) {
   CHECK(excess(statistics, expected, magnitude, d.values + 8) <= 1);
 }
 
+/// Those of scale and shift are of fp32 accuracy in either precision.
 void check_gradients(const NormData& d, const OperationBench& bench, const Tensor& dx) {
   const Tensor dy = d.gradient_behind_relu();
   const BatchNormGradients expected = batch_norm_gradients(d.x, d.gamma, d.epsilon, dy);
@@ -120,20 +125,22 @@ void check_gradients(const NormData& d, const OperationBench& bench, const Tenso
         std::abs(d.gamma[i]) / d.deviation(c) * (std::abs(dy.at(n, c, h, w)) + d.reach[i] * mean);
     for_gamma[i] += std::abs(dy.at(n, c, h, w)) * d.reach[i];
   });
-  CHECK(excess(dx.values, expected.x.values, magnitude.values, d.values + 12) <= 1);
+  CHECK(excess(dx.values, expected.x.values, magnitude.values, d.values + 12, d.precision) <= 1);
   CHECK(excess(bench.parameter_gradient(d.node.gamma), expected.gamma, for_gamma, d.values + 12) <=
         1);
   CHECK(excess(bench.parameter_gradient(d.node.beta), expected.beta, sum_of_dy, d.values) <= 1);
 }
 
-TEST_CASE("cpu batch norm in training", "[cpu][operations]") {
+void check_training(Precision precision) {
   for (const auto layout : kLayouts) {
     for (const NormCase& c : kCases) {
       CAPTURE(to_string(layout), c.channels, c.height, c.width, c.batch, c.epsilon, c.relu);
       const Graph graph = graph_of(c);
-      const NormData d(graph, c);
+      const NormData d(graph, c, precision);
       for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
-      OperationBench bench({graph, graph.logits(), c.batch, layout, d.parameters()});
+      BenchCase bench_case{graph, graph.logits(), c.batch, layout, d.parameters()};
+      bench_case.precision = precision;
+      OperationBench bench(bench_case);
       check_output(d, bench.forward({d.x}));
       check_statistics(d, bench.batch_statistics());
       check_gradients(d, bench, bench.backward({d.dy}).front());
@@ -142,25 +149,41 @@ TEST_CASE("cpu batch norm in training", "[cpu][operations]") {
   }
 }
 
-TEST_CASE("cpu batch norm in inference takes the running statistics", "[cpu][operations]") {
+TEST_CASE("cpu batch norm in training", "[cpu][operations]") { check_training(Precision::fp32); }
+
+TEST_CASE("cpu batch norm in training in bf16", "[cpu][operations][bf16]") {
+  check_training(Precision::bf16);
+}
+
+void check_inference(Precision precision) {
   for (const auto layout : kLayouts) {
     for (const NormCase& c : kCases) {
       CAPTURE(to_string(layout), c.channels, c.batch, c.epsilon, c.relu);
       const Graph graph = graph_of(c);
-      NormData d(graph, c);
+      NormData d(graph, c, precision);
       d.moments = {random_vector(5, d.gamma.size()), random_vector(6, d.gamma.size(), 0.4, 0.5)};
       Vector running = d.moments.mean;
       running.insert(running.end(), d.moments.variance.begin(), d.moments.variance.end());
-      OperationBench bench(
-          {graph, graph.logits(), c.batch, layout, d.parameters(), Mode::infer, running});
+      BenchCase bench_case{graph,          graph.logits(), c.batch, layout,
+                           d.parameters(), Mode::infer,    running};
+      bench_case.precision = precision;
+      OperationBench bench(bench_case);
       const Tensor y = bench.forward({d.x});
       const Tensor expected = c.relu ? relu(d.before_relu()) : d.before_relu();
       // Six roundings of a value of at most (|x| + |mean|) gamma / deviation + |beta|.
       const Vector magnitude(y.size(), 2.4 * 1.5 / std::sqrt(0.1) + 1);
-      CHECK(excess(y.values, expected.values, magnitude, 1) <= 1);
+      CHECK(excess(y.values, expected.values, magnitude, 1, precision) <= 1);
       CHECK(bench.damage() == "");
     }
   }
+}
+
+TEST_CASE("cpu batch norm in inference takes the running statistics", "[cpu][operations]") {
+  check_inference(Precision::fp32);
+}
+
+TEST_CASE("cpu batch norm in inference in bf16", "[cpu][operations][bf16]") {
+  check_inference(Precision::bf16);
 }
 
 }  // namespace

@@ -35,19 +35,22 @@ Graph graph_of(const ConvCase& c, bool on_image) {
   return std::move(g).finish();
 }
 
-/// Everything that a convolution reads, and what it shall give.
+/// Everything that a convolution reads, and what it shall give. In bf16 all but the bias is such
+/// numbers; the bias is fp32.
 struct ConvData {
+  Precision precision;
   ConvNode node;
   Tensor x;
   Vector weight, bias;
   Tensor dy;
 
-  ConvData(const Graph& graph, const ConvCase& c)
-      : node(std::get<ConvNode>(graph.nodes().back().kind)),
-        x(random_tensor(1, c.batch, {c.channels, c.height, c.width})),
-        weight(random_vector(2, graph.parameter(node.weight).count)),
+  ConvData(const Graph& graph, const ConvCase& c, Precision p)
+      : precision(p),
+        node(std::get<ConvNode>(graph.nodes().back().kind)),
+        x(as_stored(random_tensor(1, c.batch, {c.channels, c.height, c.width}), p)),
+        weight(as_stored(random_vector(2, graph.parameter(node.weight).count), p)),
         bias(random_vector(3, c.bias ? static_cast<std::size_t>(c.filters) : 0)),
-        dy(random_tensor(4, c.batch, graph.shape(graph.logits()))) {}
+        dy(as_stored(random_tensor(4, c.batch, graph.shape(graph.logits())), p)) {}
 
   /// As the arena has them.
   Vector parameters() const {
@@ -60,16 +63,18 @@ struct ConvData {
 void check_forward(const ConvData& d, const Tensor& y) {
   const Tensor magnitude = conv(magnitudes(d.x), magnitudes(d.weight), magnitudes(d.bias), d.node);
   const int terms = d.node.kernel * d.node.kernel * d.x.c + 1;
-  CHECK(excess(y.values, conv(d.x, d.weight, d.bias, d.node).values, magnitude.values, terms) <= 1);
+  CHECK(excess(y.values, conv(d.x, d.weight, d.bias, d.node).values, magnitude.values, terms,
+               d.precision) <= 1);
 }
 
 void check_data_gradient(const ConvData& d, const Tensor& dx) {
   const Tensor magnitude = conv_data_gradient(d.x, magnitudes(d.weight), d.node, magnitudes(d.dy));
   const int terms = d.node.kernel * d.node.kernel * d.node.filters;
   CHECK(excess(dx.values, conv_data_gradient(d.x, d.weight, d.node, d.dy).values, magnitude.values,
-               terms) <= 1);
+               terms, d.precision) <= 1);
 }
 
+/// Of fp32 accuracy in either precision.
 void check_parameter_gradients(const ConvData& d, const OperationBench& bench) {
   const int terms = d.dy.n * d.dy.h * d.dy.w;
   CHECK(excess(bench.parameter_gradient(d.node.weight), conv_weight_gradient(d.x, d.node, d.dy),
@@ -79,38 +84,71 @@ void check_parameter_gradients(const ConvData& d, const OperationBench& bench) {
                conv_bias_gradient(magnitudes(d.dy)), terms) <= 1);
 }
 
-void check_convolution(const ConvCase& c, cpu::ActivationLayout layout, bool on_image) {
+void check_convolution(const ConvCase& c, cpu::ActivationLayout layout, bool on_image,
+                       Precision precision) {
   const Graph graph = graph_of(c, on_image);
-  const ConvData d(graph, c);
-  OperationBench bench({graph, graph.logits(), c.batch, layout, d.parameters()});
+  const ConvData d(graph, c, precision);
+  BenchCase bench_case{graph, graph.logits(), c.batch, layout, d.parameters()};
+  bench_case.precision = precision;
+  OperationBench bench(bench_case);
   check_forward(d, bench.forward({d.x}));
   const Tensor dx = bench.backward({d.dy}).front();
   if (!on_image) check_data_gradient(d, dx);
   check_parameter_gradients(d, bench);
   CHECK(bench.damage() == "");
-  OperationBench inference({graph, graph.logits(), c.batch, layout, d.parameters(), Mode::infer});
+  bench_case.mode = Mode::infer;
+  OperationBench inference(bench_case);
   check_forward(d, inference.forward({d.x}));
 }
 
-TEST_CASE("cpu convolution in its three directions", "[cpu][operations]") {
+void check_three_directions(Precision precision) {
   for (const auto layout : kLayouts) {
     for (const ConvCase& c : kCases) {
       CAPTURE(to_string(layout), c.channels, c.filters, c.kernel, c.stride, c.height, c.width,
               c.batch, c.bias);
-      check_convolution(c, layout, false);
+      check_convolution(c, layout, false, precision);
     }
   }
 }
 
-TEST_CASE("cpu convolution of the image", "[cpu][operations]") {
+TEST_CASE("cpu convolution in its three directions", "[cpu][operations]") {
+  check_three_directions(Precision::fp32);
+}
+
+TEST_CASE("cpu convolution in its three directions in bf16", "[cpu][operations][bf16]") {
+  check_three_directions(Precision::bf16);
+}
+
+void check_image(Precision precision) {
   for (const auto layout : kLayouts) {
     for (const ConvCase& c :
          {ConvCase{3, 16, 3, 1, 1, 7, 6, 5, false}, ConvCase{3, 16, 7, 2, 3, 9, 9, 1, true},
           ConvCase{3, 5, 3, 2, 1, 6, 5, 1, true}}) {
       CAPTURE(to_string(layout), c.filters, c.kernel, c.stride, c.batch, c.bias);
-      check_convolution(c, layout, true);
+      check_convolution(c, layout, true, precision);
     }
   }
+}
+
+TEST_CASE("cpu convolution of the image", "[cpu][operations]") { check_image(Precision::fp32); }
+
+TEST_CASE("cpu convolution of the image in bf16", "[cpu][operations][bf16]") {
+  check_image(Precision::bf16);
+}
+
+TEST_CASE("cpu convolution in bf16 takes the nearest bf16 weights", "[cpu][operations][bf16]") {
+  const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};
+  const Graph graph = graph_of(c, false);
+  ConvData d(graph, c, Precision::bf16);
+  d.weight = random_vector(2, d.weight.size());
+  BenchCase bench_case{graph, graph.logits(), c.batch, kLayouts[1], d.parameters()};
+  bench_case.precision = Precision::bf16;
+  OperationBench bench(bench_case);
+  const Tensor y = bench.forward({d.x});
+  const Tensor dx = bench.backward({d.dy}).front();
+  d.weight = as_stored(d.weight, Precision::bf16);
+  check_forward(d, y);
+  check_data_gradient(d, dx);
 }
 
 }  // namespace

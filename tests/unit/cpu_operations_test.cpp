@@ -34,6 +34,11 @@ GraphBuilder with_carrier(const Extent& e) {
 }
 constexpr NodeId kCarrier = 1;
 
+/// Random values as activations of this precision hold them.
+Tensor drawn(std::uint64_t key, const Extent& e, Precision precision) {
+  return as_stored(random_tensor(key, e.batch, e.shape()), precision);
+}
+
 Graph add_graph(const Extent& e, bool relu) {
   GraphBuilder g = with_carrier(e);
   const NodeId other = g.pad_shortcut("other", g.input(), e.channels, 1);
@@ -41,28 +46,37 @@ Graph add_graph(const Extent& e, bool relu) {
   return std::move(g).finish();
 }
 
-TEST_CASE("cpu add, with and without ReLU, of one and two gradients", "[cpu][operations]") {
-  const bool with_relu = GENERATE(false, true);
-  const int gradients = GENERATE(1, 2);
+void check_add(Precision p, bool with_relu, int gradients) {
+  CAPTURE(with_relu, gradients);
   for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
     const Graph graph = add_graph(e, with_relu);
-    const Tensor a = random_tensor(1, e.batch, e.shape());
-    const Tensor b = random_tensor(2, e.batch, e.shape());
-    std::vector<Tensor> dy = {random_tensor(3, e.batch, e.shape())};
-    if (gradients == 2) dy.push_back(random_tensor(4, e.batch, e.shape()));
-    OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, gradients});
+    const Tensor a = drawn(1, e, p);
+    const Tensor b = drawn(2, e, p);
+    std::vector<Tensor> dy = {drawn(3, e, p)};
+    if (gradients == 2) dy.push_back(drawn(4, e, p));
+    OperationBench bench(
+        {graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, gradients, p});
 
     const Tensor before = sum(a, b);
     const Tensor y = with_relu ? relu(before) : before;
-    CHECK(excess(bench.forward({a, b}).values, y.values, magnitudes(before).values, 1) <= 1);
+    CHECK(excess(bench.forward({a, b}).values, y.values, magnitudes(before).values, 1, p) <= 1);
     const Tensor total = gradients == 2 ? sum(dy[0], dy[1]) : dy[0];
     const Tensor dx = with_relu ? relu_gradient(before, total) : total;
-    CHECK(excess(bench.backward(dy).front().values, dx.values, magnitudes(total).values, 1) <= 1);
+    CHECK(excess(bench.backward(dy).front().values, dx.values, magnitudes(total).values, 1, p) <=
+          1);
     CHECK(bench.damage() == "");
   });
 }
 
-TEST_CASE("cpu max pool", "[cpu][operations]") {
+TEST_CASE("cpu add, with and without ReLU, of one and two gradients", "[cpu][operations]") {
+  check_add(Precision::fp32, GENERATE(false, true), GENERATE(1, 2));
+}
+
+TEST_CASE("cpu add in bf16", "[cpu][operations][bf16]") {
+  check_add(Precision::bf16, GENERATE(false, true), GENERATE(1, 2));
+}
+
+void check_max_pool(Precision p) {
   for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
     for (const MaxPoolNode& node :
          {MaxPoolNode{3, 2, 1}, MaxPoolNode{3, 2, 1, PoolPadding::zeros}, MaxPoolNode{1, 2, 0},
@@ -72,21 +86,25 @@ TEST_CASE("cpu max pool", "[cpu][operations]") {
       g.max_pool("pool", kCarrier, node);
       const Graph graph = std::move(g).finish();
       // Most below zero, so that zeros in the padding win often, but not always.
-      const Tensor x = random_tensor(5, e.batch, e.shape(), 1.0, -0.7);
-      const Tensor dy = random_tensor(6, e.batch, graph.shape(graph.logits()));
-      OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+      const Tensor x = as_stored(random_tensor(5, e.batch, e.shape(), 1.0, -0.7), p);
+      const Tensor dy = as_stored(random_tensor(6, e.batch, graph.shape(graph.logits())), p);
+      OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
       CHECK(bench.forward({x}).values == max_pool(x, node).values);
       const Tensor dx = bench.backward({dy}).front();
       CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
-                   max_pool_gradient(x, node, magnitudes(dy)).values, 9) <= 1);
+                   max_pool_gradient(x, node, magnitudes(dy)).values, 9, p) <= 1);
       CHECK(bench.damage() == "");
-      OperationBench inference({graph, graph.logits(), e.batch, layout, {}, Mode::infer});
+      OperationBench inference({graph, graph.logits(), e.batch, layout, {}, Mode::infer, {}, 1, p});
       CHECK(inference.forward({x}).values == max_pool(x, node).values);
     }
   });
 }
 
-TEST_CASE("cpu option A shortcut", "[cpu][operations]") {
+TEST_CASE("cpu max pool", "[cpu][operations]") { check_max_pool(Precision::fp32); }
+
+TEST_CASE("cpu max pool in bf16", "[cpu][operations][bf16]") { check_max_pool(Precision::bf16); }
+
+void check_pad_shortcut(Precision p) {
   for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
     for (const int added : {0, 2, 16, 2 * e.channels}) {
       for (const int stride : {1, 2}) {
@@ -95,9 +113,9 @@ TEST_CASE("cpu option A shortcut", "[cpu][operations]") {
         g.pad_shortcut("shortcut", kCarrier, e.channels + added, stride);
         const Graph graph = std::move(g).finish();
         const Shape out = graph.shape(graph.logits());
-        const Tensor x = random_tensor(7, e.batch, e.shape());
-        const Tensor dy = random_tensor(8, e.batch, out);
-        OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+        const Tensor x = drawn(7, e, p);
+        const Tensor dy = as_stored(random_tensor(8, e.batch, out), p);
+        OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
         CHECK(bench.forward({x}).values == pad_shortcut(x, {stride}, out).values);
         CHECK(bench.backward({dy}).front().values == pad_shortcut_gradient(x, {stride}, dy).values);
         CHECK(bench.damage() == "");
@@ -106,20 +124,35 @@ TEST_CASE("cpu option A shortcut", "[cpu][operations]") {
   });
 }
 
-TEST_CASE("cpu global average pool", "[cpu][operations]") {
+TEST_CASE("cpu option A shortcut", "[cpu][operations]") { check_pad_shortcut(Precision::fp32); }
+
+TEST_CASE("cpu option A shortcut in bf16", "[cpu][operations][bf16]") {
+  check_pad_shortcut(Precision::bf16);
+}
+
+/// From the pooling on all is fp32; only what goes back is of the activations' precision.
+void check_global_average_pool(Precision p) {
   for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
     GraphBuilder g = with_carrier(e);
     g.global_average_pool("pool", kCarrier);
     const Graph graph = std::move(g).finish();
-    const Tensor x = random_tensor(9, e.batch, e.shape());
+    const Tensor x = drawn(9, e, p);
     const Tensor dy = random_tensor(10, e.batch, {e.channels, 1, 1});
-    OperationBench bench({graph, graph.logits(), e.batch, layout, {}});
+    OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
     CHECK(excess(bench.forward({x}).values, global_average_pool(x).values,
                  global_average_pool(magnitudes(x)).values, e.height * e.width + 2) <= 1);
     const Tensor dx = global_average_pool_gradient(x, dy);
-    CHECK(excess(bench.backward({dy}).front().values, dx.values, magnitudes(dx).values, 2) <= 1);
+    CHECK(excess(bench.backward({dy}).front().values, dx.values, magnitudes(dx).values, 2, p) <= 1);
     CHECK(bench.damage() == "");
   });
+}
+
+TEST_CASE("cpu global average pool", "[cpu][operations]") {
+  check_global_average_pool(Precision::fp32);
+}
+
+TEST_CASE("cpu global average pool in bf16", "[cpu][operations][bf16]") {
+  check_global_average_pool(Precision::bf16);
 }
 
 Graph dense_graph(const Extent& e, int units) {
@@ -128,7 +161,8 @@ Graph dense_graph(const Extent& e, int units) {
   return std::move(g).finish();
 }
 
-TEST_CASE("cpu dense", "[cpu][operations]") {
+/// fp32 whatever the activations are.
+void check_dense(Precision p) {
   for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
     const int units = e.batch == 1 ? 10 : 7;
     const Graph graph = dense_graph(e, units);
@@ -139,7 +173,8 @@ TEST_CASE("cpu dense", "[cpu][operations]") {
     const Vector b = random_vector(14, graph.parameter(node.bias).count);
     Vector parameters = w;
     parameters.insert(parameters.end(), b.begin(), b.end());
-    OperationBench bench({graph, graph.logits(), e.batch, layout, parameters});
+    OperationBench bench(
+        {graph, graph.logits(), e.batch, layout, parameters, Mode::train, {}, 1, p});
 
     CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
                  dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);
@@ -151,6 +186,12 @@ TEST_CASE("cpu dense", "[cpu][operations]") {
                  dense_bias_gradient(magnitudes(dy)), e.batch) <= 1);
     CHECK(bench.damage() == "");
   });
+}
+
+TEST_CASE("cpu dense", "[cpu][operations]") { check_dense(Precision::fp32); }
+
+TEST_CASE("cpu dense stays fp32 in bf16", "[cpu][operations][bf16]") {
+  check_dense(Precision::bf16);
 }
 
 TEST_CASE("cpu operations that the layout rules out are refused by name", "[cpu][operations]") {

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "../support/gradient_check.hpp"
 #include "../support/operation_bench.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
@@ -16,35 +17,6 @@ constexpr int kSide = 9;
 constexpr double kNetworkTolerance = 2e-5;
 /// Two hundred times the error of an activation: no ReLU may decide differently in fp32.
 constexpr double kKinkDistance = 1e-4;
-
-double norm(const Vector& all, const Parameter& p) {
-  double s = 0;
-  for (std::size_t i = p.offset; i < p.offset + p.count; ++i) s += all[i] * all[i];
-  return std::sqrt(s);
-}
-
-std::string layer_of(const Parameter& p) { return p.name.substr(0, p.name.rfind('.')); }
-
-/// The size of a layer's gradients. One parameter's own would not do: that of a bias in front of a
-/// batch norm is zero but for rounding.
-double layer_norm(const Graph& graph, const Vector& all, const Parameter& of) {
-  double s = 0;
-  for (const Parameter& p : graph.parameters()) {
-    if (layer_of(p) == layer_of(of)) s = std::hypot(s, norm(all, p));
-  }
-  return s;
-}
-
-void check_gradients(const Graph& graph, const Vector& actual, const Vector& expected) {
-  Vector difference(expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) difference[i] = actual[i] - expected[i];
-  for (const Parameter& p : graph.parameters()) {
-    CAPTURE(p.name);
-    const double scale = layer_norm(graph, expected, p);
-    CHECK(scale > 1e-4);
-    CHECK(norm(difference, p) < kNetworkTolerance * scale);
-  }
-}
 
 /// Means, then variances with Bessel's correction where the layer asks for it, times the samples.
 void check_statistics(const Graph& graph, const Vector& tail, const ReferenceStep& step,
@@ -82,7 +54,7 @@ void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indic
 
   const int samples = static_cast<int>(indices.size());
   const Vector actual = to_doubles(bench.gradients());
-  check_gradients(graph, actual, expected.gradients);
+  check_gradients(graph, actual, expected.gradients, kNetworkTolerance);
   const auto tail = actual.begin() + static_cast<std::ptrdiff_t>(graph.parameter_count());
   check_statistics(graph, Vector(tail, actual.end()), expected, samples);
   const StepSums sums = bench.replica().step_sums();

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <oneapi/dnnl/dnnl.h>
+
+namespace rueda::test {
+
+/// Whether oneDNN has AVX-512 here, without which it has no bf16. Asked of the library and not of
+/// the program, whose own answer is to be checked. Every set of instructions is a bit on top of
+/// those it contains.
+inline bool has_avx512() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+}  // namespace rueda::test
