@@ -24,14 +24,20 @@ std::size_t chosen_cases(const Catch::ConfigData& data) {
   return Catch::filterTests(Catch::getAllTestCasesSorted(config), config.testSpec(), config).size();
 }
 
-/// The same choice of cases without those of a tag. A comma begins an alternative, so each of them
-/// is told; no name of a case here holds one.
+/// The first comma from `begin` on that begins an alternative; those of a name come escaped.
+std::size_t next_comma(const std::string& words, std::size_t begin) {
+  std::size_t at = words.find(',', begin);
+  while (at != std::string::npos && at > 0 && words[at - 1] == '\\') at = words.find(',', at + 1);
+  return at;
+}
+
+/// The same choice of cases without those of a tag, which every alternative is told.
 std::vector<std::string> without(const std::string& tag, const std::vector<std::string>& chosen) {
   const std::string no_such = '~' + tag;
   std::vector<std::string> result;
   for (const std::string& words : chosen) {
     std::size_t begin = 0;
-    for (std::size_t end; (end = words.find(',', begin)) != std::string::npos; begin = end + 1) {
+    for (std::size_t end; (end = next_comma(words, begin)) != std::string::npos; begin = end + 1) {
       result.insert(result.end(), {words.substr(begin, end - begin), no_such, ","});
     }
     result.push_back(words.substr(begin));
