@@ -7,12 +7,11 @@ usage: cli_test.py RUEDA [MPIEXEC]
 import re
 import shutil
 import sys
-import tempfile
-import unittest
 from pathlib import Path
 
 import summary_line
-from rueda_runs import SMALL, Program, needs_bf16
+from program_case import ProgramCase
+from rueda_runs import SMALL, needs_bf16
 
 OPTIONS = """
 --model --data --epochs --batch-per-rank --global-batch --image-size --lr --momentum
@@ -23,33 +22,7 @@ OPTIONS = """
 """.split()
 
 
-class CliTest(unittest.TestCase):
-    """A folder of its own with a small data set in data/."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-cli-")
-        cls.program = Program(*PATHS, cls.temporary.name)
-        cls.folder = Path(cls.temporary.name)
-        made = cls.program.run("synth", "--out", "data", "--train", "200", "--test", "50")
-        if made.code != 0:
-            raise AssertionError(f"no data set: {made}")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    def refused(self, result, *words, code=2):
-        """One message of rueda's own, holding all words, and the exit code."""
-        self.assertEqual(result.code, code, result)
-        self.assertEqual(len(result.messages), 1, result)
-        for word in words:
-            self.assertIn(word, result.messages[0])
-
-    def completed(self, result):
-        self.assertEqual((result.code, result.messages), (0, []), result)
-        return result
-
+class CliTest(ProgramCase):
     def write(self, name, text):
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
@@ -341,5 +314,5 @@ class Output(CliTest):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
     summary_line.main()

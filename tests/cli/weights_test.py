@@ -8,12 +8,10 @@ import json
 import math
 import struct
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 
 import summary_line
-from rueda_runs import SMALL, Program
+from program_case import ProgramCase
+from rueda_runs import SMALL
 
 # Every step on the same 64 images, and no memory but the weights: two epochs are one twice.
 PLAIN = ["--data", "data", "--data-limit", "64", "--shuffle", "off", "--momentum", "0"]
@@ -48,22 +46,14 @@ def resnet20_shapes():
     return {**shapes, "linear.weight": [10, 64], "linear.bias": [10]}
 
 
-class WeightsTest(unittest.TestCase):
-    """A folder of its own with a small data set, and weights after one epoch in w.safetensors."""
+class WeightsTest(ProgramCase):
+    """Its folder also has weights after one epoch in w.safetensors."""
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-weights-")
-        cls.program = Program(*PATHS, cls.temporary.name)
-        cls.folder = Path(cls.temporary.name)
-        made = cls.program.run("synth", "--out", "data", "--train", "200", "--test", "50")
-        assert made.code == 0, made
+        super().setUpClass()
         cls.first = cls.train("--save-weights", "w.safetensors", "--run-dir", "first", ranks=2)
         assert cls.first.code == 0, cls.first
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     @classmethod
     def train(cls, *words, ranks=1):
@@ -74,16 +64,6 @@ class WeightsTest(unittest.TestCase):
     @staticmethod
     def is_batch_per_rank(words, i):
         return "--batch-per-rank" in (words[i], words[i - 1])
-
-    def refused(self, result, *words):
-        self.assertEqual(result.code, 2, result)
-        self.assertEqual(len(result.messages), 1, result)
-        for word in words:
-            self.assertIn(word, result.messages[0])
-
-    def completed(self, result):
-        self.assertEqual((result.code, result.messages), (0, []), result)
-        return result
 
     def path(self, name):
         return self.folder / name
@@ -207,5 +187,5 @@ class Refusals(WeightsTest):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
     summary_line.main()
