@@ -25,6 +25,7 @@ ROOMS = [
     ["kernels"],
     ["data"],
     ["model"],
+    ["weights"],
     ["reduce"],
     ["backend"],
     ["optim"],
@@ -44,7 +45,7 @@ LIBRARIES = [
     ("CUDA", r"(cuda|cudnn|cublas|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data"}),
-    ("nlohmann-json", r"nlohmann/.*", {"report", "commands", "tests"}),
+    ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")

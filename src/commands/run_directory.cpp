@@ -23,17 +23,9 @@ void create(const fs::path& directory) {
 }
 
 void require_writable(const fs::path& directory) {
-  const fs::path probe = directory / ".rueda-write-test";
-  std::ofstream file(probe);
-  file << "x" << std::flush;
-  const bool written = file.good();
-  file.close();
-  std::error_code ignored;
-  fs::remove(probe, ignored);
-  if (!written) {
-    throw InputError("cannot write into the run directory " + directory.string() +
-                     ": check its permissions and free space, or choose another with --run-dir");
-  }
+  if (can_write_into(directory)) return;
+  throw InputError("cannot write into the run directory " + directory.string() +
+                   ": check its permissions and free space, or choose another with --run-dir");
 }
 
 /// `runs/<stem>-1`, or the first number that is free. Making the directory claims the number.
@@ -51,6 +43,17 @@ fs::path numbered_directory(const std::string& stem) {
 }
 
 }  // namespace
+
+bool can_write_into(const fs::path& directory) {
+  const fs::path probe = directory / ".rueda-write-test";
+  std::ofstream file(probe);
+  file << "x" << std::flush;
+  const bool written = file.good();
+  file.close();
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return written;
+}
 
 std::string make_run_directory(const TrainConfig& config, int ranks) {
   if (config.run_dir.empty()) {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "console.hpp"
 #include "mpi/launch_check.hpp"
@@ -18,9 +20,11 @@
 #include "rueda/report/start_block.hpp"
 #include "rueda/train/trainer.hpp"
 #include "rueda/train/training_memory.hpp"
+#include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
+#include "weights_target.hpp"
 
 namespace rueda {
 namespace {
@@ -47,6 +51,8 @@ class TrainRun {
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
     together(world_, [this] { plan(); });
+    together(world_, [this] { read_weights(); });
+    if (!run_.config.init_weights.empty()) clock_.lap("weights");
     open_run_directory();  // only now, so that refused input leaves no empty ones
     build_replica();
     warm_up();
@@ -60,7 +66,9 @@ class TrainRun {
   void open_run_directory() {
     std::string directory;
     together(world_, [&] {
-      if (speaks()) directory = make_run_directory(run_.config, world_.size());
+      if (!speaks()) return;
+      check_weights_target(run_.config);
+      directory = make_run_directory(run_.config, world_.size());
     });
     run_.config.run_dir = all_gather_text(world_, directory).front();
   }
@@ -68,6 +76,14 @@ class TrainRun {
   void plan() {
     graph_ = build_model(run_.config.model, run_.config.image_size, kClasses);
     plan_ = plan_run(run_.config, static_cast<std::size_t>(world_.size()), data_.train.size());
+  }
+
+  /// On rank 0 alone: the others get them by the broadcast that all weights go through.
+  void read_weights() {
+    if (run_.config.init_weights.empty() || !speaks()) return;
+    initial_.emplace(std::vector<float>(graph_->parameter_count()),
+                     std::vector<float>(graph_->statistics_count()));
+    load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
   }
 
   void build_replica() {
@@ -86,6 +102,7 @@ class TrainRun {
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->initialise(run_.config.seed);
+    if (initial_) upload_weights(*replica_, *std::exchange(initial_, std::nullopt));
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
@@ -141,12 +158,21 @@ class TrainRun {
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);
     try {
       trainer.run(run_);
+      together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
       throw;
     }
     finish(console);
     console.say(result_table(run_));
+  }
+
+  void write_weights() {
+    if (run_.config.save_weights.empty() || !speaks()) return;
+    const auto [parameters, statistics] = download_weights(*replica_);
+    std::uint64_t steps = 0;
+    for (const EpochRecord& epoch : run_.epochs) steps += epoch.steps;
+    save_weights(*graph_, run_.config.save_weights, parameters, statistics, steps);
   }
 
   /// Leaves run.json with the reason; where that fails too, the reason alone is what matters.
@@ -185,6 +211,7 @@ class TrainRun {
   std::string remark_;
   Dataset data_;
   std::optional<Graph> graph_;
+  std::optional<HostWeights> initial_;  ///< of --init-weights, until the replica has them
   RunPlan plan_;
   std::unique_ptr<Backend> backend_;
   std::optional<Replica> replica_;

@@ -16,6 +16,8 @@ void add_model_options(CLI::App& app, TrainConfig& config) {
   for (const std::string& name : model_names()) known += (known.empty() ? "" : ", ") + name;
   add_text(app, "--model", config.model, "NAME", "Network to train: " + known);
   add_number(app, "--image-size", config.image_size, "PIXELS", "Side that images are resized to");
+  add_text(app, "--init-weights", config.init_weights, "FILE",
+           "Begins with the weights of this .safetensors file instead of drawn ones");
 }
 
 void add_data_options(CLI::App& app, TrainConfig& config) {
@@ -101,7 +103,10 @@ void add_output_options(CLI::App& app, TrainConfig& config) {
       "with --eval-every 0)");
   add_text(app, "--run-dir", config.run_dir, "DIR",
            "Where run.json goes; by default a new directory below runs/");
-  app.add_flag("--overwrite", config.overwrite, "Replaces the run in an existing --run-dir");
+  add_text(app, "--save-weights", config.save_weights, "FILE",
+           "Writes the weights to this .safetensors file at the end of the run");
+  app.add_flag("--overwrite", config.overwrite,
+               "Replaces the run in an existing --run-dir, and an existing --save-weights");
   add_words(app, "--progress", {"auto", "bar", "lines", "off"}, config.progress,
             "Progress bar, a line an epoch, or neither; auto: a bar on a terminal",
             [&config](const std::string& word) { config.progress = word; });

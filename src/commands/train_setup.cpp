@@ -132,14 +132,24 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& min
   return infos;
 }
 
-void broadcast_replica(Communicator& world, Replica& replica) {
-  for (const std::span<float> arena : {replica.parameters(), replica.running_statistics()}) {
-    std::vector<float> host(arena.size());
-    replica.backend().download(host, arena);
-    world.broadcast(bytes_of(host), 0);
-    replica.backend().upload(arena, host);
-  }
+HostWeights download_weights(Replica& replica) {
+  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
+  replica.backend().download(weights.first, replica.parameters());
+  replica.backend().download(weights.second, replica.running_statistics());
+  return weights;
+}
+
+void upload_weights(Replica& replica, const HostWeights& weights) {
+  replica.backend().upload(replica.parameters(), weights.first);
+  replica.backend().upload(replica.running_statistics(), weights.second);
   replica.parameters_changed();
+}
+
+void broadcast_replica(Communicator& world, Replica& replica) {
+  HostWeights weights = download_weights(replica);
+  world.broadcast(bytes_of(weights.first), 0);
+  world.broadcast(bytes_of(weights.second), 0);
+  upload_weights(replica, weights);
 }
 
 std::string utc_now() {

@@ -55,6 +55,11 @@ std::string describe_all_reduce(const TrainConfig& config);
 /// Collective: every rank's facts, on every rank.
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);
 
+/// Parameters and running statistics of a replica, in host memory.
+using HostWeights = std::pair<std::vector<float>, std::vector<float>>;
+HostWeights download_weights(Replica& replica);
+void upload_weights(Replica& replica, const HostWeights& weights);
+
 /// Collective: every rank gets rank 0's parameters and statistics.
 void broadcast_replica(Communicator& world, Replica& replica);
 

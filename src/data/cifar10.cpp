@@ -6,7 +6,7 @@
 
 #include "cifar10_decode.hpp"
 #include "cifar10_files.hpp"
-#include "pickle_values.hpp"
+#include "rueda/core/printable.hpp"
 
 namespace rueda {
 namespace {

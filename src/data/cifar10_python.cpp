@@ -5,6 +5,7 @@
 #include "cifar10_decode.hpp"
 #include "pickle.hpp"
 #include "pickle_values.hpp"
+#include "rueda/core/printable.hpp"
 
 namespace rueda {
 namespace {

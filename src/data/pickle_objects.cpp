@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pickle_values.hpp"
+#include "rueda/core/printable.hpp"
 
 namespace rueda {
 namespace {

@@ -12,9 +12,6 @@ namespace rueda {
 /// Bound on all text that one pickle may have decoded; no CIFAR-10 file comes near.
 inline constexpr std::size_t kMaxDecodedBytes = 200'000'000;
 
-/// `text` made fit for a message: at most 60 characters, anything but printable ASCII as \xNN.
-std::string printable(std::string_view text);
-
 /// Turns UTF-8 into Latin-1; false if it is malformed or has characters above 255.
 bool decode_latin1(std::string_view utf8, std::string& latin1);
 

@@ -10,6 +10,9 @@ Json fault_json(const InjectedFault& fault) {
   return kind + ":" + std::to_string(fault.rank) + ":" + std::to_string(fault.step);
 }
 
+/// Null where nothing was given.
+Json path_json(const std::string& path) { return path.empty() ? Json() : Json(path); }
+
 void add_training(Json& j, const TrainConfig& c) {
   j["epochs"] = c.epochs;
   j["lr"] = c.lr;
@@ -50,6 +53,7 @@ void add_output(Json& j, const TrainConfig& c) {
   j["eval-every"] = c.eval_every;
   j["target-accuracy"] = c.target_accuracy ? Json(*c.target_accuracy) : Json();
   j["run-dir"] = c.run_dir;
+  j["save-weights"] = path_json(c.save_weights);
   j["overwrite"] = c.overwrite;
   j["progress"] = c.progress;
 }
@@ -60,6 +64,7 @@ Json config_json(const TrainConfig& config) {
   Json j;
   j["model"] = config.model;
   j["image-size"] = config.image_size;
+  j["init-weights"] = path_json(config.init_weights);
   add_data(j, config);
   add_training(j, config);
   add_parallel(j, config);

@@ -84,7 +84,10 @@ std::string totals(const RunRecord& run) {
 
 std::string files(const RunRecord& run) {
   const std::string& where = run.config.run_dir;
-  return "Files\n  " + where + "/" + kRunJsonName + "\n  " + where + "/" + kStepsCsvName + "\n";
+  std::string text =
+      "Files\n  " + where + "/" + kRunJsonName + "\n  " + where + "/" + kStepsCsvName + "\n";
+  if (!run.config.save_weights.empty()) text += "  " + run.config.save_weights + "\n";
+  return text;
 }
 
 std::string definitions() {

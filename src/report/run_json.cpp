@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "atomic_file.hpp"
 #include "json_parts.hpp"
+#include "rueda/core/atomic_file.hpp"
 #include "rueda/report/aggregation.hpp"
 
 namespace rueda {

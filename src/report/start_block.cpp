@@ -28,6 +28,7 @@ std::string model(const RunRecord& run) {
   if (run.train_flops_per_image > 0) {
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
   }
+  if (!run.config.init_weights.empty()) text += ", weights from " + run.config.init_weights;
   return text;
 }
 

@@ -2,7 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "atomic_file.hpp"
+#include "rueda/core/atomic_file.hpp"
 #include "rueda/report/run_json.hpp"
 
 namespace rueda {

@@ -19,7 +19,7 @@ OPTIONS = """
 --weight-decay --nesterov --scale-lr --base-batch --warmup-epochs --lr-schedule --augment
 --normalize --shuffle --shard --last-batch --accumulate --backend --all-reduce --reduce-order
 --check-replicas --target-accuracy --seed --threads --eval-every --run-dir --data-limit --config
---inject --progress --overwrite --precision
+--inject --progress --overwrite --precision --init-weights --save-weights
 """.split()
 
 

@@ -106,6 +106,14 @@ Graph small_three_readers(int image_size) {
   return classified(std::move(g), g.add("second", y, x, true));
 }
 
+Graph small_one_of_each(Origin origin) {
+  GraphBuilder g("small_one_of_each", {3, 9, 9}, origin);
+  NodeId x = g.conv("conv", g.input(), {.filters = 5, .kernel = 2, .padding = 0, .bias = true});
+  x = g.batch_norm("bn", x, {});
+  g.dense("dense", g.global_average_pool("pool", x), {.units = 4});
+  return std::move(g).finish();
+}
+
 const std::vector<SmallGraph>& small_graphs() {
   static const std::vector<SmallGraph> graphs = {{"option A", small_option_a},
                                                  {"projection", small_projection},

@@ -18,6 +18,10 @@ Graph small_preactivation(int image_size);
 /// A convolution whose output three nodes read.
 Graph small_three_readers(int image_size);
 
+/// A convolution of 5 filters of 2x2 over 3 channels with a bias, a batch norm, and a dense layer
+/// of 4 units: all extents differ. Named "conv", "bn" and "dense", as the origin would.
+Graph small_one_of_each(Origin origin);
+
 struct SmallGraph {
   std::string name;
   std::function<Graph(int)> build;

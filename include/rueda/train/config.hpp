@@ -59,6 +59,8 @@ struct TrainConfig {
   std::size_t eval_every = 1;  ///< epochs; 0: never
   std::string run_dir;         ///< empty: a new one below runs/
   bool overwrite = false;
+  std::string init_weights;       ///< a weights file to begin with; empty: drawn from the seed
+  std::string save_weights;       ///< where the weights go at the end; empty: nowhere
   std::size_t data_limit = 0;     ///< training images used; 0: all
   std::string progress = "auto";  ///< auto, bar, lines, off
   InjectedFault fault;

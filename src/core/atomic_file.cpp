@@ -1,4 +1,4 @@
-#include "atomic_file.hpp"
+#include "rueda/core/atomic_file.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -70,11 +70,15 @@ void flush_directory(const std::filesystem::path& path) {
 
 }  // namespace
 
-void write_atomically(const std::filesystem::path& path, std::string_view text) {
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
   TemporaryFile file(path);
-  file.write(text);
+  for (const std::string_view part : parts) file.write(part);
   file.rename_to_target();
   flush_directory(path);
+}
+
+void write_atomically(const std::filesystem::path& path, std::string_view text) {
+  write_atomically(path, std::span(&text, 1));
 }
 
 }  // namespace rueda

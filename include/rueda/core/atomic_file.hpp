@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace rueda {
+
+/// Puts `parts`, one behind the other, at `path` in one go: written to a temporary file beside it,
+/// flushed to the disk, renamed over `path`, and the directory flushed. A crash at any moment
+/// leaves the old file or the new one, whole. Throws RunError naming path and reason; nothing
+/// temporary stays behind then.
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
+
+/// The same for a file of one part.
+void write_atomically(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace rueda

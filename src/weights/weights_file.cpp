@@ -1,0 +1,146 @@
+#include "rueda/weights/weights_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rueda/core/error.hpp"
+#include "rueda/core/printable.hpp"
+#include "rueda/weights/origin_tensors.hpp"
+#include "rueda/weights/safetensors.hpp"
+
+namespace rueda {
+namespace {
+
+using Entries = std::map<std::string, const TensorEntry*>;
+
+/// PyTorch counts the steps of every batch norm; nothing is computed from them.
+std::vector<std::string> counters_of(const std::vector<OriginTensor>& tensors) {
+  constexpr std::string_view kVariance = ".running_var";
+  std::vector<std::string> names;
+  for (const OriginTensor& tensor : tensors) {
+    if (!tensor.name.ends_with(kVariance)) continue;
+    const std::string layer = tensor.name.substr(0, tensor.name.size() - kVariance.size());
+    names.push_back(layer + ".num_batches_tracked");
+  }
+  return names;
+}
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+/// "3 tensors, the first 'a'".
+std::string first_and_count(const std::vector<std::string>& names) {
+  if (names.size() == 1) return fmt::format("the tensor '{}'", printable(names.front()));
+  return fmt::format("{} tensors, the first '{}'", names.size(), printable(names.front()));
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& why,
+                         const std::string& remedy) {
+  throw InputError(fmt::format("weights file {}: {}: {}", file.path().string(), why, remedy));
+}
+
+/// Refuses a file that lacks tensors or has others.
+void check_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
+                 const SafetensorsFile& file, const Entries& entries) {
+  std::vector<std::string> missing;
+  std::set<std::string> known;
+  for (const std::string& counter : counters_of(tensors)) known.insert(counter);
+  for (const OriginTensor& tensor : tensors) {
+    known.insert(tensor.name);
+    if (entries.count(tensor.name) == 0) missing.push_back(tensor.name);
+  }
+  std::vector<std::string> unexpected;
+  for (const TensorEntry& entry : file.tensors())
+    if (known.count(entry.name) == 0) unexpected.push_back(entry.name);
+  if (missing.empty() && unexpected.empty()) return;
+  std::string why;
+  if (!missing.empty()) why = "it lacks " + first_and_count(missing);
+  if (!unexpected.empty()) {
+    why += (missing.empty() ? "it has " : ", and has ") + first_and_count(unexpected) + " too many";
+  }
+  refuse(file, why, "give the weights of a " + graph.name() + ", or another --model");
+}
+
+void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTensor& tensor,
+                const TensorEntry& entry) {
+  if (entry.shape != tensor.shape) {
+    refuse(file,
+           fmt::format("tensor '{}' has the shape {}, expected {}", tensor.name,
+                       shape_text(entry.shape), shape_text(tensor.shape)),
+           "give the weights of a " + graph.name() + ", or another --model");
+  }
+  if (entry.dtype != "F32") {
+    refuse(file, fmt::format("tensor '{}' is {}, expected F32", tensor.name, entry.dtype),
+           "save it in single precision");
+  }
+}
+
+void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
+                  std::span<const float> values) {
+  const auto bad =
+      std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+  if (bad == values.end()) return;
+  refuse(file,
+         fmt::format("tensor '{}' is {} at element {}", tensor.name, *bad, bad - values.begin()),
+         "give weights of a run that did not diverge");
+}
+
+std::size_t largest(const std::vector<OriginTensor>& tensors) {
+  std::size_t most = 0;
+  for (const OriginTensor& tensor : tensors) most = std::max(most, tensor.elements());
+  return most;
+}
+
+std::map<std::string, std::string> metadata_of(const Graph& graph) {
+  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
+  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
+  return metadata;
+}
+
+}  // namespace
+
+void load_weights(const Graph& graph, const std::filesystem::path& path,
+                  std::span<float> parameters, std::span<float> statistics) {
+  SafetensorsFile file(path);
+  Entries entries;
+  for (const TensorEntry& entry : file.tensors()) entries[entry.name] = &entry;
+  const auto tensors = origin_tensors(graph);
+  check_names(graph, tensors, file, entries);
+  for (const OriginTensor& tensor : tensors)
+    check_kind(graph, file, tensor, *entries.at(tensor.name));
+  std::vector<float> room(largest(tensors));
+  for (const OriginTensor& tensor : tensors) {
+    const std::span<float> values = std::span(room).first(tensor.elements());
+    file.read(*entries.at(tensor.name), values);
+    check_finite(file, tensor, values);
+    from_origin(tensor, values, parameters, statistics);
+  }
+}
+
+void save_weights(const Graph& graph, const std::filesystem::path& path,
+                  std::span<const float> parameters, std::span<const float> statistics,
+                  std::uint64_t steps) {
+  const auto tensors = origin_tensors(graph);
+  const auto counters = counters_of(tensors);
+  const auto counted = std::as_bytes(std::span(&steps, 1));
+  std::vector<TensorData> written;
+  for (const std::string& counter : counters) written.push_back({counter, "I64", {}, counted});
+  std::vector<float> values(parameters.size() + statistics.size());
+  std::span<float> free = values;
+  for (const OriginTensor& tensor : tensors) {
+    const std::span<float> mine = free.first(tensor.elements());
+    free = free.subspan(tensor.elements());
+    to_origin(tensor, parameters, statistics, mine);
+    written.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
+  }
+  write_safetensors(path, written, metadata_of(graph));
+}
+
+}  // namespace rueda

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Weights in and out: `rueda train --save-weights` and `--init-weights`, read by a reader of our own.
+
+usage: weights_test.py RUEDA [MPIEXEC]
+"""
+
+import json
+import math
+import struct
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import SMALL, Program
+
+# Every step on the same 64 images, and no memory but the weights: two epochs are one twice.
+PLAIN = ["--data", "data", "--data-limit", "64", "--shuffle", "off", "--momentum", "0"]
+PLAIN += ["--weight-decay", "0", "--lr-schedule", "constant", "--scale-lr", "none"]
+
+
+def read_header(path):
+    """The header of a safetensors file and where its data begins."""
+    data = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    return json.loads(data[8 : 8 + length].decode("utf-8")), data[8 + length :]
+
+
+def norm(name, channels):
+    """The five tensors of PyTorch's BatchNorm2d."""
+    shapes = {f"{name}.{what}": [channels] for what in ("weight", "bias")}
+    shapes.update({f"{name}.running_{what}": [channels] for what in ("mean", "var")})
+    return {**shapes, f"{name}.num_batches_tracked": []}
+
+
+def resnet20_shapes():
+    """state_dict of He's ResNet-20 for CIFAR-10 with shortcuts that have no parameters."""
+    shapes = {"conv1.weight": [16, 3, 3, 3], **norm("bn1", 16)}
+    inputs = 16
+    for stage, filters in enumerate((16, 32, 64), 1):
+        for block in range(3):
+            name = f"layer{stage}.{block}"
+            shapes[f"{name}.conv1.weight"] = [filters, inputs, 3, 3]
+            shapes[f"{name}.conv2.weight"] = [filters, filters, 3, 3]
+            shapes.update({**norm(f"{name}.bn1", filters), **norm(f"{name}.bn2", filters)})
+            inputs = filters
+    return {**shapes, "linear.weight": [10, 64], "linear.bias": [10]}
+
+
+class WeightsTest(unittest.TestCase):
+    """A folder of its own with a small data set, and weights after one epoch in w.safetensors."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-weights-")
+        cls.program = Program(*PATHS, cls.temporary.name)
+        cls.folder = Path(cls.temporary.name)
+        made = cls.program.run("synth", "--out", "data", "--train", "200", "--test", "50")
+        assert made.code == 0, made
+        cls.first = cls.train("--save-weights", "w.safetensors", "--run-dir", "first", ranks=2)
+        assert cls.first.code == 0, cls.first
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def train(cls, *words, ranks=1):
+        command = ("train", *SMALL, *PLAIN, "--global-batch", "64", *words)
+        command = [word for i, word in enumerate(command) if not cls.is_batch_per_rank(command, i)]
+        return cls.program.run_ranks(ranks, *command) if ranks > 1 else cls.program.run(*command)
+
+    @staticmethod
+    def is_batch_per_rank(words, i):
+        return "--batch-per-rank" in (words[i], words[i - 1])
+
+    def refused(self, result, *words):
+        self.assertEqual(result.code, 2, result)
+        self.assertEqual(len(result.messages), 1, result)
+        for word in words:
+            self.assertIn(word, result.messages[0])
+
+    def completed(self, result):
+        self.assertEqual((result.code, result.messages), (0, []), result)
+        return result
+
+    def path(self, name):
+        return self.folder / name
+
+
+class SavedWeights(WeightsTest):
+    def test_names_shapes_and_values_of_resnet20(self):
+        header, data = read_header(self.path("w.safetensors"))
+        self.assertEqual(header.pop("__metadata__")["model"], "resnet20")
+        expected = resnet20_shapes()
+        self.assertEqual({name: entry["shape"] for name, entry in header.items()}, expected)
+        floats = 0
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            if name.endswith(".num_batches_tracked"):
+                self.assertEqual((entry["dtype"], begin % 8), ("I64", 0))
+                self.assertEqual(struct.unpack("<q", data[begin:end]), (1,))
+                continue
+            self.assertEqual((entry["dtype"], begin % 4), ("F32", 0))
+            values = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
+            self.assertEqual(len(values), math.prod(entry["shape"]), name)
+            self.assertTrue(all(map(math.isfinite, values)), name)
+            floats += len(values)
+        self.assertEqual(floats, 269_722 + 1_376)
+
+    def test_the_run_says_where_they_are(self):
+        self.assertRegex(self.first.out, r"(?m)^  w\.safetensors$")
+        config = self.program.record("first")["config"]
+        self.assertEqual((config["save-weights"], config["init-weights"]), ("w.safetensors", None))
+
+    def test_reaching_the_target_saves_too(self):
+        words = ("--epochs", "4", "--target-accuracy", "0.001", "--save-weights", "target")
+        self.completed(self.train(*words, "--run-dir", "target-run"))
+        self.assertEqual(self.program.record("target-run")["outcome"], "target reached")
+        self.assertIn("conv1.weight", read_header(self.path("target"))[0])
+
+    def test_a_run_that_fails_saves_nothing(self):
+        result = self.train("--inject", "nan:0:1", "--save-weights", "failed")
+        self.assertEqual(result.code, 1, result)
+        self.assertFalse(self.path("failed").exists())
+
+    def test_into_the_directory_of_the_run(self):
+        self.completed(self.train("--run-dir", "inside", "--save-weights", "./inside/w"))
+        self.assertTrue(self.path("inside/w").is_file())
+
+
+class InitialWeights(WeightsTest):
+    def test_a_run_goes_on_where_the_other_ended(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                fixed = ("--reduce-order", "fixed", "--seed", "3", "--run-dir")
+                both, one, other = (f"{name}-{ranks}" for name in ("both", "one", "other"))
+                self.completed(self.train("--epochs", "2", *fixed, both, ranks=ranks))
+                self.completed(self.train("--save-weights", f"w-{ranks}", *fixed, one, ranks=ranks))
+                init = ("--init-weights", f"w-{ranks}")
+                self.completed(self.train(*init, *fixed, other, ranks=ranks))
+                expected = self.program.record(both)["epochs"][1]
+                found = self.program.record(other)["epochs"][0]
+                for key in ("loss", "parameter_hash"):
+                    self.assertEqual(found[key], expected[key])
+
+    def test_the_run_says_where_they_come_from(self):
+        result = self.completed(self.train("--init-weights", "w.safetensors", "--run-dir", "begun"))
+        self.assertRegex(result.out.replace("\n", " "), r"weights\s+from\s+w\.safetensors")
+        self.assertEqual(self.program.record("begun")["config"]["init-weights"], "w.safetensors")
+
+
+class Refusals(WeightsTest):
+    def refuses_init(self, name, *words):
+        run_dir = ("--run-dir", f"never-{name}")
+        for ranks in (1, 2):
+            self.refused(self.train("--init-weights", name, *run_dir, ranks=ranks), name, *words)
+        self.assertFalse(self.path(f"never-{name}").exists())
+
+    def test_weights_that_are_not_there(self):
+        self.refuses_init("gone", "no such file")
+
+    def test_weights_of_another_network(self):
+        words = ("--model", "resnet32", "--init-weights", "w.safetensors")
+        self.refused(self.train(*words), "lacks 60 tensors", "'layer1.3.conv1.weight'", "resnet32")
+
+    def test_weights_that_were_cut_off(self):
+        whole = self.path("w.safetensors").read_bytes()
+        self.path("cut").write_bytes(whole[:-4])
+        self.refuses_init("cut", "tensor 'linear.bias'", "data_offsets")
+
+    def test_weights_that_are_not_finite(self):
+        whole = self.path("w.safetensors").read_bytes()
+        self.path("diverged").write_bytes(whole[:-4] + struct.pack("<f", math.nan))
+        self.refuses_init("diverged", "tensor 'linear.bias'", "nan", "element 9")
+
+    def refuses_save(self, name, *words, more=()):
+        target = ("--save-weights", name, "--run-dir", "not-made", *more)
+        for ranks in (1, 2):
+            self.refused(self.train(*target, ranks=ranks), "--save-weights", name, *words)
+        self.assertFalse(self.path("not-made").exists())
+
+    def test_a_directory_that_does_not_exist(self):
+        self.refuses_save("nowhere/w", "nowhere does not exist")
+
+    def test_a_directory_in_place_of_a_file(self):
+        self.refuses_save("data", "not a regular file", more=("--overwrite",))
+        self.refuses_save("not-made/", "not a regular file")
+
+    def test_a_directory_that_nobody_may_write(self):
+        self.refuses_save("/proc/w", "/proc can not be written")
+
+    def test_a_file_that_the_run_writes_itself(self):
+        self.refuses_save("not-made/run.json", "another file of this name")
+
+    def test_existing_weights_need_overwrite(self):
+        self.path("old").write_bytes(b"old")
+        self.refuses_save("old", "--overwrite")
+        self.assertEqual(self.path("old").read_bytes(), b"old")
+        words = ("--save-weights", "old", "--run-dir", "new", "--overwrite")
+        self.completed(self.train(*words))
+        self.assertIn("conv1.weight", read_header(self.path("old"))[0])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    summary_line.main()
