@@ -11,24 +11,23 @@
 namespace rueda::test {
 namespace {
 
-/// rueda's deviation from the exact result may be that many times the framework's own.
-constexpr double kFactor = 4.0;
+/// How many times the framework's own deviation from the exact result rueda's may be. Measured on
+/// Zen 3 and the five networks it is 0.4 to 1.8 times where rounding is all there is.
+constexpr double kRounded = 4.0;
+/// Behind a ReLU's derivative it is up to 3.7 times: which of the values next to zero change their
+/// sign is chance, a few of them are nearly all of a gradient's error, and a second step multiplies
+/// them. A mistake is of another size: the errors are 0.001 to 0.02 for gradients.
+constexpr double kThroughRelu = 10.0;
 /// What fp32 may always deviate: the rounding of a result, and a few in a small tensor.
 constexpr double kFloor = 2.0 * 0x1.0p-24;
 
-double allowed(double framework_error) { return kFactor * std::max(framework_error, kFloor); }
+double allowed(double framework_error, double factor) {
+  return factor * std::max(framework_error, kFloor);
+}
 
 double worse(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::infinity();
   return std::max(a, b);
-}
-
-double median_error(const nlohmann::json& digests) {
-  std::vector<double> errors;
-  for (const auto& digest : digests) errors.push_back(digest.at("framework_error"));
-  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-  std::nth_element(errors.begin(), middle, errors.end());
-  return *middle;
 }
 
 }  // namespace
@@ -47,7 +46,8 @@ void Quantity::keep(Worst& worst, double value, const std::string& tensor) {
 
 void Quantity::add(const std::string& tensor, double relative, double framework, double allowed) {
   ++count_;
-  keep(relative_, relative, tensor);
+  // A gradient that is zero but for rounding has no relative deviation worth showing.
+  if (framework < 1.0) keep(relative_, relative, tensor);
   keep(ratio_, relative / std::max(framework, kFloor), tensor);
   if (relative <= allowed) return;
   complaints_ +=
@@ -55,19 +55,19 @@ void Quantity::add(const std::string& tensor, double relative, double framework,
 }
 
 std::string check_digests(const std::string& what, const NamedTensors& tensors,
-                          const nlohmann::json& digests) {
+                          const nlohmann::json& digests, Through through) {
   if (tensors.size() != digests.size()) {
     return fmt::format("{}: {} tensors, {} in the reference\n", what, tensors.size(),
                        digests.size());
   }
+  const double factor = through == Through::relu ? kThroughRelu : kRounded;
   Quantity quantity(what);
-  (void)median_error;
   for (const auto& [name, json] : digests.items()) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) return fmt::format("{}: no tensor {}\n", what, name);
     const Digest digest = read_digest(json);
     quantity.add(name, deviation(name, found->second, digest).relative, digest.framework_error,
-                 allowed(digest.framework_error));
+                 allowed(digest.framework_error, factor));
   }
   return quantity.complaints();
 }
@@ -89,9 +89,10 @@ std::string check_output(const std::string& what, const Output& output,
   const double loss_error = json.at("loss_error").get<double>() / exact_loss;
   Quantity quantity(what);
   const double framework = json.at("framework_error");
-  quantity.add("logits", worse(0, std::sqrt(differences / squares)), framework, allowed(framework));
+  quantity.add("logits", worse(0, std::sqrt(differences / squares)), framework,
+               allowed(framework, kRounded));
   quantity.add("loss", worse(0, std::abs(output.loss / exact_loss - 1)), loss_error,
-               allowed(std::max(loss_error, framework)));
+               allowed(std::max(loss_error, framework), kRounded));
   return quantity.complaints();
 }
 
@@ -103,7 +104,7 @@ std::string check_losses(const std::string& what, const std::vector<double>& los
     const double exact = train.at("losses").at(s);
     spread = std::max(spread, train.at("spread").at(s).get<double>() / exact);
     quantity.add(fmt::format("step {}", s), worse(0, std::abs(losses[s] / exact - 1)), spread,
-                 allowed(spread));
+                 allowed(spread, kThroughRelu));
   }
   return quantity.complaints();
 }

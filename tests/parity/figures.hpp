@@ -35,10 +35,14 @@ class Quantity {
   std::string complaints_;
 };
 
+/// Whether a result hangs on the derivatives of ReLUs, so that the sign of a value next to zero,
+/// which rounding decides, makes more than a rounding's difference.
+enum class Through { rounding, relu };
+
 /// Whether every digest of a JSON object {name: digest} is met by the tensor of its name, and there
 /// are no others. Returns what is not so, a line each; empty: all is well.
 std::string check_digests(const std::string& what, const NamedTensors& tensors,
-                          const nlohmann::json& digests);
+                          const nlohmann::json& digests, Through through);
 
 /// Whether logits and loss of a forward pass agree.
 std::string check_output(const std::string& what, const Output& output, const nlohmann::json& json);

@@ -22,7 +22,7 @@ import measure
 
 # Batch, and the optimizer of the recipe or None where only forward passes are compared.
 MODELS = {
-    "resnet50v2": (4, measure.Sgd(0.01, 0.0, 0.0, gentle_rate=0.001)),
+    "resnet50v2": (4, measure.Sgd(0.01, 0.0, 0.0, gentle_rate=1e-5)),
     "resnet101v2": (2, None),
     "resnet152v2": (2, None),
 }
