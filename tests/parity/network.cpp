@@ -1,0 +1,110 @@
+#include "network.hpp"
+
+#include <numeric>
+
+#include "formula.hpp"
+#include "rueda/backend/program.hpp"
+#include "rueda/train/pixel_transform.hpp"
+
+namespace rueda::test {
+namespace {
+
+std::vector<std::uint32_t> indices_of(std::size_t index, std::size_t batch) {
+  std::vector<std::uint32_t> indices(batch);
+  std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(index * batch));
+  return indices;
+}
+
+void fill(const Graph& graph, double gain, std::span<float> parameters,
+          std::span<float> statistics) {
+  for (const OriginTensor& tensor : origin_tensors(graph)) {
+    from_origin(tensor, formula_values(tensor, graph.origin(), gain), parameters, statistics);
+  }
+}
+
+}  // namespace
+
+kernels::PixelTransform recipe_transform(const Graph& graph) {
+  TrainConfig config;
+  config.image_size = graph.shape(graph.input()).height;
+  if (graph.origin() == Origin::keras) config.normalize = Normalize::scale;
+  return pixel_transform(config);
+}
+
+Output forward_output(const Graph& graph, double gain, std::size_t batch, Mode mode) {
+  cpu::CpuBackend backend({.threads = 1, .layout = {}});
+  Program program(graph, backend, static_cast<int>(batch), mode);
+  std::vector<float> parameters(graph.parameter_count());
+  std::vector<float> gradients(graph.parameter_count());
+  std::vector<float> batch_statistics(graph.statistics_count());
+  std::vector<float> running(graph.statistics_count());
+  fill(graph, gain, parameters, running);
+  backend.bind_parameters(graph, {parameters, gradients, batch_statistics, running});
+  const auto pool = backend.allocate(program.pool_bytes());
+  program.bind(pool->data());
+  backend.pack_parameters();
+
+  const ImageSet image_set = formula_images(batch);
+  const auto images = backend.hold(image_set);
+  const auto indices = indices_of(0, batch);
+  backend.make_batch({images.get(), indices, recipe_transform(graph), 0, 0}, program.input(),
+                     program.labels());
+  program.forward();
+  Output output;
+  output.logits.resize(batch * static_cast<std::size_t>(graph.classes()));
+  backend.read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
+  const LossSums sums = backend.softmax_cross_entropy(
+      program.logits(), program.labels(), program.batch(), graph.classes(), 0.0F, nullptr);
+  output.loss = static_cast<double>(sums.loss) / static_cast<double>(batch);
+  return output;
+}
+
+Network::Network(const Graph& graph, double gain, std::size_t batch, std::size_t batches)
+    : graph_(graph),
+      tensors_(origin_tensors(graph)),
+      batch_(batch),
+      backend_({.threads = 1, .layout = {}}),
+      replica_(graph, backend_, {batch}, {}),
+      image_set_(formula_images(batch * batches)),
+      images_(backend_.hold(image_set_)) {
+  fill(graph, gain, replica_.parameters(), replica_.running_statistics());
+  replica_.parameters_changed();
+}
+
+double Network::step(std::size_t index) {
+  const auto indices = indices_of(index, batch_);
+  replica_.load({images_.get(), indices, recipe_transform(graph_), 0, 0});
+  replica_.forward();
+  replica_.loss(1.0F / static_cast<float>(batch_));
+  replica_.backward();
+  const StepSums sums = replica_.step_sums();
+  return static_cast<double>(sums.loss) / static_cast<double>(sums.samples);
+}
+
+void Network::update(Sgd& optimizer, double learning_rate) {
+  const auto parameters = replica_.parameters();
+  optimizer.update(parameters, replica_.gradients().first(parameters.size()), 0, learning_rate);
+  replica_.update_running_statistics(static_cast<float>(batch_));
+  replica_.parameters_changed();
+}
+
+Sgd Network::make_optimizer(const Sgd::Options& options) {
+  return {backend_, replica_.parameters().size(), options};
+}
+
+NamedTensors Network::named(bool trainable, std::span<float> arena) {
+  NamedTensors result;
+  for (const OriginTensor& tensor : tensors_) {
+    if (tensor.trainable != trainable) continue;
+    auto& values = result[tensor.name];
+    values.resize(tensor.elements());
+    to_origin(tensor, arena, arena, values);
+  }
+  return result;
+}
+
+NamedTensors Network::gradients() { return named(true, replica_.gradients()); }
+NamedTensors Network::parameters() { return named(true, replica_.parameters()); }
+NamedTensors Network::running_statistics() { return named(false, replica_.running_statistics()); }
+
+}  // namespace rueda::test

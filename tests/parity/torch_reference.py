@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Computes the references of the networks that come from PyTorch.
+
+usage: torch_reference.py FOLDER [MODEL...]
+"""
+
+import sys
+
+import torch
+from torch.nn import functional as F
+
+import formula
+import measure
+import reference_file
+import torch_models
+
+MODELS = {
+    "resnet20": (32, measure.Sgd(0.1, 0.9, 1e-4, gentle_rate=0.001)),
+    "resnet18": (16, measure.Sgd(0.1, 0.9, 5e-4, gentle_rate=0.001)),
+}
+MEAN = (0.4914, 0.4822, 0.4465)
+DEVIATION = (0.2023, 0.1994, 0.2010)
+FORMATS = (torch.contiguous_format, torch.channels_last)
+THREADS = (1, 2)
+SMALL_GAIN = 0.01
+
+
+def kind_of(name, tensor):
+    """What a tensor of a state_dict is, in the words of formula.tensor."""
+    if name.endswith("running_mean"):
+        return "mean"
+    if name.endswith("running_var"):
+        return "variance"
+    if tensor.dim() == 4:
+        return "conv_kernel"
+    if name.startswith("linear"):
+        return "dense_kernel" if tensor.dim() == 2 else "dense_bias"
+    return "gamma" if name.endswith("weight") else "beta"
+
+
+def tensors(model):
+    """The list of parameters and running statistics, in the order of the state_dict."""
+    trainable = dict(model.named_parameters())
+    return [
+        {
+            "name": name,
+            "shape": list(tensor.shape),
+            "kind": kind_of(name, tensor),
+            "trainable": name in trainable,
+        }
+        for name, tensor in model.state_dict().items()
+        if tensor.is_floating_point()
+    ]
+
+
+def build(name, gain, dtype, memory_format):
+    """A network filled by the formula."""
+    model = torch_models.build(name)
+    state = model.state_dict()
+    for entry in tensors(model):
+        value = formula.tensor(entry["name"], entry["shape"], entry["kind"], gain, "pytorch")
+        state[entry["name"]] = torch.from_numpy(value)
+    model.load_state_dict(state)
+    return model.to(dtype=dtype, memory_format=memory_format)
+
+
+def batch(first, count, dtype):
+    """Normalised images and their labels."""
+    pixels = torch.from_numpy(formula.images(first, count)).to(dtype)
+    mean, deviation = (torch.tensor(v, dtype=dtype).reshape(1, 3, 1, 1) for v in (MEAN, DEVIATION))
+    return (pixels / 255 - mean) / deviation, torch.from_numpy(formula.labels(first, count))
+
+
+def arrays(named):
+    return {name: tensor.detach().numpy().copy() for name, tensor in named}
+
+
+def statistics(model):
+    return arrays((n, t) for n, t in model.named_buffers() if t.is_floating_point())
+
+
+def forward(model, images, labels):
+    logits = model(images)
+    return logits, F.cross_entropy(logits, labels)
+
+
+def numbers(logits, loss):
+    return logits.detach().numpy().copy(), loss.item()
+
+
+def run_step(name, count, dtype, memory_format):
+    """One training step without an update, and the inference before it."""
+    model = build(name, SMALL_GAIN, dtype, memory_format)
+    images, labels = batch(0, count, dtype)
+    images = images.contiguous(memory_format=memory_format)
+    result = {}
+    model.eval()
+    with torch.no_grad():
+        result["inference"] = numbers(*forward(model, images, labels))
+    model.train()
+    logits, loss = forward(model, images, labels)
+    loss.backward()
+    result["training"] = numbers(logits, loss)
+    result["gradients"] = arrays((n, p.grad) for n, p in model.named_parameters())
+    result["statistics"] = statistics(model)
+    return result
+
+
+def train_on(model, optimizer, images, labels):
+    """One training step; its logits and loss."""
+    optimizer.zero_grad()
+    logits, loss = forward(model, images, labels)
+    loss.backward()
+    optimizer.step()
+    return numbers(logits, loss)
+
+
+def run_train(name, count, sgd, dtype, memory_format):
+    """Two steps on one batch, and from the same beginning 20 steps on different ones."""
+    def start(rate):
+        model = build(name, 1.0, dtype, memory_format).train()
+        return model, torch.optim.SGD(
+            model.parameters(), lr=rate, momentum=sgd.momentum, weight_decay=sgd.weight_decay
+        )
+
+    model, optimizer = start(sgd.learning_rate)
+    result = {"training": train_on(model, optimizer, *batch(0, count, dtype))}
+    result["updated"] = arrays(model.named_parameters())
+    train_on(model, optimizer, *batch(0, count, dtype))
+    result["updated_twice"] = arrays(model.named_parameters())
+    model, optimizer = start(sgd.gentle_rate)
+    steps = (batch(s * count, count, dtype) for s in range(measure.LOSSES))
+    result["losses"] = [train_on(model, optimizer, *step)[1] for step in steps]
+    return result
+
+
+def reference(name):
+    """What is stored of a network."""
+    count, sgd = MODELS[name]
+    torch.set_num_threads(2)
+    exact_step = run_step(name, count, torch.float64, FORMATS[0])
+    exact_train = run_train(name, count, sgd, torch.float64, FORMATS[0])
+    steps, trains = [], []
+    for threads in THREADS:
+        torch.set_num_threads(threads)
+        for memory_format in FORMATS:
+            steps.append(run_step(name, count, torch.float32, memory_format))
+            trains.append(run_train(name, count, sgd, torch.float32, memory_format))
+    listed = tensors(torch_models.build(name))
+    return {
+        "model": name,
+        "origin": "pytorch",
+        "versions": {"torch": torch.__version__.split("+", maxsplit=1)[0]},
+        "batch": count,
+        "image_size": 32,
+        "seed": formula.SEED,
+        "counts": measure.counts(listed),
+        "tensors": listed,
+        "step": measure.step(exact_step, steps),
+        "train": measure.train(exact_train, trains, sgd),
+    }
+
+
+def main(folder, *names):
+    torch.use_deterministic_algorithms(True)
+    for name in names or MODELS:
+        reference_file.write(folder, name, reference(name))
+        print(f"{name}: written", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
