@@ -11,13 +11,19 @@
 namespace rueda::test {
 namespace {
 
-/// How many times the framework's own deviation from the exact result rueda's may be. Measured on
-/// Zen 3 and the five networks it is 0.4 to 1.8 times where rounding is all there is.
-constexpr double kRounded = 4.0;
-/// Behind a ReLU's derivative it is up to 3.7 times: which of the values next to zero change their
-/// sign is chance, a few of them are nearly all of a gradient's error, and a second step multiplies
-/// them. A mistake is of another size: the errors are 0.001 to 0.02 for gradients.
+/// How many times the framework's own deviation from the exact result rueda's may be. The
+/// frameworks were measured on a processor with AVX-512. There rueda's is 0.4 to 1.8 times theirs
+/// where rounding is all there is; with AVX2, whose sums run in fewer lanes and hence longer
+/// chains, up to 4.2.
+constexpr double kRounded = 8.0;
+/// Behind a ReLU's derivative it is up to 3.7 times, with AVX2 4.9: which of the values next to
+/// zero change their sign is chance, a few of them are nearly all of a gradient's error, and a
+/// second step multiplies them. A mistake is of another size: the errors are 0.001 to 0.02 for
+/// gradients.
 constexpr double kThroughRelu = 10.0;
+/// Of a series of losses only three runs of the framework tell how far rounding carries it: 9.6
+/// times in one of its first steps, on either kind of processor.
+constexpr double kSeries = 20.0;
 /// What fp32 may always deviate: the rounding of a result, and a few in a small tensor.
 constexpr double kFloor = 2.0 * 0x1.0p-24;
 
@@ -106,7 +112,7 @@ std::string check_losses(const std::string& what, const std::vector<double>& los
     const double exact = train.at("losses").at(s);
     spread = std::max(spread, train.at("spread").at(s).get<double>() / exact);
     quantity.add(fmt::format("step {}", s), worse(0, std::abs(losses[s] / exact - 1)), spread,
-                 allowed(spread, kThroughRelu));
+                 allowed(spread, kSeries));
   }
   return quantity.complaints();
 }
