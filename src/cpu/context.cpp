@@ -21,18 +21,17 @@ void HostMemory::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 
 HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
   const std::size_t alignment = bytes >= kWorthHugePages ? kHugePage : kBufferAlignment;
-  const std::size_t room =
-      std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, room));
-  if (p == nullptr) {
+  const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);
+  void* p = nullptr;
+  if (posix_memalign(&p, alignment, room) != 0) {
     throw RunError(
         "out of memory: " + std::to_string(room) +
         " bytes in one piece were not to be had; lower --batch-per-rank or --image-size");
   }
   // A wish, before the first touch: where it is granted, training is some per cent faster.
-  if (alignment == kHugePage) madvise(p, room, MADV_HUGEPAGE);
+  if (alignment == kHugePage) madvise(p, room / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(p, 0, room);
-  data_.reset(p);
+  data_.reset(static_cast<std::byte*>(p));
 }
 
 dnnl::memory::desc arena_conv_desc(const Parameter& w) {
