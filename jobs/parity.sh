@@ -7,7 +7,7 @@
 #
 # Makes two virtual environments below build-parity/ with the versions of
 # tests/parity/requirements-*.txt (some GB, by pip). RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name
-# interpreters to be used instead. Takes about half an hour on two cores.
+# interpreters to be used instead. Takes a quarter to half an hour on two cores.
 set -euo pipefail
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
