@@ -2,7 +2,8 @@
 # Computes anew, with PyTorch and Keras, what the parity tests hold rueda to, and compares it with
 # tests/parity/reference. For who changes the references; the tests themselves need no framework.
 #
-#   jobs/parity.sh            compares; the last line is "parity: N files equal" or "... differences"
+#   jobs/parity.sh            compares; the last line is "parity: N files equal" or "... differences".
+#                             Where build/rueda is there, also hands weights to both and back.
 #   jobs/parity.sh --update   replaces the stored files by the new ones as well
 #
 # Makes two virtual environments below build-parity/ with the versions of
@@ -10,7 +11,7 @@
 # interpreters to be used instead. Takes a quarter to half an hour on two cores.
 set -euo pipefail
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 update=no
 case ${1:-} in
@@ -47,6 +48,12 @@ nice "$torch" tests/parity/torch_reference.py "$fresh"
 nice "$keras" tests/parity/keras_reference.py "$fresh"
 
 status=0
+if [ -x build/rueda ]; then
+  nice "$torch" tests/parity/torch_exchange.py build/rueda || status=1
+  nice "$keras" tests/parity/keras_exchange.py build/rueda || status=1
+else
+  echo "parity: there is no build/rueda, so weights are not exchanged"
+fi
 python3 tests/parity/compare.py "$stored" "$fresh" || status=$?
 if [ "$update" = yes ]; then
   mkdir -p "$stored"
