@@ -14,15 +14,22 @@ ReplicaPlan::ReplicaPlan(const Graph& graph, Backend& backend,
       train_(programs(train_batches, Mode::train)),
       infer_(programs(infer_batches, Mode::infer)) {}
 
-ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batches, Mode mode) {
+ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batches,
+                                            Mode mode) const {
   Programs programs;
   for (const std::size_t batch : batches) {
     if (batch == 0 || programs.contains(batch)) continue;
-    auto program = std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode);
-    pool_bytes_ = std::max(pool_bytes_, program->pool_bytes());
-    programs.emplace(batch, std::move(program));
+    programs[batch] = std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode);
   }
   return programs;
+}
+
+std::size_t ReplicaPlan::pool_bytes() const noexcept {
+  std::size_t most = 0;
+  for (const Programs* programs : {&train_, &infer_}) {
+    for (const auto& [batch, program] : *programs) most = std::max(most, program->pool_bytes());
+  }
+  return most;
 }
 
 MemoryNeed ReplicaPlan::memory() const {
@@ -31,7 +38,7 @@ MemoryNeed ReplicaPlan::memory() const {
           .gradients = layout.total() * sizeof(float),
           .statistics = 2 * layout.statistics * sizeof(float),
           .packed = backend_.packed_bytes(),
-          .activations = pool_bytes_,
+          .activations = pool_bytes(),
           .workspace = backend_.scratch_bytes()};
 }
 

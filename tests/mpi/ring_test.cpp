@@ -1,3 +1,4 @@
+#include "mpi/fixed_order_all_reduce.hpp"
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
@@ -12,6 +13,26 @@ TEST_CASE("the ring sums whole numbers exactly at every length", "[ring]") {
   for (const std::size_t length : lengths_for(comm.size())) {
     CAPTURE(length);
     CHECK_ON_ALL_RANKS(sums_exactly(ring, device, comm, length));
+  }
+}
+
+TEST_CASE("the all-reduces take the scratch memory that they tell", "[ring][fixed]") {
+  Communicator comm;
+  for (const std::size_t length : lengths_for(comm.size())) {
+    CAPTURE(length);
+    const auto takes_what_it_tells = [&](auto&& make) {
+      HostReduceDevice device;
+      auto reduce = make(device);
+      std::vector<float> slice(length, 1.0F);
+      device.wait(reduce.sum(slice, device.record()));
+      const std::size_t told = reduce.scratch_floats(length);
+      return device.scratch_floats() == told;
+    };
+    CHECK_ON_ALL_RANKS(
+        takes_what_it_tells([&](ReduceDevice& d) { return RingAllReduce(comm, d); }));
+    CHECK_ON_ALL_RANKS(
+        takes_what_it_tells([&](ReduceDevice& d) { return FixedOrderAllReduce(comm, d, 64); }));
+    CHECK_ON_ALL_RANKS(takes_what_it_tells([&](ReduceDevice& d) { return MpiAllReduce(comm, d); }));
   }
 }
 

@@ -29,6 +29,8 @@ class HostReduceDevice final : public ReduceDevice {
     if (count > scratch_.size()) scratch_.resize(count);
     return std::span(scratch_).first(count);
   }
+  /// The most that was asked for.
+  std::size_t scratch_floats() const { return scratch_.size(); }
 
  private:
   std::vector<float> scratch_;

@@ -1,5 +1,6 @@
 #include <map>
 #include <string>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -46,6 +47,28 @@ TEST_CASE("Keras' networks have its totals, with 10 and with 1000 classes", "[mo
     const Graph thousand = build_model(t.name, 224, 1000);
     CHECK(thousand.parameter_count() + thousand.statistics_count() == t.thousand);
   }
+}
+
+TEST_CASE("models begin with their origin's initialisation", "[model]") {
+  const auto inits = [](const std::string& name) {
+    std::map<std::pair<std::size_t, Init>, int> count;  // by axes: kernels, dense weights, vectors
+    const Graph graph = build_model(name, 32, 10);
+    for (const Parameter& p : graph.parameters()) ++count[{p.dims.size(), p.init}];
+    return count;
+  };
+  using Count = std::map<std::pair<std::size_t, Init>, int>;
+  // Keras: kernels Glorot, biases and betas zero, gammas one. 49 batch norms, 53 convolutions of
+  // which 21 have a bias (the stem, 4 projections, 16 last ones of blocks).
+  CHECK(inits("resnet50v2") == Count{{{4, Init::glorot_uniform}, 53},
+                                     {{2, Init::glorot_uniform}, 1},
+                                     {{1, Init::zeros}, 49 + 21 + 1},
+                                     {{1, Init::ones}, 49}});
+  // PyTorch's defaults: all weights, and the classifier's bias, by the inputs.
+  CHECK(inits("resnet18") == Count{{{4, Init::fan_in_uniform}, 20},
+                                   {{2, Init::fan_in_uniform}, 1},
+                                   {{1, Init::fan_in_uniform}, 1},
+                                   {{1, Init::zeros}, 20},
+                                   {{1, Init::ones}, 20}});
 }
 
 TEST_CASE("models halve the image as published", "[model]") {

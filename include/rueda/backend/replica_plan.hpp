@@ -24,17 +24,16 @@ class ReplicaPlan {
   const Programs& train() const noexcept { return train_; }
   const Programs& infer() const noexcept { return infer_; }
   /// All programs share one pool: bytes of the largest.
-  std::size_t pool_bytes() const noexcept { return pool_bytes_; }
+  std::size_t pool_bytes() const noexcept;
   /// What a replica will hold; optimizer, accumulation and messages are not its own.
   MemoryNeed memory() const;
   void bind(std::byte* pool);
 
  private:
-  Programs programs(const std::vector<std::size_t>& batches, Mode mode);
+  Programs programs(const std::vector<std::size_t>& batches, Mode mode) const;
 
   const Graph& graph_;
   Backend& backend_;
-  std::size_t pool_bytes_ = 0;
   Programs train_;
   Programs infer_;
 };
