@@ -40,7 +40,7 @@ int Program::last_use_of_activation(NodeId node) const {
   for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
     const auto& inputs = graph_.node(reader).inputs;
     if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) continue;
-    const bool keeps = train && needs_[index(reader)].keeps_inputs;
+    const bool keeps = train && needs_[index(reader)].keeps_input && inputs.front() == node;
     last = std::max(last, keeps ? backward_time(reader) : forward_time(reader));
   }
   return last;

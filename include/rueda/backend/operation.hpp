@@ -12,7 +12,7 @@ enum class Mode { train, infer };
 /// What an operation asks of the memory plan.
 struct OperationNeeds {
   std::size_t workspace_bytes = 0;  ///< kept from its forward to its backward
-  bool keeps_inputs = false;        ///< backward reads the input activations
+  bool keeps_input = false;         ///< backward reads the first input's activation
   bool keeps_output = false;        ///< backward reads the output activation
   /// Backward takes the output gradient as two summands (from two readers of the output).
   bool sums_gradients = false;
