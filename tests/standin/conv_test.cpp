@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "../cuda/device_vector.hpp"
 #include "../support/values.hpp"
-#include "cuda/device_vector.hpp"
 #include "graph_run.hpp"
 
 // The three directions of a convolution against sums over every pixel and tap, in double.

@@ -3,8 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/device_vector.hpp"
-#include "cuda/launch.cuh"
+#include "../cuda/device_vector.hpp"
 #include "kernel/shim.hpp"
 
 // What kernels may do beyond loops: wait for each other, share memory, exchange values.

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "../cuda/device_vector.hpp"
 #include "../support/values.hpp"
-#include "cuda/device_vector.hpp"
 #include "graph_run.hpp"
 
 // Batch normalisation forward against its definition, backward against differences of it.

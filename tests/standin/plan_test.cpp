@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/device_vector.hpp"
+#include "../cuda/device_vector.hpp"
 #include "cuda/handles.hpp"
 #include "gate.hpp"
 #include "graph_run.hpp"

@@ -5,9 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "../cuda/device_vector.hpp"
 #include "../support/bf16_rounding.hpp"
 #include "../support/values.hpp"
-#include "cuda/device_vector.hpp"
 #include "graph_run.hpp"
 
 namespace {
