@@ -40,7 +40,7 @@ int Program::last_use_of_activation(NodeId node) const {
   for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
     const auto& inputs = graph_.node(reader).inputs;
     if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) continue;
-    const bool keeps = train && needs_[index(reader)].keeps_inputs;
+    const bool keeps = train && needs_[index(reader)].keeps_input && inputs.front() == node;
     last = std::max(last, keeps ? backward_time(reader) : forward_time(reader));
   }
   return last;
@@ -90,9 +90,11 @@ void Program::route_to_inputs(NodeId node) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const NodeId input = inputs[i];
     const bool wanted = input != graph_.input();
-    if (shared && i > 0 && g.outgoing.front() >= 0) {
-      BufferLife& life = lives_[index(g.outgoing.front())];
-      life.last = std::max(life.last, backward_time(input));
+    if (wanted && (needs_[index(node)].passes_gradient >> i & 1U) != 0) {
+      g.outgoing.push_back(g.sum >= 0 ? g.sum : g.incoming.front());
+      extend_to(g.outgoing.back(), backward_time(input));
+    } else if (shared && i > 0 && g.outgoing.front() >= 0) {
+      extend_to(g.outgoing.front(), backward_time(input));
     } else if (shared && i > 0) {
       throw RunError("layer " + graph_.node(node).name + " adds to the image itself");
     } else {
@@ -100,9 +102,25 @@ void Program::route_to_inputs(NodeId node) {
                                             backward_time(node), backward_time(input))
                                   : -1);
     }
+    if (i == 0) take_addend(node);
     const BufferId contribution = g.outgoing.back();
     if (contribution >= 0) gradients_of(input).incoming.push_back(contribution);
   }
+}
+
+/// What an earlier reader contributed to the first input's gradient goes into this node's
+/// contribution, where the operation can do that on its way.
+void Program::take_addend(NodeId node) {
+  Gradients& g = gradients_of(node);
+  std::vector<BufferId>& others = gradients_of(graph_.node(node).inputs.front()).incoming;
+  if (!needs_[index(node)].adds_to_gradient || g.outgoing.front() < 0 || others.empty()) return;
+  g.addend = others.back();
+  others.pop_back();
+}
+
+void Program::extend_to(BufferId id, int last) {
+  BufferLife& life = lives_[index(id)];
+  life.last = std::max(life.last, last);
 }
 
 std::byte* Program::place(BufferId id) const {
@@ -125,6 +143,7 @@ OperationMemory Program::memory_of(NodeId node) const {
     for (const BufferId id : g.incoming) memory.output_gradients.push_back(place(id));
   }
   for (const BufferId id : g.outgoing) memory.input_gradients.push_back(place(id));
+  memory.gradient_addend = place(g.addend);
   return memory;
 }
 

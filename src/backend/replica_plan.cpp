@@ -9,7 +9,7 @@ namespace rueda {
 ReplicaPlan::ReplicaPlan(const Graph& graph, Backend& backend,
                          const std::vector<std::size_t>& train_batches,
                          const std::vector<std::size_t>& infer_batches)
-    : graph_(graph),
+    : graph_(backend.prepare(graph)),
       backend_(backend),
       train_(programs(train_batches, Mode::train)),
       infer_(programs(infer_batches, Mode::infer)) {}
@@ -34,9 +34,9 @@ std::size_t ReplicaPlan::pool_bytes() const noexcept {
 
 MemoryNeed ReplicaPlan::memory() const {
   const GradientLayout layout(graph_);
-  return {.parameters = layout.parameters * sizeof(float),
-          .gradients = layout.total() * sizeof(float),
-          .statistics = 2 * layout.statistics * sizeof(float),
+  return {.parameters = (layout.lead() + layout.parameters) * sizeof(float),
+          .gradients = (layout.lead() + layout.total()) * sizeof(float),
+          .statistics = 3 * layout.statistics * sizeof(float),
           .packed = backend_.packed_bytes(),
           .activations = pool_bytes(),
           .workspace = backend_.scratch_bytes()};

@@ -46,12 +46,15 @@ class Program {
     std::vector<BufferId> incoming;  ///< contributions of the output's readers
     BufferId sum = -1;               ///< of these, where the operation cannot sum them itself
     std::vector<BufferId> outgoing;  ///< to the inputs; -1: not wanted
+    BufferId addend = -1;  ///< another reader's contribution, which goes into the first outgoing
   };
 
   void plan_activations();
   void plan_gradients();
   void route_to_inputs(NodeId node);
   void settle_incoming(NodeId node);
+  void take_addend(NodeId node);
+  void extend_to(BufferId id, int last);
   BufferId declare(std::size_t bytes, int first, int last);
   int forward_time(NodeId node) const noexcept { return node; }
   int loss_time() const noexcept { return static_cast<int>(graph_.nodes().size()); }
