@@ -41,7 +41,7 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 # Library, pattern of its headers, rooms that may include them, but never in a public header.
 LIBRARIES = [
     ("oneDNN", r"(oneapi/)?dnnl(/.*|[^/]*\.hp*)", {"cpu", "tests"}),
-    ("MPI", r"mpi\.h", {"mpi", "tests"}),
+    ("MPI", r"mpi(-ext)?\.h", {"mpi", "tests"}),
     ("CUDA", r"(cuda|cudnn|cublas|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data"}),
