@@ -9,7 +9,8 @@ constexpr int kRounds = 2;
 
 /// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
 float pattern(int rank, int round, std::size_t i) {
-  const auto start = static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(round) * 104729;
+  const auto start =
+      static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(round) * 104729;
   return static_cast<float>((start + i) % 16'000'057);
 }
 

@@ -7,8 +7,8 @@ namespace rueda {
 
 /// The link from a rank to its right neighbour.
 struct LinkSpeed {
-  double latency_us = 0;       ///< microseconds from one rank to the other, a message of 4 bytes
-  double gb_per_second = 0;    ///< 1e9 bytes a second one way, messages of kPingPongBytes
+  double latency_us = 0;     ///< microseconds from one rank to the other, a message of 4 bytes
+  double gb_per_second = 0;  ///< 1e9 bytes a second one way, messages of kPingPongBytes
 };
 
 inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;

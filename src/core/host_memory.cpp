@@ -23,7 +23,8 @@ std::size_t left_by_control_group() {
   std::ifstream used_file("/sys/fs/cgroup/memory.current");
   std::size_t limit = 0;
   std::size_t used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used)) return std::numeric_limits<std::size_t>::max();
+  if (!(limit_file >> limit) || !(used_file >> used))
+    return std::numeric_limits<std::size_t>::max();
   return limit > used ? limit - used : 0;
 }
 
