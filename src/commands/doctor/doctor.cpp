@@ -12,6 +12,7 @@
 #include "report.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/reduce/host_name.hpp"
 #include "supervisor.hpp"
 
 namespace rueda {
@@ -27,6 +28,15 @@ void check_json(const std::string& path) {
                      ": a file cannot be written there; name one in a folder that exists and that "
                      "you may write into");
   }
+}
+
+/// A rank that does not speak says what befell it alone: the one that speaks sees no more of it
+/// than that it does not come.
+void tell_own_trouble(const doctor::ClusterFacts& cluster) {
+  const doctor::Progress& progress = cluster.progress;
+  if (progress.trouble.empty() || !progress.own) return;
+  complain("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
+           "): the step \"" + progress.step + "\" " + progress.trouble);
 }
 
 /// Prints what is new of the report, and keeps the file up to date: the launcher may end the run
@@ -67,7 +77,7 @@ class Speaker {
 int run_doctor(const DoctorOptions& options) {
   if (!speaks_for_all()) {
     doctor::Supervisor supervisor(options, false, [](const doctor::ClusterFacts&) {});
-    supervisor.run();
+    tell_own_trouble(supervisor.run());
     supervisor.finish();
     return static_cast<int>(ExitCode::done);
   }

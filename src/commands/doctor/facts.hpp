@@ -143,6 +143,7 @@ struct BatchFacts {
 struct Progress {
   std::string step;     ///< the last one that began
   std::string trouble;  ///< how it ended if it did not end well; empty if it did
+  bool own = false;     ///< the rank itself is the cause, as far as one can know
 };
 
 /// All that is known of a run, on the rank that speaks.

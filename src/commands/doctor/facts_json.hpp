@@ -37,7 +37,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(End, {{End::not_tried, "not tried"},
                                    {End::waited, "waited"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransferFacts, end, device, detail, link)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::remark, "remark"}, {Severity::fault, "fault"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, severity, what, change)
 

@@ -53,12 +53,13 @@ std::string verdict(const Findings& findings) {
 
 void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
   if (cluster.progress.trouble.empty()) return;
+  const bool has_peers = !cluster.ranks.empty() && cluster.ranks.front().launch.told_size > 1;
   findings.push_back(
       {Severity::fault,
-       fmt::format("the step \"{}\" {}", cluster.progress.step, cluster.progress.trouble),
-       "read what MPI and the system wrote above; try one host, then two: mpirun -n 2 rueda "
-       "doctor; "
-       "if the step is only slow: rueda doctor --timeout 600"});
+       fmt::format("the step \"{}\" {}{}", cluster.progress.step, cluster.progress.trouble,
+                   has_peers ? "; ranks that failed by themselves say so above" : ""),
+       "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout "
+       "600"});
 }
 
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {

@@ -14,11 +14,11 @@ void find_unreadable(const ClusterFacts& cluster, Findings& findings) {
   const auto failures =
       ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.failure; });
   for (const auto& [failure, ranks] : failures) {
-    findings.push_back({Severity::fault,
-                        fmt::format("--data {}: {} cannot read it: {}", cluster.data,
-                                    ranks_text(ranks, cluster.ranks.size()), failure),
-                        "--data DIR  on a file system that every host sees, with the files as they "
-                        "were downloaded, readable by you"});
+    findings.push_back(
+        {Severity::fault,
+         fmt::format("--data {}: {} cannot read it: {}", cluster.data,
+                     ranks_text(ranks, cluster.ranks.size()), failure),
+         "--data DIR  that every host sees, with the files as they were downloaded"});
   }
 }
 

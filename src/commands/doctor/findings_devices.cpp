@@ -123,7 +123,10 @@ void find_idle(const ClusterFacts& cluster, Findings& findings) {
       for (const GpuFacts& gpu : rank->device.visible) seen.insert(gpu.uuid);
       if (const GpuFacts* gpu = rank->device.taken()) taken.insert(gpu->uuid);
     }
-    if (taken.size() >= seen.size()) continue;
+    const bool all_have_one = std::all_of(ranks.begin(), ranks.end(), [](const RankFacts* rank) {
+      return rank->device.taken() != nullptr;
+    });
+    if (!all_have_one || taken.size() >= seen.size()) continue;
     const bool slurm = ranks.front()->launch.launcher == "srun";
     findings.push_back({Severity::remark,
                         fmt::format("{} of the {} GPUs of {} would be idle",

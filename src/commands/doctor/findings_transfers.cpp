@@ -70,8 +70,8 @@ void find_device_fault(const ClusterFacts& cluster, Findings& findings) {
 void find_host_fault(const ClusterFacts& cluster, Findings& findings) {
   findings.push_back({Severity::fault,
                       "messages between ranks: the transfer " + how_it_ended(cluster.transfers),
-                      "mpirun --mca btl tcp,self rueda doctor  tells whether shared memory or the "
-                      "fast network is at fault"});
+                      "mpirun --mca btl tcp,self rueda doctor  tells if shared memory or the "
+                      "network is at fault"});
 }
 
 /// MPI's own word is no, the device pointers arrived all the same: UCX below an Open MPI that was

@@ -8,7 +8,6 @@
 namespace rueda::doctor {
 namespace {
 
-constexpr std::size_t kMostLines = 16;
 constexpr std::size_t kWidestHost = 20;
 
 struct Line {

@@ -13,8 +13,11 @@ struct RankRow {
   std::vector<std::string> cells;
 };
 
-/// A table with a line for each rank up to sixteen; beyond, ranks whose cells agree share one, and
-/// after so many lines the rest is counted.
+/// Ranks that have a line each; of more, those that are alike share one.
+inline constexpr std::size_t kMostLines = 16;
+
+/// A table with a line for each rank up to kMostLines; beyond, ranks whose cells agree share one,
+/// and after so many lines the rest is counted.
 std::string rank_table(std::vector<std::string> head, std::vector<Align> align,
                        const std::vector<RankRow>& rows);
 

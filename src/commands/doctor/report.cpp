@@ -7,7 +7,7 @@
 
 #include "../../report/number_text.hpp"
 #include "../../report/text_table.hpp"
-#include "rank_rows.hpp"
+#include "link_table.hpp"
 #include "rank_sets.hpp"
 
 namespace rueda::doctor {
@@ -45,17 +45,12 @@ bool tried(const ClusterFacts& cluster) { return !cluster.transfers.empty(); }
 
 /// Only where all has arrived, and it is of device memory.
 std::string device_links(const ClusterFacts& cluster) {
-  std::vector<RankRow> rows;
-  for (std::size_t r = 0; r < cluster.transfers.size(); ++r) {
-    const LinkFacts& link = cluster.transfers[r].link;
-    if (link.latency_us <= 0) return {};
-    rows.push_back({static_cast<int>(r),
-                    {std::to_string((r + 1) % cluster.transfers.size()), rate_text(link.latency_us),
-                     rate_text(link.gb_per_second)}});
+  std::vector<LinkFacts> links;
+  for (const TransferFacts& transfer : cluster.transfers) {
+    if (transfer.link.latency_us <= 0) return {};
+    links.push_back(transfer.link);
   }
-  if (rows.empty()) return {};
-  return "\nGPU memory to the right neighbour (median; us: one way; GB/s: 1e9 bytes/s)\n" +
-         rank_table({"to", "us", "GB/s"}, {Align::right, Align::right, Align::right}, rows);
+  return links.empty() ? "" : "\nGPU" + link_table(links);
 }
 
 std::string findings_section(const Findings& findings) {
@@ -104,6 +99,7 @@ std::string machine_report(const ClusterFacts& cluster) {
 
 std::string transfer_line(const ClusterFacts& cluster) {
   if (!tried(cluster)) {
+    if (!cluster.progress.trouble.empty()) return "not tried: the run ended before";
     return cluster.ranks.size() == 1 ? "not tried: one rank has no neighbour" : "not tried";
   }
   const bool device = std::any_of(cluster.transfers.begin(), cluster.transfers.end(),

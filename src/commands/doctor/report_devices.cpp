@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "../../report/number_text.hpp"
 #include "../../report/text_table.hpp"
+#include "link_table.hpp"
 #include "rank_rows.hpp"
 #include "rank_sets.hpp"
 #include "report.hpp"
@@ -13,6 +13,7 @@ namespace rueda::doctor {
 namespace {
 
 constexpr std::size_t kLabel = 14;
+constexpr std::size_t kWidestName = 28;
 constexpr std::size_t kUuid = 12;  // enough to tell GPUs apart
 
 std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
@@ -30,10 +31,10 @@ std::string device_table(const ClusterFacts& cluster) {
       rows.push_back({rank.rank, {"none", "", "", "", ""}});
       continue;
     }
-    rows.push_back(
-        {rank.rank,
-         {fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()), gpu->name,
-          bytes(gpu->memory_bytes), bytes(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)}});
+    rows.push_back({rank.rank,
+                    {fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()),
+                     gpu->name.substr(0, kWidestName), bytes(gpu->memory_bytes),
+                     bytes(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)}});
   }
   return rank_table({"takes", "name", "memory", "free", "UUID"},
                     {Align::left, Align::left, Align::right, Align::right, Align::left}, rows);
@@ -46,13 +47,6 @@ std::string cuda_line(const DeviceFacts& device) {
   text += ", program runs on CUDA " + cuda_version(device.runtime_version);
   if (!device.visible_devices.empty()) text += ", CUDA_VISIBLE_DEVICES=" + device.visible_devices;
   return paragraph("  CUDA", kLabel, text);
-}
-
-/// "0.61" or "1,240": three digits that count.
-std::string figure(double value) { return value > 0 ? rate_text(value) : "-"; }
-
-std::vector<std::string> link_cells(const LinkFacts& link) {
-  return {figure(link.latency_us), figure(link.gb_per_second)};
 }
 
 }  // namespace
@@ -72,16 +66,12 @@ std::string devices_section(const ClusterFacts& cluster) {
 }
 
 std::string links_section(const ClusterFacts& cluster) {
-  if (cluster.ranks.size() < 2) return {};
-  std::vector<RankRow> rows;
+  std::vector<LinkFacts> links;
   for (const RankFacts& rank : cluster.ranks) {
-    std::vector<std::string> cells = {std::to_string((rank.rank + 1) % rank.size)};
-    const auto host = link_cells(rank.host_link);
-    cells.insert(cells.end(), host.begin(), host.end());
-    rows.push_back({rank.rank, cells});
+    if (rank.host_link.latency_us <= 0) return {};  // one rank, or it never came to it
+    links.push_back(rank.host_link);
   }
-  return "\nHost memory to the right neighbour (median; us: one way; GB/s: 1e9 bytes/s)\n" +
-         rank_table({"to", "us", "GB/s"}, {Align::right, Align::right, Align::right}, rows);
+  return "\nHost" + link_table(links);
 }
 
 std::string batches_section(const ClusterFacts& cluster) {

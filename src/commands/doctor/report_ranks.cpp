@@ -19,10 +19,8 @@ std::string launcher_text(const RankFacts& first, std::size_t hosts) {
       fmt::format("MPI's world: {} on {}", counted(static_cast<std::size_t>(first.size), "rank"),
                   counted(hosts, "host"));
   if (launch.launcher == "none") return "none (one process); " + world;
-  return fmt::format("{}, {} ({}); {}", launch.launcher,
-                     counted(static_cast<std::size_t>(launch.told_size), "process") +
-                         (launch.told_size == 1 ? "" : "es"),
-                     launch.told_by, world);
+  return fmt::format("{}, {} {} ({}); {}", launch.launcher, launch.told_size,
+                     launch.told_size == 1 ? "process" : "processes", launch.told_by, world);
 }
 
 std::string slurm_text(const LaunchFacts& launch) {
@@ -45,6 +43,12 @@ std::string versions_text(const RankFacts& rank) {
   return text + " (compiled with " + rank.device.cudnn_compiled + ")";
 }
 
+/// Where ranks share lines, the numbers that occur on the host.
+std::string local_text(const RankFacts& rank, bool shares_line) {
+  if (!shares_line) return std::to_string(rank.local_rank);
+  return fmt::format("0-{}", rank.local_size - 1);
+}
+
 std::string cores_text(const CoreFacts& cores) {
   const bool all = cores.allowed.size() == static_cast<std::size_t>(cores.online);
   std::string text = fmt::format("{} of {}{}", ranges_text(cores.allowed), cores.online,
@@ -63,11 +67,12 @@ std::string launch_section(const RankFacts& first, std::size_t hosts) {
 
 std::string ranks_section(const ClusterFacts& cluster) {
   std::vector<RankRow> rows;
+  const bool many = cluster.ranks.size() > kMostLines;
   for (const RankFacts& rank : cluster.ranks) {
-    rows.push_back({rank.rank,
-                    {short_host(rank.host), std::to_string(rank.local_rank),
-                     std::to_string(rank.cores.threads), fmt::format("{:.3g}", rank.cores.share),
-                     cores_text(rank.cores)}});
+    rows.push_back(
+        {rank.rank,
+         {short_host(rank.host), local_text(rank, many), std::to_string(rank.cores.threads),
+          fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)}});
   }
   return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
          rank_table({"host", "local", "threads", "cores", "allowed"},

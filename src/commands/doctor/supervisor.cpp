@@ -94,6 +94,7 @@ void Supervisor::take(const nlohmann::json& line) {
   }
   if (line.contains("failed")) {
     give_up("failed: " + line.at("failed").get<std::string>());
+    cluster_.progress.own = true;
   }
 }
 
@@ -116,6 +117,7 @@ void Supervisor::hear_silence() {
   const std::string how = child_.end(kGraceSeconds);
   if (!in_transfer_) {
     if (!how.empty()) cluster_.progress.trouble = "ended the process (" + how + ")";
+    cluster_.progress.own = true;
   } else if (!mine_) {
     mine_ = TransferFacts{.end = stalled_ ? End::stalled : End::crashed,
                           .device = cluster_.ranks.front().device.taken() != nullptr,
@@ -129,6 +131,8 @@ void Supervisor::check_time() {
     watch_transfer();
   } else if (over_time()) {
     give_up(fmt::format("did not end within {:.0f} s", limit_));
+    // Every other step waits for all ranks.
+    cluster_.progress.own = cluster_.progress.step == kFirstStep;
   }
 }
 

@@ -98,7 +98,7 @@ class Worker {
   void begin(const char* step, int factor) const { tell({{"step", step}, {"factor", factor}}); }
 
   void look() {
-    begin("look at this machine", kSlow);
+    begin(kFirstStep, kPlain);
     facts_ = look_at_machine(environment, options_.backend);
     ranks_ = {facts_};
     settle_cores(ranks_);
