@@ -243,9 +243,19 @@ TEST_CASE("a step that never ended is a fault", "[doctor]") {
   check_fault(cluster, "the step \"start MPI\" did not end within 60 s", "--timeout");
 }
 
+TEST_CASE("srun without its plugin may end MPI's start", "[doctor]") {
+  auto cluster = cpu_cluster(1, 1);
+  cluster.transfers.clear();
+  cluster.ranks[0].launch.told_size = 4;
+  cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
+  const Finding finding = all_findings(cluster).front();
+  CHECK_THAT(finding.what, Contains("\"start MPI\" ended the process (exit code 1)"));
+  CHECK_THAT(finding.change, Contains("srun --mpi=pmix -n 4 rueda doctor"));
+}
+
 TEST_CASE("faults come before remarks", "[doctor]") {
   auto cluster = cpu_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.cores.allowed = {rank.local_rank};
+  for (RankFacts& rank : cluster.ranks) rank.launch.slurm_nodes = 3;
   cluster.data = "data";
   cluster.ranks[0].data.failure = "gone";
   const Findings findings = all_findings(cluster);

@@ -12,6 +12,11 @@
 
 namespace rueda::doctor {
 
+// Steps of a run that others have to know by name.
+inline constexpr const char* kFirstStep = "look at this machine";  ///< which no rank waits in
+inline constexpr const char* kStartStep = "start MPI";
+inline constexpr const char* kTransferStep = "transfer";
+
 /// How the process was started, from its environment.
 struct LaunchFacts {
   std::string launcher;         ///< "mpirun", "srun", "PMI", or "none"

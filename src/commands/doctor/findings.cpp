@@ -52,14 +52,19 @@ std::string verdict(const Findings& findings) {
 }
 
 void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
-  if (cluster.progress.trouble.empty()) return;
-  const bool has_peers = !cluster.ranks.empty() && cluster.ranks.front().launch.told_size > 1;
+  const Progress& progress = cluster.progress;
+  if (progress.trouble.empty()) return;
+  const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
+  const bool never_met = progress.step == kStartStep && launch.launcher == "srun";
   findings.push_back(
       {Severity::fault,
-       fmt::format("the step \"{}\" {}{}", cluster.progress.step, cluster.progress.trouble,
-                   has_peers ? "; ranks that failed by themselves say so above" : ""),
-       "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor --timeout "
-       "600"});
+       fmt::format("the step \"{}\" {}{}", progress.step, progress.trouble,
+                   launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
+       never_met ? fmt::format("srun --mpi=pmix -n {} rueda doctor  (srun --mpi=list shows the "
+                               "kinds that this Slurm offers)",
+                               launch.told_size)
+                 : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor "
+                   "--timeout 600"});
 }
 
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {

@@ -62,7 +62,7 @@ void find_uneven(const RankFacts& rank, const char* split, const ClassCounts& co
 void find_remarks(const RankFacts& rank, Findings& findings) {
   for (const std::string& remark : rank.data.remarks) {
     findings.push_back({Severity::remark, "data: " + remark,
-                        "nothing, if it is meant; else --data DIR of the whole set"});
+                        "none if it is meant; else --data DIR of the whole set"});
   }
 }
 

@@ -102,7 +102,7 @@ void Supervisor::begin(const std::string& step, int factor) {
   cluster_.progress.step = step;
   step_began_ = watch_.seconds();
   limit_ = static_cast<double>(options_.timeout) * factor;
-  if (step == "transfer") begin_transfer();
+  if (step == kTransferStep) begin_transfer();
 }
 
 void Supervisor::begin_transfer() {

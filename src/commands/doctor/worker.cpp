@@ -65,7 +65,7 @@ class Worker {
 
   void run() {
     look();
-    begin("start MPI", kSlow);
+    begin(kStartStep, kSlow);
     Session session(ThreadLevel::funneled);
     try {
       use_mpi();
@@ -150,7 +150,7 @@ class Worker {
     if (world.size() == 1) return;
     begin("prepare the transfer", kPlain);
     tell({{"mailbox", make_mailbox(world)}});
-    begin("transfer", kPlain);
+    begin(kTransferStep, kPlain);
     char go = 0;
     while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
     world.barrier();  // nobody crashes before all reports are out

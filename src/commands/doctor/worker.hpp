@@ -4,9 +4,6 @@
 
 namespace rueda::doctor {
 
-/// The step that a rank takes without any other.
-inline constexpr const char* kFirstStep = "look at this machine";
-
 /// The ends of the worker's pipes.
 struct WorkerPipes {
   int facts = -1;  ///< to write lines of JSON to
