@@ -5,6 +5,7 @@
 #include "device_query.hpp"
 #include "kernels.hpp"
 #include "operations.hpp"
+#include "plan_timer.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/fusion.hpp"
 
@@ -58,7 +59,7 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
 
 }  // namespace
 
-CudaBackend::CudaBackend(const CudaOptions& options) {
+CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   context_.precision = options.precision;
   context_.deterministic = options.deterministic;
   context_.stream = make_stream();
@@ -106,8 +107,21 @@ std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int b
 std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                        Mode mode) {
   largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
-  const OperationRequest request{context_, graph, node, batch, mode};
+  const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
+  if (tunes_) tune(full);
+  const OperationRequest request{context_, graph, node, batch, mode, full};
   return std::visit(Maker{request}, graph.node(node).kind);
+}
+
+/// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
+void CudaBackend::tune(bool full) {
+  if (!full) {
+    context_.plans->tune_with({});
+    return;
+  }
+  context_.plans->tune_with([this](const CudnnPlan& plan, const CudnnGraph& graph) {
+    return time_plan(context_.cudnn.get(), stream(), plan, graph);
+  });
 }
 
 void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {

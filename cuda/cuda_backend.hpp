@@ -15,7 +15,8 @@ namespace rueda::cuda {
 struct CudaOptions {
   Precision precision = Precision::fp32;
   bool deterministic = false;  ///< only engines that give the same bits every time
-  EngineChoices engines;       ///< of a tuning file
+  EngineChoices engines = {};  ///< of a tuning file
+  bool tune = false;           ///< times engines for what `engines` does not name
 };
 
 /// Backend on cuDNN, cuBLAS and own kernels, for the device that is current in the calling thread.
@@ -73,7 +74,9 @@ class CudaBackend final : public Backend {
 
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
+  void tune(bool full);
 
+  bool tunes_;
   Context context_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters

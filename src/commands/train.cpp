@@ -92,7 +92,9 @@ class TrainRun {
     self_.cores = cores.share;
     remark_ = cores.choice.remark;
     together(world_, [&] {
-      backend_ = open_backend(run_.config.backend, run_.config.precision, self_.threads);
+      backend_ = open_backend({.choice = run_.config.backend,
+                               .precision = run_.config.precision,
+                               .threads = self_.threads});
       const auto rank = static_cast<std::size_t>(world_.rank());
       const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
       replica_.emplace(

@@ -72,7 +72,8 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
   add_choice(app, "--backend", config.backend,
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
              "Device that trains");
-  add_choice(app, "--precision", config.precision, {Precision::fp32, Precision::bf16},
+  add_choice(app, "--precision", config.precision,
+             {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");
   add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
   add_choice(app, "--all-reduce", config.all_reduce, {AllReduceChoice::ring, AllReduceChoice::mpi},
