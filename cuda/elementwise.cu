@@ -1,6 +1,5 @@
 #include "kernels.hpp"
 #include "launch.cuh"
-#include "rueda/kernels/relu.hpp"
 #include "rueda/kernels/statistics.hpp"
 
 // One float per thread, or four where memory traffic is all that counts.
@@ -49,11 +48,12 @@ struct SgdUpdate {
 struct WeighStatistics {
   float* to;
   const float* from;
+  const float* values_per_image;
   float samples;
-  float correction;
 
   __device__ void operator()(std::size_t i) const {
-    to[i] = kernels::weighted_statistic(from[i], samples, correction);
+    to[i] = kernels::weighted_statistic(from[i], samples,
+                                        kernels::bessel(samples * values_per_image[i]));
   }
 };
 
@@ -65,24 +65,6 @@ struct UpdateRunning {
 
   __device__ void operator()(std::size_t i) const {
     running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
-  }
-};
-
-struct ReluAdd {
-  float* to;
-  const float* a;
-  const float* b;
-
-  __device__ void operator()(std::size_t i) const { to[i] = kernels::relu(a[i] + b[i]); }
-};
-
-struct ReluGradient {
-  float* to;
-  const float* outputs;
-  const float* gradients;
-
-  __device__ void operator()(std::size_t i) const {
-    to[i] = kernels::relu_gradient(outputs[i], gradients[i]);
   }
 };
 
@@ -98,24 +80,14 @@ cudaError_t sgd_update(float* values, float* velocities, const float* gradients,
                        SgdUpdate{values, velocities, gradients, step}, stream);
 }
 
-cudaError_t weigh_statistics(float* to, const float* from, std::size_t count, float samples,
-                             float correction, cudaStream_t stream) {
-  return for_each(count, WeighStatistics{to, from, samples, correction}, stream);
+cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,
+                             std::size_t count, float samples, cudaStream_t stream) {
+  return for_each(count, WeighStatistics{to, from, values_per_image, samples}, stream);
 }
 
 cudaError_t update_running(float* running, const float* weighted_sums, std::size_t count,
                            float samples, float momentum, cudaStream_t stream) {
   return for_each(count, UpdateRunning{running, weighted_sums, samples, momentum}, stream);
-}
-
-cudaError_t relu_add(float* to, const float* a, const float* b, std::size_t count,
-                     cudaStream_t stream) {
-  return for_each(count, ReluAdd{to, a, b}, stream);
-}
-
-cudaError_t relu_gradient(float* to, const float* outputs, const float* gradients,
-                          std::size_t count, cudaStream_t stream) {
-  return for_each(count, ReluGradient{to, outputs, gradients}, stream);
 }
 
 }  // namespace rueda::cuda

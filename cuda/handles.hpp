@@ -41,11 +41,23 @@ class Handle {
 using Stream = Handle<cudaStream_t, cudaStreamDestroy>;
 using Event = Handle<cudaEvent_t, cudaEventDestroy>;
 using DeviceMemory = Handle<void*, cudaFree>;
+using PinnedMemory = Handle<void*, cudaFreeHost>;
 
 /// A stream that does not wait for the default stream, nor it for this one.
 inline Stream make_stream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return Stream(stream);
+}
+
+/// The same; its work goes before that of streams of lower priority where both are ready.
+inline Stream make_urgent_stream() {
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
+        "cudaStreamCreateWithPriority");
   return Stream(stream);
 }
 
@@ -56,12 +68,28 @@ inline Event make_event() {
   return Event(event);
 }
 
+/// The same, for which a thread sleeps while it waits: a spinning one takes a core from the others.
+inline Event make_sleepy_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync),
+        "cudaEventCreateWithFlags");
+  return Event(event);
+}
+
 /// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an
 /// empty handle.
 inline DeviceMemory make_device_memory(std::size_t bytes) {
   void* memory = nullptr;
   if (bytes != 0) check(cudaMalloc(&memory, bytes), "cudaMalloc");
   return DeviceMemory(memory);
+}
+
+/// Host memory that the device copies from and to without a detour. Not zeroed; 0 bytes give an
+/// empty handle.
+inline PinnedMemory make_pinned_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes != 0) check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+  return PinnedMemory(memory);
 }
 
 }  // namespace rueda::cuda

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "element.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
@@ -22,21 +23,13 @@ cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaSt
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream);
 
-/// to[i] = kernels::weighted_statistic(from[i], samples, correction).
-cudaError_t weigh_statistics(float* to, const float* from, std::size_t count, float samples,
-                             float correction, cudaStream_t stream);
+/// to[i] = kernels::weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
+cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,
+                             std::size_t count, float samples, cudaStream_t stream);
 
 /// running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum).
 cudaError_t update_running(float* running, const float* weighted_sums, std::size_t count,
                            float samples, float momentum, cudaStream_t stream);
-
-/// to[i] = kernels::relu(a[i] + b[i]).
-cudaError_t relu_add(float* to, const float* a, const float* b, std::size_t count,
-                     cudaStream_t stream);
-
-/// to[i] = kernels::relu_gradient(outputs[i], gradients[i]).
-cudaError_t relu_gradient(float* to, const float* outputs, const float* gradients,
-                          std::size_t count, cudaStream_t stream);
 
 /// *sum = sum over i of kernels::element_hash(i, values[i]) modulo 2^64. Whole numbers, so the
 /// order in which threads add does not matter.
@@ -44,10 +37,23 @@ cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* 
                          cudaStream_t stream);
 
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits. `gradients` has their
-/// shape and may be null; `losses` has one entry a row.
+/// shape and may be null, then `scale`, one number, may be too; `losses` has one entry a row.
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                                  int classes, float scale, float* gradients,
+                                  int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream);
+
+/// sums[0] = sum of the losses, sums[1] = number of correct rows, in a fixed order.
+cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
+                       cudaStream_t stream);
+
+/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, 0: nonfinite is 1 if the loss or
+/// one of `count` statistics is NaN or infinite, and then *nonfinite_so_far becomes 1 as well.
+cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
+                            std::size_t count, float samples, float* nonfinite_so_far,
+                            cudaStream_t stream);
+
+/// counters[slot] += 1, seen by the host once all work before it is done.
+cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);
 
 /// Order of the elements of an activation.
 enum class Layout { nchw, nhwc };
@@ -62,7 +68,8 @@ struct BatchSource {
 
 /// Where a batch goes.
 struct BatchTarget {
-  float* values = nullptr;
+  void* values = nullptr;
+  Element element = Element::fp32;
   std::int32_t* labels = nullptr;
   Layout layout = Layout::nchw;
   int channels = 3;  ///< stored ones, at least 3; those beyond the third are filled with zeros

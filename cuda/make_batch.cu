@@ -1,5 +1,5 @@
 #include "kernels.hpp"
-#include "launch.cuh"
+#include "pack.cuh"
 #include "rueda/kernels/pixel.hpp"
 
 namespace rueda::cuda {
@@ -11,7 +11,7 @@ constexpr std::size_t kImageBytes =
 
 /// One thread a pixel, with all its channels: neighbours in a warp then write neighbouring memory
 /// in either layout, and what was drawn for the sample serves all channels.
-template <Layout layout>
+template <Layout layout, typename T>
 struct MakePixel {
   BatchSource source;
   kernels::PixelTransform transform;
@@ -23,6 +23,7 @@ struct MakePixel {
     const auto size = static_cast<std::size_t>(transform.image_size);
     const std::size_t sample = i / (size * size);
     const std::size_t pixel = i % (size * size);
+    T* values = static_cast<T*>(target.values);
     const std::uint32_t index = source.indices[sample];
     if (pixel == 0) target.labels[sample] = source.labels[index];
     const std::uint8_t* image = source.pixels + index * kImageBytes;
@@ -32,11 +33,11 @@ struct MakePixel {
     const int x = static_cast<int>(pixel % size);
 #pragma unroll  // so that the transform's arrays stay in registers
     for (int c = 0; c < kImageChannels; ++c) {
-      target.values[place(sample, pixel, c)] =
-          kernels::input_value(image, transform, augment, c, y, x);
+      values[place(sample, pixel, c)] =
+          kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
     }
     for (int c = kImageChannels; c < target.channels; ++c) {
-      target.values[place(sample, pixel, c)] = 0.0F;
+      values[place(sample, pixel, c)] = T{};
     }
   }
 
@@ -57,8 +58,10 @@ cudaError_t make_in_layout(const BatchSource& source, const kernels::PixelTransf
                            std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                            cudaStream_t stream) {
   const auto size = static_cast<std::size_t>(transform.image_size);
-  return for_each(source.count * size * size,
-                  MakePixel<layout>{source, transform, seed, epoch, target}, stream);
+  return with_type(target.element, [&]<typename T>() {
+    return for_each(source.count * size * size,
+                    MakePixel<layout, T>{source, transform, seed, epoch, target}, stream);
+  });
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "kernels.hpp"
 #include "launch.cuh"
 #include "rueda/kernels/softmax_loss.hpp"
@@ -10,22 +12,89 @@ struct SoftmaxRow {
   const float* logits;
   const std::int32_t* labels;
   int classes;
-  float scale;
+  const float* scale;
   float* gradients;
   kernels::RowLoss* losses;
 
   __device__ void operator()(std::size_t row) const {
     const std::size_t first = row * static_cast<std::size_t>(classes);
-    losses[row] =
-        kernels::softmax_cross_entropy_row(logits + first, classes, labels[row], scale,
-                                           gradients == nullptr ? nullptr : gradients + first);
+    losses[row] = kernels::softmax_cross_entropy_row(
+        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
+        gradients == nullptr ? nullptr : gradients + first);
   }
 };
 
+/// One block: a few thousand rows at most.
+__global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums) {
+  __shared__ double shared[2][kBlockThreads];
+  double loss = 0;
+  double correct = 0;
+  for (std::size_t row = threadIdx.x; row < rows; row += kBlockThreads) {
+    loss += losses[row].loss;
+    correct += losses[row].correct ? 1.0 : 0.0;
+  }
+  shared[0][threadIdx.x] = loss;
+  shared[1][threadIdx.x] = correct;
+  for (unsigned half = kBlockThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= half) continue;
+    shared[0][threadIdx.x] += shared[0][threadIdx.x + half];
+    shared[1][threadIdx.x] += shared[1][threadIdx.x + half];
+  }
+  if (threadIdx.x != 0) return;
+  sums[0] = static_cast<float>(shared[0][0]);
+  sums[1] = static_cast<float>(shared[1][0]);
+}
+
+__global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
+                           float samples, float* nonfinite_so_far) {
+  __shared__ int found;
+  if (threadIdx.x == 0) found = std::isfinite(sums[0]) ? 0 : 1;
+  __syncthreads();
+  for (std::size_t i = threadIdx.x; i < count; i += kBlockThreads) {
+    if (!std::isfinite(statistics[i])) found = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (found != 0) *nonfinite_so_far = 1.0F;
+  to[0] = sums[0];
+  to[1] = sums[1];
+  to[2] = samples;
+  to[3] = found != 0 ? 1.0F : 0.0F;
+  to[4] = 0.0F;
+}
+
+__global__ void add_one(std::uint64_t* counters, std::size_t slot) {
+  volatile std::uint64_t* counter = counters + slot;
+  __threadfence_system();
+  *counter = *counter + 1;
+  __threadfence_system();
+}
+
 }  // namespace
 
+cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
+                       cudaStream_t stream) {
+  return launch(&add_losses, kBlockThreads, stream, losses, rows, sums);
+}
+
+cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
+                            std::size_t count, float samples, float* nonfinite_so_far,
+                            cudaStream_t stream) {
+  return launch(&write_sums, kBlockThreads, stream, to, sums, statistics, count, samples,
+                nonfinite_so_far);
+}
+
+cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(1);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, &add_one, counters, slot);
+}
+
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                                  int classes, float scale, float* gradients,
+                                  int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream) {
   return for_each(rows, SoftmaxRow{logits, labels, classes, scale, gradients, losses}, stream);
 }

@@ -37,19 +37,19 @@ std::span<float> cut(std::span<float> slice, Range part) {
 }  // namespace
 
 std::size_t FixedOrderAllReduce::block_of(std::size_t longest) const {
-  const auto peers = static_cast<std::size_t>(ranks_.size() - 1);
+  const auto peers = static_cast<std::size_t>(ranks_->size() - 1);
   return std::clamp<std::size_t>(scratch_elements_ / peers, 1, longest);
 }
 
 std::size_t FixedOrderAllReduce::scratch_floats(std::size_t length) const {
-  const std::size_t longest = RingPlan{length, 0, ranks_.size()}.largest_chunk();
-  if (ranks_.size() == 1 || longest == 0) return 0;
-  return static_cast<std::size_t>(ranks_.size() - 1) * block_of(longest);
+  const std::size_t longest = RingPlan{length, 0, ranks_->size()}.largest_chunk();
+  if (ranks_->size() == 1 || longest == 0) return 0;
+  return static_cast<std::size_t>(ranks_->size() - 1) * block_of(longest);
 }
 
 Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
-  if (ranks_.size() == 1 || slice.empty()) return ready;
-  const RingPlan plan{slice.size(), ranks_.rank(), ranks_.size()};
+  if (ranks_->size() == 1 || slice.empty()) return ready;
+  const RingPlan plan{slice.size(), ranks_->rank(), ranks_->size()};
   const std::size_t longest = plan.largest_chunk();
   const std::size_t step = block_of(longest);
   device_.wait(ready);
@@ -57,7 +57,7 @@ Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
     auto contributions = exchange(plan, slice, {begin, std::min(begin + step, longest)});
     add_in_order(std::move(contributions), static_cast<std::size_t>(plan.rank));
   }
-  ring_all_gather(ranks_, plan, slice, times_);
+  ring_all_gather(*ranks_, plan, slice, times_);
   return {};
 }
 
@@ -75,7 +75,7 @@ FixedOrderAllReduce::Contributions FixedOrderAllReduce::exchange(const RingPlan&
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t place = static_cast<std::size_t>(s - 1) * block.size();
     const auto incoming = scratch.subspan(place, own.size());
-    timed(times_.transfer, [&] { ranks_.sendrecv(outgoing, to, incoming, from); });
+    timed(times_.transfer, [&] { ranks_->sendrecv(outgoing, to, incoming, from); });
     contributions[static_cast<std::size_t>(from)] = incoming;
   }
   return contributions;
@@ -97,7 +97,7 @@ void FixedOrderAllReduce::add_in_order(Contributions contributions, std::size_t 
       order.push(merge);
     }
     order.finish(merge);
-    device_.wait(device_.record());  // before scratch is reused and the sum is sent
+    device_.wait(device_.record_own());  // before scratch is reused and the sum is sent
   });
 }
 

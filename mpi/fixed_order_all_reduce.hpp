@@ -1,6 +1,10 @@
 #pragma once
 
-#include "communicator.hpp"
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "exchange.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
@@ -15,11 +19,15 @@ class FixedOrderAllReduce final : public AllReduce {
  public:
   static constexpr std::size_t kScratchElements = std::size_t{1} << 20;
 
-  /// Keeps both references; they outlive it. Chunks are worked through in blocks so that scratch
-  /// memory stays near `scratch_elements` floats; this changes no bit.
+  /// MPI is handed the device's own pointers. Keeps both references; they outlive it. Chunks are
+  /// worked through in blocks so that scratch memory stays near `scratch_elements` floats; this
+  /// changes no bit.
   FixedOrderAllReduce(Communicator& ranks, ReduceDevice& device,
                       std::size_t scratch_elements = kScratchElements)
-      : ranks_(ranks), device_(device), scratch_elements_(scratch_elements) {}
+      : FixedOrderAllReduce(std::make_unique<DirectExchange>(ranks), device, scratch_elements) {}
+  FixedOrderAllReduce(std::unique_ptr<Exchange> ranks, ReduceDevice& device,
+                      std::size_t scratch_elements = kScratchElements)
+      : ranks_(std::move(ranks)), device_(device), scratch_elements_(scratch_elements) {}
 
   std::string_view name() const override { return "fixed order"; }
   Event sum(std::span<float> slice, Event ready) override;
@@ -36,7 +44,7 @@ class FixedOrderAllReduce final : public AllReduce {
   /// Adds them up in the fixed order; the sum ends up in contribution `own`.
   void add_in_order(Contributions contributions, std::size_t own);
 
-  Communicator& ranks_;
+  std::unique_ptr<Exchange> ranks_;
   ReduceDevice& device_;
   std::size_t scratch_elements_;
 };

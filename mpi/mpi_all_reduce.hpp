@@ -1,6 +1,9 @@
 #pragma once
 
-#include "communicator.hpp"
+#include <memory>
+#include <utility>
+
+#include "exchange.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 
 namespace rueda {
@@ -8,8 +11,11 @@ namespace rueda {
 /// MPI_Allreduce in place on the same slice: the yardstick. The order of addition is MPI's choice.
 class MpiAllReduce final : public AllReduce {
  public:
-  /// Keeps both; they outlive it.
-  MpiAllReduce(Communicator& ranks, ReduceDevice& device) : ranks_(ranks), device_(device) {}
+  /// MPI is handed the device's own pointers. Keeps both references; they outlive it.
+  MpiAllReduce(Communicator& ranks, ReduceDevice& device)
+      : MpiAllReduce(std::make_unique<DirectExchange>(ranks), device) {}
+  MpiAllReduce(std::unique_ptr<Exchange> ranks, ReduceDevice& device)
+      : ranks_(std::move(ranks)), device_(device) {}
 
   std::string_view name() const override { return "mpi"; }
   /// All time counts as transfer, MPI's additions included.
@@ -18,7 +24,7 @@ class MpiAllReduce final : public AllReduce {
   std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
-  Communicator& ranks_;
+  std::unique_ptr<Exchange> ranks_;
   ReduceDevice& device_;
 };
 

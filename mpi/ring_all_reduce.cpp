@@ -22,7 +22,10 @@
 // is added by the device; only when that addition has passed may the sum be sent on, and may the
 // next chunk be received into the same scratch. One wait at the end of each step covers both. The
 // all-gather receives in place: the chunk that arrives is one this rank has already sent for the
-// last time.
+// last time. Whatever the device computes meanwhile is not waited for.
+//
+// How a chunk moves is the Exchange's: by one MPI_Sendrecv on the device's own memory, or, where
+// MPI cannot read that, in pieces through host memory. The steps are the same.
 
 namespace rueda {
 namespace {
@@ -34,7 +37,7 @@ std::span<T> cut(std::span<T> slice, Range chunk) {
 
 }  // namespace
 
-void ring_reduce_scatter(Communicator& ring, ReduceDevice& device, const RingPlan& plan,
+void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
                          std::span<float> slice, ReduceTimes& times) {
   const auto scratch = device.scratch(plan.largest_chunk());
   for (int step = 0; step < plan.steps(); ++step) {
@@ -44,12 +47,12 @@ void ring_reduce_scatter(Communicator& ring, ReduceDevice& device, const RingPla
     timed(times.transfer, [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
     timed(times.add, [&] {
       device.add(sum, incoming);
-      device.wait(device.record());
+      device.wait(device.record_own());
     });
   }
 }
 
-void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> slice,
+void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
                      ReduceTimes& times) {
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
@@ -59,15 +62,15 @@ void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> 
 }
 
 std::size_t RingAllReduce::scratch_floats(std::size_t length) const {
-  return ring_scratch_floats(length, ring_.size());
+  return ring_scratch_floats(length, ring_->size());
 }
 
 Event RingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (ring_.size() == 1 || slice.empty()) return ready;
-  const RingPlan plan{slice.size(), ring_.rank(), ring_.size()};
+  if (ring_->size() == 1 || slice.empty()) return ready;
+  const RingPlan plan{slice.size(), ring_->rank(), ring_->size()};
   device_.wait(ready);
-  ring_reduce_scatter(ring_, device_, plan, slice, times_);
-  ring_all_gather(ring_, plan, slice, times_);
+  ring_reduce_scatter(*ring_, device_, plan, slice, times_);
+  ring_all_gather(*ring_, plan, slice, times_);
   return {};  // everything has been awaited, nothing is left in the device's queue
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "communicator.hpp"
+#include <memory>
+#include <utility>
+
+#include "exchange.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
@@ -8,12 +11,12 @@ namespace rueda {
 
 /// First half of the ring: afterwards this rank's slice holds the full sum of chunk plan.owned(),
 /// and partial sums elsewhere. The caller has waited for the slice to be ready. P-1 steps.
-void ring_reduce_scatter(Communicator& ring, ReduceDevice& device, const RingPlan& plan,
+void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
                          std::span<float> slice, ReduceTimes& times);
 
 /// Second half: every rank brings chunk plan.owned() complete and leaves with all of them. P-1
 /// steps. No addition takes place, so all ranks end with the owners' bits.
-void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> slice,
+void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
                      ReduceTimes& times);
 
 /// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1) steps, each of which
@@ -22,15 +25,18 @@ void ring_all_gather(Communicator& ring, const RingPlan& plan, std::span<float> 
 /// number of ranks and the slice's bounds, and on nothing else.
 class RingAllReduce final : public AllReduce {
  public:
-  /// Keeps both; they outlive it.
-  RingAllReduce(Communicator& ring, ReduceDevice& device) : ring_(ring), device_(device) {}
+  /// MPI is handed the device's own pointers. Keeps both references; they outlive it.
+  RingAllReduce(Communicator& ring, ReduceDevice& device)
+      : RingAllReduce(std::make_unique<DirectExchange>(ring), device) {}
+  RingAllReduce(std::unique_ptr<Exchange> ring, ReduceDevice& device)
+      : ring_(std::move(ring)), device_(device) {}
 
   std::string_view name() const override { return "ring"; }
   Event sum(std::span<float> slice, Event ready) override;
   std::size_t scratch_floats(std::size_t length) const override;
 
  private:
-  Communicator& ring_;
+  std::unique_ptr<Exchange> ring_;
   ReduceDevice& device_;
 };
 

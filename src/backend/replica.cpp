@@ -11,12 +11,11 @@ namespace rueda {
 
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
-                 const std::vector<std::size_t>& infer_batches)
+                 const std::vector<std::size_t>& infer_batches, Recompute recompute)
     : graph_(graph),
       backend_(backend),
       layout_(graph),
-      plan_(graph, backend, train_batches, infer_batches),
-      host_statistics_(graph.statistics_count()) {
+      plan_(graph, backend, train_batches, infer_batches, recompute) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
@@ -24,14 +23,32 @@ Replica::Replica(const Graph& graph, Backend& backend,
 }
 
 void Replica::allocate() {
-  values_ = backend_.allocate(layout_.parameters * sizeof(float));
-  gradients_ = backend_.allocate(layout_.total() * sizeof(float));
+  values_ = backend_.allocate((layout_.lead() + layout_.parameters) * sizeof(float));
+  gradients_ = backend_.allocate((layout_.lead() + layout_.total()) * sizeof(float));
   batch_statistics_ = backend_.allocate(layout_.statistics * sizeof(float));
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
+  values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
+  scalars_ = backend_.allocate(sizeof(Scalars));
   pool_ = backend_.allocate(plan_.pool_bytes());
-  backend_.bind_parameters(graph_, {values_->floats(), gradients_->floats(),
-                                    batch_statistics_->floats(), running_->floats()});
+  backend_.bind_parameters(
+      graph_, {parameters(), gradients(), batch_statistics_->floats(), running_->floats()});
   plan_.bind(pool_->data());
+  backend_.upload(values_per_image_->floats(), values_per_image());
+}
+
+/// How many values per image and channel stand behind a variance that is to be unbiased; 0 for all
+/// other statistics, which need no correction.
+std::vector<float> Replica::values_per_image() const {
+  std::vector<float> values(layout_.statistics, 0.0F);
+  for (const Node& node : graph_.nodes()) {
+    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
+    if (bn == nullptr || bn->running_variance == RunningVariance::biased) continue;
+    const auto channels = static_cast<std::ptrdiff_t>(node.output.channels);
+    const auto variances =
+        values.begin() + static_cast<std::ptrdiff_t>(bn->statistics_offset) + channels;
+    std::fill_n(variances, channels, static_cast<float>(node.output.height * node.output.width));
+  }
+  return values;
 }
 
 std::span<float> Replica::parameter(ParameterId id) {
@@ -50,6 +67,7 @@ void Replica::load(const BatchRequest& request) {
     return;
   }
   current_ = plan_.train().at(request.indices.size()).get();
+  backend_.mark(Mark::load);
   backend_.make_batch(request, current_->input(), current_->labels());
 }
 
@@ -62,45 +80,63 @@ void Replica::loss(float scale) {
     backend_.zero(gradients());
     return;
   }
-  const LossSums sums =
-      backend_.softmax_cross_entropy(current_->logits(), current_->labels(), current_->batch(),
-                                     graph_.classes(), scale, current_->logits_gradient());
-  write_tail(sums, static_cast<float>(current_->batch()));
+  set_scale(scale);
+  lose();
+}
+
+void Replica::set_scale(float scale) {
+  if (scale == scale_) return;
+  backend_.upload({&scalars().scale, 1}, std::array{scale});
+  scale_ = scale;
+}
+
+void Replica::lose() {
+  backend_.softmax_cross_entropy({.logits = current_->logits(),
+                                  .labels = current_->labels(),
+                                  .rows = current_->batch(),
+                                  .classes = graph_.classes(),
+                                  .sums = &scalars().sums,
+                                  .scale = &scalars().scale,
+                                  .gradient = current_->logits_gradient()});
+  write_tail(static_cast<float>(current_->batch()));
+}
+
+ComputeSeconds Replica::compute(float scale) {
+  if (current_ == nullptr) {
+    loss(scale);
+    return {};
+  }
+  set_scale(scale);
+  backend_.replay(static_cast<std::uint64_t>(current_->batch()), [this] {
+    backend_.mark(Mark::forward);
+    forward();
+    backend_.mark(Mark::loss);
+    lose();
+    backend_.mark(Mark::backward);
+    backward();
+    backend_.mark(Mark::end);
+  });
+  return backend_.compute_seconds();
 }
 
 void Replica::backward() {
   if (current_ != nullptr) current_->backward();
 }
 
-void Replica::write_tail(const LossSums& sums, float samples) {
-  const std::span<float> tail = gradients().subspan(layout_.statistics_offset());
-  for (const Node& node : graph_.nodes()) {
-    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
-    if (bn == nullptr) continue;
-    const auto channels = static_cast<std::size_t>(node.output.channels);
-    const float values = samples * static_cast<float>(node.output.height * node.output.width);
-    const bool unbiased = bn->running_variance == RunningVariance::unbiased && values > 1.0F;
-    const float correction = unbiased ? values / (values - 1.0F) : 1.0F;
-    const auto weigh = [&](std::size_t offset, float factor) {
-      backend_.weigh_statistics(tail.subspan(offset, channels),
-                                batch_statistics_->floats().subspan(offset, channels), samples,
-                                factor);
-    };
-    weigh(bn->statistics_offset, 1.0F);
-    weigh(bn->statistics_offset + channels, correction);
-  }
-  const float nonfinite = is_finite(sums) ? 0.0F : 1.0F;
-  finite_ = finite_ && nonfinite == 0.0F;
-  const std::array<float, kStepSums> last = {sums.loss, sums.correct, samples, nonfinite, 0.0F};
-  backend_.upload(gradients().subspan(layout_.sums_offset(), kStepSums), last);
+/// The loss alone would not do for the flag: a ReLU may swallow a NaN, but the statistics of the
+/// batch norm before it keep it.
+void Replica::write_tail(float samples) {
+  const std::span<const float> statistics = batch_statistics_->floats();
+  backend_.weigh_statistics(gradients().subspan(layout_.statistics_offset(), layout_.statistics),
+                            statistics, values_per_image_->floats(), samples);
+  auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
+  backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().nonfinite);
 }
 
-/// The loss alone would not do: a ReLU may swallow a NaN, but the statistics of the batch norm
-/// before it keep it.
-bool Replica::is_finite(const LossSums& sums) {
-  backend_.download(host_statistics_, batch_statistics_->floats());
-  return std::isfinite(sums.loss) && std::all_of(host_statistics_.begin(), host_statistics_.end(),
-                                                 [](float v) { return std::isfinite(v); });
+bool Replica::was_finite() {
+  std::array<float, 1> nonfinite{};
+  backend_.download(nonfinite, {&scalars().nonfinite, 1});
+  return nonfinite.front() == 0.0F;
 }
 
 bool Replica::parameters_are_finite() {
@@ -114,8 +150,14 @@ LossSums Replica::infer(const BatchRequest& request) {
   Program& program = *plan_.infer().at(request.indices.size());
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
-  return backend_.softmax_cross_entropy(program.logits(), program.labels(), program.batch(),
-                                        graph_.classes(), 0.0F, nullptr);
+  backend_.softmax_cross_entropy({.logits = program.logits(),
+                                  .labels = program.labels(),
+                                  .rows = program.batch(),
+                                  .classes = graph_.classes(),
+                                  .sums = &scalars().sums});
+  std::array<float, 2> sums{};
+  backend_.download(sums, {&scalars().sums.loss, sums.size()});
+  return {sums[0], sums[1]};
 }
 
 StepSums Replica::step_sums() {
@@ -124,15 +166,28 @@ StepSums Replica::step_sums() {
   return {sums[0], sums[1], sums[2], sums[3], sums[4]};
 }
 
+/// Neighbours of equal momentum, hence as a rule all of them, take one call.
 void Replica::update_running_statistics(float samples) {
-  const std::span<float> sums = gradients().subspan(layout_.statistics_offset());
+  const std::span<const float> sums = gradients().subspan(layout_.statistics_offset());
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  float momentum = 0;
+  const auto update = [&] {
+    if (begin == end) return;
+    backend_.update_running(running_statistics().subspan(begin, end - begin),
+                            sums.subspan(begin, end - begin), samples, momentum);
+  };
   for (const Node& node : graph_.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr) continue;
-    const std::size_t count = 2 * static_cast<std::size_t>(node.output.channels);
-    backend_.update_running(running_statistics().subspan(bn->statistics_offset, count),
-                            sums.subspan(bn->statistics_offset, count), samples, bn->momentum);
+    if (bn->momentum != momentum || bn->statistics_offset != end) {
+      update();
+      begin = bn->statistics_offset;
+      momentum = bn->momentum;
+    }
+    end = bn->statistics_offset + 2 * static_cast<std::size_t>(node.output.channels);
   }
+  update();
 }
 
 }  // namespace rueda

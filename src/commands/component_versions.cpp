@@ -1,6 +1,8 @@
-#include "../cpu/cpu_backend.hpp"
 #include "mpi/version.hpp"
 #include "version.hpp"
+#if RUEDA_WITH_CPU
+#include "../cpu/cpu_backend.hpp"
+#endif
 #if RUEDA_WITH_CUDA
 #include "cuda/device_query.hpp"
 #endif
@@ -8,8 +10,12 @@
 namespace rueda {
 
 std::vector<std::pair<std::string, std::string>> component_versions() {
-  std::vector<std::pair<std::string, std::string>> versions = {{"MPI", mpi_library_version()},
-                                                               {"oneDNN", cpu::onednn_version()}};
+  std::vector<std::pair<std::string, std::string>> versions = {{"MPI", mpi_library_version()}};
+#if RUEDA_WITH_CPU
+  versions.emplace_back("oneDNN", cpu::onednn_version());
+#else
+  versions.emplace_back("oneDNN", "not built in");
+#endif
 #if RUEDA_WITH_CUDA
   for (auto& component : cuda_component_versions()) versions.push_back(std::move(component));
 #else

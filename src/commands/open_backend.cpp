@@ -2,8 +2,10 @@
 
 #include <string>
 
-#include "../cpu/cpu_backend.hpp"
 #include "rueda/core/error.hpp"
+#if RUEDA_WITH_CPU
+#include "../cpu/cpu_backend.hpp"
+#endif
 #if RUEDA_WITH_CUDA
 #include "cuda/device_query.hpp"
 #endif
@@ -21,14 +23,27 @@ std::string why_no_cuda() {
 #endif
 }
 
+#if RUEDA_WITH_CPU
+std::unique_ptr<Backend> open_cpu(Precision precision, int threads) {
+  return std::make_unique<cpu::CpuBackend>(
+      cpu::CpuOptions{.threads = threads, .layout = {}, .precision = precision});
+}
+#else
+std::unique_ptr<Backend> open_cpu(Precision, int) {
+  throw InputError(
+      "--backend cpu: this build has no CPU backend (-Dcpu=disabled, or oneDNN was not found); "
+      "build "
+      "with oneDNN and without -Dcpu=disabled, or use --backend cuda");
+}
+#endif
+
 }  // namespace
 
 std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads) {
   if (choice == BackendChoice::cuda) {
     throw InputError("--backend cuda: " + why_no_cuda() + "; use --backend cpu or auto");
   }
-  return std::make_unique<cpu::CpuBackend>(
-      cpu::CpuOptions{.threads = threads, .layout = {}, .precision = precision});
+  return open_cpu(precision, threads);
 }
 
 }  // namespace rueda

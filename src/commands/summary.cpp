@@ -41,6 +41,14 @@ class MemoryPlanner {
     return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks));
   }
 
+  /// The batch asked for, and the largest one if an amount of memory was given.
+  std::string describe_all() const {
+    std::string text = describe(options_.batch_per_rank);
+    if (!options_.memory.empty()) text += '\n' + describe_largest();
+    return text;
+  }
+
+ private:
   std::string describe(std::size_t batch) const {
     return fmt::format("Memory of one rank of {}: cpu, {}, {} thread{}, batch of {}\n",
                        options_.ranks, to_string(options_.precision), threads_,
@@ -54,11 +62,17 @@ class MemoryPlanner {
     return largest_batch_summary(options_.memory, batch, (*this)(std::max<std::size_t>(batch, 1)));
   }
 
- private:
   const Graph& graph_;
   const SummaryOptions& options_;
   int threads_;
 };
+
+/// In place of the plan of a build without the CPU backend, for which alone it is made.
+std::string memory_is_not_told(const std::string& asked) {
+  const std::string reason = "this build has no CPU backend (-Dcpu=disabled)";
+  if (!asked.empty()) throw InputError("--memory " + asked + ": " + reason);
+  return "Memory: not told, " + reason + '\n';
+}
 
 struct Unit {
   std::string_view name;
@@ -86,8 +100,8 @@ std::size_t parse_memory(const std::string& text) {
 void run_summary(const SummaryOptions& options, std::ostream& out) {
   const Graph graph = build_model(options.model, options.image_size, options.classes);
   const MemoryPlanner planner(graph, options);
-  std::string memory = planner.describe(options.batch_per_rank);
-  if (!options.memory.empty()) memory += '\n' + planner.describe_largest();
+  const std::string memory =
+      RUEDA_WITH_CPU ? planner.describe_all() : memory_is_not_told(options.memory);
   out << model_summary(graph, options.batch_per_rank) << '\n' << memory;
 }
 

@@ -19,7 +19,8 @@ class Add final : public Operation {
       : relu_(add.relu), elements_(r.output_desc().get_size() / sizeof(T)) {}
 
   OperationNeeds needs() const override {
-    return {.keeps_output = relu_, .sums_gradients = true, .shares_input_gradient = true};
+    if (!relu_) return {.passes_gradient = 0b11};
+    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
   }
 
   void bind(const OperationMemory& m) override { memory_ = m; }
@@ -38,6 +39,7 @@ class Add final : public Operation {
   }
 
   void backward() override {
+    if (!relu_) return;
     const T* g = elements<T>(memory_.output_gradients[0]);
     if (memory_.output_gradients.size() == 1) {
       through_relu([=](std::size_t i) { return to_float(g[i]); });
@@ -53,13 +55,9 @@ class Add final : public Operation {
     T* to = elements<T>(memory_.input_gradients[0]);
     if (to == nullptr) return;
     const T* out = elements<T>(memory_.output);
-    if (relu_) {
-      parallel_elements(elements_, [=](std::size_t i) {
-        to[i] = from_float<T>(kernels::relu_gradient(to_float(out[i]), gradient(i)));
-      });
-    } else {
-      parallel_elements(elements_, [=](std::size_t i) { to[i] = from_float<T>(gradient(i)); });
-    }
+    parallel_elements(elements_, [=](std::size_t i) {
+      to[i] = from_float<T>(kernels::relu_gradient(to_float(out[i]), gradient(i)));
+    });
   }
 
   bool relu_;

@@ -47,7 +47,7 @@ class BatchNorm final : public Operation {
   }
 
   OperationNeeds needs() const override {
-    return {.workspace_bytes = forward_desc_.workspace_desc().get_size(), .keeps_inputs = true};
+    return {.workspace_bytes = forward_desc_.workspace_desc().get_size(), .keeps_input = true};
   }
 
   void bind(const OperationMemory& m) override {

@@ -75,7 +75,7 @@ class Conv final : public Operation {
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
 
-  OperationNeeds needs() const override { return {.keeps_inputs = true}; }
+  OperationNeeds needs() const override { return {.keeps_input = true}; }
 
   void bind(const OperationMemory& m) override {
     bind_forward(m);

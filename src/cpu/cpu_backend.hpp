@@ -30,6 +30,8 @@ class CpuBackend final : public Backend {
   ReduceDevice& reduce_device() override { return reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
 
+  void mark(Mark mark) override { marks_.set(mark); }
+  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -40,14 +42,15 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<DeviceImages> hold(const ImageSet& images) override;
   void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override;
-  LossSums softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels, int rows,
-                                 int classes, float scale, std::byte* gradient) override;
+  void softmax_cross_entropy(const LossRequest& request) override;
+  void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
+                       float samples, float* nonfinite) override;
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
                      const std::byte* b) override;
   void sgd_update(std::span<float> values, std::span<float> velocities,
                   std::span<const float> gradients, const kernels::SgdStep& step) override;
-  void weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
-                        float correction) override;
+  void weigh_statistics(std::span<float> to, std::span<const float> from,
+                        std::span<const float> values_per_image, float samples) override;
   void update_running(std::span<float> running, std::span<const float> weighted_sums, float samples,
                       float momentum) override;
   std::uint64_t hash(std::span<const float> values) override;
@@ -64,6 +67,7 @@ class CpuBackend final : public Backend {
  private:
   Context context_;
   HostReduceDevice reduce_device_;
+  HostMarks marks_;
 };
 
 }  // namespace rueda::cpu

@@ -36,7 +36,7 @@ class Dense final : public Operation {
     if (r.mode == Mode::train) plan_backward();
   }
 
-  OperationNeeds needs() const override { return {.keeps_inputs = true}; }
+  OperationNeeds needs() const override { return {.keeps_input = true}; }
 
   void bind(const OperationMemory& m) override {
     const auto source = context_.at(source_, m.inputs.front());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "cpu_backend.hpp"
 #include "element.hpp"
@@ -55,21 +56,32 @@ void CpuBackend::make_batch(const BatchRequest& request, std::byte* input, std::
   });
 }
 
-LossSums CpuBackend::softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels,
-                                           int rows, int classes, float scale,
-                                           std::byte* gradient) {
-  const auto* from = reinterpret_cast<const float*>(logits);
-  auto* to = reinterpret_cast<float*>(gradient);
+void CpuBackend::softmax_cross_entropy(const LossRequest& r) {
+  const auto* from = reinterpret_cast<const float*>(r.logits);
+  auto* to = reinterpret_cast<float*>(r.gradient);
+  const float scale = to == nullptr ? 0.0F : *r.scale;
   double loss = 0;
   double correct = 0;
-  for (int row = 0; row < rows; ++row) {
-    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(row) * classes;
-    const kernels::RowLoss r = kernels::softmax_cross_entropy_row(
-        from + first, classes, labels[row], scale, to == nullptr ? nullptr : to + first);
-    loss += static_cast<double>(r.loss);
-    correct += r.correct ? 1.0 : 0.0;
+  for (int row = 0; row < r.rows; ++row) {
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(row) * r.classes;
+    const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
+        from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
+    loss += static_cast<double>(of_row.loss);
+    correct += of_row.correct ? 1.0 : 0.0;
   }
-  return {static_cast<float>(loss), static_cast<float>(correct)};
+  *r.sums = {static_cast<float>(loss), static_cast<float>(correct)};
+}
+
+void CpuBackend::write_step_sums(StepSums* to, const LossSums* sums,
+                                 std::span<const float> statistics, float samples,
+                                 float* nonfinite) {
+  const auto finite = [](float v) { return std::isfinite(v); };
+  const bool fine = finite(sums->loss) && std::all_of(statistics.begin(), statistics.end(), finite);
+  if (!fine) *nonfinite = 1.0F;
+  *to = {.loss = sums->loss,
+         .correct = sums->correct,
+         .samples = samples,
+         .nonfinite = fine ? 0.0F : 1.0F};
 }
 
 void CpuBackend::sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
@@ -93,10 +105,11 @@ void CpuBackend::sgd_update(std::span<float> values, std::span<float> velocities
                     [=](std::size_t i) { kernels::sgd_update(w[i], v[i], g[i], step); });
 }
 
-void CpuBackend::weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
-                                  float correction) {
+void CpuBackend::weigh_statistics(std::span<float> to, std::span<const float> from,
+                                  std::span<const float> values_per_image, float samples) {
   for (std::size_t i = 0; i < to.size(); ++i) {
-    to[i] = kernels::weighted_statistic(from[i], samples, correction);
+    to[i] = kernels::weighted_statistic(from[i], samples,
+                                        kernels::bessel(samples * values_per_image[i]));
   }
 }
 

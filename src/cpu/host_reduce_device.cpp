@@ -21,4 +21,17 @@ std::span<float> HostReduceDevice::scratch(std::size_t count) {
   return {scratch_.data(), count};
 }
 
+std::span<float> HostReduceDevice::host_scratch(std::size_t count) {
+  if (host_scratch_.size() < count) host_scratch_.resize(count);
+  return {host_scratch_.data(), count};
+}
+
+void HostReduceDevice::to_host(std::span<float> host, std::span<const float> device) {
+  copy(host, device);
+}
+
+void HostReduceDevice::from_host(std::span<float> device, std::span<const float> host) {
+  copy(device, host);
+}
+
 }  // namespace rueda::cpu

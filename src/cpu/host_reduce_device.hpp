@@ -15,9 +15,14 @@ class HostReduceDevice final : public ReduceDevice {
   Event record() override { return {}; }
   void wait(Event) override {}
   std::span<float> scratch(std::size_t count) override;
+  bool memory_is_on_host() const override { return true; }
+  std::span<float> host_scratch(std::size_t count) override;
+  void to_host(std::span<float> host, std::span<const float> device) override;
+  void from_host(std::span<float> device, std::span<const float> host) override;
 
  private:
   std::vector<float> scratch_;
+  std::vector<float> host_scratch_;
 };
 
 }  // namespace rueda::cpu

@@ -17,14 +17,17 @@ void GradientAccumulator::merge(std::size_t into, std::size_t from) {
 
 void GradientAccumulator::push(std::span<const float> arena) {
   if (micro_batches_ == 1) return;
+  device_.join();  // the backward pass wrote the arena
   device_.copy(slot(order_.next_slot()), arena);
   order_.push([this](std::size_t into, std::size_t from) { merge(into, from); });
+  device_.join();  // the next one writes it again
 }
 
 void GradientAccumulator::finish(std::span<float> arena) {
   if (micro_batches_ == 1) return;
   order_.finish([this](std::size_t into, std::size_t from) { merge(into, from); });
   device_.copy(arena, slot(0));
+  device_.join();
 }
 
 }  // namespace rueda

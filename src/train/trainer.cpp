@@ -22,6 +22,18 @@ std::vector<std::vector<StepRecord>> gather_steps(RankGroup& group,
   return all;
 }
 
+/// Work that a device does in its own time, on the phases of a step. What it did of the load while
+/// the host was already waiting for the rest counts as load.
+PhaseSeconds compute_phases(const ComputeSeconds& seconds) {
+  PhaseSeconds phases{};
+  const auto book = [&](Phase phase, double s) { phases[static_cast<std::size_t>(phase)] = s; };
+  book(Phase::load, seconds.load);
+  book(Phase::forward, seconds.forward);
+  book(Phase::loss, seconds.loss);
+  book(Phase::backward, seconds.backward);
+  return phases;
+}
+
 std::string place_in_run(std::size_t epoch, std::size_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
@@ -125,11 +137,7 @@ void Trainer::run_micro_batch(std::size_t step, std::size_t micro_batch, float s
   const auto indices = sampler_.indices(step, plan_.virtual_rank(rank, micro_batch));
   replica.load({images_.get(), indices, transform_, config_.seed, epoch_});
   timer_.enter(Phase::forward);
-  replica.forward();
-  timer_.enter(Phase::loss);
-  replica.loss(scale);
-  timer_.enter(Phase::backward);
-  replica.backward();
+  timer_.divide(compute_phases(replica.compute(scale)));
   accumulator_.push(replica.gradients());
 }
 

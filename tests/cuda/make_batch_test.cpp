@@ -7,6 +7,7 @@
 #include "device_vector.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/pixel.hpp"
 
 // The batch kernel against rueda::kernels::input_value on the host: equal bit for bit.
@@ -55,9 +56,9 @@ std::size_t place(const Format& format, int size, std::size_t sample, int c, int
 }
 
 /// Sample `n` of the batch, channels beyond the third zero.
+template <typename T>
 void make_on_host(const rueda::ImageSet& images, std::uint32_t index, std::size_t n,
-                  const kernels::PixelTransform& t, const Format& format,
-                  std::vector<float>& values) {
+                  const kernels::PixelTransform& t, const Format& format, std::vector<T>& values) {
   const auto augment =
       t.augment ? kernels::draw_augment(kSeed, kEpoch, index) : kernels::SampleAugment{};
   const std::uint8_t* image = images.image(index).data();
@@ -65,12 +66,13 @@ void make_on_host(const rueda::ImageSet& images, std::uint32_t index, std::size_
     for (int y = 0; y < t.image_size; ++y) {
       for (int x = 0; x < t.image_size; ++x) {
         values[place(format, t.image_size, n, c, y, x)] =
-            c < 3 ? kernels::input_value(image, t, augment, c, y, x) : 0.0F;
+            kernels::from_float<T>(c < 3 ? kernels::input_value(image, t, augment, c, y, x) : 0.0F);
       }
     }
   }
 }
 
+template <typename T>
 void compare(const kernels::PixelTransform& t, const Format& format, std::size_t count) {
   const auto stream = rueda::cuda::make_stream();
   const rueda::ImageSet images = some_images();
@@ -80,18 +82,24 @@ void compare(const kernels::PixelTransform& t, const Format& format, std::size_t
   }
   const auto pixels = static_cast<std::size_t>(t.image_size * t.image_size);
   const std::size_t elements = count * pixels * static_cast<std::size_t>(format.channels);
-  std::vector<float> values(elements + kMargin, kSentinel);
+  std::vector<T> values(elements + kMargin, kernels::from_float<T>(kSentinel));
   std::vector<std::int32_t> labels(count + kMargin, -1);
 
   const DeviceVector<std::uint8_t> device_pixels(images.pixels, stream.get());
   const DeviceVector<std::uint8_t> device_labels(images.labels, stream.get());
   const DeviceVector<std::uint32_t> device_indices(indices, stream.get());
-  const DeviceVector<float> batch(values, stream.get());
+  const DeviceVector<T> batch(values, stream.get());
+  rueda::cuda::BatchTarget target{
+      .values = batch.data(),
+      .element = sizeof(T) == 2 ? rueda::cuda::Element::bf16 : rueda::cuda::Element::fp32,
+      .labels = nullptr,
+      .layout = format.layout,
+      .channels = format.channels};
   const DeviceVector<std::int32_t> batch_labels(labels, stream.get());
+  target.labels = batch_labels.data();
   CHECK(rueda::cuda::make_batch(
             {device_pixels.data(), device_labels.data(), device_indices.data(), count}, t, kSeed,
-            kEpoch, {batch.data(), batch_labels.data(), format.layout, format.channels},
-            stream.get()) == cudaSuccess);
+            kEpoch, target, stream.get()) == cudaSuccess);
 
   for (std::size_t n = 0; n < count; ++n) {
     make_on_host(images, indices[n], n, t, format, values);
@@ -110,18 +118,20 @@ TEST_CASE("make_batch equals the host's in every layout, size and augmentation",
   const int size = GENERATE(32, 1, 7, 31, 48, 224);
   const bool augment = GENERATE(false, true);
   CAPTURE(format.layout, format.channels, size, augment);
-  compare(transform_to(size, augment), format, 5);
+  compare<float>(transform_to(size, augment), format, 5);
+  compare<kernels::Bfloat16>(transform_to(size, augment), format, 5);
 }
 
 TEST_CASE("make_batch takes any number of samples", "[device]") {
   const auto count = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{1100});
   CAPTURE(count);
-  compare(transform_to(32, true), {Layout::nhwc, 4}, count);
+  compare<float>(transform_to(32, true), {Layout::nhwc, 4}, count);
+  compare<kernels::Bfloat16>(transform_to(32, true), {Layout::nhwc, 8}, count);
 }
 
 TEST_CASE("make_batch refuses what it could not fill") {
   const auto t = transform_to(32, false);
-  CHECK(rueda::cuda::make_batch({}, t, 0, 0, {nullptr, nullptr, Layout::nhwc, 2}, nullptr) ==
+  CHECK(rueda::cuda::make_batch({}, t, 0, 0, {.layout = Layout::nhwc, .channels = 2}, nullptr) ==
         cudaErrorInvalidValue);
   CHECK(rueda::cuda::make_batch({}, transform_to(0, false), 0, 0, {}, nullptr) ==
         cudaErrorInvalidValue);

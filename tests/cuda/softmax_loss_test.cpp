@@ -86,20 +86,78 @@ TEST_CASE("softmax_cross_entropy equals the host's within rounding of exp and lo
   constexpr float scale = 1.0F / 128;
   const auto stream = rueda::cuda::make_stream();
   Rows host(rows, classes);
+  const DeviceVector<float> device_scale({scale}, stream.get());
   const DeviceVector<float> logits(host.logits, stream.get());
   const DeviceVector<std::int32_t> labels(host.labels, stream.get());
   const DeviceVector<float> gradients(host.gradients, stream.get());
   const DeviceVector<RowLoss> losses(host.losses, stream.get());
   host.compute_on_host(scale);
 
-  CHECK(rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, scale,
+  CHECK(rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, nullptr,
                                            nullptr, losses.data(), stream.get()) == cudaSuccess);
   CHECK(wrong_losses(losses.read(), host.losses) == 0);
   CHECK(gradients.read() == std::vector<float>(host.elements + kMargin, kSentinel));
 
-  CHECK(rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, scale,
-                                           gradients.data(), losses.data(),
+  CHECK(rueda::cuda::softmax_cross_entropy(logits.data(), labels.data(), rows, classes,
+                                           device_scale.data(), gradients.data(), losses.data(),
                                            stream.get()) == cudaSuccess);
   CHECK(wrong_losses(losses.read(), host.losses) == 0);
   CHECK(wrong_gradients(gradients.read(), host.gradients, scale) == 0);
+}
+
+TEST_CASE("losses are summed over all rows, correct ones counted", "[device]") {
+  const std::size_t rows = GENERATE(1, 255, 256, 257, 3000);
+  const auto stream = rueda::cuda::make_stream();
+  std::vector<RowLoss> host(rows);
+  double loss = 0;
+  double correct = 0;
+  for (std::size_t r = 0; r < rows; ++r) {
+    host[r] = {static_cast<float>(r % 17) * 0.25F, r % 3 == 0};
+    loss += static_cast<double>(host[r].loss);
+    correct += host[r].correct ? 1 : 0;
+  }
+  const DeviceVector<RowLoss> losses(host, stream.get());
+  const DeviceVector<float> sums({-1.0F, -1.0F, kSentinel}, stream.get());
+  CHECK(rueda::cuda::sum_losses(losses.data(), rows, sums.data(), stream.get()) == cudaSuccess);
+  CHECK(sums.read() ==
+        std::vector<float>{static_cast<float>(loss), static_cast<float>(correct), kSentinel});
+}
+
+TEST_CASE("step sums tell what is not finite, and remember it", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  const float bad = GENERATE(0.0F, NAN, INFINITY, -INFINITY);
+  const std::size_t place = GENERATE(0, 255, 256, 599);  // 600: the loss itself
+  std::vector<float> values(600, 1.5F);
+  if (bad != 0.0F) values[place] = bad;
+  const DeviceVector<float> statistics(values, stream.get());
+  const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
+  const DeviceVector<float> before({0.0F}, stream.get());
+  const DeviceVector<float> to(std::vector<float>(6, kSentinel), stream.get());
+  const auto write = [&](const float* loss) {
+    CHECK(rueda::cuda::write_step_sums(to.data(), loss, statistics.data(), values.size(), 12,
+                                       before.data(), stream.get()) == cudaSuccess);
+  };
+  write(sums.data());
+  const float flag = bad == 0.0F ? 0.0F : 1.0F;
+  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 0.0F, kSentinel});
+  CHECK(before.read().front() == flag);
+
+  const DeviceVector<float> bad_loss({NAN, 0.0F}, stream.get());
+  write(bad_loss.data());
+  CHECK(to.read()[3] == 1.0F);
+  write(sums.data());
+  CHECK(before.read().front() == 1.0F);  // it stays
+}
+
+TEST_CASE("counters go up in pinned memory", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  const auto memory = rueda::cuda::make_pinned_memory(3 * sizeof(std::uint64_t));
+  auto* counters = static_cast<std::uint64_t*>(memory.get());
+  std::fill_n(counters, 3, 7U);
+  for (int i = 0; i < 2; ++i)
+    CHECK(rueda::cuda::count_up(counters, 1, stream.get()) == cudaSuccess);
+  rueda::cuda::check(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  CHECK(counters[0] == 7);
+  CHECK(counters[1] == 9);
+  CHECK(counters[2] == 7);
 }

@@ -53,8 +53,12 @@ Output forward_output(const Graph& graph, double gain, std::size_t batch, Mode m
   Output output;
   output.logits.resize(batch * static_cast<std::size_t>(graph.classes()));
   backend.read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
-  const LossSums sums = backend.softmax_cross_entropy(
-      program.logits(), program.labels(), program.batch(), graph.classes(), 0.0F, nullptr);
+  LossSums sums;
+  backend.softmax_cross_entropy({.logits = program.logits(),
+                                 .labels = program.labels(),
+                                 .rows = program.batch(),
+                                 .classes = graph.classes(),
+                                 .sums = &sums});
   output.loss = static_cast<double>(sums.loss) / static_cast<double>(batch);
   return output;
 }

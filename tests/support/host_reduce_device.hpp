@@ -29,11 +29,23 @@ class HostReduceDevice final : public ReduceDevice {
     if (count > scratch_.size()) scratch_.resize(count);
     return std::span(scratch_).first(count);
   }
+  bool memory_is_on_host() const override { return true; }
+  std::span<float> host_scratch(std::size_t count) override {
+    if (count > host_scratch_.size()) host_scratch_.resize(count);
+    return std::span(host_scratch_).first(count);
+  }
+  void to_host(std::span<float> host, std::span<const float> device) override {
+    copy(host, device);
+  }
+  void from_host(std::span<float> device, std::span<const float> host) override {
+    copy(device, host);
+  }
   /// The most that was asked for.
   std::size_t scratch_floats() const { return scratch_.size(); }
 
  private:
   std::vector<float> scratch_;
+  std::vector<float> host_scratch_;
 };
 
 /// A device as lazy as it may be: work is done only when somebody waits for an event behind it, and
@@ -49,6 +61,12 @@ class LazyReduceDevice final : public ReduceDevice {
     queue_.push_back([to, from] { std::copy(from.begin(), from.end(), to.begin()); });
     ++queued_;
   }
+  void to_host(std::span<float> host, std::span<const float> device) override {
+    copy(host, device);
+  }
+  void from_host(std::span<float> device, std::span<const float> host) override {
+    copy(device, host);
+  }
   Event record() override { return {queued_}; }
   void wait(Event event) override {
     for (; done_ < event.id; ++done_) {
@@ -61,6 +79,12 @@ class LazyReduceDevice final : public ReduceDevice {
     std::fill(scratch_.begin(), scratch_.end(), std::numeric_limits<float>::quiet_NaN());
     return std::span(scratch_).first(count);
   }
+  bool memory_is_on_host() const override { return false; }
+  std::span<float> host_scratch(std::size_t count) override {
+    if (count > host_scratch_.size()) host_scratch_.resize(count);
+    std::fill(host_scratch_.begin(), host_scratch_.end(), std::numeric_limits<float>::quiet_NaN());
+    return std::span(host_scratch_).first(count);
+  }
 
   std::size_t largest_scratch() const { return scratch_.size(); }
 
@@ -69,6 +93,7 @@ class LazyReduceDevice final : public ReduceDevice {
   std::uint64_t queued_ = 0;
   std::uint64_t done_ = 0;
   std::vector<float> scratch_;
+  std::vector<float> host_scratch_;
 };
 
 }  // namespace rueda::test

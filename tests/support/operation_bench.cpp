@@ -126,7 +126,7 @@ std::vector<Tensor> OperationBench::backward(const std::vector<Tensor>& output_g
   const OperationNeeds needs = operation_->needs();
   if (!needs.keeps_output) output_.front().poison();
   for (const Buffer& input : inputs_) {
-    if (!needs.keeps_inputs) input.poison();
+    if (!needs.keeps_input) input.poison();
   }
   operation_->backward();
   std::vector<Tensor> result;

@@ -34,6 +34,7 @@ class OperationBench {
  public:
   explicit OperationBench(const BenchCase& c);
 
+  OperationNeeds needs() const { return operation_->needs(); }
   Tensor forward(const std::vector<Tensor>& inputs);
   /// The gradients of the inputs; one for all where they share it.
   std::vector<Tensor> backward(const std::vector<Tensor>& output_gradients);

@@ -19,15 +19,26 @@ TEST_CASE("cpu softmax cross entropy of a batch", "[cpu]") {
   const std::vector<std::int32_t> labels = {3, 0, 9, 7, 7};
   const std::vector<float> from = to_floats(logits.values);
   std::vector<float> gradient(from.size());
-  const auto* bytes = reinterpret_cast<const std::byte*>(from.data());
-  const LossSums sums = backend.softmax_cross_entropy(
-      bytes, labels.data(), 5, 10, 0.0625F, reinterpret_cast<std::byte*>(gradient.data()));
+  LossSums sums;
+  const float scale = 0.0625F;
+  LossRequest request{.logits = reinterpret_cast<const std::byte*>(from.data()),
+                      .labels = labels.data(),
+                      .rows = 5,
+                      .classes = 10,
+                      .sums = &sums,
+                      .scale = &scale,
+                      .gradient = reinterpret_cast<std::byte*>(gradient.data())};
+  backend.softmax_cross_entropy(request);
   const ReferenceLoss expected = softmax_cross_entropy(logits, labels, 0.0625);
   CHECK(excess({static_cast<double>(sums.loss)}, {expected.loss}, {5 * 8 + expected.loss}, 16) <=
         1);
   CHECK(static_cast<int>(sums.correct) == expected.correct);
   CHECK(excess(to_doubles(gradient), expected.gradient.values, Vector(50, 0.0625 * 3), 16) <= 1);
-  const LossSums again = backend.softmax_cross_entropy(bytes, labels.data(), 5, 10, 0.0F, nullptr);
+  LossSums again;
+  request.sums = &again;
+  request.scale = nullptr;
+  request.gradient = nullptr;
+  backend.softmax_cross_entropy(request);
   CHECK(again.loss == sums.loss);
 }
 
@@ -108,8 +119,10 @@ TEST_CASE("cpu loops give the same for any length and number of threads", "[cpu]
 TEST_CASE("cpu statistics, copies and zeros", "[cpu]") {
   auto backend = backend_of(1);
   std::vector<float> to(2);
-  backend.weigh_statistics(to, std::vector<float>{1.5F, -2.0F}, 8.0F, 1.25F);
-  CHECK(to == std::vector<float>{15.0F, -20.0F});
+  // The second is over 8 * 0.625 = 5 values: 5/4 of it.
+  backend.weigh_statistics(to, std::vector<float>{1.5F, -2.0F}, std::vector<float>{0.0F, 0.625F},
+                           8.0F);
+  CHECK(to == std::vector<float>{12.0F, -20.0F});
   std::vector<float> running = {4.0F, 0.0F};
   backend.update_running(running, std::vector<float>{16.0F, 8.0F}, 8.0F, 0.75F);
   CHECK(running == std::vector<float>{3.5F, 0.25F});

@@ -164,7 +164,8 @@ TEST_CASE("replica: memory", "[cpu][replica]") {
   const GradientLayout layout(graph);
   CHECK(layout.total() == graph.parameter_count() + graph.statistics_count() + 5);
   CHECK(need.parameters + need.gradients + need.statistics ==
-        4 * (graph.parameter_count() + layout.total() + 2 * graph.statistics_count()));
+        4 * (graph.parameter_count() + layout.total() + 3 * graph.statistics_count() +
+             2 * layout.lead()));
   CHECK(need.total() == need.of_model() + need.of_batch());
   CHECK(need.of_batch() == need.activations + need.workspace);
   ReplicaBench larger(graph, random_images(2), some_parameters(graph), {2, 4}, {4});

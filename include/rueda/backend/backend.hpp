@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "rueda/backend/compute_clock.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/pixel.hpp"
@@ -47,6 +50,17 @@ struct LossSums {
   float correct = 0;
 };
 
+/// Softmax cross entropy over `rows` rows of `classes` fp32 logits.
+struct LossRequest {
+  const std::byte* logits = nullptr;
+  const std::int32_t* labels = nullptr;
+  int rows = 0;
+  int classes = 0;
+  LossSums* sums = nullptr;       ///< on the device
+  const float* scale = nullptr;   ///< on the device; one number
+  std::byte* gradient = nullptr;  ///< receives that of *scale * (sum of the losses); null: not
+};
+
 /// Which images become a batch, and how.
 struct BatchRequest {
   const DeviceImages* images = nullptr;
@@ -68,6 +82,21 @@ class Backend {
   virtual ReduceDevice& reduce_device() = 0;
   virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
 
+  /// The graph as this backend runs it: with nodes fused where its kernels can. Parameters and
+  /// their places in the arenas stay as they are.
+  virtual Graph prepare(const Graph& graph) const { return graph; }
+  /// Runs `work`, which makes the same calls with the same memory whenever `key` is the same: a
+  /// device may record it and replay the recording later.
+  virtual void replay(std::uint64_t key, const std::function<void()>& work) {
+    static_cast<void>(key);
+    work();
+  }
+
+  /// Notes the moment between two parts of a micro-batch's work. A recording keeps its marks.
+  virtual void mark(Mark mark) = 0;
+  /// Between the marks of the last micro-batch; waits until its work is done.
+  virtual ComputeSeconds compute_seconds() = 0;
+
   /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
   virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;
   /// Plans `node` for `batch` images. Packed weights and scratch that it will share with other
@@ -86,19 +115,20 @@ class Backend {
   /// Gathers, crops, flips, resizes and normalises a batch into the input activation, in one pass,
   /// and its labels into `labels`.
   virtual void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) = 0;
-  /// Softmax cross entropy over `rows` rows of `classes` logits. `gradient`, if not null, receives
-  /// that of scale * (sum of the losses).
-  virtual LossSums softmax_cross_entropy(const std::byte* logits, const std::int32_t* labels,
-                                         int rows, int classes, float scale,
-                                         std::byte* gradient) = 0;
+  virtual void softmax_cross_entropy(const LossRequest& request) = 0;
+  /// *to = {loss, correct, samples, nonfinite, 0}; `nonfinite` is 1 if the loss or one of
+  /// `statistics` is NaN or infinite, and then goes to *nonfinite too.
+  virtual void write_step_sums(StepSums* to, const LossSums* sums,
+                               std::span<const float> statistics, float samples,
+                               float* nonfinite) = 0;
   /// to = a + b over an activation of `node` for `batch` images.
   virtual void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
                              const std::byte* a, const std::byte* b) = 0;
   virtual void sgd_update(std::span<float> values, std::span<float> velocities,
                           std::span<const float> gradients, const kernels::SgdStep& step) = 0;
-  /// to[i] = weighted_statistic(from[i], samples, correction).
-  virtual void weigh_statistics(std::span<float> to, std::span<const float> from, float samples,
-                                float correction) = 0;
+  /// to[i] = weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
+  virtual void weigh_statistics(std::span<float> to, std::span<const float> from,
+                                std::span<const float> values_per_image, float samples) = 0;
   /// running[i] = updated_running(running[i], weighted_sums[i], samples, momentum).
   virtual void update_running(std::span<float> running, std::span<const float> weighted_sums,
                               float samples, float momentum) = 0;

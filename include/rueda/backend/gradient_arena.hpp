@@ -17,14 +17,25 @@ struct StepSums {
 };
 inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
 
+inline constexpr std::size_t kArenaAlignment = 16;  ///< floats
+
 /// The gradient arena: parameter gradients in backward order, then the tail, which carries what
 /// else must be summed, so that no step needs another collective: batch-norm statistics weighted by
 /// samples, then StepSums.
 struct GradientLayout {
   explicit GradientLayout(const Graph& graph)
-      : parameters(graph.parameter_count()), statistics(graph.statistics_count()) {}
+      : parameters(graph.parameter_count()),
+        statistics(graph.statistics_count()),
+        last_offset(graph.parameters().empty() ? 0 : graph.parameters().back().offset) {}
   std::size_t parameters;
   std::size_t statistics;
+  std::size_t last_offset;  ///< of the last parameter, the weights of the first layer
+  /// Floats by which both arenas begin later than their memory, so that all tensors between the
+  /// classifier and the first layer lie on addresses that GPU kernels like: their lengths are
+  /// multiples of kArenaAlignment in all our networks, the classifier's are not.
+  std::size_t lead() const noexcept {
+    return (kArenaAlignment - last_offset % kArenaAlignment) % kArenaAlignment;
+  }
   std::size_t statistics_offset() const noexcept { return parameters; }
   std::size_t sums_offset() const noexcept { return parameters + statistics; }
   std::size_t total() const noexcept { return sums_offset() + kStepSums; }

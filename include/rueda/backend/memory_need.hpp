@@ -36,7 +36,8 @@ struct MemoryPart {
 inline constexpr std::array kMemoryParts = {
     MemoryPart{"parameters", &MemoryNeed::parameters, "fp32"},
     MemoryPart{"gradients", &MemoryNeed::gradients, "fp32, and what is summed along with them"},
-    MemoryPart{"statistics", &MemoryNeed::statistics, "means and variances, batch's and running"},
+    MemoryPart{"statistics", &MemoryNeed::statistics,
+               "means and variances, batch's and running, and their weights"},
     MemoryPart{"optimizer", &MemoryNeed::optimizer, "velocities, fp32"},
     MemoryPart{"packed", &MemoryNeed::packed, "copies of the weights as kernels want them"},
     MemoryPart{"accumulation", &MemoryNeed::accumulation, "partial sums over micro-batches"},

@@ -12,12 +12,16 @@ enum class Mode { train, infer };
 /// What an operation asks of the memory plan.
 struct OperationNeeds {
   std::size_t workspace_bytes = 0;  ///< kept from its forward to its backward
-  bool keeps_inputs = false;        ///< backward reads the input activations
+  bool keeps_input = false;         ///< backward reads the first input's activation
   bool keeps_output = false;        ///< backward reads the output activation
   /// Backward takes the output gradient as two summands (from two readers of the output).
   bool sums_gradients = false;
   /// All inputs receive the same gradient, so they share one buffer.
   bool shares_input_gradient = false;
+  /// Bit i: the gradient of input i is that of the output itself; backward need not write it.
+  unsigned passes_gradient = 0;
+  /// Backward can add what another reader of its first input contributed to that one's gradient.
+  bool adds_to_gradient = false;
 };
 
 /// Where an operation's tensors lie. Unused pointers are null.
@@ -26,7 +30,9 @@ struct OperationMemory {
   std::byte* output = nullptr;
   std::byte* workspace = nullptr;
   std::vector<std::byte*> output_gradients;  ///< one, or two where `sums_gradients`
-  std::vector<std::byte*> input_gradients;  ///< one per input (one in all where shared); null: skip
+  /// One per input, or one in all where they share it; null: skip. A passed one is the output's.
+  std::vector<std::byte*> input_gradients;
+  const std::byte* gradient_addend = nullptr;  ///< goes into the first input's gradient as well
 };
 
 /// One node of a graph, planned for a batch size on a backend, and bound to memory once.
@@ -36,6 +42,8 @@ class Operation {
   virtual OperationNeeds needs() const = 0;
   virtual void bind(const OperationMemory& memory) = 0;
   virtual void forward() = 0;
+  /// Writes the output once more, from the same inputs, with the same bits.
+  virtual void recompute() { forward(); }
   /// Overwrites the input gradients and this node's slices of the gradient arena.
   virtual void backward() = 0;
 };

@@ -19,7 +19,7 @@ class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-          const std::vector<std::size_t>& infer_batches);
+          const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
@@ -30,9 +30,9 @@ class Replica {
   /// Tells the replica that `parameters()` were written: renews packed weights.
   void parameters_changed() { backend_.pack_parameters(); }
 
-  std::span<float> parameters() { return values_->floats(); }
+  std::span<float> parameters() { return values_->floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).
-  std::span<float> gradients() { return gradients_->floats(); }
+  std::span<float> gradients() { return gradients_->floats().subspan(layout_.lead()); }
   std::span<float> running_statistics() { return running_->floats(); }
   std::span<float> parameter(ParameterId id);
   std::span<float> gradient(ParameterId id);
@@ -46,6 +46,9 @@ class Replica {
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
   void backward();
+  /// The three at once, which a device may replay from a recording. Returns when they are done,
+  /// with the device's time for them and for the load before.
+  ComputeSeconds compute(float scale);
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.
   bool parameters_are_finite();
@@ -58,14 +61,23 @@ class Replica {
   /// Reads the summed tail.
   StepSums step_sums();
   /// Whether every loss and batch statistic of this rank has been finite so far.
-  bool was_finite() const noexcept { return finite_; }
+  bool was_finite();
   /// running = momentum * running + (1 - momentum) * summed statistics / samples, for every node.
   void update_running_statistics(float samples);
 
  private:
   void allocate();
-  void write_tail(const LossSums& sums, float samples);
-  bool is_finite(const LossSums& sums);
+  /// Single numbers, on the device.
+  struct Scalars {
+    LossSums sums;
+    float scale;
+    float nonfinite;  ///< 1 once a loss or statistic of this rank was not finite
+  };
+  Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_->data()); }
+  std::vector<float> values_per_image() const;
+  void set_scale(float scale);
+  void lose();
+  void write_tail(float samples);
 
   const Graph& graph_;
   Backend& backend_;
@@ -75,9 +87,10 @@ class Replica {
   std::unique_ptr<Memory> gradients_;
   std::unique_ptr<Memory> batch_statistics_;
   std::unique_ptr<Memory> running_;
+  std::unique_ptr<Memory> values_per_image_;
+  std::unique_ptr<Memory> scalars_;
   std::unique_ptr<Memory> pool_;
-  std::vector<float> host_statistics_;  ///< for the finiteness check of a step
-  bool finite_ = true;
+  float scale_ = 0;  ///< the one on the device
   double allocation_seconds_ = 0;
   Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty
 };

@@ -16,10 +16,9 @@ class ReplicaPlan {
  public:
   using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
 
-  /// Batch sizes are those of single micro-batches; 0 is ignored. Graph and backend outlive the
-  /// plan.
+  /// Batch sizes are those of single micro-batches; 0 is ignored. The backend outlives the plan.
   ReplicaPlan(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-              const std::vector<std::size_t>& infer_batches);
+              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
 
   const Programs& train() const noexcept { return train_; }
   const Programs& infer() const noexcept { return infer_; }
@@ -32,8 +31,9 @@ class ReplicaPlan {
  private:
   Programs programs(const std::vector<std::size_t>& batches, Mode mode) const;
 
-  const Graph& graph_;
+  Graph graph_;  ///< as the backend runs it
   Backend& backend_;
+  Recompute recompute_;
   Programs train_;
   Programs infer_;
 };

@@ -4,6 +4,9 @@
 
 namespace rueda::kernels {
 
+/// m / (m - 1), which makes a variance over m values unbiased; 1 where there is nothing to correct.
+RUEDA_HOST_DEVICE inline float bessel(float m) { return m > 1.0F ? m / (m - 1.0F) : 1.0F; }
+
 /// What one micro-batch contributes to the step's batch statistics: its own statistic weighted by
 /// its samples. `correction` is 1, or m/(m-1) for an unbiased variance over m values per channel.
 RUEDA_HOST_DEVICE inline float weighted_statistic(float statistic, float samples,

@@ -145,6 +145,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
+  friend class GraphFusion;
   std::string name_;
   Origin origin_ = Origin::pytorch;
   std::vector<Node> nodes_;

@@ -11,7 +11,7 @@ namespace rueda {
 
 /// Where the time of an all-reduce went, in seconds, since the last `take_times`.
 struct ReduceTimes {
-  double transfer = 0;  ///< inside MPI calls, waiting for the peer included
+  double transfer = 0;  ///< inside MPI calls, waiting for the peer and staging included
   double add = 0;       ///< adding received contributions
 };
 

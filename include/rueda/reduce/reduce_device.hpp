@@ -12,7 +12,8 @@ struct Event {
 };
 
 /// The narrow view that an all-reduce has of a device: enough to add, copy and order work, nothing
-/// that could train. Pointers are the device's own; MPI receives them as they are.
+/// that could train. Pointers are the device's own, unless they are called host memory. What is
+/// queued through one object is done in the order in which it was queued.
 class ReduceDevice {
  public:
   virtual ~ReduceDevice() = default;
@@ -21,13 +22,29 @@ class ReduceDevice {
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
   /// to[i] = from[i] for all i; lengths agree, no overlap. Queued, not awaited.
   virtual void copy(std::span<float> to, std::span<const float> from) = 0;
-  /// An event that passes when all work queued so far is done.
+  /// An event that passes when all work that the device was given so far is done, through this
+  /// object or not.
   virtual Event record() = 0;
+  /// The same for what was queued through this object: a device that computes meanwhile is not
+  /// waited for.
+  virtual Event record_own() { return record(); }
   /// Blocks the calling thread until `event` has passed: needed before MPI reads or reuses memory.
   virtual void wait(Event event) = 0;
+  /// What this object and the device's other users queue from now on begins after all that both
+  /// have queued so far. Does not block. Nothing to do where there is one queue only.
+  virtual void join() {}
   /// Memory of at least `count` floats that MPI may receive into. The same memory at every call;
   /// grown, hence moved, only when `count` exceeds every earlier one.
   virtual std::span<float> scratch(std::size_t count) = 0;
+
+  /// Whether the device's memory is the host's, so that every MPI can read it. The rest is for
+  /// devices of which that is not so.
+  virtual bool memory_is_on_host() const = 0;
+  /// Host memory of at least `count` floats, made for fast copies. Same and grown as `scratch`.
+  virtual std::span<float> host_scratch(std::size_t count) = 0;
+  /// host[i] = device[i], and the way back; lengths agree. Queued, not awaited.
+  virtual void to_host(std::span<float> host, std::span<const float> device) = 0;
+  virtual void from_host(std::span<float> device, std::span<const float> host) = 0;
 };
 
 }  // namespace rueda

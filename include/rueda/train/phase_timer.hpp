@@ -26,6 +26,19 @@ class PhaseTimer {
     current_ = phase;
   }
 
+  /// Books what has passed since the current phase began on `parts`, as far as it reaches, and what
+  /// is left on `other`. The current phase goes on from now.
+  void divide(const PhaseSeconds& parts) {
+    const auto now = Clock::now();
+    const double passed = elapsed(last_, now);
+    last_ = now;
+    double sum = 0;
+    for (const double part : parts) sum += part;
+    const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
+    for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
+    seconds_[static_cast<std::size_t>(Phase::other)] += passed - sum * share;
+  }
+
   /// The step ends; returns its seconds.
   double end() {
     enter(Phase::other);

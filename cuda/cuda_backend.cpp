@@ -1,0 +1,128 @@
+#include "cuda_backend.hpp"
+
+#include <variant>
+
+#include "device_query.hpp"
+#include "kernels.hpp"
+#include "operations.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/model/fusion.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+/// cuBLAS' own scratch memory: with it, products on a stream are the same bits every time and may
+/// be recorded.
+constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
+
+/// Picks the maker of each kind of node.
+struct Maker {
+  const OperationRequest& request;
+
+  std::unique_ptr<Operation> operator()(const InputNode&) const { return nullptr; }
+  std::unique_ptr<Operation> operator()(const ConvNode& n) const { return make_conv(request, n); }
+  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
+    return make_batch_norm(request, n);
+  }
+  std::unique_ptr<Operation> operator()(const AddNode& n) const { return make_add(request, n); }
+  std::unique_ptr<Operation> operator()(const MaxPoolNode& n) const {
+    return make_max_pool(request, n);
+  }
+  std::unique_ptr<Operation> operator()(const PadShortcutNode& n) const {
+    return make_pad_shortcut(request, n);
+  }
+  std::unique_ptr<Operation> operator()(const GlobalAveragePoolNode&) const {
+    return make_global_average_pool(request);
+  }
+  std::unique_ptr<Operation> operator()(const DenseNode& n) const { return make_dense(request, n); }
+};
+
+CudnnHandle make_cudnn(cudaStream_t stream) {
+  cudnnHandle_t raw = nullptr;
+  check(cudnnCreate(&raw), "cudnnCreate");
+  CudnnHandle handle(raw);
+  check(cudnnSetStream(raw, stream), "cudnnSetStream");
+  return handle;
+}
+
+CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
+  cublasHandle_t raw = nullptr;
+  check(cublasCreate(&raw), "cublasCreate");
+  CublasHandle handle(raw);
+  check(cublasSetStream(raw, stream), "cublasSetStream");
+  const bool rounds = precision == Precision::tf32;
+  check(cublasSetMathMode(raw, rounds ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH),
+        "cublasSetMathMode");
+  return handle;
+}
+
+}  // namespace
+
+CudaBackend::CudaBackend(const CudaOptions& options) {
+  context_.precision = options.precision;
+  context_.deterministic = options.deterministic;
+  context_.stream = make_stream();
+  context_.cudnn = make_cudnn(stream());
+  context_.cublas = make_cublas(stream(), options.precision);
+  const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
+                          .deterministic = options.deterministic};
+  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
+                                               options.engines);
+  reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
+  context_.request_scratch(kCublasWorkspace);
+}
+
+/// Its memory may still be in use.
+CudaBackend::~CudaBackend() { static_cast<void>(cudaStreamSynchronize(stream())); }
+
+std::string CudaBackend::device() const {
+  int ordinal = 0;
+  check(cudaGetDevice(&ordinal), "cudaGetDevice");
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  return properties.name;
+}
+
+Graph CudaBackend::prepare(const Graph& graph) const {
+  return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
+}
+
+void CudaBackend::replay(std::uint64_t key, const std::function<void()>& work) {
+  recordings_[key].run(stream(), work);
+}
+
+void CudaBackend::mark(Mark mark) { marks_.set(mark, stream()); }
+
+ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
+
+std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
+  const Shape shape = graph.shape(node);
+  const auto pixels = static_cast<std::size_t>(batch) * static_cast<std::size_t>(shape.height) *
+                      static_cast<std::size_t>(shape.width);
+  return pixels * static_cast<std::size_t>(stored_channels(graph, node, context_)) *
+         bytes_of(element_of(graph.node(node), context_));
+}
+
+std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeId node, int batch,
+                                                       Mode mode) {
+  largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
+  const OperationRequest request{context_, graph, node, batch, mode};
+  return std::visit(Maker{request}, graph.node(node).kind);
+}
+
+void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {
+  graph_ = graph;
+  context_.parameters = memory;
+  context_.packed.allocate(graph, memory.values);
+  context_.scratch = make_device_memory(context_.scratch_bytes);
+  check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
+        "cublasSetWorkspace");
+  losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
+  indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
+  host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
+  hash_ = make_device_memory(sizeof(std::uint64_t));
+}
+
+void CudaBackend::pack_parameters() { context_.packed.pack_all(graph_, stream()); }
+
+}  // namespace rueda::cuda

@@ -1,0 +1,73 @@
+#include "cudnn_descriptor.hpp"
+
+#include "rueda/core/error.hpp"
+
+namespace rueda::cuda {
+
+void throw_cudnn_error(cudnnStatus_t status, const std::string& call, std::source_location place) {
+  char details[2048] = "";
+  cudnnGetLastErrorString(details, sizeof details);
+  std::string text = call + " failed: " + cudnnGetErrorString(status);
+  if (details[0] != '\0') text += std::string(" (") + details + ")";
+  throw RunError(text + " [" + place.file_name() + ":" + std::to_string(place.line()) + "]");
+}
+
+Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t raw = nullptr;
+  check(cudnnBackendCreateDescriptor(type, &raw), "cudnnBackendCreateDescriptor");
+  handle_ = Handle<cudnnBackendDescriptor_t, cudnnBackendDestroyDescriptor>(raw);
+}
+
+void Descriptor::set_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                         std::int64_t count, const void* values) {
+  check(cudnnBackendSetAttribute(get(), name, type, count, values),
+        "cudnnBackendSetAttribute " + std::to_string(name));
+}
+
+std::size_t Descriptor::get_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                std::int64_t room, void* values) const {
+  std::int64_t count = 0;
+  check(cudnnBackendGetAttribute(get(), name, type, room, &count, values),
+        "cudnnBackendGetAttribute " + std::to_string(name));
+  return static_cast<std::size_t>(count);
+}
+
+std::size_t Descriptor::count(cudnnBackendAttributeName_t name,
+                              cudnnBackendAttributeType_t type) const {
+  return get_raw(name, type, 0, nullptr);
+}
+
+Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
+                                      cudnnBackendDescriptorType_t type) const {
+  Descriptor copy(type);
+  cudnnBackendDescriptor_t raw = copy.get();
+  get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
+  return copy;
+}
+
+std::vector<Descriptor> Descriptor::get_descriptors(cudnnBackendAttributeName_t name,
+                                                    cudnnBackendDescriptorType_t type,
+                                                    std::size_t most) const {
+  std::vector<Descriptor> copies(std::min(most, count(name, CUDNN_TYPE_BACKEND_DESCRIPTOR)));
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (Descriptor& copy : copies) {
+    copy = Descriptor(type);
+    raw.push_back(copy.get());
+  }
+  if (raw.empty()) return copies;
+  const auto room = static_cast<std::int64_t>(raw.size());
+  copies.resize(
+      std::min(copies.size(), get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data())));
+  return copies;
+}
+
+void Descriptor::finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
+
+bool Descriptor::try_finalize() {
+  const cudnnStatus_t status = cudnnBackendFinalize(get());
+  if (is_not_supported(status)) return false;
+  check(status, "cudnnBackendFinalize");
+  return true;
+}
+
+}  // namespace rueda::cuda

@@ -1,0 +1,133 @@
+#include "cudnn_graph.hpp"
+
+namespace rueda::cuda {
+
+TensorSpec channels_last(const std::array<std::int64_t, 4>& dims, cudnnDataType_t type) {
+  const auto [n, c, h, w] = dims;
+  return {.dims = dims, .strides = {c * h * w, 1, c * w, c}, .type = type};
+}
+
+TensorSpec per_channel(std::int64_t channels) {
+  return channels_last({1, channels, 1, 1}, CUDNN_DATA_FLOAT);
+}
+
+CudnnGraph::Tensor CudnnGraph::tensor(Tensor id, const TensorSpec& spec) {
+  add(id, spec, false);
+  in_memory_[id] = spec;
+  return id;
+}
+
+CudnnGraph::Tensor CudnnGraph::intermediate(const TensorSpec& spec) {
+  const auto made = static_cast<Tensor>(tensors_.size() - in_memory_.size());
+  add(kFirstIntermediate + made, spec, true);
+  return kFirstIntermediate + made;
+}
+
+void CudnnGraph::add(Tensor id, const TensorSpec& spec, bool is_virtual) {
+  Descriptor d(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+  d.set(CUDNN_ATTR_TENSOR_DATA_TYPE, spec.type);
+  d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, spec.alignment);
+  d.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(spec.dims));
+  d.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(spec.strides));
+  d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
+  d.finalize();
+  tensors_.emplace(id, std::move(d));
+}
+
+/// `names` are the operation's attributes: three operands, geometry, alpha, beta.
+void CudnnGraph::conv(cudnnBackendDescriptorType_t type,
+                      const std::array<cudnnBackendAttributeName_t, 6>& names,
+                      const std::array<Tensor, 3>& operands, const ConvGeometry& geometry) {
+  const auto pair = [](std::int64_t v) { return std::array<std::int64_t, 2>{v, v}; };
+  const auto set_pair = [&](Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t v) {
+    const auto values = pair(v);
+    d.set(name, std::span<const std::int64_t>(values));
+  };
+  Descriptor& shape = parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  shape.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
+  shape.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  shape.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+  set_pair(shape, CUDNN_ATTR_CONVOLUTION_DILATIONS, 1);
+  set_pair(shape, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, geometry.stride);
+  set_pair(shape, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, geometry.padding);
+  set_pair(shape, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, geometry.padding);
+  shape.finalize();
+
+  Descriptor& operation = operations_.emplace_back(type);
+  for (std::size_t i = 0; i < operands.size(); ++i) operation.set(names[i], at(operands[i]));
+  operation.set(names[3], shape);
+  operation.set(names[4], 1.0F);
+  operation.set(names[5], 0.0F);
+  operation.finalize();
+}
+
+void CudnnGraph::conv_forward(Tensor x, Tensor w, Tensor y, const ConvGeometry& geometry) {
+  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+       {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+       {x, w, y}, geometry);
+}
+
+void CudnnGraph::conv_data_gradient(Tensor dy, Tensor w, Tensor dx, const ConvGeometry& geometry) {
+  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+       {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+       {dy, w, dx}, geometry);
+}
+
+void CudnnGraph::conv_weight_gradient(Tensor x, Tensor dy, Tensor dw,
+                                      const ConvGeometry& geometry) {
+  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+       {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+       {x, dy, dw}, geometry);
+}
+
+Descriptor& CudnnGraph::pointwise(cudnnPointwiseMode_t mode) {
+  Descriptor& kind = parts_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  kind.set(CUDNN_ATTR_POINTWISE_MODE, mode);
+  kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  kind.finalize();
+  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind);
+  return operation;
+}
+
+void CudnnGraph::unary(cudnnPointwiseMode_t mode, Tensor x, Tensor y) {
+  Descriptor& operation = pointwise(mode);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(x));
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
+  operation.finalize();
+}
+
+void CudnnGraph::binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y) {
+  Descriptor& operation = pointwise(mode);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(a));
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, at(b));
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
+  operation.finalize();
+}
+
+Descriptor CudnnGraph::finish(const CudnnTarget& target) {
+  std::vector<cudnnBackendDescriptor_t> operations;
+  for (const Descriptor& operation : operations_) operations.push_back(operation.get());
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const cudnnBackendDescriptor_t>(operations));
+  // cuDNN before 9.8 asks for it; with it, no plan can be made without a device.
+  if (target.handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle);
+  graph.finalize();
+  return graph;
+}
+
+}  // namespace rueda::cuda

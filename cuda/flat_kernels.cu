@@ -1,0 +1,110 @@
+#include "activation_kernels.hpp"
+#include "pack.cuh"
+#include "rueda/kernels/relu.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+template <int width, typename Body>
+struct OnPack {
+  Body body;
+  __device__ void operator()(std::size_t i) const { body.template run<width>(i * width); }
+};
+
+/// body.run<width>(first element) for packs of 16 bytes if `packed`, else one by one.
+template <typename T, typename Body>
+cudaError_t for_each_pack(std::size_t count, bool packed, const Body& body, cudaStream_t stream) {
+  return packed ? for_each(count / kWide<T>, OnPack<kWide<T>, Body>{body}, stream)
+                : for_each(count, OnPack<1, Body>{body}, stream);
+}
+
+template <typename T>
+struct AddActivations {
+  T* to;
+  const T* a;
+  const T* b;
+  bool relu;
+
+  template <int width>
+  __device__ void run(std::size_t i) const {
+    float x[width], y[width];
+    load(a + i, x);
+    load(b + i, y);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      x[k] = x[k] + y[k];
+      if (relu) x[k] = kernels::relu(x[k]);
+    }
+    store(to + i, x);
+  }
+};
+
+template <typename T>
+struct MaskGradient {
+  T* to;
+  const T* output;
+  const T* gradient;
+  const T* other;
+
+  template <int width>
+  __device__ void run(std::size_t i) const {
+    float out[width], g[width], h[width] = {};
+    load(output + i, out);
+    load(gradient + i, g);
+    if (other != nullptr) load(other + i, h);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      g[k] = kernels::relu_gradient(out[k], other != nullptr ? g[k] + h[k] : g[k]);
+    }
+    store(to + i, g);
+  }
+};
+
+struct ToBf16 {
+  kernels::Bfloat16* to;
+  const float* from;
+  __device__ void operator()(std::size_t i) const {
+    to[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
+  }
+};
+
+template <typename T>
+struct ToFp32 {
+  float* to;
+  const T* from;
+  __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
+};
+
+}  // namespace
+
+cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
+                            std::size_t count, bool relu, cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    const AddActivations<T> body{static_cast<T*>(to), static_cast<const T*>(a),
+                                 static_cast<const T*>(b), relu};
+    return for_each_pack<T>(count, packs<T>(count, body.to, body.a, body.b), body, stream);
+  });
+}
+
+cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
+                          const void* other, std::size_t count, cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    const MaskGradient<T> body{static_cast<T*>(to), static_cast<const T*>(output),
+                               static_cast<const T*>(gradient), static_cast<const T*>(other)};
+    const bool packed = packs<T>(count, body.to, body.output, body.gradient, body.other);
+    return for_each_pack<T>(count, packed, body, stream);
+  });
+}
+
+cudaError_t to_bf16(void* to, const float* from, std::size_t count, cudaStream_t stream) {
+  return for_each(count, ToBf16{static_cast<kernels::Bfloat16*>(to), from}, stream);
+}
+
+cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t count,
+                    cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    return for_each(count, ToFp32<T>{to, static_cast<const T*>(from)}, stream);
+  });
+}
+
+}  // namespace rueda::cuda

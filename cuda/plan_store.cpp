@@ -1,0 +1,54 @@
+#include "plan_store.hpp"
+
+#include <limits>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda::cuda {
+
+PlanStore::PlanStore(const CudnnTarget& target, const PlanLimits& limits, EngineChoices chosen)
+    : target_(target), limits_(limits), chosen_(std::move(chosen)) {}
+
+const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
+  const auto known = plans_.find(key);
+  if (known != plans_.end()) return known->second.get();
+  CudnnGraph graph;
+  build(graph);
+  CudnnPlan plan = make(key, graph, graph.finish(target_));
+  auto& kept = plans_[key];
+  if (plan.plan) {
+    engines_[key] = plan.engine;
+    kept = std::make_unique<CudnnPlan>(std::move(plan));
+  }
+  return kept.get();
+}
+
+/// An empty plan if there is none.
+CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
+                          const Descriptor& operations) {
+  PlanLimits limits = limits_;
+  const auto chosen = chosen_.find(key);
+  if (chosen != chosen_.end()) {
+    limits.most = 1;
+    auto plans = make_plans(target_, operations, limits, chosen->second);
+    if (!plans.empty()) return std::move(plans.front());
+    throw InputError("the tuning file names engine " + chosen->second + " for \"" + key +
+                     "\", which this cuDNN does not offer here: tune again (--tune), or leave out "
+                     "--tuning-file");
+  }
+  if (!time_) limits.most = 1;
+  auto plans = make_plans(target_, operations, limits);
+  if (plans.empty()) return {};
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; time_ && i < plans.size(); ++i) {
+    const double seconds = time_(plans[i], graph);
+    if (seconds < least) {
+      least = seconds;
+      best = i;
+    }
+  }
+  return std::move(plans[best]);
+}
+
+}  // namespace rueda::cuda

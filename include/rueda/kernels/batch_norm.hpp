@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cmath>
+
+#include "rueda/core/host_device.hpp"
+
+namespace rueda::kernels {
+
+/// One channel of a batch normalisation, as its elements need it.
+struct NormChannel {
+  float mean = 0;
+  float inverse_deviation = 0;  ///< 1 / sqrt(biased variance + epsilon)
+  float gamma = 0;
+  float beta = 0;
+};
+
+RUEDA_HOST_DEVICE inline float inverse_deviation(float variance, float epsilon) {
+  return 1.0F / std::sqrt(variance + epsilon);
+}
+
+RUEDA_HOST_DEVICE inline float standardised(float x, const NormChannel& c) {
+  return (x - c.mean) * c.inverse_deviation;
+}
+
+/// Forward and the ReLU mask of backward use this one expression, so they agree to the last bit.
+RUEDA_HOST_DEVICE inline float normalised(float x, const NormChannel& c) {
+  return standardised(x, c) * c.gamma + c.beta;
+}
+
+/// What backward needs to know of a whole channel: means over its values of the output's gradient
+/// and of its product with the standardised input.
+struct NormGradientMeans {
+  float gradient = 0;
+  float product = 0;
+};
+
+/// The gradient of one input: Ioffe and Szegedy, ICML 2015, section 3, with the batch's own
+/// statistics.
+RUEDA_HOST_DEVICE inline float norm_input_gradient(float x, float gradient, const NormChannel& c,
+                                                   const NormGradientMeans& means) {
+  return c.gamma * c.inverse_deviation *
+         (gradient - means.gradient - standardised(x, c) * means.product);
+}
+
+}  // namespace rueda::kernels

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the ring on device buffers through a real CUDA-aware Open MPI, without a GPU: over a stand-in
+# driver whose "device" memory is shared host memory and which counts what is copied. Shows that
+# device buffers go device to device through CUDA IPC, and through the host only when told to.
+#
+#   jobs/device_ring_check.sh [PREFIX]
+#
+# PREFIX is a CUDA-aware Open MPI 4.1 as jobs/build_openmpi_cuda.sh makes it; without it, one is
+# built once in build-openmpi/prefix, which takes 4 to 8 minutes. Ends with "N passed, N failed".
+set -euo pipefail
+
+usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  -*) usage >&2; exit 2 ;;
+esac
+given=${1:-}
+
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+prefix=$(realpath -m "${given:-$root/build-openmpi/prefix}")
+cd "$root"
+
+if [ -z "$given" ] && [ ! -r "$prefix/env.sh" ]; then
+  stage openmpi jobs/build_openmpi_cuda.sh "$prefix"
+fi
+[ -r "$prefix/env.sh" ] || {
+  echo "device_ring_check: no $prefix/env.sh: have jobs/build_openmpi_cuda.sh make that prefix" >&2
+  exit 2
+}
+driver=build/tests/standin/driver
+targets=(tests/standin/driver/device_ring)
+build build -Dcuda=enabled
+
+# Debian's Open MPI, against which build/ may be linked, and this one have the same binary interface.
+# shellcheck source=/dev/null
+. "$prefix/env.sh"
+export LD_LIBRARY_PATH=$root/$driver:$LD_LIBRARY_PATH
+
+counters=$(mktemp -d)
+trap 'rm -rf "$counters"' EXIT
+passed=0
+failed=0
+
+# MB of one kind of copy, over all ranks of the last run.
+megabytes() { # device_to_device|device_to_host|host_to_device
+  cat "$counters"/* 2>/dev/null | awk -v kind="$1" '$1 == kind { sum += $3 } END { printf "%d", sum / 1e6 }'
+}
+
+# Whether the copies of the last run are those expected.
+as_expected() { # alone|direct|staged
+  local direct=$1 staged=$2
+  case $3 in
+    alone) [ "$direct" -eq 0 ] && [ "$staged" -eq 0 ] ;;
+    direct) [ "$direct" -gt 0 ] && [ "$staged" -lt $((direct / 10)) ] ;;  # the first messages are staged
+    staged) [ "$direct" -eq 0 ] && [ "$staged" -gt 0 ] ;;
+  esac
+}
+
+# One case, and its row of the table. What it takes beside the environment is told by its label.
+run_case() { # label ranks alone|direct|staged|any command...
+  local label=$1 ranks=$2 expected=$3 verdict=passed direct staged
+  shift 3
+  rm -f "$counters"/*
+  RUEDA_DRIVER_COUNTERS=$counters timeout 120 mpirun -n "$ranks" --oversubscribe --bind-to none "$@" \
+    >"$logs/device-ring.log" 2>&1 || verdict="failed: exit code $?"
+  direct=$(megabytes device_to_device)
+  staged=$(megabytes device_to_host)
+  if [ "$verdict" = passed ] && ! as_expected "$direct" "$staged" "$expected"; then
+    verdict="failed: not $expected"
+  fi
+  printf '%-34s %5s %13s %12s %12s   %s\n' "$label" "$ranks" "$direct" "$staged" \
+    "$(megabytes host_to_device)" "$verdict"
+  if [ "$verdict" = passed ]; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  tail -n 20 "$logs/device-ring.log" >&2
+}
+
+without_ipc=(--mca btl_smcuda_use_cuda_ipc 0)
+mkdir -p "$logs"
+printf '%-34s %5s %13s %12s %12s\n' '' ranks 'direct, MB' 'to host, MB' 'to dev., MB'
+run_case 'ring' 1 alone "$driver/device_ring"
+for ranks in 2 3 4; do
+  run_case 'ring' "$ranks" direct "$driver/device_ring"
+  run_case 'ring, btl_smcuda_use_cuda_ipc=0' "$ranks" staged "${without_ipc[@]}" "$driver/device_ring"
+done
+for fault in no-peer pool-memory open-fails; do
+  run_case "ring, $fault" 2 staged -x "RUEDA_DRIVER_FAULT=$fault" "$driver/device_ring"
+done
+
+# The whole program, built over a stand-in for the CUDA runtime, where that build has one.
+program=build/rueda-standin
+if [ -x "$program" ]; then
+  train=("$program" train --backend cuda --allow-shared-gpu --model resnet20 --data-limit 64
+    --batch-per-rank 8 --epochs 1 --eval-every 0 --progress off)
+  for ranks in 2 4; do
+    run_case 'train --transport device' "$ranks" direct "${train[@]}" --transport device
+    run_case 'train --transport staged' "$ranks" alone "${train[@]}" --transport staged
+  done
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,65 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+
+namespace rueda {
+namespace {
+
+/// Piece `index` of `data` cut into pieces of `length`; empty beyond the end.
+template <class T>
+std::span<T> piece(std::span<T> data, std::size_t length, std::size_t index) {
+  const std::size_t begin = std::min(data.size(), index * length);
+  return data.subspan(begin, std::min(length, data.size() - begin));
+}
+
+std::size_t pieces(std::size_t total, std::size_t length) {
+  return total / length + (total % length == 0 ? 0 : 1);
+}
+
+}  // namespace
+
+// Two host buffers for each direction take turns. At any time
+//
+//   piece k+1 is copied from the device to the host,
+//   piece k is in MPI_Sendrecv, both ways,
+//   piece k-1, received, is copied to the device.
+//
+// One event orders it all, because the device works in the order of its queue: the event behind
+// the copy of piece k+1 to the host is also behind the copy of received piece k-1 to the device. So
+// when it has passed, piece k+1 may be sent, and the buffer of piece k-1 be received into again.
+void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
+                              int from) {
+  const std::size_t length = piece_elements_;
+  const std::size_t count = pieces(std::max(send.size(), receive.size()), length);
+  const auto host = device_.host_scratch(4 * length);
+  const auto out = [&](std::size_t k) {
+    return host.subspan(k % 2 * length, piece(send, length, k).size());
+  };
+  const auto in = [&](std::size_t k) {
+    return host.subspan((2 + k % 2) * length, piece(receive, length, k).size());
+  };
+  const auto fetch = [&](std::size_t k) {
+    if (!out(k).empty()) device_.to_host(out(k), piece(send, length, k));
+    return device_.record_own();
+  };
+
+  Event fetched = fetch(0);
+  for (std::size_t k = 0; k < count; ++k) {
+    device_.wait(fetched);
+    fetched = fetch(k + 1);
+    ranks_.sendrecv(out(k), to, in(k), from);
+    if (!in(k).empty()) device_.from_host(piece(receive, length, k), in(k));
+  }
+  device_.wait(device_.record_own());
+}
+
+void StagedExchange::all_reduce_sum(std::span<float> data) {
+  const auto host = device_.host_scratch(data.size()).first(data.size());
+  device_.to_host(host, data);
+  device_.wait(device_.record_own());
+  ranks_.all_reduce_sum(host);
+  device_.from_host(data, host);
+  device_.wait(device_.record_own());
+}
+
+}  // namespace rueda

@@ -1,0 +1,217 @@
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "cuda/cuda_reduce_device.hpp"
+#include "device_vector.hpp"
+
+using rueda::cuda::CudaReduceDevice;
+using rueda::test::DeviceVector;
+
+namespace {
+
+constexpr std::size_t kLength = 100003;
+
+std::span<float> span_of(const DeviceVector<float>& vector) { return {vector.data(), kLength}; }
+
+void CUDART_CB sleep_a_while(void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+/// Work that keeps a stream busy until somebody opens it; gives up after ten seconds, so that a
+/// test that waits for what it should not wait for ends.
+class Gate {
+ public:
+  void close(cudaStream_t stream) {
+    rueda::cuda::check(cudaLaunchHostFunc(stream, &Gate::hold, this), "cudaLaunchHostFunc");
+  }
+  void open() { open_ = true; }
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  static void CUDART_CB hold(void* gate) { static_cast<Gate*>(gate)->hold(); }
+  void hold() {
+    for (int i = 0; !open_ && i < 10000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    gave_up_ = !open_;
+  }
+
+  std::atomic<bool> open_{false};
+  std::atomic<bool> gave_up_{false};
+};
+
+/// A device whose compute stream is slow to write 2 over the 1 of `slice`.
+struct Bench {
+  /// Queues the slow writing on the compute stream.
+  void produce() {
+    rueda::cuda::check(cudaLaunchHostFunc(compute.get(), sleep_a_while, nullptr),
+                       "cudaLaunchHostFunc");
+    rueda::cuda::check(cudaMemcpyAsync(slice.data(), twos.data(), kLength * sizeof(float),
+                                       cudaMemcpyDeviceToDevice, compute.get()),
+                       "cudaMemcpyAsync");
+  }
+  /// What is in `slice` at this moment: read by a stream that waits for nobody.
+  std::vector<float> now(const DeviceVector<float>& vector) {
+    std::vector<float> host(kLength);
+    rueda::cuda::check(cudaMemcpyAsync(host.data(), vector.data(), kLength * sizeof(float),
+                                       cudaMemcpyDeviceToHost, reader.get()),
+                       "cudaMemcpyAsync");
+    rueda::cuda::check(cudaStreamSynchronize(reader.get()), "cudaStreamSynchronize");
+    return host;
+  }
+
+  rueda::cuda::Stream compute = rueda::cuda::make_stream();
+  rueda::cuda::Stream reader = rueda::cuda::make_stream();
+  CudaReduceDevice device{compute.get()};
+  DeviceVector<float> slice{std::vector<float>(kLength, 1.0F), reader.get()};
+  DeviceVector<float> twos{std::vector<float>(kLength, 2.0F), reader.get()};
+};
+
+std::vector<float> all(float value) { return std::vector<float>(kLength, value); }
+
+}  // namespace
+
+TEST_CASE("a GPU adds and copies for the all-reduce", "[device]") {
+  Bench bench;
+  auto& device = bench.device;
+  std::vector<float> values(kLength);
+  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i);
+  const auto host = device.host_scratch(kLength);
+  std::copy(values.begin(), values.end(), host.begin());
+  const auto scratch = device.scratch(kLength);
+  device.from_host(scratch, host);
+  device.copy(span_of(bench.slice), scratch);
+  device.add(span_of(bench.slice), scratch);  // twice the values
+  device.add(span_of(bench.slice), scratch);
+  device.to_host(host, span_of(bench.slice));
+  device.wait(device.record_own());
+  std::vector<float> expected;
+  for (const float v : values) expected.push_back((v + v) + v);
+  CHECK(std::vector<float>(host.begin(), host.end()) == expected);
+}
+
+TEST_CASE("nothing to add or copy is no error", "[device]") {
+  Bench bench;
+  bench.device.add({}, {});
+  bench.device.copy({}, {});
+  bench.device.to_host({}, {});
+  bench.device.from_host({}, {});
+  bench.device.wait(bench.device.record());
+  bench.device.wait({});
+}
+
+TEST_CASE("what a slow producer wrote is there after the wait", "[device]") {
+  Bench bench;
+  SECTION("by an event of both streams") {
+    bench.produce();
+    bench.device.wait(bench.device.record());
+  }
+  SECTION("by an event of the compute stream, as of a bucket") {
+    bench.produce();
+    bench.device.wait(bench.device.record_on(bench.compute.get()));
+  }
+  SECTION("waited for by another thread") {
+    bench.produce();
+    const auto event = bench.device.record();
+    std::thread([&] { bench.device.wait(event); }).join();
+  }
+  CHECK(bench.now(bench.slice) == all(2));
+}
+
+TEST_CASE("the communication stream is waited for, too", "[device]") {
+  Bench bench;
+  const bool by_own_event = GENERATE(false, true);
+  rueda::cuda::check(cudaLaunchHostFunc(bench.device.stream(), sleep_a_while, nullptr),
+                     "cudaLaunchHostFunc");
+  bench.device.add(span_of(bench.slice), span_of(bench.twos));
+  bench.device.wait(by_own_event ? bench.device.record_own() : bench.device.record());
+  CHECK(bench.now(bench.slice) == all(3));
+}
+
+TEST_CASE("own work does not wait for what is computed meanwhile", "[device]") {
+  Bench bench;
+  Gate gate;
+  gate.close(bench.compute.get());
+  bench.device.add(span_of(bench.slice), span_of(bench.twos));
+  bench.device.wait(bench.device.record_own());
+  CHECK_FALSE(gate.gave_up());
+  CHECK(bench.now(bench.slice) == all(3));
+  gate.open();
+  bench.device.wait(bench.device.record());
+  CHECK_FALSE(gate.gave_up());
+}
+
+TEST_CASE("a join orders both streams both ways", "[device]") {
+  Bench bench;
+  SECTION("own work comes after what was computed") {
+    bench.produce();
+    bench.device.join();
+    bench.device.add(span_of(bench.slice), span_of(bench.twos));
+    bench.device.wait(bench.device.record_own());
+    CHECK(bench.now(bench.slice) == all(4));
+  }
+  SECTION("what is computed comes after own work") {
+    rueda::cuda::check(cudaLaunchHostFunc(bench.device.stream(), sleep_a_while, nullptr),
+                       "cudaLaunchHostFunc");
+    bench.device.add(span_of(bench.twos), span_of(bench.slice));
+    bench.device.join();
+    bench.produce();
+    bench.device.wait(bench.device.record_on(bench.compute.get()));
+    CHECK(bench.now(bench.slice) == all(3));
+  }
+}
+
+TEST_CASE("scratch memory stays where it is until it grows", "[device]") {
+  Bench bench;
+  const auto first = bench.device.scratch(1000);
+  CHECK(bench.device.scratch(10).data() == first.data());
+  CHECK(bench.device.scratch(10).size() == 10);
+  CHECK(bench.device.scratch(2000).size() == 2000);
+  const auto host = bench.device.host_scratch(1000);
+  CHECK(bench.device.host_scratch(1000).data() == host.data());
+  CHECK(bench.device.host_scratch(5000).size() == 5000);
+}
+
+TEST_CASE("MPI gets memory of the kinds that it needs", "[device]") {
+  Bench bench;
+  CHECK_FALSE(bench.device.memory_is_on_host());
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaPointerGetAttributes(&attributes, bench.device.scratch(8).data()) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeDevice);
+  REQUIRE(cudaPointerGetAttributes(&attributes, bench.device.host_scratch(8).data()) ==
+          cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeHost);
+}
+
+TEST_CASE("events are used again", "[device]") {
+  Bench bench;
+  for (int i = 0; i < 100; ++i) bench.device.wait(bench.device.record());
+  CHECK(bench.device.events() == 2);
+  const auto event = bench.device.record();
+  bench.device.wait(event);
+  bench.device.wait(event);  // has passed for good
+  CHECK(bench.device.events() == 2);
+}
+
+TEST_CASE("an event that is not waited for does not pass on its parts", "[device]") {
+  Bench bench;
+  Gate gate;
+  gate.close(bench.compute.get());
+  const auto early = bench.device.record_on(bench.compute.get());
+  for (int i = 0; i < 10; ++i) bench.device.wait(bench.device.record_own());
+  gate.open();
+  bench.device.wait(early);
+  CHECK_FALSE(gate.gave_up());
+}
+
+TEST_CASE("two threads record and wait at the same time", "[device]") {
+  Bench bench;
+  const auto many = [&] {
+    for (int i = 0; i < 200; ++i) bench.device.wait(bench.device.record_own());
+  };
+  std::thread other(many);
+  many();
+  other.join();
+  CHECK(bench.device.events() <= 2);
+}

@@ -1,0 +1,149 @@
+// The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
+#include "mpi/fixed_order_all_reduce.hpp"
+#include "mpi/mpi_all_reduce.hpp"
+#include "mpi/ring_all_reduce.hpp"
+#include "tests/support/all_reduce_cases.hpp"
+#include "tests/support/mpi_spy.hpp"
+#include "tests/support/slow_reduce_device.hpp"
+
+using namespace rueda;
+using namespace rueda::test;
+
+namespace {
+
+enum class Algorithm { ring, fixed, mpi };
+constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::fixed, Algorithm::mpi};
+
+std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> exchange,
+                                ReduceDevice& device) {
+  if (algorithm == Algorithm::ring) {
+    return std::make_unique<RingAllReduce>(std::move(exchange), device);
+  }
+  if (algorithm == Algorithm::fixed) {
+    return std::make_unique<FixedOrderAllReduce>(std::move(exchange), device, 100);
+  }
+  return std::make_unique<MpiAllReduce>(std::move(exchange), device);
+}
+
+std::unique_ptr<AllReduce> direct(Algorithm algorithm, Communicator& comm, ReduceDevice& device) {
+  return make(algorithm, std::make_unique<DirectExchange>(comm), device);
+}
+
+std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, ReduceDevice& device,
+                                  std::size_t piece = StagedExchange::kPieceElements) {
+  return make(algorithm, std::make_unique<StagedExchange>(comm, device, piece), device);
+}
+
+/// Chunks of no, one, two and more pieces, one element to both sides of each.
+std::vector<std::size_t> lengths_around(std::size_t piece, int ranks) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t pieces = 0; pieces <= 4; ++pieces) {
+    const std::size_t whole = pieces * piece * static_cast<std::size_t>(ranks);
+    if (whole > 0) lengths.push_back(whole - 1);
+    lengths.push_back(whole);
+    lengths.push_back(whole + 1);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+TEST_CASE("staged sums are exact at every length", "[staging]") {
+  Communicator comm;
+  for (const Algorithm algorithm : kAlgorithms) {
+    for (const std::size_t piece : {1u, 16u, 5000u}) {
+      LazyReduceDevice device;
+      const auto reduce = staged(algorithm, comm, device, piece);
+      for (const std::size_t length : lengths_for(comm.size())) {
+        if (piece == 1 && length > 1000) continue;
+        CAPTURE(reduce->name(), piece, length);
+        CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
+      }
+    }
+  }
+}
+
+// The two extremes: work done at once, which overwrites what should still be sent, and as late as
+// can be, which leaves what should have been written.
+TEMPLATE_TEST_CASE("staged and direct sums have the same bits", "[staging]", HostReduceDevice,
+                   LazyReduceDevice) {
+  constexpr std::size_t piece = 33;
+  Communicator comm;
+  TestType device;
+  for (const Algorithm algorithm : kAlgorithms) {
+    const auto without = direct(algorithm, comm, device);
+    const auto with = staged(algorithm, comm, device, piece);
+    for (const std::size_t length : lengths_around(piece, comm.size())) {
+      const auto expected = rough_sum(*without, device, comm.rank(), length);
+      const auto sum = rough_sum(*with, device, comm.rank(), length);
+      CAPTURE(with->name(), length);
+      CHECK_ON_ALL_RANKS(same_bits(sum, expected));
+    }
+  }
+}
+
+TEST_CASE("long chunks are staged in pieces of the usual size", "[staging]") {
+  const std::size_t chunk = 2 * StagedExchange::kPieceElements + 1;
+  Communicator comm;
+  LazyReduceDevice device;
+  const auto reduce = staged(Algorithm::ring, comm, device);
+  CHECK_ON_ALL_RANKS(
+      sums_exactly(*reduce, device, comm, chunk * static_cast<std::size_t>(comm.size())));
+}
+
+TEST_CASE("staging goes above the count limit", "[staging]") {
+  Communicator comm(MPI_COMM_WORLD, 7);
+  LazyReduceDevice device;
+  for (const Algorithm algorithm : kAlgorithms) {
+    const auto reduce = staged(algorithm, comm, device, 16);
+    CAPTURE(reduce->name());
+    CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, 1003));
+  }
+}
+
+TEST_CASE("MPI sees host memory only when staged, device memory only when not", "[staging]") {
+  Communicator comm;
+  const bool alone = comm.size() == 1;
+  for (const Algorithm algorithm : kAlgorithms) {
+    for (const bool through_host : {false, true}) {
+      SlowReduceDevice device(static_cast<unsigned>(comm.rank()));
+      const auto reduce =
+          through_host ? staged(algorithm, comm, device, 100) : direct(algorithm, comm, device);
+      const auto slice = device.allocate(1003);
+      MpiSpy spy([&](const void* pointer) { return device.owns(pointer); });
+      device.wait(reduce->sum(slice, device.record()));
+      const auto seen = spy.seen();
+      CAPTURE(reduce->name(), through_host, seen.device, seen.host, device.staged_copies());
+      CHECK_ON_ALL_RANKS((seen.device > 0) == (!alone && !through_host));
+      CHECK_ON_ALL_RANKS((seen.host > 0) == (!alone && through_host));
+      CHECK_ON_ALL_RANKS((device.staged_copies() > 0) == (!alone && through_host));
+    }
+  }
+}
+
+TEST_CASE("a device that is late is waited for", "[staging]") {
+  Communicator comm;
+  for (const Algorithm algorithm : kAlgorithms) {
+    for (const bool through_host : {false, true}) {
+      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 7);
+      const auto reduce =
+          through_host ? staged(algorithm, comm, device, 50) : direct(algorithm, comm, device);
+      for (const std::size_t length : {1u, 101u, 1003u}) {
+        CAPTURE(reduce->name(), through_host, length);
+        CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
+      }
+    }
+  }
+}
+
+TEST_CASE("staging takes no other scratch memory of the device", "[staging]") {
+  Communicator comm;
+  for (const Algorithm algorithm : kAlgorithms) {
+    HostReduceDevice device;
+    const auto reduce = staged(algorithm, comm, device, 16);
+    std::vector<float> slice(1003, 1.0F);
+    device.wait(reduce->sum(slice, device.record()));
+    CAPTURE(reduce->name());
+    CHECK_ON_ALL_RANKS(device.scratch_floats() == reduce->scratch_floats(1003));
+  }
+}

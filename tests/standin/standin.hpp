@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+// What a test may ask of the stand-in or tell it. docs/testing.md says what the stand-in is.
+
+namespace rueda {
+
+/// Blocks of device and pinned memory handed out since the process began. A step that allocates
+/// nothing leaves it as it was.
+std::size_t standin_allocations();
+
+/// Bytes of device memory in use on all devices, and the most there ever were since the process
+/// began or `standin_reset_peak` was called.
+std::size_t standin_bytes_in_use();
+std::size_t standin_peak_bytes();
+void standin_reset_peak();
+
+/// How many freed blocks of device memory had been written behind their end. Each is told on stderr
+/// too.
+std::size_t standin_overruns();
+
+/// `hook` is called by a stream's own thread before each item of work; an empty one ends that. By
+/// default it is the delay that RUEDA_STANDIN_DELAY_US asks for.
+void standin_before_item(std::function<void()> hook);
+
+/// Whether graphs replay their nodes in another order than that of the capture, as far as the
+/// captured dependencies allow. By default they do where RUEDA_STANDIN_DELAY_US is set.
+void standin_shuffle_graphs(bool shuffle);
+
+/// Whether cuDNN's heuristics offer engines for graphs of a single operation only, as they do for
+/// patterns that a version lacks. By default RUEDA_STANDIN_SINGLE_OPERATION=1 asks for it.
+void standin_single_operation(bool only);
+
+}  // namespace rueda
