@@ -54,6 +54,8 @@ class BatchNorm final : public Operation {
     if (train_) check(norm_statistics(work_, context_.stream.get()), "norm_statistics");
     check(norm_apply(work_, context_.stream.get()), "norm_apply");
   }
+  /// The statistics are still there.
+  void recompute() override { check(norm_apply(work_, context_.stream.get()), "norm_apply"); }
   void backward() override {
     check(norm_backward(work_, gradient_, context_.stream.get()), "norm_backward");
   }

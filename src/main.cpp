@@ -6,6 +6,7 @@
 
 #include "commands/cli.hpp"
 #include "commands/complaint.hpp"
+#include "commands/doctor/doctor.hpp"
 #include "commands/launcher_env.hpp"
 #include "commands/train.hpp"
 #include "rueda/core/error.hpp"
@@ -29,6 +30,7 @@ struct Runner {
     if (rueda::speaks_for_all()) rueda::run_summary(options, std::cout);
     return 0;
   }
+  int operator()(const rueda::DoctorOptions& options) const { return rueda::run_doctor(options); }
   int operator()(const rueda::SynthRequest& request) const {
     if (rueda::speaks_for_all()) rueda::run_synth(request, std::cout);
     return 0;

@@ -55,12 +55,13 @@ def library_in(folder, name):
     return min(found, key=version_of, default=None)
 
 
+def library_folders(roots):
+    folders = below(roots, LIBRARY_FOLDERS) + from_environment("LIBRARY_PATH", "LD_LIBRARY_PATH")
+    return folders + below(common_roots(), LIBRARY_FOLDERS)
+
+
 def find_library(name, given, roots):
-    if given:
-        folders = below([Path(given)], LIBRARY_FOLDERS)
-    else:
-        folders = below(roots, LIBRARY_FOLDERS) + from_environment("LIBRARY_PATH", "LD_LIBRARY_PATH")
-        folders += below(common_roots(), LIBRARY_FOLDERS)
+    folders = below([Path(given)], LIBRARY_FOLDERS) if given else library_folders(roots)
     return next(filter(None, (library_in(folder, name) for folder in folders)), None)
 
 

@@ -6,10 +6,6 @@
 namespace rueda {
 namespace {
 
-bool meet(const BufferLife& a, const BufferLife& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
-
 std::vector<std::size_t> largest_first(const std::vector<BufferLife>& buffers) {
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -30,7 +26,7 @@ std::size_t lowest_gap(const std::vector<Placed>& placed, const std::vector<Buff
                        const BufferLife& life, std::size_t bytes) {
   std::size_t offset = 0;
   for (const Placed& p : placed) {
-    if (!meet(buffers[p.buffer], life)) continue;
+    if (!life.meets(buffers[p.buffer])) continue;
     if (offset + bytes <= p.begin) break;
     offset = std::max(offset, p.end);
   }

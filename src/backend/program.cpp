@@ -12,9 +12,10 @@ std::size_t index(NodeId node) { return static_cast<std::size_t>(node); }
 }  // namespace
 
 // Time of a step: node i runs forward at i, the loss follows at n, node i runs backward at 2n - i.
-// Every buffer declares from when to when it must live; the plan does the rest.
+// Every buffer declares from when to when it must live; the plan does the rest. What is made again
+// in backward lives twice, at the same place, so that every operation is bound once.
 
-Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode)
+Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode, Recompute recompute)
     : graph_(graph), backend_(backend), batch_(batch), mode_(mode) {
   const std::size_t nodes = graph.nodes().size();
   operations_.resize(nodes);
@@ -23,6 +24,7 @@ Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode)
     operations_[index(node)] = backend.make_operation(graph, node, batch, mode);
     needs_[index(node)] = operations_[index(node)]->needs();
   }
+  recompute_ = plan_recompute(graph, needs_, mode == Mode::train ? recompute : Recompute::none);
   plan_activations();
   if (mode == Mode::train) plan_gradients();
   plan_ = plan_memory(lives_);
@@ -33,24 +35,53 @@ Program::BufferId Program::declare(std::size_t bytes, int first, int last) {
   return static_cast<BufferId>(lives_.size()) - 1;
 }
 
-int Program::last_use_of_activation(NodeId node) const {
-  const bool train = mode_ == Mode::train;
+int Program::last_use_in_forward(NodeId node) const {
   int last = node == graph_.logits() ? loss_time() : forward_time(node);
-  if (train && needs_[index(node)].keeps_output) last = std::max(last, backward_time(node));
+  for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
+    const auto& inputs = graph_.node(reader).inputs;
+    if (std::find(inputs.begin(), inputs.end(), node) != inputs.end()) {
+      last = std::max(last, forward_time(reader));
+    }
+  }
+  return last;
+}
+
+/// From the first to the last moment at which backward, or what it makes again, reads the output.
+Interval Program::use_in_backward(NodeId node) const {
+  Interval use;
+  const auto include = [&use](int time) {
+    use = use.last < 0 ? Interval{time, time}
+                       : Interval{std::min(use.first, time), std::max(use.last, time)};
+  };
+  if (needs_[index(node)].keeps_output) include(backward_time(node));
   for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
     const auto& inputs = graph_.node(reader).inputs;
     if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) continue;
-    const bool keeps = train && needs_[index(reader)].keeps_input && inputs.front() == node;
-    last = std::max(last, keeps ? backward_time(reader) : forward_time(reader));
+    if (needs_[index(reader)].keeps_input && inputs.front() == node) include(backward_time(reader));
+    if (recompute_.repeats(reader)) include(backward_time(recompute_.before[index(reader)]));
   }
-  return last;
+  if (recompute_.repeats(node)) include(backward_time(recompute_.before[index(node)]));
+  return use;
+}
+
+void Program::declare_activation(NodeId node) {
+  const std::size_t bytes = backend_.activation_bytes(graph_, node, batch_);
+  const BufferId id = declare(bytes, forward_time(node), last_use_in_forward(node));
+  activations_.push_back(id);
+  if (mode_ != Mode::train) return;
+  const Interval backward = use_in_backward(node);
+  BufferLife& life = lives_[index(id)];
+  if (recompute_.repeats(node)) {
+    life.again = backward;
+  } else {
+    life.last = std::max(life.last, backward.last);
+  }
 }
 
 void Program::plan_activations() {
   labels_ = declare(index(batch_) * sizeof(std::int32_t), 0, loss_time());
   for (NodeId node = 0; node <= graph_.logits(); ++node) {
-    activations_.push_back(declare(backend_.activation_bytes(graph_, node, batch_),
-                                   forward_time(node), last_use_of_activation(node)));
+    declare_activation(node);
     const bool train = mode_ == Mode::train;
     workspaces_.push_back(declare(needs_[index(node)].workspace_bytes, forward_time(node),
                                   train ? backward_time(node) : forward_time(node)));
@@ -168,8 +199,16 @@ void Program::sum_incoming(NodeId node) {
   }
 }
 
+/// In forward order, since one may read what another made.
+void Program::repeat_before(NodeId node) {
+  for (NodeId earlier = 1; earlier <= node; ++earlier) {
+    if (recompute_.before[index(earlier)] == node) operations_[index(earlier)]->recompute();
+  }
+}
+
 void Program::backward() {
   for (NodeId node = graph_.logits(); node >= 1; --node) {
+    repeat_before(node);
     sum_incoming(node);
     operations_[index(node)]->backward();
   }

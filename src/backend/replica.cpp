@@ -11,11 +11,11 @@ namespace rueda {
 
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
-                 const std::vector<std::size_t>& infer_batches)
+                 const std::vector<std::size_t>& infer_batches, Recompute recompute)
     : graph_(graph),
       backend_(backend),
       layout_(graph),
-      plan_(graph, backend, train_batches, infer_batches) {
+      plan_(graph, backend, train_batches, infer_batches, recompute) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =

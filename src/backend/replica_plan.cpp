@@ -8,9 +8,10 @@ namespace rueda {
 
 ReplicaPlan::ReplicaPlan(const Graph& graph, Backend& backend,
                          const std::vector<std::size_t>& train_batches,
-                         const std::vector<std::size_t>& infer_batches)
+                         const std::vector<std::size_t>& infer_batches, Recompute recompute)
     : graph_(backend.prepare(graph)),
       backend_(backend),
+      recompute_(recompute),
       train_(programs(train_batches, Mode::train)),
       infer_(programs(infer_batches, Mode::infer)) {}
 
@@ -19,7 +20,8 @@ ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batc
   Programs programs;
   for (const std::size_t batch : batches) {
     if (batch == 0 || programs.contains(batch)) continue;
-    programs[batch] = std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode);
+    programs[batch] =
+        std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode, recompute_);
   }
   return programs;
 }

@@ -25,6 +25,7 @@ struct CommandLine {
   TrainConfig train;
   SummaryOptions summary;
   SynthRequest synth;
+  DoctorOptions doctor;
   std::string recipe;
 };
 
@@ -87,6 +88,24 @@ void add_synth(CommandLine& line) {
   command.add_flag("--overwrite", line.synth.overwrite, "Replaces another data set in DIR");
 }
 
+void add_doctor(CommandLine& line) {
+  CLI::App& command = add_command(
+      line, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
+      "  mpirun -n 2 --bind-to none rueda doctor\n"
+      "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
+  add_text(command, "--data", line.doctor.data, "DIR",
+           "Checks this data set on all ranks: files, images per class, class names");
+  add_text(command, "--json", line.doctor.json, "FILE", "Writes all that was found out there");
+  add_choice(command, "--backend", line.doctor.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "What training is to run on");
+  command.add_flag("--allow-shared-gpu", line.doctor.allow_shared_gpu,
+                   "Several ranks on one GPU are meant");
+  add_number(command, "--timeout", line.doctor.timeout, "SECONDS",
+             "How long a step may take; reading files may take ten times as long");
+  add_text(command, "--fault", line.doctor.fault, "KIND:RANK", "For tests")->group("");
+}
+
 void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
@@ -95,6 +114,7 @@ void build(CommandLine& line) {
   add_train(line);
   add_summary(line);
   add_synth(line);
+  add_doctor(line);
 }
 
 /// What the user is to look at: the help of the command that was begun, or the program's.
@@ -156,6 +176,11 @@ Request checked_request(const CommandLine& line) {
   if (name == "synth") {
     check(line.synth);
     return line.synth;
+  }
+  if (name == "doctor") {
+    DoctorOptions options = line.doctor;
+    settle(options);
+    return options;
   }
   validate(line.train);
   return line.train;

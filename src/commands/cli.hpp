@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "doctor/options.hpp"
 #include "rueda/train/config.hpp"
 #include "summary.hpp"
 #include "synth.hpp"
@@ -16,7 +17,7 @@ struct PrintText {
 };
 
 /// What a command line asks for, with every default filled in and checked.
-using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest>;
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions>;
 
 /// Reads the arguments behind the program's name, and the recipe that they name. Throws InputError
 /// with one message that also says which help to see.

@@ -62,8 +62,14 @@ void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
 
 Dataset read_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
-  Dataset dataset;
+  Dataset dataset = read_files(files);
   dataset.source = where.string();
+  return dataset;
+}
+
+Dataset read_files(Cifar10Files& files) {
+  Dataset dataset;
+  dataset.source = files.place;
   dataset.remarks = files.remarks;
   for (SetFile& file : files.train) append(file, files.format, dataset.train);
   append(*files.test, files.format, dataset.test);

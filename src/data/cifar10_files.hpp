@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rueda/data/dataset.hpp"
 #include "rueda/data/synth.hpp"
 
 namespace rueda {
@@ -32,6 +33,9 @@ struct Cifar10Files {
 /// complete: a test file and at least one training file. If both versions are there the binary one
 /// is chosen, as it has nothing to decode, and that is remarked. Throws InputError otherwise.
 Cifar10Files find_cifar10(const std::filesystem::path& where);
+
+/// The data set that the files hold, which gives their bytes up. Throws InputError.
+Dataset read_files(Cifar10Files& files);
 
 /// The bytes of the file, which are moved out or read now; no more than kMaxFileBytes.
 std::vector<std::uint8_t> load(SetFile& file);

@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from images import normalise, read_images
 from torch.nn import functional
-from torch_models import MODELS
+from torch_networks import build
 
 
 def make_batches(task, memory_format):
@@ -42,7 +42,7 @@ def main():
     last = task["layout"] == "channels_last"
     memory_format = torch.channels_last if last else torch.contiguous_format
     batches = make_batches(task, memory_format)
-    model = MODELS[task["model"]]().to(memory_format=memory_format).train()
+    model = build(task["model"]).to(memory_format=memory_format).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=task["lr"], momentum=task["momentum"], fused=True)
     run = torch.compile(model) if task["compile"] else model
 

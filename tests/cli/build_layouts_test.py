@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The build's search for NVIDIA's libraries, in folders laid out as sites have them; what it refuses."""
+"""The build's search for NVIDIA's libraries, in folders laid out as sites have them; what it refuses;
+which libraries a bundle takes along."""
 
 import os
 import shutil
@@ -79,6 +80,52 @@ class FinderTest(unittest.TestCase):
         done = self.find(given="empty", toolkit="cuda")
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"libruedatry.so and ruedatry.h not found in {self.folder / 'empty'}", done.stderr)
+
+
+class SharedLibrariesTest(unittest.TestCase):
+    """A program that needs libnear, which needs libfar."""
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-layouts-")
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name).resolve()
+        cls.compile("int far_away() { return 1; }", "-shared", "-o", "libfar.so")
+        cls.compile("int far_away(); int near_by() { return far_away(); }", "-shared", "-o", "libnear.so", "-lfar")
+        cls.compile("int near_by(); int main() { return near_by(); }", "-o", "program", "-lnear")
+
+    @classmethod
+    def compile(cls, code, *words):
+        command = [os.environ.get("CXX", "g++"), "-x", "c++", "-", "-x", "none", "-fPIC", "-L.", "-Wl,--no-as-needed"]
+        run_path = f"-Wl,-rpath,{cls.folder},-rpath-link,{cls.folder}"
+        subprocess.run([*command, run_path, *words], input=code, text=True, cwd=cls.folder, check=True)
+
+    def listed(self, *patterns):
+        options = [word for pattern in patterns for word in ("--without", pattern)]
+        done = subprocess.run(
+            [sys.executable, ROOT / "jobs" / "shared_libraries.py", *options, self.folder / "program"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done)
+        return dict(line.split() for line in done.stdout.splitlines())
+
+    def test_what_libraries_need_goes_along_and_what_is_left_out_takes_its_own_with_it(self):
+        every = self.listed()
+        self.assertEqual(every["libfar.so"], str(self.folder / "libfar.so"))
+        self.assertIn("libc.so.6", every)
+        without = ("libc.so*", "libm.so*", "libgcc_s*", "libstdc++*")
+        self.assertEqual(set(self.listed(*without)), {"libnear.so", "libfar.so"})
+        self.assertEqual(self.listed(*without, "libnear*"), {})
+
+    def test_a_library_that_is_not_there_is_named(self):
+        (self.folder / "libfar.so").rename(self.folder / "gone")
+        self.addCleanup((self.folder / "gone").rename, self.folder / "libfar.so")
+        done = subprocess.run(
+            [sys.executable, ROOT / "jobs" / "shared_libraries.py", self.folder / "program"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("libfar.so, which the loader does not find", done.stderr)
 
 
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")

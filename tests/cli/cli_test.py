@@ -37,7 +37,7 @@ class Usage(CliTest):
 
     def test_help_of_the_program_names_the_commands(self):
         text = self.completed(self.program.run("--help")).out
-        for command in ("train", "summary", "synth"):
+        for command in ("train", "summary", "synth", "doctor"):
             self.assertRegex(text, rf"(?m)^  {command} ")
 
     def test_help_comes_once_below_a_launcher(self):

@@ -5,11 +5,28 @@
 
 namespace rueda {
 
-/// A buffer that must exist from the moment `first` to the moment `last` of a step, both included.
+/// Moments of a step, both included; empty if `last` comes before `first`.
+struct Interval {
+  int first = 0;
+  int last = -1;
+  bool meets(const Interval& other) const noexcept {
+    return first <= last && other.first <= other.last && first <= other.last && other.first <= last;
+  }
+};
+
+/// When a buffer must exist: from `first` to `last`, and `again` if its contents are made a second
+/// time later. In between it lies at the same place, which others may use.
 struct BufferLife {
   std::size_t bytes = 0;
   int first = 0;
   int last = 0;
+  Interval again = {};
+  bool meets(const BufferLife& other) const noexcept {
+    const Interval mine{first, last};
+    const Interval theirs{other.first, other.last};
+    return mine.meets(theirs) || mine.meets(other.again) || again.meets(theirs) ||
+           again.meets(other.again);
+  }
 };
 
 /// Where each buffer lies in one pool.

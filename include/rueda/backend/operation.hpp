@@ -42,6 +42,8 @@ class Operation {
   virtual OperationNeeds needs() const = 0;
   virtual void bind(const OperationMemory& memory) = 0;
   virtual void forward() = 0;
+  /// Writes the output once more, from the same inputs, with the same bits.
+  virtual void recompute() { forward(); }
   /// Overwrites the input gradients and this node's slices of the gradient arena.
   virtual void backward() = 0;
 };

@@ -8,6 +8,7 @@
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/backend/recompute_plan.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
@@ -17,7 +18,8 @@ namespace rueda {
 /// the addresses once, so that steps allocate nothing either.
 class Program {
  public:
-  Program(const Graph& graph, Backend& backend, int batch, Mode mode);
+  Program(const Graph& graph, Backend& backend, int batch, Mode mode,
+          Recompute recompute = Recompute::none);
 
   int batch() const noexcept { return batch_; }
   std::size_t pool_bytes() const noexcept { return plan_.pool_bytes; }
@@ -59,7 +61,10 @@ class Program {
   int forward_time(NodeId node) const noexcept { return node; }
   int loss_time() const noexcept { return static_cast<int>(graph_.nodes().size()); }
   int backward_time(NodeId node) const noexcept { return 2 * loss_time() - node; }
-  int last_use_of_activation(NodeId node) const;
+  int last_use_in_forward(NodeId node) const;
+  Interval use_in_backward(NodeId node) const;
+  void declare_activation(NodeId node);
+  void repeat_before(NodeId node);
   std::byte* place(BufferId id) const;
   OperationMemory memory_of(NodeId node) const;
   Gradients& gradients_of(NodeId node) { return gradients_[static_cast<std::size_t>(node)]; }
@@ -71,6 +76,7 @@ class Program {
   Mode mode_;
   std::vector<std::unique_ptr<Operation>> operations_;  ///< by node; none for the input
   std::vector<OperationNeeds> needs_;
+  RecomputePlan recompute_;
   std::vector<BufferLife> lives_;
   std::vector<BufferId> activations_;
   std::vector<BufferId> workspaces_;

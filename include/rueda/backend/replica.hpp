@@ -19,7 +19,7 @@ class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-          const std::vector<std::size_t>& infer_batches);
+          const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }

@@ -18,7 +18,7 @@ class ReplicaPlan {
 
   /// Batch sizes are those of single micro-batches; 0 is ignored. The backend outlives the plan.
   ReplicaPlan(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-              const std::vector<std::size_t>& infer_batches);
+              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
 
   const Programs& train() const noexcept { return train_; }
   const Programs& infer() const noexcept { return infer_; }
@@ -33,6 +33,7 @@ class ReplicaPlan {
 
   Graph graph_;  ///< as the backend runs it
   Backend& backend_;
+  Recompute recompute_;
   Programs train_;
   Programs infer_;
 };

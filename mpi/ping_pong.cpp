@@ -1,0 +1,71 @@
+#include "ping_pong.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "timed.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
+constexpr int kSmallTrips = 51;
+constexpr int kLargeTrips = 7;
+constexpr int kWarmUpTrips = 2;  // connections are opened, memory is registered
+
+/// One message to `peer` and one back, for the side that begins and for the side that answers.
+void round_trip(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int peer,
+                bool begins) {
+  const auto send = buffer.send_side().first(floats);
+  const auto receive = buffer.receive_side().first(floats);
+  if (begins) ring.sendrecv(send, peer, {}, peer);
+  ring.sendrecv({}, peer, receive, peer);
+  if (!begins) ring.sendrecv(send, peer, {}, peer);
+}
+
+/// Seconds one way, by the median.
+double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int trips, int peer,
+               bool begins) {
+  std::vector<double> seconds(static_cast<std::size_t>(trips), 0.0);
+  for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
+  for (double& trip : seconds) {
+    timed(trip, [&] { round_trip(ring, buffer, floats, peer, begins); });
+  }
+  const auto middle = seconds.begin() + trips / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle / 2;
+}
+
+LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
+  const double small = one_way(ring, buffer, 1, kSmallTrips, peer, begins);
+  const double large = one_way(ring, buffer, kLargeFloats, kLargeTrips, peer, begins);
+  return {.latency_us = small * 1e6,
+          .gb_per_second = static_cast<double>(kPingPongBytes) / 1e9 / large};
+}
+
+/// When a rank begins with its right neighbour: even ones first, then odd ones; the last of an odd
+/// number by itself, for its neighbours on both sides are even.
+int turn_of(int rank, int size) {
+  if (size % 2 == 1 && rank == size - 1) return 2;
+  return rank % 2;
+}
+
+}  // namespace
+
+LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
+  LinkSpeed mine;
+  if (ring.size() == 1) return mine;
+  const int right = (ring.rank() + 1) % ring.size();
+  const int left = (ring.rank() + ring.size() - 1) % ring.size();
+  for (int turn = 0; turn < 3; ++turn) {
+    ring.barrier();
+    if (turn_of(ring.rank(), ring.size()) == turn) {
+      mine = measure(ring, buffer, right, true);
+    } else if (turn_of(left, ring.size()) == turn) {
+      measure(ring, buffer, left, false);
+    }
+  }
+  return mine;
+}
+
+}  // namespace rueda

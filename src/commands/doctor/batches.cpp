@@ -1,0 +1,76 @@
+#include "batches.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "../open_backend.hpp"
+#include "rank_sets.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/replica_plan.hpp"
+#include "rueda/model/registry.hpp"
+#include "rueda/reduce/ring_plan.hpp"
+#include "rueda/train/training_memory.hpp"
+
+namespace rueda::doctor {
+namespace {
+
+constexpr std::size_t kLargestBatch = 1'000'000;  // what training accepts
+
+/// CIFAR-10's own for the networks made for it; Keras' larger ones are trained on images resized.
+int usual_image_size(const std::string& model) { return model.ends_with("v2") ? 128 : 32; }
+
+std::size_t sharers(const std::vector<RankFacts>& ranks, const RankFacts& rank) {
+  const bool on_device = rank.backend == "cuda" && rank.device.taken() != nullptr;
+  return static_cast<std::size_t>(
+      std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
+        if (!on_device) return other.host == rank.host;
+        return other.device.taken() != nullptr &&
+               other.device.taken()->uuid == rank.device.taken()->uuid;
+      }));
+}
+
+BatchFacts largest_of(const std::string& model, BackendChoice choice, Precision precision,
+                      std::size_t bytes, int ranks, int threads) {
+  BatchFacts facts{.model = model,
+                   .image_size = usual_image_size(model),
+                   .precision = to_string(precision),
+                   .failure = {}};
+  try {
+    const Graph graph = build_model(model, facts.image_size, 10);
+    const std::size_t message = ring_scratch_floats(GradientLayout(graph).total(), ranks);
+    facts.largest_batch = largest_batch(bytes, kLargestBatch, [&](std::size_t batch) {
+      // A backend of its own, for packed copies of the weights gather in it with every plan.
+      const auto backend = open_backend(choice, precision, threads);
+      const ReplicaPlan plan(graph, *backend, {batch}, {batch});
+      return training_memory(plan.memory(), graph, 1, message);
+    });
+  } catch (const std::exception& error) {
+    facts.failure = error.what();
+  }
+  return facts;
+}
+
+}  // namespace
+
+std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const RankFacts& rank : ranks) {
+    const bool on_device = rank.backend == "cuda" && rank.device.taken() != nullptr;
+    const std::size_t free = on_device ? rank.device.free_bytes : rank.host_memory_bytes;
+    least = std::min(least, free / sharers(ranks, rank));
+  }
+  return ranks.empty() ? 0 : least - least / 20;
+}
+
+std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
+                                        int threads) {
+  std::vector<BatchFacts> all;
+  for (const std::string& model : model_names()) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      all.push_back(largest_of(model, choice, precision, bytes, ranks, threads));
+    }
+  }
+  return all;
+}
+
+}  // namespace rueda::doctor

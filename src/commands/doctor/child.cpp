@@ -1,0 +1,113 @@
+#include "child.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rueda/core/error.hpp"
+#include "rueda/train/phase_timer.hpp"
+
+namespace rueda::doctor {
+namespace {
+
+/// Closed by what the process may start itself: MPI alone starts a daemon of its own.
+std::array<int, 2> make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw RunError(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  return ends;
+}
+
+std::string describe(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("signal {}, {}", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  }
+  return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Child::Child(const std::function<int(WorkerPipes)>& work) {
+  const auto facts = make_pipe();
+  const auto go = make_pipe();
+  const pid_t parent = getpid();
+  process_ = fork();
+  if (process_ < 0) throw RunError(std::string("cannot start a process: ") + std::strerror(errno));
+  if (process_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) std::_Exit(1);  // it ended before it could take this one along
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    close(facts[0]);
+    close(go[1]);
+    std::_Exit(work({.facts = facts[1], .go = go[0]}));
+  }
+  close(facts[1]);
+  close(go[0]);
+  facts_ = facts[0];
+  go_ = go[1];
+}
+
+Child::~Child() {
+  end(0);
+  close(facts_);
+  close(go_);
+}
+
+std::optional<std::string> Child::next_line(int milliseconds) {
+  if (buffer_.find('\n') == std::string::npos && !closed_) receive(milliseconds);
+  const auto end = buffer_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = buffer_.substr(0, end);
+  buffer_.erase(0, end + 1);
+  return line;
+}
+
+void Child::receive(int milliseconds) {
+  pollfd waiting{.fd = facts_, .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, milliseconds) <= 0) return;  // in vain, or a signal came
+  std::array<char, 1 << 16> bytes{};
+  const ssize_t count = read(facts_, bytes.data(), bytes.size());
+  if (count > 0) buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  if (count == 0) closed_ = true;
+}
+
+void Child::go() const {
+  const char byte = 1;
+  if (write(go_, &byte, 1) != 1) return;  // it has ended: that shows elsewhere
+}
+
+void Child::send(int signal) const {
+  if (process_ > 0) kill(process_, signal);
+}
+
+std::string Child::end(double seconds) {
+  const Stopwatch watch;
+  int status = 0;
+  while (process_ > 0) {
+    const bool late = watch.seconds() > seconds;
+    if (late) kill(process_, SIGKILL);
+    const pid_t ended = waitpid(process_, &status, late ? 0 : WNOHANG);
+    if (ended == process_) {
+      how_ = late ? "killed" : describe(status);
+      process_ = -1;
+    } else if (ended < 0 && errno != EINTR) {
+      process_ = -1;
+    } else if (!late) {
+      poll(nullptr, 0, 20);
+    }
+  }
+  return how_;
+}
+
+}  // namespace rueda::doctor

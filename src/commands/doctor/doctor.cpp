@@ -1,0 +1,94 @@
+#include "doctor.hpp"
+
+#include <filesystem>
+#include <iostream>
+
+#include "../complaint.hpp"
+#include "../launcher_env.hpp"
+#include "../run_directory.hpp"
+#include "../version.hpp"
+#include "facts_json.hpp"
+#include "findings.hpp"
+#include "report.hpp"
+#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/reduce/host_name.hpp"
+#include "supervisor.hpp"
+
+namespace rueda {
+namespace {
+
+/// Before anything else is done: a report that cannot be written is noticed at once.
+void check_json(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) ||
+      !can_write_into(folder.empty() ? "." : folder)) {
+    throw InputError("--json " + path +
+                     ": a file cannot be written there; name one in a folder that exists and that "
+                     "you may write into");
+  }
+}
+
+/// A rank that does not speak says what befell it alone: the one that speaks sees no more of it
+/// than that it does not come.
+void tell_own_trouble(const doctor::ClusterFacts& cluster) {
+  const doctor::Progress& progress = cluster.progress;
+  if (progress.trouble.empty() || !progress.own) return;
+  complain("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
+           "): the step \"" + progress.step + "\" " + progress.trouble);
+}
+
+/// Prints what is new of the report, and keeps the file up to date: the launcher may end the run
+/// when the transfer crashes.
+class Speaker {
+ public:
+  explicit Speaker(const DoctorOptions& options) : json_(options.json) {
+    std::cout << "rueda doctor " << program_version() << "\n\n" << std::flush;
+  }
+
+  void before_transfer(const doctor::ClusterFacts& cluster) {
+    std::cout << doctor::machine_report(cluster) << std::flush;
+    introduced_ = true;
+    doctor::ClusterFacts so_far = cluster;
+    so_far.progress.trouble = "ended the whole run";  // what is read if nothing follows
+    write(so_far, doctor::all_findings(so_far));
+  }
+
+  int conclude(const doctor::ClusterFacts& cluster) {
+    if (!introduced_) std::cout << doctor::machine_report(cluster);
+    const doctor::Findings findings = doctor::all_findings(cluster);
+    std::cout << doctor::outcome_report(cluster, findings) << std::flush;
+    write(cluster, findings);
+    return static_cast<int>(doctor::works(findings) ? ExitCode::done : ExitCode::run_failed);
+  }
+
+ private:
+  void write(const doctor::ClusterFacts& cluster, const doctor::Findings& findings) const {
+    if (!json_.empty()) write_atomically(json_, doctor::report_json(cluster, findings));
+  }
+
+  std::string json_;
+  bool introduced_ = false;
+};
+
+}  // namespace
+
+int run_doctor(const DoctorOptions& options) {
+  if (!speaks_for_all()) {
+    doctor::Supervisor supervisor(options, false, [](const doctor::ClusterFacts&) {});
+    tell_own_trouble(supervisor.run());
+    supervisor.finish();
+    return static_cast<int>(ExitCode::done);
+  }
+  if (!options.json.empty()) check_json(options.json);
+  Speaker speaker(options);
+  doctor::Supervisor supervisor(options, true, [&](const doctor::ClusterFacts& cluster) {
+    speaker.before_transfer(cluster);
+  });
+  const int code = speaker.conclude(supervisor.run());
+  supervisor.finish();
+  return code;
+}
+
+}  // namespace rueda

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What the doctor gathers, as plain data: no fact needs more than one rank to be known. The
+// findings are drawn from these alone.
+
+namespace rueda::doctor {
+
+// Steps of a run that others have to know by name.
+inline constexpr const char* kFirstStep = "look at this machine";  ///< which no rank waits in
+inline constexpr const char* kStartStep = "start MPI";
+inline constexpr const char* kTransferStep = "transfer";
+
+/// How the process was started, from its environment.
+struct LaunchFacts {
+  std::string launcher;         ///< "mpirun", "srun", "PMI", or "none"
+  int told_size = 0;            ///< processes that the launcher says it started; 0: it says nothing
+  std::string told_by;          ///< the variable that says so
+  std::string refusal;          ///< why training would refuse to start; empty if it would not
+  bool in_slurm = false;        ///< inside an allocation of Slurm
+  int slurm_tasks = 0;          ///< SLURM_NTASKS, 0 if it is not set
+  int slurm_nodes = 0;          ///< SLURM_JOB_NUM_NODES or SLURM_NNODES
+  int slurm_cpus_per_task = 0;  ///< SLURM_CPUS_PER_TASK
+  std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
+};
+
+/// Processor cores that the rank may use.
+struct CoreFacts {
+  std::vector<int> allowed;
+  int online = 1;
+  double quota = 0;    ///< cores' worth of time of the control group; 0: no limit
+  double share = 1;    ///< cores that the rank counts as its own
+  int threads = 1;     ///< what training would run
+  std::string remark;  ///< training's own remark on them
+};
+
+struct GpuFacts {
+  int ordinal = 0;
+  std::string name;
+  std::string uuid;
+  std::size_t memory_bytes = 0;
+};
+
+/// GPUs as the rank sees them.
+struct DeviceFacts {
+  bool built = false;     ///< the program has its CUDA part
+  bool hardware = false;  ///< /dev/nvidia0 exists, whatever the driver says
+  std::vector<GpuFacts> visible;
+  std::string reason;          ///< why none is visible
+  int takes = -1;              ///< index in `visible` of the one that the rank would take; -1: none
+  std::size_t free_bytes = 0;  ///< bytes of that one, with the rank's context open
+  std::string failure;         ///< why that one cannot be used; empty if it can
+  int driver_version = 0;      ///< in CUDA's numbering
+  int runtime_version = 0;     ///< the same
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty if not set
+  std::string cudnn_compiled;   ///< empty without cuDNN
+  std::string cudnn_loaded;
+
+  /// The one that the rank would take, or nullptr.
+  const GpuFacts* taken() const {
+    const auto index = static_cast<std::size_t>(takes);
+    return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
+  }
+};
+
+/// What MPI says of pointers to GPU memory.
+struct AwarenessFacts {
+  std::string compiled = "unknown";
+  std::string reported = "unknown";
+  bool aware = false;  ///< what training concludes
+  std::string why;
+};
+
+/// Messages to the right neighbour.
+struct LinkFacts {
+  double latency_us = 0;
+  double gb_per_second = 0;
+};
+
+using ClassCounts = std::array<std::size_t, 10>;
+
+/// What this rank read below --data.
+struct DataFacts {
+  std::string failure;  ///< why it cannot be read; empty if it can
+  std::string form;     ///< "binary version" or "Python version"
+  std::string place;
+  std::vector<std::string> files;
+  std::vector<std::string> class_names;
+  ClassCounts train_per_class{};
+  ClassCounts test_per_class{};
+  std::string fingerprint;  ///< of both splits
+  std::vector<std::string> remarks;
+};
+
+/// A rank, complete but for the transfer.
+struct RankFacts {
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int local_size = 1;
+  std::string host;
+  std::string backend = "cpu";  ///< that training would choose; empty if it would refuse
+  std::string backend_failure;
+  std::vector<std::pair<std::string, std::string>> versions;
+  std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
+  LaunchFacts launch;
+  CoreFacts cores;
+  DeviceFacts device;
+  AwarenessFacts awareness;
+  LinkFacts host_link;
+  DataFacts data;
+};
+
+/// How a rank's part of the patterned transfer ended.
+struct TransferFacts {
+  enum class End {
+    not_tried,  ///< one rank, or the run ended before
+    arrived,    ///< every element came as it was sent
+    wrong,      ///< messages came, with wrong elements
+    failed,     ///< MPI or the device returned an error
+    crashed,    ///< a signal ended it
+    stalled,    ///< no end within the time
+    waited,     ///< for a rank that crashed or failed
+  } end = End::not_tried;
+  bool device = false;  ///< with GPU memory; else with host memory
+  std::string detail;   ///< the signal, the error, or the first wrong element
+  LinkFacts link;       ///< of device memory, once all has arrived
+
+  bool bad() const { return end != End::not_tried && end != End::arrived; }
+};
+
+/// The largest batch of one model for the memory at hand.
+struct BatchFacts {
+  std::string model;
+  int image_size = 0;
+  std::string precision;
+  std::size_t largest_batch = 0;  ///< 0: not even one image
+  std::string failure;            ///< why the backend cannot say; empty if it can
+};
+
+/// How far the run of MPI came.
+struct Progress {
+  std::string step;     ///< the last one that began
+  std::string trouble;  ///< how it ended if it did not end well; empty if it did
+  bool own = false;     ///< the rank itself is the cause, as far as one can know
+};
+
+/// All that is known of a run, on the rank that speaks.
+struct ClusterFacts {
+  std::vector<RankFacts> ranks;  ///< by rank; one's own alone if MPI never came that far
+  std::vector<BatchFacts> batches;
+  std::string batch_backend;             ///< that they were planned for
+  std::size_t batch_memory_bytes = 0;    ///< bytes that a rank has for them
+  std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
+  Progress progress;
+  std::string data;  ///< --data; empty: not asked for
+  std::string asked_backend = "auto";
+  bool allow_shared_gpu = false;
+};
+
+}  // namespace rueda::doctor

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "findings.hpp"
+#include "rank_sets.hpp"
+
+namespace rueda::doctor {
+namespace {
+
+using End = TransferFacts::End;
+
+const char* word(End end) {
+  switch (end) {
+    case End::wrong:
+      return "brought wrong elements";
+    case End::failed:
+      return "failed";
+    case End::crashed:
+      return "crashed";
+    case End::stalled:
+      return "did not end";
+    case End::waited:
+      return "waited for others";
+    default:
+      return "";
+  }
+}
+
+/// "crashed on rank 1 (signal 11)": the ranks that caused it; those that only waited come last.
+std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
+  std::string text;
+  for (const End end : {End::crashed, End::failed, End::wrong, End::stalled}) {
+    std::vector<int> ranks;
+    std::string detail;
+    for (std::size_t r = 0; r < transfers.size(); ++r) {
+      if (transfers[r].end != end) continue;
+      ranks.push_back(static_cast<int>(r));
+      if (detail.empty()) detail = transfers[r].detail;
+    }
+    if (ranks.empty()) continue;
+    text +=
+        fmt::format("{}{} on {}{}", text.empty() ? "" : "; ", word(end),
+                    ranks_text(ranks, transfers.size()), detail.empty() ? "" : " (" + detail + ")");
+  }
+  return text.empty() ? "did not end" : text;
+}
+
+bool any_bad(const std::vector<TransferFacts>& transfers) {
+  return std::any_of(transfers.begin(), transfers.end(),
+                     [](const TransferFacts& t) { return t.bad(); });
+}
+
+void find_device_fault(const ClusterFacts& cluster, Findings& findings) {
+  const AwarenessFacts& awareness = cluster.ranks.front().awareness;
+  const std::string ended =
+      "messages straight from GPU memory: the transfer " + how_it_ended(cluster.transfers);
+  if (awareness.aware) {
+    findings.push_back({Severity::fault, ended + ", although MPI calls itself CUDA-aware",
+                        "rueda train --transport staged ...  or an MPI that takes GPU memory: "
+                        "module load a CUDA-aware one"});
+  } else {
+    findings.push_back({Severity::remark,
+                        ended + "; MPI is not CUDA-aware, so training sends through host memory",
+                        "module load a CUDA-aware MPI; to be silent about it: rueda train "
+                        "--transport staged ..."});
+  }
+}
+
+void find_host_fault(const ClusterFacts& cluster, Findings& findings) {
+  findings.push_back({Severity::fault,
+                      "messages between ranks: the transfer " + how_it_ended(cluster.transfers),
+                      "mpirun --mca btl tcp,self rueda doctor  tells if shared memory or the "
+                      "network is at fault"});
+}
+
+/// MPI's own word is no, the device pointers arrived all the same: UCX below an Open MPI that was
+/// built without CUDA does that.
+void find_unused_awareness(const ClusterFacts& cluster, Findings& findings) {
+  const bool on_device = cluster.transfers.front().device;
+  const bool arrived = std::all_of(cluster.transfers.begin(), cluster.transfers.end(),
+                                   [](const TransferFacts& t) { return t.end == End::arrived; });
+  if (!on_device || !arrived || cluster.ranks.front().awareness.aware) return;
+  findings.push_back({Severity::remark,
+                      "GPU memory arrived by MPI_Sendrecv although MPI does not call itself "
+                      "CUDA-aware; training would send through host memory",
+                      "rueda train --transport device ..."});
+}
+
+}  // namespace
+
+void find_in_transfers(const ClusterFacts& cluster, Findings& findings) {
+  if (cluster.transfers.empty() || cluster.ranks.empty()) return;
+  if (!any_bad(cluster.transfers)) return find_unused_awareness(cluster, findings);
+  const bool on_device = std::any_of(cluster.transfers.begin(), cluster.transfers.end(),
+                                     [](const TransferFacts& t) { return t.device; });
+  on_device ? find_device_fault(cluster, findings) : find_host_fault(cluster, findings);
+}
+
+}  // namespace rueda::doctor

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "../../report/text_table.hpp"
+
+namespace rueda::doctor {
+
+/// One rank's cells behind its number.
+struct RankRow {
+  int rank = 0;
+  std::vector<std::string> cells;
+};
+
+/// Ranks that have a line each; of more, those that are alike share one.
+inline constexpr std::size_t kMostLines = 16;
+
+/// A table with a line for each rank up to kMostLines; beyond, ranks whose cells agree share one,
+/// and after so many lines the rest is counted.
+std::string rank_table(std::vector<std::string> head, std::vector<Align> align,
+                       const std::vector<RankRow>& rows);
+
+/// Both ends of a long host name: numbers stand behind in some names and in front in others.
+std::string short_host(const std::string& name);
+
+}  // namespace rueda::doctor

@@ -1,0 +1,180 @@
+"""Training images per second beside PyTorch on the same GPU, taking turns; peak memory; the share of
+the floor that follows from the rates measured in the same call."""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from runner import Failure, Item, NotRun, Shell, complaint
+from training import require, train
+
+BENCH = Path(__file__).resolve().parents[1] / "bench"
+sys.path.insert(0, str(BENCH))
+
+import floor  # noqa: E402
+
+# Of an H200, where PyTorch is not there to measure them. A product in TF32 is half as fast as in bf16.
+ASSUMED_RATES = {
+    "bf16_flops_per_second": 790e12, "tf32_flops_per_second": 395e12, "copy_bytes_per_second": 4.3e12,
+}  # fmt: skip
+TRAIN_IMAGES = 50_000
+EPOCHS = 3
+EPOCH_SECONDS = 0.6  # at half of the floor: an epoch should be long beside the clock and short beside the budget
+
+
+@dataclass
+class Case:
+    model: str
+    side: int
+    batch: int
+    precision: str
+    variants: tuple = ("eager", "compile")
+
+    @property
+    def name(self):
+        return f"{self.model}@{self.side}, batch {self.batch}, {self.precision}"
+
+    @property
+    def limit(self):
+        return 150 if "compile" in self.variants else 60
+
+
+def cases():
+    """The most telling ones first; what the time does not allow for is told as not run."""
+    graphs = ("eager", "compile", "compile-graphs")
+    found = [Case("resnet50v2", 128, 256, "bf16"), Case("resnet18", 32, 128, "bf16", graphs)]
+    found += [Case("resnet50v2", 128, 256, "tf32"), Case("resnet18", 32, 512, "bf16")]
+    found += [Case(model, 128, 256, "bf16") for model in ("resnet101v2", "resnet152v2")]
+    found += [Case("resnet18", 32, 32, "bf16", graphs), Case("resnet18", 32, 2048, "bf16")]
+    found += [Case("resnet50v2", 128, 1024, "bf16")]
+    found += [Case("resnet18", 32, batch, "tf32", ("eager",)) for batch in (128, 512, 2048, 32)]
+    found += [Case(model, 128, 256, "tf32", ("eager",)) for model in ("resnet101v2", "resnet152v2")]
+    found += [Case(model, 128, 1024, "bf16", ("eager",)) for model in ("resnet101v2", "resnet152v2")]
+    names = ("resnet50v2", "resnet101v2", "resnet152v2")
+    return found + [Case(model, 128, 1024, "tf32", ("eager",)) for model in names]
+
+
+def rates_of(results):
+    """What the probe measured, if it did, else assumptions."""
+    for result in results:
+        if result["part"] == "bench" and result["name"] == "rates" and result["status"] == "passed":
+            return {**result["data"], "measured": True}
+    return {**ASSUMED_RATES, "measured": False}
+
+
+def items(places, results):
+    """`results` is the list that the run fills; it tells the rates once they are measured."""
+    found = [Item("bench", "rates", 60, lambda shell: probe(shell, places), needs=15)]
+    return found + [bench_item(places, case, results) for case in cases()]
+
+
+def bench_item(places, case, results):
+    def work(shell):
+        return compare(shell, places, case, rates_of(results))
+
+    return Item("bench", case.name, case.limit, work, needs=20)
+
+
+def torch_words(places, task):
+    if places.torch_python is None:
+        raise NotRun("no Python with PyTorch")
+    return [places.torch_python, BENCH / "torch_gpu_worker.py", json.dumps(task)]
+
+
+def probe(shell, places):
+    return json.loads(shell.run_well(torch_words(places, {"probe": True})).stdout.splitlines()[-1])
+
+
+def floor_of(case, rates):
+    flops = rates[f"{case.precision}_flops_per_second"]
+    return floor.images_per_second(
+        case.model, case.side, case.batch, case.precision, flops, rates["copy_bytes_per_second"]
+    )
+
+
+def images_of(case, floor_speed):
+    """Images of an epoch: whole batches, for about EPOCH_SECONDS."""
+    batches = max(4, math.ceil(EPOCH_SECONDS * floor_speed / 2 / case.batch))
+    return case.batch * min(batches, TRAIN_IMAGES // case.batch)
+
+
+def run_rueda(shell, places, case, images, turn):
+    record = train(shell, places, 1, f"bench-{case.model}-{case.batch}-{case.precision}-{turn}", {
+        "model": case.model, "image-size": case.side, "batch-per-rank": case.batch, "data-limit": images,
+        "precision": case.precision, "epochs": EPOCHS, "lr": 0.002, "scale-lr": "none",
+        "lr-schedule": "constant", "check-replicas": "off", "tuning-file": Path(shell.folder, "tuning.json"),
+    })  # fmt: skip
+    return {
+        "images_per_second": record["summary"]["steady_images_per_second"],
+        "peak_memory_bytes": record["ranks"][0]["memory_bytes"],
+        "startup_seconds": record["summary"]["startup_seconds"],
+        "first_loss": record["epochs"][0]["loss"],
+        "last_loss": record["epochs"][-1]["loss"],
+    }
+
+
+def run_torch(shell, places, case):
+    """Variant to its report. A worker that dies leaves the reports of the variants before."""
+    task = {
+        "model": case.model, "image_size": case.side, "batch": case.batch,
+        "precision": case.precision, "variants": case.variants,
+    }  # fmt: skip
+    try:
+        done = shell.run(torch_words(places, task))
+        output, why = done.stdout, complaint(done)
+    except NotRun:
+        return {}
+    except Failure as failure:
+        output, why = (failure.data or {}).get("output", ""), str(failure)
+    reports = {}
+    for line in output.splitlines():
+        if line.startswith('{"variant"'):
+            report = json.loads(line)
+            reports[f"torch-{report.pop('variant')}"] = report
+    return {f"torch-{name}": {"failure": why} for name in case.variants} | reports
+
+
+def together(runs):
+    """One figure of two runs, before and after the others: what drifts meets them all."""
+    speeds = [run["images_per_second"] for run in runs]
+    return {**runs[-1], "images_per_second": fmean(speeds), "runs": speeds}
+
+
+def compare(shell, places, case, rates):
+    require(places, 1)
+    best = floor_of(case, rates)
+    images = images_of(case, best)
+    contestants, failure = {}, None
+    try:
+        first = run_rueda(shell, places, case, images, 1)
+    except Failure as why:
+        failure = why
+    # Time for rueda's second turn is kept back.
+    others = Shell(shell.deadline - 15, shell.folder, shell.environment)
+    contestants.update(run_torch(others, places, case))
+    if failure is None:
+        try:
+            contestants["rueda"] = together([first, run_rueda(shell, places, case, images, 2)])
+        except Failure as why:
+            contestants["rueda"], failure = together([first]), why
+    data = {"case": vars(case), "floor_images_per_second": best, "rates_measured": rates["measured"]}
+    data["contestants"] = add_shares(dict(sorted(contestants.items())), best)
+    if failure is not None:
+        raise Failure(f"rueda: {failure}", data)
+    return data
+
+
+def add_shares(contestants, best):
+    """To each figure its share of the floor, and how much faster rueda is."""
+    own = contestants.get("rueda", {})
+    for name, figure in contestants.items():
+        if "failure" in figure:
+            continue
+        figure["share_of_floor"] = figure["images_per_second"] / best
+        if own and name != "rueda":
+            figure["rueda_is_times_as_fast"] = own["images_per_second"] / figure["images_per_second"]
+            figure["rueda_memory_ratio"] = own["peak_memory_bytes"] / figure["peak_memory_bytes"]
+    return contestants

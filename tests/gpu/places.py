@@ -1,0 +1,96 @@
+"""Where gpu-check finds what it runs: in a build tree or in an unpacked bundle, and on the machine."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cuda" / "libraries"))
+
+import find_library  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+# Name to places below the root, of a bundle and of a build tree.
+PROGRAMS = {
+    "rueda": ("bin/rueda", "build/rueda"),
+    "cuda": ("bin/cuda", "build/tests/cuda/cuda"),
+    "mpi": ("bin/mpi", "build/tests/mpi"),
+    "ring_bandwidth": ("bin/ring_bandwidth", "build/tests/ring_bandwidth"),
+}
+LIBRARIES = ("cudnn", "cublas")
+
+
+@dataclass
+class Places:
+    programs: dict = field(default_factory=dict)
+    mpirun: str | None = None
+    sanitizer: str | None = None
+    torch_python: str | None = None
+    # For rueda's own programs alone: PyTorch brings its libraries itself.
+    library_path: str = ""
+
+    def launch(self, ranks, program, *words):
+        """A command; one rank needs no launcher."""
+        command = [self.programs[program], *words]
+        if ranks == 1:
+            return command
+        return [self.mpirun, "--bind-to", "none", "--oversubscribe", "-n", ranks, *command]
+
+
+def find_program(name, given):
+    """Of the folder that was given, or of the tree that this file belongs to."""
+    places = [Path(given, name)] if given else [ROOT / place for place in PROGRAMS[name]]
+    return next((str(place) for place in places if os.access(place, os.X_OK)), None)
+
+
+def find_torch_python():
+    given = os.environ.get("RUEDA_TORCH_PYTHON")
+    if given:
+        return given if os.access(given, os.X_OK) else None
+    return sys.executable if importlib.util.find_spec("torch") else None
+
+
+def cuda_home():
+    nvcc = shutil.which("nvcc")
+    found = Path(nvcc).resolve().parents[1] if nvcc else Path("/usr/local/cuda")
+    return Path(os.environ.get("CUDA_HOME") or found)
+
+
+def missing_libraries(program):
+    """Names of the shared libraries that the loader does not find; in a bundle, beside its own."""
+    real = ROOT / "libexec" / Path(program).name
+    if real.exists():
+        program, paths = real, f"{ROOT / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    else:
+        paths = os.environ.get("LD_LIBRARY_PATH", "")
+    done = subprocess.run(
+        ["ldd", program], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False
+    )
+    return [line.split()[0] for line in done.stdout.splitlines() if line.endswith("not found")]
+
+
+def library_path(program):
+    """What is set already, and folders of what the loader misses: cuDNN may lie beside PyTorch only."""
+    roots = [root for name in LIBRARIES for root in find_library.own_roots(name)] + [cuda_home()]
+    folders = find_library.library_folders(roots)
+    extra = []
+    for name in missing_libraries(program) if program else []:
+        found = next((str(folder) for folder in folders if (folder / name).is_file()), None)
+        if found and found not in extra:
+            extra.append(found)
+    return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
+
+
+def find_places(given):
+    """`given`: a folder with rueda's programs, or nothing."""
+    programs = {name: find_program(name, given) for name in PROGRAMS}
+    return Places(
+        programs=programs,
+        mpirun=shutil.which("mpirun") or shutil.which("mpiexec"),
+        sanitizer=shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:{cuda_home() / 'bin'}"),
+        torch_python=find_torch_python(),
+        library_path=library_path(programs["rueda"]),
+    )

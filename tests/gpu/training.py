@@ -1,0 +1,44 @@
+"""Runs `rueda train` on the GPU and reads what it wrote down."""
+
+import json
+from pathlib import Path
+
+from runner import Failure, NotRun
+
+
+def require(places, ranks, program="rueda"):
+    if places.programs[program] is None:
+        raise NotRun(f"no program {program}")
+    if ranks > 1 and places.mpirun is None:
+        raise NotRun("no mpirun")
+
+
+def train(shell, places, ranks, label, options):
+    """run.json of a run of as many ranks on the one GPU. `options`: name to value; None for a flag."""
+    require(places, ranks)
+    run_dir = Path(shell.folder, label)
+    every = {
+        "backend": "cuda", "allow-shared-gpu": None, "data": "synthetic", "eval-every": 0,
+        "progress": "off", "overwrite": None, "run-dir": run_dir, **options,
+    }  # fmt: skip
+    words = [word for name, value in every.items() for word in option_words(name, value)]
+    shell.run_well(places.launch(ranks, "rueda", "train", *words), LD_LIBRARY_PATH=places.library_path)
+    return read_record(run_dir)
+
+
+def option_words(name, value):
+    return [f"--{name}"] if value is None else [f"--{name}", str(value)]
+
+
+def read_record(run_dir):
+    try:
+        record = json.loads(Path(run_dir, "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Failure(f"no run.json that can be read: {error}") from error
+    if record["outcome"] != "completed":
+        raise Failure(f"the run's outcome is '{record['outcome']}'")
+    return record
+
+
+def parameter_hash(record):
+    return record["epochs"][-1]["parameter_hash"]
