@@ -90,9 +90,9 @@ for fault in no-peer pool-memory open-fails; do
 done
 
 # The whole program, built over a stand-in for the CUDA runtime, where that build has one.
-program=build/rueda-standin
+program=build/tests/standin/rueda-standin
 if [ -x "$program" ]; then
-  train=("$program" train --backend cuda --allow-shared-gpu --model resnet20 --data-limit 64
+  train=(-x "RUEDA_STANDIN_DRIVER=$driver/libcuda.so.1" "$program" train --backend cuda --allow-shared-gpu --model resnet20 --data-limit 64
     --batch-per-rank 8 --epochs 1 --eval-every 0 --progress off)
   for ranks in 2 4; do
     run_case 'train --transport device' "$ranks" direct "${train[@]}" --transport device
