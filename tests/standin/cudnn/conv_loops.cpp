@@ -1,0 +1,192 @@
+#include "conv_loops.hpp"
+
+#include <algorithm>
+
+// Wider vectors where the processor has them; every element is summed in the same order with each.
+#if defined(__x86_64__)
+#define RUEDA_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define RUEDA_WIDEST
+#endif
+
+namespace rueda::standin {
+namespace {
+
+struct Taps {
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+/// Input coordinate for an output coordinate and a tap; may lie outside.
+std::int64_t input_at(const ConvGeometry& g, std::size_t axis, std::int64_t output,
+                      std::int64_t tap) {
+  return output * g.stride[axis] - g.pad[axis] + tap * g.dilation[axis];
+}
+
+/// Output coordinate that reads `input` through a tap; -1 if none does.
+std::int64_t output_at(const ConvGeometry& g, std::size_t axis, std::int64_t input,
+                       std::int64_t tap, std::int64_t outputs) {
+  const std::int64_t distance = input + g.pad[axis] - tap * g.dilation[axis];
+  if (distance < 0 || distance % g.stride[axis] != 0) return -1;
+  const std::int64_t output = distance / g.stride[axis];
+  return output < outputs ? output : -1;
+}
+
+std::int64_t tap_of(const ConvGeometry& g, std::int64_t tap, std::int64_t taps) {
+  return g.flipped ? taps - 1 - tap : tap;
+}
+
+/// sums[o] += sum over i of from[i] * weights[i][o].
+RUEDA_WIDEST void add_products(const float* from, std::int64_t inputs, const float* weights,
+                               std::int64_t outputs, float* sums) {
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    const float factor = from[i];
+    const float* row = weights + i * outputs;
+    for (std::int64_t o = 0; o < outputs; ++o) sums[o] += factor * row[o];
+  }
+}
+
+/// One pixel's sums of one tap, added to those of all taps.
+class PixelSums {
+ public:
+  explicit PixelSums(std::int64_t count)
+      : tap_(static_cast<std::size_t>(count)), all_(static_cast<std::size_t>(count)) {}
+
+  void begin() { std::fill(all_.begin(), all_.end(), 0.0); }
+  void add(const float* from, std::int64_t inputs, const float* weights) {
+    std::fill(tap_.begin(), tap_.end(), 0.0F);
+    add_products(from, inputs, weights, static_cast<std::int64_t>(tap_.size()), tap_.data());
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += static_cast<double>(tap_[i]);
+  }
+  void write(float* to) const {
+    std::transform(all_.begin(), all_.end(), to, [](double v) { return static_cast<float>(v); });
+  }
+
+ private:
+  std::vector<float> tap_;
+  std::vector<double> all_;
+};
+
+/// Weights by tap, each a matrix (inputs, outputs) in the direction in which it is used.
+std::vector<float> by_tap(const Dense& w, const ConvGeometry& g, bool backward) {
+  const auto [outputs, inputs, rows, columns] = w.dims;
+  std::vector<float> result;
+  result.reserve(w.values.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t s = 0; s < columns; ++s) {
+      const std::int64_t row = tap_of(g, r, rows);
+      const std::int64_t column = tap_of(g, s, columns);
+      for (std::int64_t i = 0; i < (backward ? outputs : inputs); ++i) {
+        for (std::int64_t o = 0; o < (backward ? inputs : outputs); ++o) {
+          result.push_back(w.values[backward ? w.at(i, o, row, column) : w.at(o, i, row, column)]);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+/// Fills every pixel of `to` from the pixels of `from` that `source(axis, coordinate, tap)` names;
+/// -1 and what lies outside add nothing.
+template <typename Source>
+void gather(const Dense& from, const std::vector<float>& weights, const Taps& taps,
+            const Source& source, Dense& to) {
+  PixelSums sums(to.dims[1]);
+  const std::int64_t matrix = from.dims[1] * to.dims[1];
+  const auto add_taps = [&](std::int64_t n, std::int64_t y, std::int64_t x) {
+    for (std::int64_t r = 0; r < taps.rows; ++r) {
+      const std::int64_t row = source(0, y, r);
+      if (row < 0 || row >= from.dims[2]) continue;
+      for (std::int64_t s = 0; s < taps.columns; ++s) {
+        const std::int64_t column = source(1, x, s);
+        if (column < 0 || column >= from.dims[3]) continue;
+        sums.add(from.pixel(n, row, column), from.dims[1],
+                 &weights[static_cast<std::size_t>((r * taps.columns + s) * matrix)]);
+      }
+    }
+  };
+  for (std::int64_t n = 0; n < to.dims[0]; ++n) {
+    for (std::int64_t y = 0; y < to.dims[2]; ++y) {
+      for (std::int64_t x = 0; x < to.dims[3]; ++x) {
+        sums.begin();
+        add_taps(n, y, x);
+        sums.write(to.pixel(n, y, x));
+      }
+    }
+  }
+}
+
+/// sums[k][c] += dy[k] * x[c].
+RUEDA_WIDEST void add_outer(const float* dy, std::int64_t outputs, const float* x,
+                            std::int64_t inputs, float* sums) {
+  for (std::int64_t k = 0; k < outputs; ++k) {
+    const float factor = dy[k];
+    float* row = sums + k * inputs;
+    for (std::int64_t c = 0; c < inputs; ++c) row[c] += factor * x[c];
+  }
+}
+
+/// The part of one image in the gradient of tap (r, s): a matrix (outputs, inputs).
+void add_image(const Dense& x, const Dense& dy, const ConvGeometry& g, std::int64_t n,
+               std::int64_t r, std::int64_t s, std::vector<float>& sums) {
+  for (std::int64_t p = 0; p < dy.dims[2]; ++p) {
+    const std::int64_t h = input_at(g, 0, p, r);
+    if (h < 0 || h >= x.dims[2]) continue;
+    for (std::int64_t q = 0; q < dy.dims[3]; ++q) {
+      const std::int64_t w = input_at(g, 1, q, s);
+      if (w < 0 || w >= x.dims[3]) continue;
+      add_outer(dy.pixel(n, p, q), dy.dims[1], x.pixel(n, h, w), x.dims[1], sums.data());
+    }
+  }
+}
+
+std::vector<double> tap_gradient(const Dense& x, const Dense& dy, const ConvGeometry& g,
+                                 std::int64_t r, std::int64_t s) {
+  const auto size = static_cast<std::size_t>(dy.dims[1] * x.dims[1]);
+  std::vector<double> all(size);
+  std::vector<float> image(size);
+  for (std::int64_t n = 0; n < x.dims[0]; ++n) {
+    std::fill(image.begin(), image.end(), 0.0F);
+    add_image(x, dy, g, n, r, s, image);
+    for (std::size_t i = 0; i < size; ++i) all[i] += static_cast<double>(image[i]);
+  }
+  return all;
+}
+
+}  // namespace
+
+Dense conv_forward(const Dense& x, const Dense& w, const Dims& y, const ConvGeometry& g) {
+  Dense result(y);
+  const auto source = [&](std::size_t axis, std::int64_t at, std::int64_t tap) {
+    return input_at(g, axis, at, tap);
+  };
+  gather(x, by_tap(w, g, false), {w.dims[2], w.dims[3]}, source, result);
+  return result;
+}
+
+Dense conv_backward_data(const Dense& dy, const Dense& w, const Dims& x, const ConvGeometry& g) {
+  Dense result(x);
+  const auto source = [&](std::size_t axis, std::int64_t at, std::int64_t tap) {
+    return output_at(g, axis, at, tap, dy.dims[2 + axis]);
+  };
+  gather(dy, by_tap(w, g, true), {w.dims[2], w.dims[3]}, source, result);
+  return result;
+}
+
+Dense conv_backward_filter(const Dense& x, const Dense& dy, const Dims& w, const ConvGeometry& g) {
+  Dense result(w);
+  for (std::int64_t r = 0; r < w[2]; ++r) {
+    for (std::int64_t s = 0; s < w[3]; ++s) {
+      const auto gradient = tap_gradient(x, dy, g, r, s);
+      for (std::int64_t k = 0; k < w[0]; ++k) {
+        for (std::int64_t c = 0; c < w[1]; ++c) {
+          result.values[result.at(k, c, tap_of(g, r, w[2]), tap_of(g, s, w[3]))] =
+              static_cast<float>(gradient[static_cast<std::size_t>(k * w[1] + c)]);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace rueda::standin

@@ -1,3 +1,0 @@
-#include <cudnn_graph.h>
-
-extern "C" size_t cudnnGetVersion() { return CUDNN_VERSION; }
