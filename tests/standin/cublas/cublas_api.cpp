@@ -52,7 +52,7 @@ cublasStatus_t multiply(cublasHandle_t handle, const Gemm& gemm) {
 Matrix operand(const void* data, cudaDataType type, int stride, cublasOperation_t turned, int rows,
                int columns) {
   const bool as_it_lies = turned == CUBLAS_OP_N;
-  return {const_cast<void*>(data), type,    stride, as_it_lies ? rows : columns,
+  return {const_cast<void*>(data),     type,       stride, as_it_lies ? rows : columns,
           as_it_lies ? columns : rows, !as_it_lies};
 }
 
@@ -164,11 +164,11 @@ cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t turned, int 
   const int rows = turned == CUBLAS_OP_N ? m : n;
   const int inner = turned == CUBLAS_OP_N ? n : m;
   // y' = x' A', so that the steps of the vectors are strides of matrices with one row.
-  return multiply(handle, {operand(x, CUDA_R_32F, step_x, CUBLAS_OP_N, 1, inner),
-                           operand(a, CUDA_R_32F, stride_a,
-                                   turned == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N, inner, rows),
-                           operand(y, CUDA_R_32F, step_y, CUBLAS_OP_N, 1, rows), inner, *alpha,
-                           *beta});
+  return multiply(
+      handle, {operand(x, CUDA_R_32F, step_x, CUBLAS_OP_N, 1, inner),
+               operand(a, CUDA_R_32F, stride_a, turned == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N,
+                       inner, rows),
+               operand(y, CUDA_R_32F, step_y, CUBLAS_OP_N, 1, rows), inner, *alpha, *beta});
 }
 
 }  // extern "C"

@@ -119,8 +119,7 @@ void hand_over(const Value& value, std::size_t count, void* elements) {
     require(descriptor_of(handle).type == value.descriptors[i]->type,
             "the result is a " + standin::name_of(value.descriptors[i]->type),
             CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
-    static_cast<Holder*>(handle)->descriptor =
-        std::make_shared<Descriptor>(*value.descriptors[i]);
+    static_cast<Holder*>(handle)->descriptor = std::make_shared<Descriptor>(*value.descriptors[i]);
   }
 }
 
@@ -196,8 +195,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     require(handle != nullptr, "the handle is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
     const Descriptor& plan = finished(plan_handle, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     const Descriptor& pack = finished(pack_handle, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    auto item = plan.plan->bind(pointers_of(pack),
-                                pack.one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
+    auto item =
+        plan.plan->bind(pointers_of(pack), pack.one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
     const cudaError_t code =
         standin::submit(handle->stream, std::move(item), cudaGraphNodeTypeKernel);
     require(code == cudaSuccess, cudaGetErrorString(code), CUDNN_STATUS_EXECUTION_FAILED_CUDART);

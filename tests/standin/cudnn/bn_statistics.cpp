@@ -49,9 +49,8 @@ void put_running(Bindings& bindings, const Finalize& f, const Channels& mean,
   const double factor = bindings.scalar(f.factor);
   const Channels old_mean = channels_of(bindings.get(f.old_mean));
   const Channels old_variance = channels_of(bindings.get(f.old_variance));
-  put_channels(bindings, f.new_mean, [&](std::size_t c) {
-    return (1 - factor) * old_mean[c] + factor * mean[c];
-  });
+  put_channels(bindings, f.new_mean,
+               [&](std::size_t c) { return (1 - factor) * old_mean[c] + factor * mean[c]; });
   put_channels(bindings, f.new_variance, [&](std::size_t c) {
     return (1 - factor) * old_variance[c] + factor * variance[c] * count / (count - 1);
   });

@@ -27,7 +27,9 @@ Value value_of(cudnnBackendAttributeType_t type, const std::vector<T>& elements)
 }
 
 Value children_of(std::vector<DescriptorPtr> children) {
-  return {CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(children.size()), {},
+  return {CUDNN_TYPE_BACKEND_DESCRIPTOR,
+          static_cast<std::int64_t>(children.size()),
+          {},
           std::move(children)};
 }
 
@@ -86,9 +88,7 @@ Value json_of(const Descriptor& plan) {
   return value_of(CUDNN_TYPE_CHAR, std::vector<char>(text.begin(), text.end()));
 }
 
-Value integer(std::int64_t value) {
-  return value_of<std::int64_t>(CUDNN_TYPE_INT64, {value});
-}
+Value integer(std::int64_t value) { return value_of<std::int64_t>(CUDNN_TYPE_INT64, {value}); }
 
 }  // namespace
 

@@ -54,8 +54,7 @@ void cudnnGetLastErrorString(char* message, size_t max_size) {
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return guarded([&] {
     require(handle != nullptr, "the handle is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-    require(rueda::standin::device_count() > 0, "there is no device",
-            CUDNN_STATUS_NOT_INITIALIZED);
+    require(rueda::standin::device_count() > 0, "there is no device", CUDNN_STATUS_NOT_INITIALIZED);
     *handle = new cudnnContext;
   });
 }

@@ -60,11 +60,10 @@ void check_pointer(const TensorSpec& tensor, const void* pointer) {
   const std::string name = "tensor " + std::to_string(tensor.id);
   require(pointer != nullptr, name + " has a null pointer", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   if (tensor.is_by_value) return;
-  require(reinterpret_cast<std::uintptr_t>(pointer) %
-                  static_cast<std::uintptr_t>(tensor.alignment) ==
-              0,
-          name + " is not aligned as it was said to be",
-          CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+  require(
+      reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(tensor.alignment) ==
+          0,
+      name + " is not aligned as it was said to be", CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
   require(is_device_range(pointer, extent_bytes(tensor)),
           name + " does not lie wholly in memory of the device");
 }
@@ -124,8 +123,8 @@ std::shared_ptr<const Plan> make_plan(const Descriptor& engine_config) {
   require(engine != nullptr && engine->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR,
           "an ENGINECFG has no ENGINE", CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
   const DescriptorPtr graph = engine->child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  return std::make_shared<const Plan>(
-      *graph, engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  return std::make_shared<const Plan>(*graph,
+                                      engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
 }
 
 }  // namespace rueda::standin

@@ -57,8 +57,8 @@ DescriptorPtr engine_config_from_json(const std::string& text) {
   try {
     return from_json(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {
-    throw Refusal(CUDNN_STATUS_BAD_PARAM, std::string("a plan's JSON cannot be read: ") +
-                                              error.what());
+    throw Refusal(CUDNN_STATUS_BAD_PARAM,
+                  std::string("a plan's JSON cannot be read: ") + error.what());
   }
 }
 

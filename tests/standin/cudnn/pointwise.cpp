@@ -127,8 +127,7 @@ class Broadcast {
     for (std::size_t i = 0; i < 4; ++i) repeat_[i] = dense.dims[i] == 1 ? 0 : 1;
   }
   float at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
-    return dense_.values[dense_.at(n * repeat_[0], c * repeat_[1], h * repeat_[2],
-                                   w * repeat_[3])];
+    return dense_.values[dense_.at(n * repeat_[0], c * repeat_[1], h * repeat_[2], w * repeat_[3])];
   }
 
  private:
@@ -222,9 +221,9 @@ Operation make_pointwise(const Descriptor& descriptor) {
   const auto alpha = [&](cudnnBackendAttributeName_t name) {
     return static_cast<float>(descriptor.number(name, 1));
   };
-  return make_forward(descriptor, {mode, alpha(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1),
-                                   alpha(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2),
-                                   clip_of(*pointwise)});
+  return make_forward(descriptor,
+                      {mode, alpha(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1),
+                       alpha(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2), clip_of(*pointwise)});
 }
 
 }  // namespace rueda::standin

@@ -164,7 +164,9 @@ Rules resample_rules() {
 /// Both directions of pooling: the gradient has those of the forward direction under other names.
 Rules resample_operation(cudnnBackendAttributeName_t desc, cudnnBackendAttributeName_t from,
                          cudnnBackendAttributeName_t to, cudnnBackendAttributeName_t indices) {
-  return {Rule::need(desc, kTensor), Rule::need(from, kTensor), Rule::need(to, kTensor),
+  return {Rule::need(desc, kTensor),
+          Rule::need(from, kTensor),
+          Rule::need(to, kTensor),
           Rule::may(indices, kTensor),
           Rule::may(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_XDESC, kTensor),
           Rule::may(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_YDESC, kTensor)};
@@ -188,8 +190,7 @@ void add_operations(Table& table) {
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
   table[CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR] = pointwise_operation();
   table[CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR] = reduction_operation();
