@@ -16,26 +16,59 @@ namespace {
 /// be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
 
+/// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
+/// precision behind the global pooling.
+bool is_special(const OperationRequest& r, NodeId node) {
+  return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
+}
+
+/// For nodes that take their inputs for usual activations. A convolution may read the image.
+const OperationRequest& behind_convolution(const OperationRequest& r) {
+  const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
+  for (const NodeId input : r.self().inputs) {
+    const bool is_first = input == r.input();
+    if (!is_special(r, input) || (reads_image && is_first && input == r.graph.input())) continue;
+    throw RunError("layer " + r.self().name +
+                   ": the cuda backend has only convolutions on the image, and only dense layers "
+                   "behind a global average pool");
+  }
+  return r;
+}
+
+const OperationRequest& behind_pooling(const OperationRequest& r) {
+  if (!is_behind_pooling(r.graph.node(r.input()))) {
+    throw RunError("layer " + r.self().name +
+                   ": the cuda backend has dense layers only behind a global average pool");
+  }
+  return r;
+}
+
 /// Picks the maker of each kind of node.
 struct Maker {
   const OperationRequest& request;
 
   std::unique_ptr<Operation> operator()(const InputNode&) const { return nullptr; }
-  std::unique_ptr<Operation> operator()(const ConvNode& n) const { return make_conv(request, n); }
-  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
-    return make_batch_norm(request, n);
+  std::unique_ptr<Operation> operator()(const ConvNode& n) const {
+    return make_conv(behind_convolution(request), n);
   }
-  std::unique_ptr<Operation> operator()(const AddNode& n) const { return make_add(request, n); }
+  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
+    return make_batch_norm(behind_convolution(request), n);
+  }
+  std::unique_ptr<Operation> operator()(const AddNode& n) const {
+    return make_add(behind_convolution(request), n);
+  }
   std::unique_ptr<Operation> operator()(const MaxPoolNode& n) const {
-    return make_max_pool(request, n);
+    return make_max_pool(behind_convolution(request), n);
   }
   std::unique_ptr<Operation> operator()(const PadShortcutNode& n) const {
-    return make_pad_shortcut(request, n);
+    return make_pad_shortcut(behind_convolution(request), n);
   }
   std::unique_ptr<Operation> operator()(const GlobalAveragePoolNode&) const {
-    return make_global_average_pool(request);
+    return make_global_average_pool(behind_convolution(request));
   }
-  std::unique_ptr<Operation> operator()(const DenseNode& n) const { return make_dense(request, n); }
+  std::unique_ptr<Operation> operator()(const DenseNode& n) const {
+    return make_dense(behind_pooling(request), n);
+  }
 };
 
 CudnnHandle make_cudnn(cudaStream_t stream) {
