@@ -21,7 +21,23 @@ std::string why_no_cuda() {
 #endif
 }
 
+/// Whether `--backend auto` prefers a GPU: not before there is a backend that trains on one.
+constexpr bool kPrefersCuda = false;
+
+bool has_cuda_device() {
+#if RUEDA_WITH_CUDA
+  return !cuda_devices().devices.empty();
+#else
+  return false;
+#endif
+}
+
 }  // namespace
+
+bool wants_cuda(BackendChoice choice) {
+  if (choice != BackendChoice::automatic) return choice == BackendChoice::cuda;
+  return kPrefersCuda && has_cuda_device();
+}
 
 std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads) {
   if (choice == BackendChoice::cuda) {
