@@ -80,6 +80,12 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              "Sum of the gradients: own ring, or MPI_Allreduce");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
+  add_choice(app, "--transport", config.transport,
+             {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
+             "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "
+             "from the device if MPI says that it can");
+  app.add_flag("--allow-shared-gpu", config.allow_shared_gpu,
+               "Lets several ranks compute on one GPU");
 }
 
 void add_check_options(CLI::App& app, TrainConfig& config) {

@@ -45,6 +45,8 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["reduce-order"] = to_string(c.reduce_order);
+  j["transport"] = to_string(c.transport);
+  j["allow-shared-gpu"] = c.allow_shared_gpu;
 }
 
 void add_output(Json& j, const TrainConfig& c) {

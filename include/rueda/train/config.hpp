@@ -16,6 +16,8 @@ enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
 enum class BackendChoice { automatic, cpu, cuda };
 enum class AllReduceChoice { ring, mpi };
+/// How gradients reach MPI: as MPI can, by device memory, or through host memory.
+enum class TransportChoice { automatic, device, staged };
 enum class ReduceOrder { ring, fixed };
 enum class CheckReplicas { epoch, step, off };
 
@@ -52,6 +54,8 @@ struct TrainConfig {
   Precision precision = Precision::fp32;
   AllReduceChoice all_reduce = AllReduceChoice::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
+  TransportChoice transport = TransportChoice::automatic;
+  bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
@@ -77,6 +81,7 @@ const char* to_string(Normalize v);
 const char* to_string(BackendChoice v);
 const char* to_string(AllReduceChoice v);
 const char* to_string(ReduceOrder v);
+const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);
