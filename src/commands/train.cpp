@@ -117,9 +117,7 @@ class TrainRun {
                                  .precision = run_.config.precision,
                                  .threads = self_.threads,
                                  .deterministic = run_.config.deterministic};
-    together(world_, [&] {
-      backend_ = open_backend(options);
-    });
+    together(world_, [&] { backend_ = open_backend(options); });
     const auto rank = static_cast<std::size_t>(world_.rank());
     const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
     const auto train_sizes = micro_batch_sizes(plan_, Sampler(plan_.sampler), rank);
@@ -129,9 +127,8 @@ class TrainRun {
     settle_engines(world_, run_.config, options, *backend_, [&](Backend& backend) {
       ReplicaPlan(*graph_, backend, train_sizes, test_sizes, recompute);
     });
-    together(world_, [&] {
-      replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute);
-    });
+    together(world_,
+             [&] { replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute); });
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->initialise(run_.config.seed);

@@ -89,14 +89,16 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
 }
 
 void add_engine_options(CLI::App& app, TrainConfig& config) {
-  add_choice(app, "--recompute", config.recompute,
-             {Recompute::none, Recompute::batch_norm, Recompute::block},
-             "Activations that backward makes again instead of keeping them: outputs of batch norms, "
-             "or all inside residual blocks; saves memory, costs time, changes no bit");
+  add_choice(
+      app, "--recompute", config.recompute,
+      {Recompute::none, Recompute::batch_norm, Recompute::block},
+      "Activations that backward makes again instead of keeping them: outputs of batch norms, "
+      "or all inside residual blocks; saves memory, costs time, changes no bit");
   app.add_flag("--deterministic", config.deterministic,
                "On a GPU: only engines that give the same bits every time");
-  add_text(app, "--tuning-file", config.tuning_file, "FILE",
-           "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
+  add_text(
+      app, "--tuning-file", config.tuning_file, "FILE",
+      "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
   app.add_flag("--tune-engines", config.tune,
                "Times engines for what the tuning file does not name yet, and writes it");
 }
