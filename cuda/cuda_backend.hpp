@@ -35,6 +35,8 @@ class CudaBackend final : public Backend {
   void replay(std::uint64_t key, const std::function<void()>& work) override;
   void mark(Mark mark) override;
   ComputeSeconds compute_seconds() override;
+  void announce(std::size_t bucket) override;
+  std::uint64_t announced(std::size_t bucket) const override;
 
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
@@ -82,6 +84,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
+  PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
   DeviceMemory losses_;            ///< RowLoss of each row
