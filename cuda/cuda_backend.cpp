@@ -100,8 +100,7 @@ CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   context_.cublas = make_cublas(stream(), options.precision);
   const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
                           .deterministic = options.deterministic};
-  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
-                                               options.engines);
+  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
   reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
   context_.request_scratch(kCublasWorkspace);
 }

@@ -15,8 +15,7 @@ namespace rueda::cuda {
 struct CudaOptions {
   Precision precision = Precision::fp32;
   bool deterministic = false;  ///< only engines that give the same bits every time
-  EngineChoices engines = {};  ///< of a tuning file
-  bool tune = false;           ///< times engines for what `engines` does not name
+  bool tune = false;           ///< times engines for what `use_engines` does not name
 };
 
 /// Backend on cuDNN, cuBLAS and own kernels, for the device that is current in the calling thread.
@@ -69,6 +68,8 @@ class CudaBackend final : public Backend {
   void download(std::span<float> host, std::span<const float> device) override;
   void finish() override;
 
+  /// For what is planned from now on, by what it computes.
+  void use_engines(EngineChoices engines) { context_.plans->use(std::move(engines)); }
   /// Every engine in use, by what it computes.
   const EngineChoices& engines() const { return context_.plans->engines(); }
 

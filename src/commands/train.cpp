@@ -9,6 +9,7 @@
 #include "complaint.hpp"
 #include "console.hpp"
 #include "device_choice.hpp"
+#include "engine_tuning.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
@@ -112,15 +113,24 @@ class TrainRun {
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
     remark(cores.choice.remark);
+    const BackendOptions options{.choice = run_.config.backend,
+                                 .precision = run_.config.precision,
+                                 .threads = self_.threads,
+                                 .deterministic = run_.config.deterministic};
     together(world_, [&] {
-      backend_ = open_backend({.choice = run_.config.backend,
-                               .precision = run_.config.precision,
-                               .threads = self_.threads});
-      const auto rank = static_cast<std::size_t>(world_.rank());
-      const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
-      replica_.emplace(
-          *graph_, *backend_, micro_batch_sizes(plan_, Sampler(plan_.sampler), rank),
-          plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes());
+      backend_ = open_backend(options);
+    });
+    const auto rank = static_cast<std::size_t>(world_.rank());
+    const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
+    const auto train_sizes = micro_batch_sizes(plan_, Sampler(plan_.sampler), rank);
+    const auto test_sizes =
+        plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes();
+    const Recompute recompute = run_.config.recompute;
+    settle_engines(world_, run_.config, options, *backend_, [&](Backend& backend) {
+      ReplicaPlan(*graph_, backend, train_sizes, test_sizes, recompute);
+    });
+    together(world_, [&] {
+      replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute);
     });
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
