@@ -61,14 +61,21 @@ std::span<float> Replica::gradient(ParameterId id) {
   return gradients().subspan(p.offset, p.count);
 }
 
+bool Replica::choose_program(std::size_t images) {
+  current_ = images == 0 ? nullptr : plan_.train().at(images).get();
+  return current_ != nullptr;
+}
+
 void Replica::load(const BatchRequest& request) {
-  if (request.indices.empty()) {
-    current_ = nullptr;
-    return;
-  }
-  current_ = plan_.train().at(request.indices.size()).get();
+  if (!choose_program(request.choice.indices.size())) return;
   backend_.mark(Mark::load);
   backend_.make_batch(request, current_->input(), current_->labels());
+}
+
+void Replica::load(BatchStager& stager, std::size_t slot, std::size_t images) {
+  if (!choose_program(images)) return;
+  backend_.mark(Mark::load);
+  stager.deliver(slot, current_->input(), current_->labels());
 }
 
 void Replica::forward() {
@@ -154,8 +161,9 @@ bool Replica::parameters_are_finite() {
 }
 
 LossSums Replica::infer(const BatchRequest& request) {
-  if (request.indices.empty()) return {};
-  Program& program = *plan_.infer().at(request.indices.size());
+  const std::size_t images = request.choice.indices.size();
+  if (images == 0) return {};
+  Program& program = *plan_.infer().at(images);
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
   backend_.softmax_cross_entropy({.logits = program.logits(),

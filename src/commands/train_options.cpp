@@ -36,6 +36,12 @@ void add_data_options(CLI::App& app, TrainConfig& config) {
              "A rank's samples: a part of every global batch, or a slice of the data set");
   add_choice(app, "--last-batch", config.last_batch, {LastBatch::keep, LastBatch::drop},
              "What becomes of the samples that do not fill a global batch");
+  add_choice(app, "--input", config.input, {InputMode::resident, InputMode::stream},
+             "Batches made by the device from images that it holds, or prepared by host threads "
+             "while the step before computes; the same values either way");
+  add_number(app, "--input-workers", config.input_workers, "N",
+             "Host threads of a rank for --input stream, 0 for the one that trains. On the cpu "
+             "backend they share the cores with --threads");
 }
 
 void add_optimizer_options(CLI::App& app, TrainConfig& config) {

@@ -91,7 +91,7 @@ class ReplicaBench {
  private:
   BatchRequest request(const std::vector<std::uint32_t>& indices) const {
     const Graph& graph = replica_.graph();
-    return {held_.get(), indices, plain_transform(graph.shape(graph.input()).height), 0, 0};
+    return {held_.get(), {indices, plain_transform(graph.shape(graph.input()).height), 0, 0}};
   }
 
   std::unique_ptr<Backend> backend_;
