@@ -139,7 +139,7 @@ void CudaBackend::write_activation(const Graph& graph, NodeId node, int batch,
                                    std::span<const float> nchw, std::byte* activation) {
   const DeviceMemory plain = make_device_memory(nchw.size_bytes());
   copy(plain.get(), nchw.data(), nchw.size_bytes(), cudaMemcpyHostToDevice, stream());
-  const OperationRequest shape{context_, graph, node, batch, Mode::infer};
+  const OperationRequest shape{context_, graph, node, batch, Mode::infer, false};
   check(from_plain(element_of(graph.node(node), context_), activation,
                    static_cast<const float*>(plain.get()), shape.shape_of(node),
                    stored_channels(graph, node, context_), stream()),
@@ -150,7 +150,7 @@ void CudaBackend::write_activation(const Graph& graph, NodeId node, int batch,
 void CudaBackend::read_activation(const Graph& graph, NodeId node, int batch,
                                   const std::byte* activation, std::span<float> nchw) {
   const DeviceMemory plain = make_device_memory(nchw.size_bytes());
-  const OperationRequest shape{context_, graph, node, batch, Mode::infer};
+  const OperationRequest shape{context_, graph, node, batch, Mode::infer, false};
   check(
       to_plain(element_of(graph.node(node), context_), static_cast<float*>(plain.get()), activation,
                shape.shape_of(node), stored_channels(graph, node, context_), stream()),

@@ -11,10 +11,13 @@ void throw_cublas_error(cublasStatus_t status, const char* call, std::source_loc
                  place.file_name() + ":" + std::to_string(place.line()) + "]");
 }
 
+bool is_behind_pooling(const Node& node) {
+  return std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
+         std::holds_alternative<DenseNode>(node.kind);
+}
+
 Element element_of(const Node& node, const Context& context) {
-  const bool behind = std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
-                      std::holds_alternative<DenseNode>(node.kind);
-  return behind ? Element::fp32 : context.element();
+  return is_behind_pooling(node) ? Element::fp32 : context.element();
 }
 
 int stored_channels(const Graph& graph, NodeId node, const Context& context) {

@@ -23,7 +23,7 @@ class Conv final : public Operation {
         input_channels_(r.graph.shape(r.input()).channels),
         residual_(r.has_residual()) {
     context_.packed.request(r.graph, conv.weight, element_, plans_.stored_input_channels());
-    plan_forward();
+    plan_forward(r.full);
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
 
@@ -79,8 +79,9 @@ class Conv final : public Operation {
     return plan;
   }
 
-  void plan_forward() {
-    forward_ = plans_.forward(true);
+  /// Engines with an epilogue are compiled when they are planned, most of a second each.
+  void plan_forward(bool fuse) {
+    if (fuse) forward_ = plans_.forward(true);
     fused_ = forward_ != nullptr;
     if (!fused_) forward_ = plans_.forward(false);
     require(forward_, "forward pass");

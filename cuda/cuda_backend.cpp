@@ -1,10 +1,13 @@
 #include "cuda_backend.hpp"
 
+#include <atomic>
+#include <cstring>
 #include <variant>
 
 #include "device_query.hpp"
 #include "kernels.hpp"
 #include "operations.hpp"
+#include "plan_timer.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/fusion.hpp"
 
@@ -15,26 +18,59 @@ namespace {
 /// be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
 
+/// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
+/// precision behind the global pooling.
+bool is_special(const OperationRequest& r, NodeId node) {
+  return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
+}
+
+/// For nodes that take their inputs for usual activations. A convolution may read the image.
+const OperationRequest& behind_convolution(const OperationRequest& r) {
+  const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
+  for (const NodeId input : r.self().inputs) {
+    const bool is_first = input == r.input();
+    if (!is_special(r, input) || (reads_image && is_first && input == r.graph.input())) continue;
+    throw RunError("layer " + r.self().name +
+                   ": the cuda backend has only convolutions on the image, and only dense layers "
+                   "behind a global average pool");
+  }
+  return r;
+}
+
+const OperationRequest& behind_pooling(const OperationRequest& r) {
+  if (!is_behind_pooling(r.graph.node(r.input()))) {
+    throw RunError("layer " + r.self().name +
+                   ": the cuda backend has dense layers only behind a global average pool");
+  }
+  return r;
+}
+
 /// Picks the maker of each kind of node.
 struct Maker {
   const OperationRequest& request;
 
   std::unique_ptr<Operation> operator()(const InputNode&) const { return nullptr; }
-  std::unique_ptr<Operation> operator()(const ConvNode& n) const { return make_conv(request, n); }
-  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
-    return make_batch_norm(request, n);
+  std::unique_ptr<Operation> operator()(const ConvNode& n) const {
+    return make_conv(behind_convolution(request), n);
   }
-  std::unique_ptr<Operation> operator()(const AddNode& n) const { return make_add(request, n); }
+  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
+    return make_batch_norm(behind_convolution(request), n);
+  }
+  std::unique_ptr<Operation> operator()(const AddNode& n) const {
+    return make_add(behind_convolution(request), n);
+  }
   std::unique_ptr<Operation> operator()(const MaxPoolNode& n) const {
-    return make_max_pool(request, n);
+    return make_max_pool(behind_convolution(request), n);
   }
   std::unique_ptr<Operation> operator()(const PadShortcutNode& n) const {
-    return make_pad_shortcut(request, n);
+    return make_pad_shortcut(behind_convolution(request), n);
   }
   std::unique_ptr<Operation> operator()(const GlobalAveragePoolNode&) const {
-    return make_global_average_pool(request);
+    return make_global_average_pool(behind_convolution(request));
   }
-  std::unique_ptr<Operation> operator()(const DenseNode& n) const { return make_dense(request, n); }
+  std::unique_ptr<Operation> operator()(const DenseNode& n) const {
+    return make_dense(behind_pooling(request), n);
+  }
 };
 
 CudnnHandle make_cudnn(cudaStream_t stream) {
@@ -58,7 +94,7 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
 
 }  // namespace
 
-CudaBackend::CudaBackend(const CudaOptions& options) {
+CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   context_.precision = options.precision;
   context_.deterministic = options.deterministic;
   context_.stream = make_stream();
@@ -66,10 +102,11 @@ CudaBackend::CudaBackend(const CudaOptions& options) {
   context_.cublas = make_cublas(stream(), options.precision);
   const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
                           .deterministic = options.deterministic};
-  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
-                                               options.engines);
+  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
   reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
   context_.request_scratch(kCublasWorkspace);
+  announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
+  std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
 }
 
 /// Its memory may still be in use.
@@ -95,6 +132,16 @@ void CudaBackend::mark(Mark mark) { marks_.set(mark, stream()); }
 
 ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
 
+/// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
+void CudaBackend::announce(std::size_t bucket) {
+  check(count_up(static_cast<std::uint64_t*>(announcements_.get()), bucket, stream()), "count_up");
+}
+
+std::uint64_t CudaBackend::announced(std::size_t bucket) const {
+  auto* counters = static_cast<std::uint64_t*>(announcements_.get());
+  return std::atomic_ref(counters[bucket]).load(std::memory_order_acquire);
+}
+
 std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
   const Shape shape = graph.shape(node);
   const auto pixels = static_cast<std::size_t>(batch) * static_cast<std::size_t>(shape.height) *
@@ -106,8 +153,21 @@ std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int b
 std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                        Mode mode) {
   largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
-  const OperationRequest request{context_, graph, node, batch, mode};
+  const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
+  if (tunes_) tune(full);
+  const OperationRequest request{context_, graph, node, batch, mode, full};
   return std::visit(Maker{request}, graph.node(node).kind);
+}
+
+/// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
+void CudaBackend::tune(bool full) {
+  if (!full) {
+    context_.plans->tune_with({});
+    return;
+  }
+  context_.plans->tune_with([this](const CudnnPlan& plan, const CudnnGraph& graph) {
+    return time_plan(context_.cudnn.get(), stream(), plan, graph);
+  });
 }
 
 void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {

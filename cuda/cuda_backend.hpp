@@ -15,7 +15,7 @@ namespace rueda::cuda {
 struct CudaOptions {
   Precision precision = Precision::fp32;
   bool deterministic = false;  ///< only engines that give the same bits every time
-  EngineChoices engines;       ///< of a tuning file
+  bool tune = false;           ///< times engines for what `use_engines` does not name
 };
 
 /// Backend on cuDNN, cuBLAS and own kernels, for the device that is current in the calling thread.
@@ -35,6 +35,8 @@ class CudaBackend final : public Backend {
   void replay(std::uint64_t key, const std::function<void()>& work) override;
   void mark(Mark mark) override;
   ComputeSeconds compute_seconds() override;
+  void announce(std::size_t bucket) override;
+  std::uint64_t announced(std::size_t bucket) const override;
 
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
@@ -68,16 +70,21 @@ class CudaBackend final : public Backend {
   void download(std::span<float> host, std::span<const float> device) override;
   void finish() override;
 
+  /// For what is planned from now on, by what it computes.
+  void use_engines(EngineChoices engines) { context_.plans->use(std::move(engines)); }
   /// Every engine in use, by what it computes.
   const EngineChoices& engines() const { return context_.plans->engines(); }
 
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
+  void tune(bool full);
 
+  bool tunes_;
   Context context_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
+  PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
   DeviceMemory losses_;            ///< RowLoss of each row

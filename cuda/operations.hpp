@@ -16,6 +16,8 @@ struct OperationRequest {
   NodeId node;
   int batch;
   Mode mode;
+  /// A full batch of training: worth what takes time to compile.
+  bool full = false;
 
   const Node& self() const { return graph.node(node); }
   NodeId input() const { return self().inputs.front(); }

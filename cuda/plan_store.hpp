@@ -17,9 +17,11 @@ using EngineChoices = std::map<std::string, std::string>;
 /// Makes one plan for each kind of work and keeps it: layers of equal shape share theirs.
 class PlanStore {
  public:
-  /// `chosen` engines are used where they are named; for all other work cuDNN's first suggestion
-  /// is. The target outlives the store.
-  PlanStore(const CudnnTarget& target, const PlanLimits& limits, EngineChoices chosen = {});
+  /// The target outlives the store.
+  PlanStore(const CudnnTarget& target, const PlanLimits& limits);
+  /// Engines that are to be used where they are named; for all other work cuDNN's first suggestion
+  /// is.
+  void use(EngineChoices chosen) { chosen_ = std::move(chosen); }
 
   using Build = std::function<void(CudnnGraph&)>;
 

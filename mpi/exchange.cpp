@@ -31,6 +31,7 @@ void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<flo
                               int from) {
   const std::size_t length = piece_elements_;
   const std::size_t count = pieces(std::max(send.size(), receive.size()), length);
+  if (count == 0) return;
   const auto host = device_.host_scratch(4 * length);
   const auto out = [&](std::size_t k) {
     return host.subspan(k % 2 * length, piece(send, length, k).size());
@@ -46,7 +47,7 @@ void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<flo
   Event fetched = fetch(0);
   for (std::size_t k = 0; k < count; ++k) {
     device_.wait(fetched);
-    fetched = fetch(k + 1);
+    if (k + 1 < count) fetched = fetch(k + 1);
     ranks_.sendrecv(out(k), to, in(k), from);
     if (!in(k).empty()) device_.from_host(piece(receive, length, k), in(k));
   }

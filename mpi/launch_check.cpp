@@ -65,4 +65,13 @@ int launcher_rank(const Environment& environment) {
   return 0;
 }
 
+std::optional<int> launcher_local_rank(const Environment& environment) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+        "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (const auto rank = number(environment, name)) return rank;
+  }
+  return {};
+}
+
 }  // namespace rueda

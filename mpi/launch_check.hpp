@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace rueda {
@@ -20,5 +21,10 @@ void check_launch(const Environment& environment, int size);
 /// This process's number as the launcher counts, 0 if no launcher says. When check_launch refuses,
 /// every process holds rank 0 of its own world: the one with launcher rank 0 reports for all.
 int launcher_rank(const Environment& environment);
+
+/// This process's number among those of its node as the launcher counts, where it says: Open MPI,
+/// MVAPICH2, Hydra (MPICH, Intel MPI), PALS, PMI, and Slurm where no other speaks, because below
+/// mpirun its number is that of mpirun's own daemon.
+std::optional<int> launcher_local_rank(const Environment& environment);
 
 }  // namespace rueda

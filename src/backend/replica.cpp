@@ -101,6 +101,14 @@ void Replica::lose() {
   write_tail(static_cast<float>(current_->batch()));
 }
 
+void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
+  if (ends.size() > kMostBuckets) {
+    throw RunError("gradients in " + std::to_string(ends.size()) + " buckets: at most " +
+                   std::to_string(kMostBuckets) + " can be announced; use larger ones");
+  }
+  for (const auto& [batch, program] : plan_.train()) program->announce_buckets(ends);
+}
+
 ComputeSeconds Replica::compute(float scale) {
   if (current_ == nullptr) {
     loss(scale);

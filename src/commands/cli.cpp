@@ -66,7 +66,8 @@ void add_summary(CommandLine& line) {
   add_number(command, "--classes", line.summary.classes, "N", "Classes");
   add_number(command, "--batch-per-rank", line.summary.batch_per_rank, "N",
              "Samples that a rank holds at once");
-  add_choice(command, "--precision", line.summary.precision, {Precision::fp32, Precision::bf16},
+  add_choice(command, "--precision", line.summary.precision,
+             {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights, for the memory");
   add_number(command, "--ranks", line.summary.ranks, "N",
              "Ranks that the all-reduce is planned for");

@@ -10,6 +10,10 @@ int rank_by_launcher() {
   return launcher_rank([](const char* name) { return std::getenv(name); });
 }
 
+std::optional<int> local_rank() {
+  return launcher_local_rank([](const char* name) { return std::getenv(name); });
+}
+
 bool speaks_for_all() { return rank_by_launcher() == 0; }
 
 bool has_peers() {

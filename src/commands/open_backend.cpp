@@ -1,7 +1,5 @@
 #include "open_backend.hpp"
 
-#include <string>
-
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CPU
 #include "../cpu/cpu_backend.hpp"
@@ -9,41 +7,79 @@
 #if RUEDA_WITH_CUDA
 #include "cuda/device_query.hpp"
 #endif
+#if RUEDA_CUDA_TRAINS
+#include "cuda/cuda_backend.hpp"
+#endif
 
 namespace rueda {
 namespace {
 
-std::string why_no_cuda() {
-#if RUEDA_WITH_CUDA
-  const auto found = cuda_devices();
-  if (found.devices.empty()) return "no CUDA device here (" + found.reason + ")";
-  return "this version trains on the cpu backend only, although a CUDA device is here";
-#else
-  return "this build has no CUDA part (-Dcuda=disabled, or nvcc was not found)";
-#endif
-}
-
 #if RUEDA_WITH_CPU
-std::unique_ptr<Backend> open_cpu(Precision precision, int threads) {
+std::unique_ptr<Backend> open_cpu(const BackendOptions& o) {
   return std::make_unique<cpu::CpuBackend>(
-      cpu::CpuOptions{.threads = threads, .layout = {}, .precision = precision});
+      cpu::CpuOptions{.threads = o.threads, .layout = {}, .precision = o.precision});
 }
 #else
-std::unique_ptr<Backend> open_cpu(Precision, int) {
+std::unique_ptr<Backend> open_cpu(const BackendOptions&) {
   throw InputError(
       "--backend cpu: this build has no CPU backend (-Dcpu=disabled, or oneDNN was not found); "
-      "build "
-      "with oneDNN and without -Dcpu=disabled, or use --backend cuda");
+      "build with oneDNN and without -Dcpu=disabled, or use --backend cuda");
+}
+#endif
+
+#if RUEDA_CUDA_TRAINS
+bool has_cuda_device() { return !cuda_devices().devices.empty(); }
+
+std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
+  const auto found = cuda_devices();
+  if (found.devices.empty()) {
+    throw InputError("--backend cuda: no CUDA device here (" + found.reason +
+                     "); use --backend cpu or auto");
+  }
+  return std::make_unique<cuda::CudaBackend>(
+      cuda::CudaOptions{o.precision, o.deterministic, o.tune});
+}
+#else
+bool has_cuda_device() { return false; }
+
+std::unique_ptr<Backend> open_cuda(const BackendOptions&) {
+  throw InputError(
+#if RUEDA_WITH_CUDA
+      "--backend cuda: this build has CUDA, but cuDNN 9 or cuBLAS was not found when it was built"
+#else
+      "--backend cuda: this build has no CUDA part (-Dcuda=disabled, or nvcc was not found)"
+#endif
+      "; use --backend cpu or auto");
 }
 #endif
 
 }  // namespace
 
-std::unique_ptr<Backend> open_backend(BackendChoice choice, Precision precision, int threads) {
-  if (choice == BackendChoice::cuda) {
-    throw InputError("--backend cuda: " + why_no_cuda() + "; use --backend cpu or auto");
-  }
-  return open_cpu(precision, threads);
+bool wants_cuda(BackendChoice choice) {
+  if (choice != BackendChoice::automatic) return choice == BackendChoice::cuda;
+  return has_cuda_device();
+}
+
+std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
+  return wants_cuda(options.choice) ? open_cuda(options) : open_cpu(options);
+}
+
+void use_engines(Backend& backend, const std::map<std::string, std::string>& engines) {
+#if RUEDA_CUDA_TRAINS
+  dynamic_cast<cuda::CudaBackend&>(backend).use_engines(engines);
+#else
+  static_cast<void>(backend);
+  static_cast<void>(engines);
+#endif
+}
+
+std::map<std::string, std::string> engines_in_use(const Backend& backend) {
+#if RUEDA_CUDA_TRAINS
+  const auto* cuda = dynamic_cast<const cuda::CudaBackend*>(&backend);
+  if (cuda != nullptr) return cuda->engines();
+#endif
+  static_cast<void>(backend);
+  return {};
 }
 
 }  // namespace rueda

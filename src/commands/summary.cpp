@@ -35,7 +35,8 @@ class MemoryPlanner {
 
   MemoryNeed operator()(std::size_t batch) const {
     // A backend of its own, for packed copies of the weights gather in it with every plan.
-    const auto backend = open_backend(BackendChoice::cpu, options_.precision, threads_);
+    const auto backend = open_backend(
+        {.choice = BackendChoice::cpu, .precision = options_.precision, .threads = threads_});
     const ReplicaPlan plan(graph_, *backend, {batch}, {batch});
     const std::size_t slice = GradientLayout(graph_).total();
     return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks));

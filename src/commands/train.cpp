@@ -8,6 +8,8 @@
 
 #include "complaint.hpp"
 #include "console.hpp"
+#include "device_choice.hpp"
+#include "engine_tuning.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
@@ -22,6 +24,7 @@
 #include "rueda/train/training_memory.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
+#include "shared_device_check.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
 #include "weights_target.hpp"
@@ -33,8 +36,9 @@ namespace {
 /// one rank alone run `together`, so that all ranks fail alike.
 class TrainRun {
  public:
-  TrainRun(const TrainConfig& config, std::string command_line, StartupClock& clock)
-      : clock_(clock) {
+  TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,
+           StartupClock& clock)
+      : clock_(clock), device_(device) {
     run_.config = config;
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
@@ -46,6 +50,7 @@ class TrainRun {
     together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
     require_same(world_, "the program version", version_text());
     require_same(world_, "the configuration", config_text(run_.config));
+    settle_device();
     clock_.lap("mpi");
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
@@ -62,6 +67,23 @@ class TrainRun {
 
  private:
   bool speaks() const { return world_.rank() == 0; }
+
+  void settle_device() {
+    together(world_, [this] {
+      if (device_.failure) std::rethrow_exception(device_.failure);
+      // Refused before there is a run directory; --backend cuda without a GPU is open_backend's.
+      const bool trains_on_cpu = !wants_cuda(run_.config.backend);
+      if (trains_on_cpu) decide_transport(run_.config.transport, true, {});
+    });
+    self_.uuid = device_.uuid;
+    remark(device_.remark);
+    remark(
+        check_shared_devices(world_, {world_.host(), device_.uuid}, run_.config.allow_shared_gpu));
+  }
+
+  void remark(const std::string& text) {
+    if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
+  }
 
   void open_run_directory() {
     std::string directory;
@@ -90,15 +112,23 @@ class TrainRun {
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
-    remark_ = cores.choice.remark;
-    together(world_, [&] {
-      backend_ = open_backend(run_.config.backend, run_.config.precision, self_.threads);
-      const auto rank = static_cast<std::size_t>(world_.rank());
-      const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
-      replica_.emplace(
-          *graph_, *backend_, micro_batch_sizes(plan_, Sampler(plan_.sampler), rank),
-          plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes());
+    remark(cores.choice.remark);
+    const BackendOptions options{.choice = run_.config.backend,
+                                 .precision = run_.config.precision,
+                                 .threads = self_.threads,
+                                 .deterministic = run_.config.deterministic};
+    together(world_, [&] { backend_ = open_backend(options); });
+    const auto rank = static_cast<std::size_t>(world_.rank());
+    const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
+    const auto train_sizes = micro_batch_sizes(plan_, Sampler(plan_.sampler), rank);
+    const auto test_sizes =
+        plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes();
+    const Recompute recompute = run_.config.recompute;
+    settle_engines(world_, run_.config, options, *backend_, [&](Backend& backend) {
+      ReplicaPlan(*graph_, backend, train_sizes, test_sizes, recompute);
     });
+    together(world_,
+             [&] { replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute); });
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->initialise(run_.config.seed);
@@ -110,8 +140,11 @@ class TrainRun {
 
   /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
   void warm_up() {
-    all_reduce_ = make_all_reduce(run_.config, world_, backend_->reduce_device());
     ReduceDevice& device = backend_->reduce_device();
+    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
+    run_.transport = to_string(decision.transport);
+    warning_ = decision.warning;
+    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
     device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
     all_reduce_->take_times();
     clock_.lap("all-reduce");
@@ -155,6 +188,7 @@ class TrainRun {
     clock_.lap("optimizer");
     introduce_ranks();
     console.say(start_block(run_));
+    if (!warning_.empty()) console.say("warning: " + warning_);
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);
     try {
       trainer.run(run_);
@@ -208,7 +242,9 @@ class TrainRun {
   Communicator world_;
   RunRecord run_;
   RankInfo self_;
-  std::string remark_;
+  const SelectedDevice& device_;
+  std::string remark_;   ///< of this rank
+  std::string warning_;  ///< of rank 0 for all
   Dataset data_;
   std::optional<Graph> graph_;
   std::optional<HostWeights> initial_;  ///< of --init-weights, until the replica has them
@@ -224,10 +260,11 @@ const char* environment(const char* name) { return std::getenv(name); }
 
 int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
+  const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
   Session session(ThreadLevel::funneled);  // outside the try block: see its own comment
   check_launch(environment, Communicator().size());
   try {
-    TrainRun(config, std::move(command_line), clock).execute();
+    TrainRun(config, std::move(command_line), device, clock).execute();
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
     if (known != nullptr && is_agreed(error)) throw tell(*known);

@@ -72,13 +72,35 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
   add_choice(app, "--backend", config.backend,
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
              "Device that trains");
-  add_choice(app, "--precision", config.precision, {Precision::fp32, Precision::bf16},
+  add_choice(app, "--precision", config.precision,
+             {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");
   add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
   add_choice(app, "--all-reduce", config.all_reduce, {AllReduceChoice::ring, AllReduceChoice::mpi},
              "Sum of the gradients: own ring, or MPI_Allreduce");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
+  add_choice(app, "--transport", config.transport,
+             {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
+             "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "
+             "from the device if MPI says that it can");
+  app.add_flag("--allow-shared-gpu", config.allow_shared_gpu,
+               "Lets several ranks compute on one GPU");
+}
+
+void add_engine_options(CLI::App& app, TrainConfig& config) {
+  add_choice(
+      app, "--recompute", config.recompute,
+      {Recompute::none, Recompute::batch_norm, Recompute::block},
+      "Activations that backward makes again instead of keeping them: outputs of batch norms, "
+      "or all inside residual blocks; saves memory, costs time, changes no bit");
+  app.add_flag("--deterministic", config.deterministic,
+               "On a GPU: only engines that give the same bits every time");
+  add_text(
+      app, "--tuning-file", config.tuning_file, "FILE",
+      "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
+  app.add_flag("--tune-engines", config.tune,
+               "Times engines for what the tuning file does not name yet, and writes it");
 }
 
 void add_check_options(CLI::App& app, TrainConfig& config) {
@@ -145,6 +167,7 @@ void add_train_options(CLI::App& app, TrainConfig& config) {
   add_data_options(app, config);
   add_optimizer_options(app, config);
   add_parallel_options(app, config);
+  add_engine_options(app, config);
   add_check_options(app, config);
   add_output_options(app, config);
 }

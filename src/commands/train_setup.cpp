@@ -54,6 +54,12 @@ MemoryNeed memory_of(const std::vector<std::size_t>& parts) {
   return need;
 }
 
+std::unique_ptr<Exchange> make_exchange(Transport transport, Communicator& world,
+                                        ReduceDevice& device) {
+  if (transport == Transport::staged) return std::make_unique<StagedExchange>(world, device);
+  return std::make_unique<DirectExchange>(world);
+}
+
 }  // namespace
 
 void StartupClock::carve(const std::string& item, double seconds) {
@@ -95,14 +101,15 @@ std::string describe_data(const Dataset& data) {
   return text.str();
 }
 
-std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
-                                           ReduceDevice& device) {
+std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Transport transport,
+                                           Communicator& world, ReduceDevice& device) {
+  auto exchange = make_exchange(transport, world, device);
   if (config.all_reduce == AllReduceChoice::mpi)
-    return std::make_unique<MpiAllReduce>(world, device);
+    return std::make_unique<MpiAllReduce>(std::move(exchange), device);
   if (config.reduce_order == ReduceOrder::fixed) {
-    return std::make_unique<FixedOrderAllReduce>(world, device);
+    return std::make_unique<FixedOrderAllReduce>(std::move(exchange), device);
   }
-  return std::make_unique<RingAllReduce>(world, device);
+  return std::make_unique<RingAllReduce>(std::move(exchange), device);
 }
 
 std::string describe_all_reduce(const TrainConfig& config) {
@@ -111,10 +118,15 @@ std::string describe_all_reduce(const TrainConfig& config) {
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
-  const nlohmann::json json = {{"local_rank", mine.local_rank},   {"host", mine.host},
-                               {"backend", mine.backend},         {"device", mine.device},
-                               {"threads", mine.threads},         {"cores", mine.cores},
-                               {"memory", parts_of(mine.memory)}, {"startup", mine.startup}};
+  const nlohmann::json json = {{"local_rank", mine.local_rank},
+                               {"host", mine.host},
+                               {"backend", mine.backend},
+                               {"device", mine.device},
+                               {"threads", mine.threads},
+                               {"cores", mine.cores},
+                               {"uuid", mine.uuid},
+                               {"memory", parts_of(mine.memory)},
+                               {"startup", mine.startup}};
   std::vector<RankInfo> infos;
   const std::string mine_text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const std::string& text : all_gather_text(world, mine_text)) {
@@ -124,6 +136,7 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& min
                      .host = j.at("host"),
                      .backend = j.at("backend"),
                      .device = j.at("device"),
+                     .uuid = j.at("uuid"),
                      .threads = j.at("threads"),
                      .cores = j.at("cores"),
                      .memory = memory_of(j.at("memory")),

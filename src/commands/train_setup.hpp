@@ -14,6 +14,7 @@
 #include "rueda/train/config.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/run_record.hpp"
+#include "transport.hpp"
 
 namespace rueda {
 
@@ -47,8 +48,8 @@ Dataset open_data(const TrainConfig& config);
 /// Sizes and fingerprints of both splits, one a line: what ranks compare.
 std::string describe_data(const Dataset& data);
 
-std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Communicator& world,
-                                           ReduceDevice& device);
+std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Transport transport,
+                                           Communicator& world, ReduceDevice& device);
 /// For example "ring" or "ring, fixed order".
 std::string describe_all_reduce(const TrainConfig& config);
 

@@ -54,6 +54,10 @@ std::string onednn_version() {
 }
 
 CpuBackend::CpuBackend(const CpuOptions& options) {
+  if (options.precision == Precision::tf32) {
+    throw InputError(
+        "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
+  }
   omp_set_num_threads(options.threads);
   const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
   context_.format = {options.layout.value_or(preferred), options.precision};

@@ -32,6 +32,10 @@ class CpuBackend final : public Backend {
 
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
+  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
+  std::uint64_t announced(std::size_t bucket) const override {
+    return announcements_.count(bucket);
+  }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -68,6 +72,7 @@ class CpuBackend final : public Backend {
   Context context_;
   HostReduceDevice reduce_device_;
   HostMarks marks_;
+  HostAnnouncements announcements_;
 };
 
 }  // namespace rueda::cpu

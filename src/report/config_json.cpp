@@ -42,9 +42,15 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["accumulate"] = c.accumulate;
   j["backend"] = to_string(c.backend);
   j["precision"] = to_string(c.precision);
+  j["recompute"] = to_string(c.recompute);
+  j["deterministic"] = c.deterministic;
+  j["tuning-file"] = path_json(c.tuning_file);
+  j["tune-engines"] = c.tune;
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["reduce-order"] = to_string(c.reduce_order);
+  j["transport"] = to_string(c.transport);
+  j["allow-shared-gpu"] = c.allow_shared_gpu;
 }
 
 void add_output(Json& j, const TrainConfig& c) {

@@ -15,6 +15,8 @@ constexpr std::size_t kMostLines = 8;
 constexpr std::size_t kWidestRanges = 12;
 constexpr std::size_t kWidestHost = 24;
 
+constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to tell GPUs of a run apart
+
 /// Ranks that share a line, in order; the first stands for all.
 struct Group {
   std::vector<const RankInfo*> members;
@@ -67,6 +69,14 @@ std::string hosts(const Group& group) {
   return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
 }
 
+/// The device as its column has it: its name unless `told` elsewhere, and the GPU of a lone rank.
+std::string device_text(const Group& group, bool told) {
+  const std::string uuid =
+      group.members.size() == 1 ? group.first().uuid.substr(0, kUuidStart) : "";
+  if (told) return uuid;
+  return uuid + (uuid.empty() ? "" : " ") + group.first().device;
+}
+
 }  // namespace
 
 bool same_device(const std::vector<RankInfo>& ranks) {
@@ -79,12 +89,15 @@ std::string rank_lines(const std::vector<RankInfo>& ranks, std::size_t indent) {
                    Align::left},
                   indent);
   const bool told = same_device(ranks);
-  table.add({"rank", "host", "local", "backend", "threads", "cores", told ? "" : "device"});
-  for (const Group& group : lines_of(ranks)) {
+  const auto groups = lines_of(ranks);
+  const bool shown = std::any_of(groups.begin(), groups.end(),
+                                 [&](const Group& g) { return !device_text(g, told).empty(); });
+  table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
+  for (const Group& group : groups) {
     const RankInfo& r = group.first();
     table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
                r.backend, std::to_string(r.threads), fmt::format("{:.4g}", r.cores),
-               told ? "" : r.device});
+               device_text(group, told)});
   }
   return table.text();
 }

@@ -10,7 +10,8 @@ namespace rueda {
 
 /// The ranks of a run as a table, each line indented by `indent`: one per rank up to eight ranks;
 /// beyond, one per host and kind of rank, and where those are more than eight, one per kind. The
-/// device is a column only where ranks differ in it.
+/// device is a column only where ranks differ in it, or where it is a GPU: then with the beginning
+/// of its UUID.
 std::string rank_lines(const std::vector<RankInfo>& ranks, std::size_t indent);
 
 bool same_device(const std::vector<RankInfo>& ranks);

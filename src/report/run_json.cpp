@@ -18,6 +18,7 @@ Json rank_json(const RankInfo& rank) {
   j["host"] = rank.host;
   j["backend"] = rank.backend;
   j["device"] = rank.device;
+  j["uuid"] = rank.uuid.empty() ? Json() : Json(rank.uuid);
   j["threads"] = rank.threads;
   j["cores"] = rank.cores;
   j["memory_bytes"] = rank.memory.total();
@@ -79,6 +80,7 @@ void add_job(Json& j, const RunRecord& run) {
   j["batch"] = batch_json(run);
   j["learning_rate"] = run.learning_rate;
   j["all_reduce"]["algorithm"] = run.all_reduce;
+  j["all_reduce"]["transport"] = run.transport;
   j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
 }
 

@@ -100,10 +100,15 @@ std::string optimizer(const TrainConfig& c) {
                      c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
 }
 
+std::string transport(const RunRecord& run) {
+  if (run.transport == "device") return " on device memory";
+  return run.transport == "staged" ? " staged through host memory" : "";
+}
+
 std::string all_reduce(const RunRecord& run) {
   const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
-  return fmt::format("{}, {} per step", run.all_reduce, bytes);
+  return fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
 }
 
 }  // namespace

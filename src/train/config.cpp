@@ -69,6 +69,12 @@ void check_optimizer(const TrainConfig& config) {
 void check_parallel(const TrainConfig& config) {
   require(config.reduce_order == ReduceOrder::ring || config.all_reduce == AllReduceChoice::ring,
           "--reduce-order fixed is an order of our own all-reduce: leave --all-reduce at ring");
+  require(config.transport == TransportChoice::automatic || config.backend != BackendChoice::cpu,
+          std::string("--transport ") + to_string(config.transport) +
+              " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
+              "no staging: leave --transport at auto");
+  require(!config.tune || !config.tuning_file.empty(),
+          "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
   require(config.fault.kind == InjectedFault::Kind::none ||
               (config.fault.rank >= 0 && config.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
@@ -124,6 +130,17 @@ const char* to_string(BackendChoice v) {
 const char* to_string(AllReduceChoice v) { return v == AllReduceChoice::mpi ? "mpi" : "ring"; }
 
 const char* to_string(ReduceOrder v) { return v == ReduceOrder::fixed ? "fixed" : "ring"; }
+
+const char* to_string(TransportChoice v) {
+  switch (v) {
+    case TransportChoice::device:
+      return "device";
+    case TransportChoice::staged:
+      return "staged";
+    default:
+      return "auto";
+  }
+}
 
 const char* to_string(CheckReplicas v) {
   switch (v) {

@@ -17,6 +17,7 @@ OPTIONS = """
 --model --data --epochs --batch-per-rank --global-batch --image-size --lr --momentum
 --weight-decay --nesterov --scale-lr --base-batch --warmup-epochs --lr-schedule --augment
 --normalize --shuffle --shard --last-batch --accumulate --backend --all-reduce --reduce-order
+--transport --allow-shared-gpu
 --check-replicas --target-accuracy --seed --threads --eval-every --run-dir --data-limit --config
 --inject --progress --overwrite --precision --init-weights --save-weights
 """.split()
@@ -216,6 +217,14 @@ class Refusals(CliTest):
 
     def test_cuda_without_a_device(self):
         self.refused(self.train("--backend", "cuda", CUDA_VISIBLE_DEVICES=""), "--backend")
+
+    def test_host_memory_is_not_staged(self):
+        cpu = self.train("--backend", "cpu", "--transport", "staged", "--run-dir", "none", ranks=2)
+        self.refused(cpu, "--transport staged", "needs no staging", "auto")
+        found = self.train("--transport", "device", "--run-dir", "none", ranks=2,
+                           CUDA_VISIBLE_DEVICES="")  # fmt: skip
+        self.refused(found, "--transport device", "needs no staging", "auto")
+        self.assertFalse((self.folder / "none").exists())
 
     def test_bf16_on_a_processor_without_it(self):
         without = {"ONEDNN_MAX_CPU_ISA": "AVX2"}

@@ -15,7 +15,11 @@ from program_case import ProgramCase
 
 class DoctorTest(ProgramCase):
     def examine(self, ranks, *words, code=0, **env):
-        """The result and the JSON of a run that ends with the code; 0 ranks: without a launcher."""
+        """The result and the JSON of a run that ends with the code; 0 ranks: without a launcher.
+
+        A GPU stays out of it, for with one the transfer is another.
+        """
+        env.setdefault("CUDA_VISIBLE_DEVICES", "")
         command = ("doctor", "--json", "doctor.json", *words)
         (self.folder / "doctor.json").unlink(missing_ok=True)
         result = self.program.run_ranks(ranks, *command, **env) if ranks else self.program.run(

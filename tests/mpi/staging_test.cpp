@@ -131,6 +131,7 @@ TEST_CASE("a device that is late is waited for", "[staging]") {
       for (const std::size_t length : {1u, 101u, 1003u}) {
         CAPTURE(reduce->name(), through_host, length);
         CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
+        CHECK_ON_ALL_RANKS(device.pending_events() == 0);
       }
     }
   }

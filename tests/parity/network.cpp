@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "../support/program_arenas.hpp"
 #include "formula.hpp"
 #include "rueda/backend/program.hpp"
 #include "rueda/train/pixel_transform.hpp"
@@ -15,11 +16,16 @@ std::vector<std::uint32_t> indices_of(std::size_t index, std::size_t batch) {
   return indices;
 }
 
-void fill(const Graph& graph, double gain, std::span<float> parameters,
+/// `graph` is as the origin has it: fused nodes have other names.
+void fill(Backend& backend, const Graph& graph, double gain, std::span<float> parameters,
           std::span<float> statistics) {
+  std::vector<float> values(parameters.size());
+  std::vector<float> running(statistics.size());
   for (const OriginTensor& tensor : origin_tensors(graph)) {
-    from_origin(tensor, formula_values(tensor, graph.origin(), gain), parameters, statistics);
+    from_origin(tensor, formula_values(tensor, graph.origin(), gain), values, running);
   }
+  backend.upload(parameters, values);
+  backend.upload(statistics, running);
 }
 
 }  // namespace
@@ -31,35 +37,34 @@ kernels::PixelTransform recipe_transform(const Graph& graph) {
   return pixel_transform(config);
 }
 
-Output forward_output(const Graph& graph, double gain, std::size_t batch, Mode mode) {
-  cpu::CpuBackend backend({.threads = 1, .layout = {}});
-  Program program(graph, backend, static_cast<int>(batch), mode);
-  std::vector<float> parameters(graph.parameter_count());
-  std::vector<float> gradients(graph.parameter_count());
-  std::vector<float> batch_statistics(graph.statistics_count());
-  std::vector<float> running(graph.statistics_count());
-  fill(graph, gain, parameters, running);
-  backend.bind_parameters(graph, {parameters, gradients, batch_statistics, running});
-  const auto pool = backend.allocate(program.pool_bytes());
+Output forward_output(const Graph& network, double gain, std::size_t batch, Mode mode) {
+  const auto backend = open_backend_under_test();
+  const Graph graph = backend->prepare(network);
+  Program program(graph, *backend, static_cast<int>(batch), mode);
+  const ProgramArenas arenas(*backend, graph);
+  const ParameterMemory memory = arenas.memory();
+  fill(*backend, network, gain, memory.values, memory.running_statistics);
+  backend->bind_parameters(graph, memory);
+  const auto pool = backend->allocate(program.pool_bytes());
   program.bind(pool->data());
-  backend.pack_parameters();
+  backend->pack_parameters();
 
   const ImageSet image_set = formula_images(batch);
-  const auto images = backend.hold(image_set);
+  const auto images = backend->hold(image_set);
   const auto indices = indices_of(0, batch);
-  backend.make_batch({images.get(), indices, recipe_transform(graph), 0, 0}, program.input(),
-                     program.labels());
+  backend->make_batch({images.get(), indices, recipe_transform(graph), 0, 0}, program.input(),
+                      program.labels());
   program.forward();
   Output output;
   output.logits.resize(batch * static_cast<std::size_t>(graph.classes()));
-  backend.read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
-  LossSums sums;
-  backend.softmax_cross_entropy({.logits = program.logits(),
-                                 .labels = program.labels(),
-                                 .rows = program.batch(),
-                                 .classes = graph.classes(),
-                                 .sums = &sums});
-  output.loss = static_cast<double>(sums.loss) / static_cast<double>(batch);
+  backend->read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
+  const DeviceValues<LossSums> sums(*backend, {LossSums{}});
+  backend->softmax_cross_entropy({.logits = program.logits(),
+                                  .labels = program.labels(),
+                                  .rows = program.batch(),
+                                  .classes = graph.classes(),
+                                  .sums = sums.data()});
+  output.loss = static_cast<double>(sums.read().front().loss) / static_cast<double>(batch);
   return output;
 }
 
@@ -67,11 +72,11 @@ Network::Network(const Graph& graph, double gain, std::size_t batch, std::size_t
     : graph_(graph),
       tensors_(origin_tensors(graph)),
       batch_(batch),
-      backend_({.threads = 1, .layout = {}}),
-      replica_(graph, backend_, {batch}, {}),
+      backend_(open_backend_under_test()),
+      replica_(graph, *backend_, {batch}, {}),
       image_set_(formula_images(batch * batches)),
-      images_(backend_.hold(image_set_)) {
-  fill(graph, gain, replica_.parameters(), replica_.running_statistics());
+      images_(backend_->hold(image_set_)) {
+  fill(*backend_, graph, gain, replica_.parameters(), replica_.running_statistics());
   replica_.parameters_changed();
 }
 
@@ -93,10 +98,11 @@ void Network::update(Sgd& optimizer, double learning_rate) {
 }
 
 Sgd Network::make_optimizer(const Sgd::Options& options) {
-  return {backend_, replica_.parameters().size(), options};
+  return {*backend_, replica_.parameters().size(), options};
 }
 
-NamedTensors Network::named(bool trainable, std::span<float> arena) {
+NamedTensors Network::named(bool trainable, std::span<const float> device) {
+  std::vector<float> arena = read_floats(*backend_, device);
   NamedTensors result;
   for (const OriginTensor& tensor : tensors_) {
     if (tensor.trainable != trainable) continue;

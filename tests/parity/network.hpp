@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_backend.hpp"
+#include "../support/backend_under_test.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/optim/sgd.hpp"
@@ -29,7 +29,8 @@ kernels::PixelTransform recipe_transform(const Graph& graph);
 /// The first `batch` images through a network filled by the formula.
 Output forward_output(const Graph& graph, double gain, std::size_t batch, Mode mode);
 
-/// A replica filled by the formula, with images of the formula to train on in batches of one size.
+/// A replica on the backend under test, filled by the formula, with images of the formula to train
+/// on in batches of one size.
 class Network {
  public:
   Network(const Graph& graph, double gain, std::size_t batch, std::size_t batches);
@@ -46,12 +47,12 @@ class Network {
   NamedTensors running_statistics();
 
  private:
-  NamedTensors named(bool trainable, std::span<float> arena);
+  NamedTensors named(bool trainable, std::span<const float> device);
 
   const Graph& graph_;
   std::vector<OriginTensor> tensors_;
   std::size_t batch_;
-  cpu::CpuBackend backend_;
+  std::unique_ptr<Backend> backend_;
   Replica replica_;
   ImageSet image_set_;
   std::unique_ptr<DeviceImages> images_;

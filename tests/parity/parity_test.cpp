@@ -7,61 +7,15 @@
 
 #include <catch2/catch.hpp>
 
-#include "digest.hpp"
+#include "cases.hpp"
 #include "figures.hpp"
 #include "network.hpp"
-#include "rueda/model/registry.hpp"
 
 namespace rueda::test {
 namespace {
 
 /// Makes the variances of a network small, so that a wrong epsilon of batch normalisation shows.
 constexpr double kSmallGain = 0.01;
-
-std::vector<std::string> trained_networks() { return {"resnet20", "resnet18", "resnet50v2"}; }
-
-std::vector<std::string> all_networks() {
-  auto names = trained_networks();
-  names.insert(names.end(), {"resnet101v2", "resnet152v2"});
-  return names;
-}
-
-struct Case {
-  explicit Case(const std::string& name)
-      : reference(read_reference(name)),
-        graph(build_model(name, reference.at("image_size"), 10)),
-        batch(reference.at("batch")) {}
-  nlohmann::json reference;
-  Graph graph;
-  std::size_t batch;
-};
-
-/// Names, shapes and kinds; from PyTorch also the order, which its optimizers' states depend on.
-void check_tensors(const Case& c) {
-  const auto tensors = origin_tensors(c.graph);
-  const auto& listed = c.reference.at("tensors");
-  REQUIRE(tensors.size() == listed.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::string name = listed[i].at("name");
-    INFO(name);
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const OriginTensor& t) { return t.name == name; });
-    REQUIRE(found != tensors.end());
-    CHECK(found->shape == listed[i].at("shape").get<std::vector<std::size_t>>());
-    CHECK(found->trainable == listed[i].at("trainable").get<bool>());
-    if (c.graph.origin() == Origin::pytorch) CHECK(tensors[i].name == name);
-  }
-}
-
-void check_counts(const Case& c) {
-  const auto& counts = c.reference.at("counts");
-  CHECK(c.graph.parameter_count() == counts.at("trainable"));
-  CHECK(c.graph.statistics_count() == counts.at("non_trainable"));
-  if (!counts.contains("trainable_1000")) return;
-  const Graph published = build_model(c.graph.name(), 224, 1000);
-  CHECK(published.parameter_count() == counts.at("trainable_1000"));
-  CHECK(published.statistics_count() == counts.at("non_trainable_1000"));
-}
 
 void check_forward(const Case& c) {
   const auto& step = c.reference.at("step");
@@ -119,34 +73,31 @@ void check_series(const Case& c) {
   CHECK(check_losses(c.graph.name() + " losses", losses, train) == "");
 }
 
-}  // namespace
-
-TEST_CASE("a network has the tensors and counts of its origin", "[parity]") {
-  const Case c(GENERATE(from_range(all_networks())));
-  INFO(c.graph.name());
-  check_tensors(c);
-  check_counts(c);
+/// In sections, so that a network can be chosen (-c resnet20).
+void check_each(const std::vector<std::string>& names, void (*check)(const Case&)) {
+  for (const std::string& name : names) {
+    DYNAMIC_SECTION(name) { check(Case(name)); }
+  }
 }
 
-TEST_CASE("a network puts out the logits and the loss of its origin", "[parity]") {
-  const Case c(GENERATE(from_range(all_networks())));
-  check_forward(c);
+}  // namespace
+
+TEST_CASE("a network puts out the logits and the loss of its origin", "[backend][parity]") {
+  check_each(all_networks(), check_forward);
 }
 
 TEST_CASE("a training step has the gradients and statistics of the network's origin",
-          "[parity][train]") {
-  const Case c(GENERATE(from_range(trained_networks())));
-  check_step(c);
+          "[backend][parity][train]") {
+  check_each(trained_networks(), check_step);
 }
 
-TEST_CASE("the optimizer's steps lead to the weights of the network's origin", "[parity][train]") {
-  const Case c(GENERATE(from_range(trained_networks())));
-  check_updates(c);
+TEST_CASE("the optimizer's steps lead to the weights of the network's origin",
+          "[backend][parity][train]") {
+  check_each(trained_networks(), check_updates);
 }
 
-TEST_CASE("twenty steps have the losses of the network's origin", "[parity][train]") {
-  const Case c(GENERATE(from_range(trained_networks())));
-  check_series(c);
+TEST_CASE("twenty steps have the losses of the network's origin", "[backend][parity][train]") {
+  check_each(trained_networks(), check_series);
 }
 
 }  // namespace rueda::test

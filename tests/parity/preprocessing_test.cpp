@@ -1,5 +1,5 @@
-// rueda's way from pixels to values, its augmentation and its SGD against torchvision, TensorFlow
-// and torch.optim (tests/parity/torch_preprocessing.py, keras_preprocessing.py).
+// rueda's way from pixels to values and its augmentation against torchvision and TensorFlow
+// (tests/parity/torch_preprocessing.py, keras_preprocessing.py).
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "cpu_backend.hpp"
 #include "digest.hpp"
 #include "formula.hpp"
-#include "rueda/optim/sgd.hpp"
 #include "rueda/train/pixel_transform.hpp"
 
 namespace rueda::test {
@@ -45,17 +43,6 @@ std::vector<float> inputs(const TrainConfig& config) {
   return all_values(config.image_size, [&](const std::uint8_t* image, int c, int y, int x) {
     return kernels::input_value(image, t, {}, c, y, x);
   });
-}
-
-/// The largest |a - b|; infinite if one is NaN or there are not as many.
-double largest_difference(std::span<const float> values, const std::vector<double>& expected) {
-  if (values.size() != expected.size()) return INFINITY;
-  double largest = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(values[i]) - expected[i]);
-    largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
-  }
-  return largest;
 }
 
 }  // namespace
@@ -100,33 +87,6 @@ TEST_CASE("the augmentation of a sample is drawn as documented", "[parity]") {
     const auto a = kernels::draw_augment(reference.at("seed"), reference.at("epoch"), i);
     const std::vector<int> drawn{a.shift_y, a.shift_x, a.flip ? 1 : 0};
     CHECK(drawn == samples[i].get<std::vector<int>>());
-  }
-}
-
-TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[parity]") {
-  const json reference = read_reference("sgd");
-  for (const json& expected : reference.at("cases")) {
-    constexpr std::size_t count = 32;
-    cpu::CpuBackend backend({.threads = 1, .layout = {}});
-    Sgd optimizer(backend, count,
-                  {.momentum = expected.at("momentum"),
-                   .weight_decay = expected.at("weight_decay"),
-                   .nesterov = expected.at("nesterov")});
-    std::vector<float> values;
-    for (std::size_t i = 0; i < count; ++i) {
-      values.push_back(static_cast<float>(formula_unit("sgd/values", i)));
-    }
-    const auto& rates = expected.at("rates");
-    for (std::size_t s = 0; s < rates.size(); ++s) {
-      INFO("momentum " << expected.at("momentum") << ", step " << s);
-      std::vector<float> gradients;
-      for (std::size_t i = 0; i < count; ++i) {
-        gradients.push_back(static_cast<float>(formula_unit("sgd/gradients", s * count + i)));
-      }
-      optimizer.update(values, gradients, 0, rates[s]);
-      const auto after = expected.at("values").at(s).get<std::vector<double>>();
-      CHECK(largest_difference(values, after) < 1e-6);
-    }
   }
 }
 

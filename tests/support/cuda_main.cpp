@@ -1,5 +1,5 @@
-// The one main of the tests of the CUDA part. Cases tagged [device] need a GPU and are skipped
-// where there is none.
+// The one main of the tests of the CUDA part. Cases tagged [device] need a GPU, and so do those of
+// the backend under test, [backend]; they are skipped where there is none.
 #include "cuda/device_query.hpp"
 #include "skipping_main.hpp"
 
@@ -8,7 +8,9 @@ int main(int argc, char** argv) {
     std::vector<rueda::test::Missing> missing;
     const auto found = rueda::cuda_devices();
     if (found.devices.empty()) {
-      missing.push_back({"[device]", "no CUDA device: " + found.reason});
+      for (const char* tag : {"[device]", "[backend]"}) {
+        missing.push_back({tag, "no CUDA device: " + found.reason});
+      }
     }
     return missing;
   });

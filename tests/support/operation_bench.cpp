@@ -1,73 +1,74 @@
 #include "operation_bench.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "device_values.hpp"
 #include "random_tensor.hpp"
 
 namespace rueda::test {
 namespace {
 
-constexpr std::size_t kGuard = 256;  ///< bytes on each side: more than any kernel's vector
-constexpr int kPoison = 0xFF;        ///< two of these are a NaN in bf16, four in fp32
+using Bytes = std::vector<std::byte>;
+
+constexpr std::size_t kGuard = 256;        ///< bytes on each side: more than any kernel's vector
+constexpr auto kPoison = std::byte{0xFF};  ///< two of these are a NaN in bf16, four in fp32
 
 bool all_poison(const std::byte* from, std::size_t bytes) {
-  return std::all_of(from, from + bytes, [](std::byte b) { return b == std::byte{kPoison}; });
-}
-
-void copy_into(std::span<float> to, const Vector& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i]);
+  return std::all_of(from, from + bytes, [](std::byte b) { return b == kPoison; });
 }
 
 }  // namespace
 
-std::string to_string(cpu::ActivationLayout layout) {
-  switch (layout) {
-    case cpu::ActivationLayout::blocked8:
-      return "blocked8";
-    case cpu::ActivationLayout::blocked16:
-      return "blocked16";
-    case cpu::ActivationLayout::channels_last:
-      return "channels_last";
-  }
-  return "?";
+OperationBench::Buffer::Buffer(Backend& backend, std::size_t bytes, std::size_t lead)
+    : memory_(backend.allocate(kGuard + lead + bytes + kGuard)),
+      bytes_(bytes),
+      front_(kGuard + lead) {
+  write_bytes(memory_->data(), Bytes(memory_->size(), kPoison));
 }
 
-OperationBench::Buffer::Buffer(Backend& backend, std::size_t bytes)
-    : memory_(backend.allocate(bytes + 2 * kGuard)), bytes_(bytes) {
-  std::memset(memory_->data(), kPoison, memory_->size());
-}
-
-std::byte* OperationBench::Buffer::data() const { return memory_->data() + kGuard; }
+std::byte* OperationBench::Buffer::data() const { return memory_->data() + front_; }
 
 std::span<float> OperationBench::Buffer::floats() const {
   return {reinterpret_cast<float*>(data()), bytes_ / sizeof(float)};
 }
 
-void OperationBench::Buffer::poison() const { std::memset(data(), kPoison, bytes_); }
+std::vector<std::byte> OperationBench::Buffer::read() const {
+  Bytes bytes(bytes_);
+  read_bytes(bytes, data());
+  return bytes;
+}
+
+void OperationBench::Buffer::poison() const { write_bytes(data(), Bytes(bytes_, kPoison)); }
 
 bool OperationBench::Buffer::intact() const {
-  return all_poison(memory_->data(), kGuard) && all_poison(data() + bytes_, kGuard);
+  Bytes all(memory_->size());
+  read_bytes(all, memory_->data());
+  return all_poison(all.data(), front_) && all_poison(all.data() + front_ + bytes_, kGuard);
 }
 
 OperationBench::OperationBench(const BenchCase& c)
     : case_(c),
-      backend_({.threads = 1, .layout = c.layout, .precision = c.precision}),
-      operation_(backend_.make_operation(case_.graph, case_.node, case_.batch, case_.mode)),
-      values_(backend_, case_.graph.parameter_count() * sizeof(float)),
-      gradients_(backend_, case_.graph.parameter_count() * sizeof(float)),
-      batch_statistics_(backend_, case_.graph.statistics_count() * sizeof(float)),
-      running_(backend_, case_.graph.statistics_count() * sizeof(float)) {
-  copy_into(values_.floats(), case_.parameters);
-  copy_into(running_.floats(), case_.running);
-  backend_.bind_parameters(case_.graph, {values_.floats(), gradients_.floats(),
-                                         batch_statistics_.floats(), running_.floats()});
-  backend_.pack_parameters();
+      backend_(open_backend_under_test(c.variant, c.precision)),
+      operation_(backend_->make_operation(case_.graph, case_.node, case_.batch, case_.mode)),
+      lead_(GradientLayout(case_.graph).lead()),
+      values_(arena(case_.graph.parameter_count(), lead_)),
+      gradients_(arena(case_.graph.parameter_count(), lead_)),
+      batch_statistics_(arena(case_.graph.statistics_count())),
+      running_(arena(case_.graph.statistics_count())) {
+  fill(values_, case_.parameters);
+  fill(running_, case_.running);
+  backend_->bind_parameters(case_.graph, {values_.floats(), gradients_.floats(),
+                                          batch_statistics_.floats(), running_.floats()});
+  backend_->pack_parameters();
   bind();
 }
 
+OperationBench::Buffer OperationBench::arena(std::size_t floats, std::size_t lead) {
+  return {*backend_, floats * sizeof(float), lead * sizeof(float)};
+}
+
 OperationBench::Buffer OperationBench::activation(NodeId node) {
-  return {backend_, backend_.activation_bytes(case_.graph, node, case_.batch)};
+  return {*backend_, backend_->activation_bytes(case_.graph, node, case_.batch)};
 }
 
 void OperationBench::bind() {
@@ -78,23 +79,42 @@ void OperationBench::bind() {
   }
   m.output = output_.emplace_back(activation(case_.node)).data();
   if (needs.workspace_bytes > 0) {
-    m.workspace = workspace_.emplace_back(Buffer(backend_, needs.workspace_bytes)).data();
+    m.workspace = workspace_.emplace_back(Buffer(*backend_, needs.workspace_bytes)).data();
   }
-  const bool train = case_.mode == Mode::train;
-  for (int i = 0; train && i < case_.output_gradients; ++i) {
-    m.output_gradients.push_back(output_gradients_.emplace_back(activation(case_.node)).data());
-  }
-  for (const NodeId input : input_nodes()) {
-    if (!train || (needs.shares_input_gradient && !m.input_gradients.empty())) break;
-    const bool wanted = input != case_.graph.input();
-    Buffer& buffer = input_gradients_.emplace_back(activation(input));
-    m.input_gradients.push_back(wanted ? buffer.data() : nullptr);
-  }
+  if (case_.mode == Mode::train) bind_input_gradients(m);
   operation_->bind(m);
 }
 
+void OperationBench::bind_input_gradients(OperationMemory& m) {
+  for (int i = 0; i < case_.output_gradients; ++i) {
+    m.output_gradients.push_back(output_gradients_.emplace_back(activation(case_.node)).data());
+  }
+  for (std::size_t i = 0; i < input_nodes().size(); ++i) {
+    if (needs().shares_input_gradient && i > 0) break;
+    const NodeId input = input_nodes()[i];
+    const bool wanted = input != case_.graph.input();
+    Buffer& buffer = input_gradients_.emplace_back(activation(input));
+    std::byte* place = passes_gradient(i) ? m.output_gradients.front() : buffer.data();
+    m.input_gradients.push_back(wanted ? place : nullptr);
+  }
+  if (!case_.gradient_addend) return;
+  m.gradient_addend = addend_.emplace_back(activation(input_nodes().front())).data();
+}
+
+bool OperationBench::passes_gradient(std::size_t input) const {
+  return (operation_->needs().passes_gradient >> input & 1U) != 0;
+}
+
+void OperationBench::fill(const Buffer& to, const Vector& values) {
+  backend_->upload(to.floats().first(values.size()), to_floats(values));
+}
+
+Vector OperationBench::floats_of(const Buffer& from) {
+  return to_doubles(read_floats(*backend_, from.floats()));
+}
+
 void OperationBench::write(const Tensor& values, NodeId node, const Buffer& to) {
-  backend_.write_activation(case_.graph, node, case_.batch, to_floats(values.values), to.data());
+  backend_->write_activation(case_.graph, node, case_.batch, to_floats(values.values), to.data());
 }
 
 /// Reading drops the padding and writing zeroes it, so a round trip changes nothing exactly if it
@@ -102,12 +122,12 @@ void OperationBench::write(const Tensor& values, NodeId node, const Buffer& to) 
 Tensor OperationBench::read(NodeId node, const Buffer& from) {
   Tensor t(case_.batch, case_.graph.shape(node));
   std::vector<float> plain(t.size());
-  backend_.read_activation(case_.graph, node, case_.batch, from.data(), plain);
+  backend_->read_activation(case_.graph, node, case_.batch, from.data(), plain);
   t.values = to_doubles(plain);
   const Buffer again = activation(node);
   write(t, node, again);
-  if (std::memcmp(again.data(), from.data(), from.bytes()) != 0) {
-    padding_damage_ = "padding of " + case_.graph.node(node).name + " is not zero";
+  if (again.read() != from.read()) {
+    note("padding of " + case_.graph.node(node).name + " is not zero");
   }
   return t;
 }
@@ -116,46 +136,72 @@ Tensor OperationBench::forward(const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) write(inputs[i], input_nodes()[i], inputs_[i]);
   output_.front().poison();
   operation_->forward();
+  backend_->finish();
   return read(case_.node, output_.front());
 }
 
-std::vector<Tensor> OperationBench::backward(const std::vector<Tensor>& output_gradients) {
+std::vector<Tensor> OperationBench::backward(const std::vector<Tensor>& output_gradients,
+                                             const Tensor& addend) {
   for (std::size_t i = 0; i < output_gradients.size(); ++i) {
     write(output_gradients[i], case_.node, output_gradients_[i]);
   }
+  for (const Buffer& to : addend_) write(addend, input_nodes().front(), to);
   const OperationNeeds needs = operation_->needs();
   if (!needs.keeps_output) output_.front().poison();
-  for (const Buffer& input : inputs_) {
-    if (!needs.keeps_input) input.poison();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!needs.keeps_input || i > 0) inputs_[i].poison();
   }
-  operation_->backward();
+  run_backward();
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < input_gradients_.size(); ++i) {
-    result.push_back(read(input_nodes()[i], input_gradients_[i]));
+    if (passes_gradient(i)) continue;
+    const NodeId input = input_nodes()[i];
+    const bool wanted = input != case_.graph.input();
+    result.push_back(wanted ? read(input, input_gradients_[i]) : Tensor());
   }
   return result;
 }
 
-Vector OperationBench::parameter_gradient(ParameterId id) const {
-  const Parameter& p = case_.graph.parameter(id);
-  return to_doubles(gradients_.floats().subspan(p.offset, p.count));
+/// Others read what the operation only reads, too.
+void OperationBench::run_backward() {
+  std::vector<const Buffer*> only_read = {&inputs_.front(), &output_.front()};
+  for (const Buffer& b : output_gradients_) only_read.push_back(&b);
+  for (const Buffer& b : addend_) only_read.push_back(&b);
+  std::vector<Bytes> before;
+  for (const Buffer* b : only_read) before.push_back(b->read());
+  operation_->backward();
+  backend_->finish();
+  for (std::size_t i = 0; i < only_read.size(); ++i) {
+    if (only_read[i]->read() != before[i]) note("backward changed what it reads");
+  }
 }
 
-Vector OperationBench::batch_statistics() const { return to_doubles(batch_statistics_.floats()); }
+Vector OperationBench::parameter_gradient(ParameterId id) {
+  const Parameter& p = case_.graph.parameter(id);
+  return to_doubles(read_floats(*backend_, gradients_.floats().subspan(p.offset, p.count)));
+}
 
-std::string OperationBench::damage() const {
-  std::string found = padding_damage_;
+Vector OperationBench::batch_statistics() { return floats_of(batch_statistics_); }
+
+void OperationBench::note(const std::string& damage) {
+  damage_ += (damage_.empty() ? "" : "; ") + damage;
+}
+
+std::string OperationBench::damage() {
   const auto look = [&](const Buffer& buffer, const char* what) {
-    if (!buffer.intact()) found += std::string("; written beyond ") + what;
+    if (!buffer.intact()) note(std::string("written beyond ") + what);
   };
   look(values_, "the parameters");
   look(gradients_, "the parameter gradients");
   look(batch_statistics_, "the batch statistics");
   look(running_, "the running statistics");
+  for (const Buffer& b : inputs_) look(b, "an input");
   for (const Buffer& b : output_) look(b, "the output");
   for (const Buffer& b : workspace_) look(b, "the workspace");
+  for (const Buffer& b : output_gradients_) look(b, "an output gradient");
   for (const Buffer& b : input_gradients_) look(b, "an input gradient");
-  return found;
+  for (const Buffer& b : addend_) look(b, "the addend");
+  return damage_;
 }
 
 }  // namespace rueda::test

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "cpu_backend.hpp"
+#include "backend_under_test.hpp"
+#include "device_values.hpp"
 #include "random_tensor.hpp"
 #include "reference_network.hpp"
 #include "rueda/backend/replica.hpp"
@@ -52,31 +52,31 @@ inline ReferenceBatch reference_batch(const ImageSet& images,
   return batch;
 }
 
-/// A replica of a graph on the CPU backend with images to train on.
+/// A replica of a graph on the backend under test with images to train on.
 class ReplicaBench {
  public:
   ReplicaBench(const Graph& graph, const ImageSet& images, const Vector& parameters,
                std::vector<std::size_t> train_batches, std::vector<std::size_t> infer_batches = {},
-               std::optional<cpu::ActivationLayout> layout = std::nullopt,
-               Precision precision = Precision::fp32)
-      : backend_({.threads = 1, .layout = layout, .precision = precision}),
-        replica_(graph, backend_, std::move(train_batches), std::move(infer_batches)),
-        held_(backend_.hold(images)) {
+               const Variant& variant = repeatable_variant(), Precision precision = Precision::fp32)
+      : backend_(open_backend_under_test(variant, precision)),
+        replica_(graph, *backend_, std::move(train_batches), std::move(infer_batches)),
+        held_(backend_->hold(images)) {
     replica_.initialise(1);
     set_parameters(to_floats(parameters));
   }
 
   Replica& replica() { return replica_; }
-  Backend& backend() { return backend_; }
+  Backend& backend() { return *backend_; }
 
   void set_parameters(const std::vector<float>& values) {
-    backend_.upload(replica_.parameters(), values);
+    backend_->upload(replica_.parameters(), values);
     replica_.parameters_changed();
   }
 
+  void load(const std::vector<std::uint32_t>& indices) { replica_.load(request(indices)); }
   /// One micro-batch, forward and backward.
   void step(const std::vector<std::uint32_t>& indices, float scale) {
-    replica_.load(request(indices));
+    load(indices);
     replica_.forward();
     replica_.loss(scale);
     replica_.backward();
@@ -84,11 +84,9 @@ class ReplicaBench {
   LossSums infer(const std::vector<std::uint32_t>& indices) {
     return replica_.infer(request(indices));
   }
-  std::vector<float> gradients() {
-    std::vector<float> host(replica_.gradients().size());
-    backend_.download(host, replica_.gradients());
-    return host;
-  }
+  std::vector<float> gradients() { return read(replica_.gradients()); }
+  /// What the device holds there.
+  std::vector<float> read(std::span<const float> device) { return read_floats(*backend_, device); }
 
  private:
   BatchRequest request(const std::vector<std::uint32_t>& indices) const {
@@ -96,7 +94,7 @@ class ReplicaBench {
     return {held_.get(), indices, plain_transform(graph.shape(graph.input()).height), 0, 0};
   }
 
-  cpu::CpuBackend backend_;
+  std::unique_ptr<Backend> backend_;
   Replica replica_;
   std::unique_ptr<DeviceImages> held_;
 };

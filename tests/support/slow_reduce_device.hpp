@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <random>
 #include <span>
@@ -43,6 +44,11 @@ class SlowReduceDevice final : public ReduceDevice {
     return holds(scratch_) || std::any_of(memory_.begin(), memory_.end(), holds);
   }
   std::size_t staged_copies() const { return staged_copies_; }
+  /// Events that were recorded and not waited for.
+  std::size_t pending_events() {
+    const std::lock_guard lock(mutex_);
+    return events_.size();
+  }
 
   void add(std::span<float> into, std::span<const float> from) override {
     queue([into, from] { add_now(into, from); });
@@ -60,11 +66,15 @@ class SlowReduceDevice final : public ReduceDevice {
   }
   Event record() override {
     const std::lock_guard lock(mutex_);
-    return {queued_};
+    events_[++last_event_] = queued_;
+    return {last_event_};
   }
   void wait(Event event) override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_ >= event.id; });
+    const auto found = events_.find(event.id);
+    if (found == events_.end()) return;
+    changed_.wait(lock, [&] { return done_ >= found->second; });
+    events_.erase(found);
   }
   std::span<float> scratch(std::size_t count) override { return poisoned(scratch_, count); }
   bool memory_is_on_host() const override { return false; }
@@ -109,6 +119,8 @@ class SlowReduceDevice final : public ReduceDevice {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
+  std::map<std::uint64_t, std::uint64_t> events_;  ///< event to the work before it
+  std::uint64_t last_event_ = 0;
   std::uint64_t queued_ = 0;
   std::uint64_t done_ = 0;
   bool ends_ = false;

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "backend_under_test.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
-#include "src/cpu/cpu_backend.hpp"
 
 namespace rueda::test {
 
@@ -33,8 +34,8 @@ struct SoloTraining {
         data(draw_synthetic(images)),
         graph(build_model(config.model, config.image_size, kClasses)),
         plan(plan_run(config, 1, data.train.size())),
-        backend({.threads = 1, .layout = {}, .precision = config.precision}),
-        replica(graph, backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
+        backend(open_backend_under_test(config.precision)),
+        replica(graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
                 plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
     replica.initialise(config.seed);
   }
@@ -56,17 +57,17 @@ struct SoloTraining {
   Dataset data;
   Graph graph;
   RunPlan plan;
-  cpu::CpuBackend backend;
+  std::unique_ptr<Backend> backend;
   Replica replica;
   SoloGroup group;
   NoReduce reduce;
   Listener listener;
 };
 
-/// Two epochs of 96 images of 16 by 16 pixels in steps of 24, and what is left: 4 steps each.
+/// Two epochs of 96 small images in steps of 24, and what is left: 4 steps each.
 inline TrainConfig small_run() {
   TrainConfig config;
-  config.image_size = 16;  // the smallest for which oneDNN has fast kernels in every layer
+  config.image_size = quick_image_size();
   config.epochs = 2;
   config.batch_per_rank = 24;
   config.lr = 0.1;

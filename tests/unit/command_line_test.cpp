@@ -92,7 +92,10 @@ TEST_CASE("options reach the configuration", "[command_line]") {
                                     "--last-batch",
                                     "drop",
                                     "--backend",
-                                    "cpu",
+                                    "cuda",
+                                    "--transport",
+                                    "staged",
+                                    "--allow-shared-gpu",
                                     "--precision",
                                     "bf16",
                                     "--reduce-order",
@@ -122,7 +125,9 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK_FALSE(c.shuffle);
   CHECK(c.shard == rueda::Shard::fixed);
   CHECK(c.last_batch == rueda::LastBatch::drop);
-  CHECK(c.backend == rueda::BackendChoice::cpu);
+  CHECK(c.backend == rueda::BackendChoice::cuda);
+  CHECK(c.transport == rueda::TransportChoice::staged);
+  CHECK(c.allow_shared_gpu);
   CHECK(c.precision == rueda::Precision::bf16);
   CHECK(c.reduce_order == rueda::ReduceOrder::fixed);
   CHECK(c.seed == 18446744073709551615ULL);

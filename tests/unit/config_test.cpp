@@ -77,6 +77,15 @@ TEST_CASE("options that contradict each other are refused", "[config]") {
                c.all_reduce = rueda::AllReduceChoice::mpi;
              }),
              Contains("--reduce-order fixed"));
+  CHECK_THAT(refusal([](auto& c) {
+               c.backend = rueda::BackendChoice::cpu;
+               c.transport = rueda::TransportChoice::staged;
+             }),
+             Contains("--transport staged"));
+  CHECK(refusal([](auto& c) {
+          c.backend = rueda::BackendChoice::cuda;
+          c.transport = rueda::TransportChoice::staged;
+        }).empty());
   CHECK_THAT(refusal([](auto& c) { c.target_accuracy = 80; }), Contains("--target-accuracy"));
 }
 

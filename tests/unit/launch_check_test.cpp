@@ -71,3 +71,23 @@ TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {
   CHECK(rueda::launcher_rank(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})) ==
         1);
 }
+
+TEST_CASE("every launcher's local rank is found", "[launch_check]") {
+  using rueda::launcher_local_rank;
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+        "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
+    CAPTURE(name);
+    CHECK(launcher_local_rank(environment({{name, "3"}})) == 3);
+  }
+  CHECK_FALSE(launcher_local_rank(environment({})).has_value());
+  CHECK_FALSE(launcher_local_rank(environment({{"SLURM_LOCALID", "x"}})).has_value());
+}
+
+TEST_CASE("below mpirun Slurm's local rank is its daemon's", "[launch_check]") {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+                           "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"}) {
+    CAPTURE(name);
+    CHECK(rueda::launcher_local_rank(environment({{"SLURM_LOCALID", "0"}, {name, "2"}})) == 2);
+  }
+}

@@ -74,11 +74,25 @@ TEST_CASE("run.json: what the run was", "[run_json]") {
   CHECK(j.at("data").at("train_images") == 296);
   CHECK(j.at("batch").at("per_rank") == json{64, 64});
   CHECK(j.at("all_reduce").at("gradient_bytes") == 1'084'400);
+  CHECK(j.at("ranks").at(0).at("uuid").is_null());
   CHECK(j.at("ranks").at(1).at("startup").at("mpi") == 0.26);
   CHECK(j.at("ranks").at(1).at("memory_bytes") == 50'000'000);
   CHECK(j.at("ranks").at(1).at("memory").at("activations") == 40'000'000);
   CHECK(j.at("ranks").at(1).at("memory").at("optimizer") == 0);
   CHECK(j.at("startup").at("mpi").at("mean").get<double>() == Approx(0.255));
+}
+
+TEST_CASE("run.json: GPUs and how gradients reach MPI", "[run_json]") {
+  RunRecord run = test::sample_run();
+  run.ranks[1].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  run.transport = "staged";
+  run.config.transport = TransportChoice::device;
+  run.config.allow_shared_gpu = true;
+  const json j = parsed(run);
+  CHECK(j.at("ranks").at(1).at("uuid") == "GPU-8f2c0001-a00b-4c0d-9eff-102030405060");
+  CHECK(j.at("all_reduce").at("transport") == "staged");
+  CHECK(j.at("config").at("transport") == "device");
+  CHECK(j.at("config").at("allow-shared-gpu") == true);
 }
 
 TEST_CASE("run.json: options by the names of the command line", "[run_json]") {

@@ -106,6 +106,35 @@ TEST_CASE("start block: more than eight ranks share lines", "[start_block]") {
   CHECK_THAT(block(test::sample_run(64, 4)), Catch::Contains("0-63 16 hosts 0-3 cpu 1 1"));
 }
 
+TEST_CASE("start block: GPUs are told apart by their UUIDs", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.ranks[0].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  run.ranks[1].uuid = "GPU-8f2c0002-a00b-4c0d-9eff-102030405060";
+  CHECK_THAT(block(run), Catch::Contains("cores device 0 node1 0 cpu 1 1 GPU-8f2c0001 1 node1"));
+  CHECK_THAT(block(run), Catch::Contains("1 node1 1 cpu 1 1 GPU-8f2c0002"));
+  run.ranks[1].device = "Another GPU";
+  CHECK_THAT(block(run), Catch::Contains("cpu 1 1 GPU-8f2c0002 Another GPU"));
+  run.ranks[1].device = "Another GPU that has a very long name as well, as they often do";
+  check_columns(start_block(run));
+}
+
+TEST_CASE("start block: ranks that share a line show no UUID", "[start_block]") {
+  RunRecord run = test::sample_run(16, 16);
+  for (auto& rank : run.ranks) rank.uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  CHECK_THAT(block(run), !Catch::Contains("GPU-"));
+  CHECK_THAT(block(run), Catch::Contains("threads cores 0-15 node1"));
+}
+
+TEST_CASE("start block: what MPI reads, unless it is host memory", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.transport = "host";
+  CHECK_THAT(block(run), Catch::Contains("all-reduce ring, 1.08 MB per step"));
+  run.transport = "device";
+  CHECK_THAT(block(run), Catch::Contains("all-reduce ring on device memory, 1.08 MB per step"));
+  run.transport = "staged";
+  CHECK_THAT(block(run), Catch::Contains("ring staged through host memory, 1.08 MB per step"));
+}
+
 TEST_CASE("start block: ranks that differ are told apart", "[start_block]") {
   RunRecord run = test::sample_run(16, 16);
   run.ranks[5].threads = 3;

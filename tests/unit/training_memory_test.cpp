@@ -100,8 +100,8 @@ TEST_CASE("training memory: the plan is what training takes", "[memory]") {
     CAPTURE(accumulate);
     config.accumulate = accumulate;
     const Graph graph = build_model(config.model, config.image_size, kClasses);
-    cpu::CpuBackend backend({.threads = 1, .layout = {}});
-    const ReplicaPlan plan(graph, backend, {48}, {48});
+    const auto backend = open_backend_under_test();
+    const ReplicaPlan plan(graph, *backend, {48}, {48});
     const MemoryNeed need = training_memory(plan.memory(), graph, accumulate, 0);
     CHECK(need.total() > 450'000'000);
     CHECK(measured_bytes(config) / static_cast<double>(need.total()) == Approx(1.0).epsilon(0.02));

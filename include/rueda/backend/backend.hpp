@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "rueda/backend/announcements.hpp"
 #include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/operation.hpp"
@@ -96,6 +97,12 @@ class Backend {
   virtual void mark(Mark mark) = 0;
   /// Between the marks of the last micro-batch; waits until its work is done.
   virtual ComputeSeconds compute_seconds() = 0;
+
+  /// Tells whoever asks `announced` that a bucket of gradients is complete once all work so far is
+  /// done; below kMostBuckets. A recording keeps its announcements.
+  virtual void announce(std::size_t bucket) = 0;
+  /// How often `bucket` has been announced. Any thread may ask, at any time.
+  virtual std::uint64_t announced(std::size_t bucket) const = 0;
 
   /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
   virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;

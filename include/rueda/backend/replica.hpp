@@ -46,6 +46,10 @@ class Replica {
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
   void backward();
+  /// From the next step on backward announces, through Backend::announced, each bucket of the
+  /// gradient arena that it completes; bucket i ends before float `ends[i]`. Before the first
+  /// `compute`, whose recording keeps them. Throws RunError for more than kMostBuckets.
+  void announce_buckets(const std::vector<std::size_t>& ends);
   /// The three at once, which a device may replay from a recording. Returns when they are done,
   /// with the device's time for them and for the load before.
   ComputeSeconds compute(float scale);

@@ -23,7 +23,7 @@ class ReduceDevice {
   /// to[i] = from[i] for all i; lengths agree, no overlap. Queued, not awaited.
   virtual void copy(std::span<float> to, std::span<const float> from) = 0;
   /// An event that passes when all work that the device was given so far is done, through this
-  /// object or not.
+  /// object or not. It is waited for, once: until then the device keeps it.
   virtual Event record() = 0;
   /// The same for what was queued through this object: a device that computes meanwhile is not
   /// waited for.

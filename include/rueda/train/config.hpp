@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rueda/backend/precision.hpp"
+#include "rueda/backend/recompute.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
 
@@ -16,6 +17,8 @@ enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
 enum class BackendChoice { automatic, cpu, cuda };
 enum class AllReduceChoice { ring, mpi };
+/// How gradients reach MPI: as MPI can, by device memory, or through host memory.
+enum class TransportChoice { automatic, device, staged };
 enum class ReduceOrder { ring, fixed };
 enum class CheckReplicas { epoch, step, off };
 
@@ -50,8 +53,14 @@ struct TrainConfig {
   std::size_t accumulate = 1;
   BackendChoice backend = BackendChoice::automatic;
   Precision precision = Precision::fp32;
+  Recompute recompute = Recompute::none;
+  bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
+  std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
+  bool tune = false;           ///< measures engines first and writes the tuning file
   AllReduceChoice all_reduce = AllReduceChoice::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
+  TransportChoice transport = TransportChoice::automatic;
+  bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
@@ -77,6 +86,7 @@ const char* to_string(Normalize v);
 const char* to_string(BackendChoice v);
 const char* to_string(AllReduceChoice v);
 const char* to_string(ReduceOrder v);
+const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);

@@ -20,6 +20,7 @@ struct RankInfo {
   std::string host;
   std::string backend;  ///< "cpu" or "cuda"
   std::string device;   ///< processor or GPU name
+  std::string uuid;     ///< of the GPU, "GPU-8f2c..."; empty without one
   int threads = 1;
   double cores = 1;  ///< cores this rank may use, shared ones counted in part
   MemoryNeed memory;
@@ -66,6 +67,7 @@ struct RunRecord {
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
+  std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   std::vector<EpochRecord> epochs;
   std::string outcome = "running";          ///< "running", "completed", "target reached", "failed"

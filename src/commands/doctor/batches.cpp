@@ -40,7 +40,8 @@ BatchFacts largest_of(const std::string& model, BackendChoice choice, Precision 
     const std::size_t message = ring_scratch_floats(GradientLayout(graph).total(), ranks);
     facts.largest_batch = largest_batch(bytes, kLargestBatch, [&](std::size_t batch) {
       // A backend of its own, for packed copies of the weights gather in it with every plan.
-      const auto backend = open_backend(choice, precision, threads);
+      const auto backend =
+          open_backend({.choice = choice, .precision = precision, .threads = threads});
       const ReplicaPlan plan(graph, *backend, {batch}, {batch});
       return training_memory(plan.memory(), graph, 1, message);
     });

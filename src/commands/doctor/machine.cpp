@@ -20,7 +20,7 @@ namespace {
 void choose_backend(RankFacts& facts, BackendChoice choice) {
   facts.backend.clear();
   try {
-    facts.backend = open_backend(choice, Precision::fp32, 1)->name();
+    facts.backend = open_backend({.choice = choice})->name();
   } catch (const std::exception& error) {
     facts.backend_failure = error.what();
   }

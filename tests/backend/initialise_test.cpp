@@ -3,22 +3,24 @@
 
 #include <catch2/catch.hpp>
 
+#include "../support/backend_under_test.hpp"
+#include "../support/device_values.hpp"
 #include "../support/random_tensor.hpp"
-#include "cpu_backend.hpp"
 #include "rueda/backend/replica.hpp"
 
 namespace rueda::test {
 namespace {
 
 Vector initial_values(const Graph& graph, const std::string& parameter, std::uint64_t seed) {
-  cpu::CpuBackend backend({.threads = 1, .layout = std::nullopt});
-  Replica replica(graph, backend, {}, {});
+  const auto backend = open_backend_under_test();
+  Replica replica(graph, *backend, {}, {});
   replica.initialise(seed);
   const auto& all = graph.parameters();
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == parameter; });
   REQUIRE(found != all.end());
-  return to_doubles(replica.parameter(static_cast<ParameterId>(found - all.begin())));
+  const auto id = static_cast<ParameterId>(found - all.begin());
+  return to_doubles(read_floats(*backend, replica.parameter(id)));
 }
 
 /// 64 filters over 32 channels: fan in 288, fan out 576, 18,432 values.
@@ -57,7 +59,7 @@ void check_moments(const Distribution& d, double variance, double n) {
   CHECK(std::abs(d.variance - variance) < 5 * variance * std::sqrt(2 / n));
 }
 
-TEST_CASE("initial values: He normal", "[replica]") {
+TEST_CASE("initial values: He normal", "[backend][replica]") {
   const Distribution d = measure(initial_values(graph_of(Init::he_normal), "conv.weight", 1));
   check_moments(d, 2.0 / 288, 18432);
   // A normal variable is beyond two deviations with a probability of 0.0455; a uniform one never.
@@ -71,7 +73,7 @@ void check_uniform(Init init, double bound) {
   CHECK(d.largest > 0.999 * bound);
 }
 
-TEST_CASE("initial values: uniform by fan in, and Glorot's", "[replica]") {
+TEST_CASE("initial values: uniform by fan in, and Glorot's", "[backend][replica]") {
   check_uniform(Init::fan_in_uniform, 1 / std::sqrt(288.0));
   check_uniform(Init::glorot_uniform, std::sqrt(6.0 / (288 + 576)));
   const Vector bias = initial_values(graph_of(Init::he_normal), "conv.bias", 1);
@@ -79,19 +81,20 @@ TEST_CASE("initial values: uniform by fan in, and Glorot's", "[replica]") {
   CHECK(measure(bias).largest > 0.8 / std::sqrt(288.0));
 }
 
-TEST_CASE("initial values: constants and running statistics", "[replica]") {
+TEST_CASE("initial values: constants and running statistics", "[backend][replica]") {
   const Graph graph = graph_of(Init::he_normal);
   CHECK(initial_values(graph, "norm.weight", 1) == Vector(64, 1.0));
   CHECK(initial_values(graph, "norm.bias", 1) == Vector(64, 0.0));
-  cpu::CpuBackend backend({.threads = 1, .layout = std::nullopt});
-  Replica replica(graph, backend, {}, {});
+  const auto backend = open_backend_under_test();
+  Replica replica(graph, *backend, {}, {});
   replica.initialise(1);
   Vector expected(64, 0.0);
   expected.insert(expected.end(), 64, 1.0);
-  CHECK(to_doubles(replica.running_statistics()) == expected);
+  CHECK(to_doubles(read_floats(*backend, replica.running_statistics())) == expected);
 }
 
-TEST_CASE("initial values depend on seed and name, not on the place in the arena", "[replica]") {
+TEST_CASE("initial values depend on seed and name, not on the place in the arena",
+          "[backend][replica]") {
   const Graph graph = graph_of(Init::he_normal);
   const Vector values = initial_values(graph, "conv.weight", 1);
   CHECK(values == initial_values(graph_of(Init::he_normal, true), "conv.weight", 1));

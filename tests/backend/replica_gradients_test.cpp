@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
 #include "../support/gradient_check.hpp"
-#include "../support/operation_bench.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
 
@@ -41,7 +40,7 @@ void check_statistics(const Graph& graph, const Vector& tail, const ReferenceSte
 }
 
 void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indices,
-                cpu::ActivationLayout layout) {
+                const Variant& variant) {
   const Graph graph = small.build(kSide);
   const ImageSet images = random_images(8);
   const ReferenceBatch batch = reference_batch(images, indices, kSide);
@@ -49,7 +48,7 @@ void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indic
   // Not 1 / batch: the scale is that of the whole step.
   const ReferenceStep expected =
       reference_step(graph, parameters, batch.input, batch.labels, 0.125);
-  ReplicaBench bench(graph, images, parameters, {indices.size()}, {}, layout);
+  ReplicaBench bench(graph, images, parameters, {indices.size()}, {}, variant);
   bench.step(indices, 0.125F);
 
   const int samples = static_cast<int>(indices.size());
@@ -65,12 +64,12 @@ void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indic
   CHECK(sums.stop == 0.0F);
 }
 
-TEST_CASE("replica: loss, gradients and statistics of a step", "[cpu][replica]") {
+TEST_CASE("replica: loss, gradients and statistics of a step", "[backend][replica]") {
   for (const SmallGraph& small : small_graphs()) {
-    for (const auto layout : kLayouts) {
-      CAPTURE(small.name, to_string(layout));
-      check_step(small, {5, 0, 3}, layout);
-      check_step(small, {1, 2, 7, 4}, layout);
+    for (const Variant& variant : variants()) {
+      CAPTURE(small.name, variant.name);
+      check_step(small, {5, 0, 3}, variant);
+      check_step(small, {1, 2, 7, 4}, variant);
     }
   }
 }
@@ -93,7 +92,7 @@ Verdict judge(const Tensor& logits, const std::vector<std::int32_t>& labels) {
   return v;
 }
 
-TEST_CASE("replica: inference uses the running statistics", "[cpu][replica]") {
+TEST_CASE("replica: inference uses the running statistics", "[backend][replica]") {
   const std::vector<std::uint32_t> indices = {5, 0, 3, 6};
   const ImageSet images = random_images(8);
   const ReferenceBatch batch = reference_batch(images, indices, kSide);

@@ -15,13 +15,13 @@ struct Extent {
 const std::vector<Extent> kExtents = {{16, 4, 4, 1}, {8, 5, 3, 5},  {32, 3, 3, 1}, {3, 5, 4, 5},
                                       {5, 3, 3, 1},  {10, 2, 5, 5}, {17, 3, 3, 1}};
 
-/// f(layout, extent) for all pairs.
+/// f(variant, extent) for all pairs.
 template <typename F>
 void for_each_case(F f) {
-  for (const auto layout : kLayouts) {
+  for (const Variant& variant : variants()) {
     for (const Extent& e : kExtents) {
-      CAPTURE(to_string(layout), e.channels, e.height, e.width, e.batch);
-      f(layout, e);
+      CAPTURE(variant.name, e.channels, e.height, e.width, e.batch);
+      f(variant, e);
     }
   }
 }
@@ -48,14 +48,14 @@ Graph add_graph(const Extent& e, bool relu) {
 
 void check_add(Precision p, bool with_relu, int gradients) {
   CAPTURE(with_relu, gradients);
-  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+  for_each_case([&](const Variant& variant, const Extent& e) {
     const Graph graph = add_graph(e, with_relu);
     const Tensor a = drawn(1, e, p);
     const Tensor b = drawn(2, e, p);
     std::vector<Tensor> dy = {drawn(3, e, p)};
     if (gradients == 2) dy.push_back(drawn(4, e, p));
     OperationBench bench(
-        {graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, gradients, p});
+        {graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, gradients, p});
 
     const Tensor before = sum(a, b);
     const Tensor y = with_relu ? relu(before) : before;
@@ -71,16 +71,16 @@ void check_add(Precision p, bool with_relu, int gradients) {
   });
 }
 
-TEST_CASE("cpu add, with and without ReLU, of one and two gradients", "[cpu][operations]") {
+TEST_CASE("add, with and without ReLU, of one and two gradients", "[backend][operations]") {
   check_add(Precision::fp32, GENERATE(false, true), GENERATE(1, 2));
 }
 
-TEST_CASE("cpu add in bf16", "[cpu][operations][bf16]") {
+TEST_CASE("add in bf16", "[backend][operations][bf16]") {
   check_add(Precision::bf16, GENERATE(false, true), GENERATE(1, 2));
 }
 
 void check_max_pool(Precision p) {
-  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+  for_each_case([&](const Variant& variant, const Extent& e) {
     for (const MaxPoolNode& node :
          {MaxPoolNode{3, 2, 1}, MaxPoolNode{3, 2, 1, PoolPadding::zeros}, MaxPoolNode{1, 2, 0},
           MaxPoolNode{2, 2, 0}, MaxPoolNode{2, 1, 0}, MaxPoolNode{3, 1, 2}}) {
@@ -91,24 +91,25 @@ void check_max_pool(Precision p) {
       // Most below zero, so that zeros in the padding win often, but not always.
       const Tensor x = as_stored(random_tensor(5, e.batch, e.shape(), 1.0, -0.7), p);
       const Tensor dy = as_stored(random_tensor(6, e.batch, graph.shape(graph.logits())), p);
-      OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
+      OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
       CHECK(bench.forward({x}).values == max_pool(x, node).values);
       const Tensor dx = bench.backward({dy}).front();
       CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
                    max_pool_gradient(x, node, magnitudes(dy)).values, 9, p) <= 1);
       CHECK(bench.damage() == "");
-      OperationBench inference({graph, graph.logits(), e.batch, layout, {}, Mode::infer, {}, 1, p});
+      OperationBench inference(
+          {graph, graph.logits(), e.batch, variant, {}, Mode::infer, {}, 1, p});
       CHECK(inference.forward({x}).values == max_pool(x, node).values);
     }
   });
 }
 
-TEST_CASE("cpu max pool", "[cpu][operations]") { check_max_pool(Precision::fp32); }
+TEST_CASE("max pool", "[backend][operations]") { check_max_pool(Precision::fp32); }
 
-TEST_CASE("cpu max pool in bf16", "[cpu][operations][bf16]") { check_max_pool(Precision::bf16); }
+TEST_CASE("max pool in bf16", "[backend][operations][bf16]") { check_max_pool(Precision::bf16); }
 
 void check_pad_shortcut(Precision p) {
-  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+  for_each_case([&](const Variant& variant, const Extent& e) {
     for (const int added : {0, 2, 16, 2 * e.channels}) {
       for (const int stride : {1, 2}) {
         CAPTURE(added, stride);
@@ -118,7 +119,7 @@ void check_pad_shortcut(Precision p) {
         const Shape out = graph.shape(graph.logits());
         const Tensor x = drawn(7, e, p);
         const Tensor dy = as_stored(random_tensor(8, e.batch, out), p);
-        OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
+        OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
         CHECK(bench.forward({x}).values == pad_shortcut(x, {stride}, out).values);
         CHECK(bench.backward({dy}).front().values == pad_shortcut_gradient(x, {stride}, dy).values);
         CHECK(bench.damage() == "");
@@ -127,21 +128,21 @@ void check_pad_shortcut(Precision p) {
   });
 }
 
-TEST_CASE("cpu option A shortcut", "[cpu][operations]") { check_pad_shortcut(Precision::fp32); }
+TEST_CASE("option A shortcut", "[backend][operations]") { check_pad_shortcut(Precision::fp32); }
 
-TEST_CASE("cpu option A shortcut in bf16", "[cpu][operations][bf16]") {
+TEST_CASE("option A shortcut in bf16", "[backend][operations][bf16]") {
   check_pad_shortcut(Precision::bf16);
 }
 
 /// From the pooling on all is fp32; only what goes back is of the activations' precision.
 void check_global_average_pool(Precision p) {
-  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+  for_each_case([&](const Variant& variant, const Extent& e) {
     GraphBuilder g = with_carrier(e);
     g.global_average_pool("pool", kCarrier);
     const Graph graph = std::move(g).finish();
     const Tensor x = drawn(9, e, p);
     const Tensor dy = random_tensor(10, e.batch, {e.channels, 1, 1});
-    OperationBench bench({graph, graph.logits(), e.batch, layout, {}, Mode::train, {}, 1, p});
+    OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
     CHECK(excess(bench.forward({x}).values, global_average_pool(x).values,
                  global_average_pool(magnitudes(x)).values, e.height * e.width + 2) <= 1);
     const Tensor dx = global_average_pool_gradient(x, dy);
@@ -150,11 +151,11 @@ void check_global_average_pool(Precision p) {
   });
 }
 
-TEST_CASE("cpu global average pool", "[cpu][operations]") {
+TEST_CASE("global average pool", "[backend][operations]") {
   check_global_average_pool(Precision::fp32);
 }
 
-TEST_CASE("cpu global average pool in bf16", "[cpu][operations][bf16]") {
+TEST_CASE("global average pool in bf16", "[backend][operations][bf16]") {
   check_global_average_pool(Precision::bf16);
 }
 
@@ -166,7 +167,7 @@ Graph dense_graph(const Extent& e, int units) {
 
 /// fp32 whatever the activations are.
 void check_dense(Precision p) {
-  for_each_case([&](cpu::ActivationLayout layout, const Extent& e) {
+  for_each_case([&](const Variant& variant, const Extent& e) {
     const int units = e.batch == 1 ? 10 : 7;
     const Graph graph = dense_graph(e, units);
     const auto& node = std::get<DenseNode>(graph.nodes().back().kind);
@@ -177,7 +178,7 @@ void check_dense(Precision p) {
     Vector parameters = w;
     parameters.insert(parameters.end(), b.begin(), b.end());
     OperationBench bench(
-        {graph, graph.logits(), e.batch, layout, parameters, Mode::train, {}, 1, p});
+        {graph, graph.logits(), e.batch, variant, parameters, Mode::train, {}, 1, p});
 
     CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
                  dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);
@@ -191,19 +192,20 @@ void check_dense(Precision p) {
   });
 }
 
-TEST_CASE("cpu dense", "[cpu][operations]") { check_dense(Precision::fp32); }
+TEST_CASE("dense", "[backend][operations]") { check_dense(Precision::fp32); }
 
-TEST_CASE("cpu dense stays fp32 in bf16", "[cpu][operations][bf16]") {
+TEST_CASE("dense stays fp32 in bf16", "[backend][operations][bf16]") {
   check_dense(Precision::bf16);
 }
 
-TEST_CASE("cpu operations that the layout rules out are refused by name", "[cpu][operations]") {
-  cpu::CpuBackend backend({.threads = 1, .layout = std::nullopt});
+TEST_CASE("operations on activations of another layout are refused by name",
+          "[backend][operations]") {
+  const auto backend = open_backend_under_test();
   const auto refused = [&](const std::string& name, auto append) {
     GraphBuilder g = with_carrier({8, 4, 4, 1});
     append(g);
     const Graph graph = std::move(g).finish();
-    CHECK_THROWS_WITH(backend.make_operation(graph, graph.logits(), 1, Mode::train),
+    CHECK_THROWS_WITH(backend->make_operation(graph, graph.logits(), 1, Mode::train),
                       Catch::Contains("layer " + name));
   };
   refused("norm", [](GraphBuilder& g) { g.batch_norm("norm", g.input(), {}); });

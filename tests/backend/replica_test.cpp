@@ -23,7 +23,7 @@ Vector some_parameters(const Graph& graph) {
   return values;
 }
 
-TEST_CASE("replica: the same bits when run twice", "[cpu][replica]") {
+TEST_CASE("replica: the same bits when run twice", "[backend][replica]") {
   const ImageSet images = random_images(8);
   for (const SmallGraph& small : small_graphs()) {
     CAPTURE(small.name);
@@ -41,7 +41,8 @@ TEST_CASE("replica: the same bits when run twice", "[cpu][replica]") {
   }
 }
 
-TEST_CASE("replica: batch sizes that share a pool do not disturb each other", "[cpu][replica]") {
+TEST_CASE("replica: batch sizes that share a pool do not disturb each other",
+          "[backend][replica]") {
   const ImageSet images = random_images(8);
   const Indices three = {5, 0, 3};
   for (const SmallGraph& small : small_graphs()) {
@@ -58,7 +59,7 @@ TEST_CASE("replica: batch sizes that share a pool do not disturb each other", "[
   }
 }
 
-TEST_CASE("replica: an empty micro-batch leaves zeros", "[cpu][replica]") {
+TEST_CASE("replica: an empty micro-batch leaves zeros", "[backend][replica]") {
   const ImageSet images = random_images(4);
   const Graph graph = small_option_a(kSide);
   ReplicaBench bench(graph, images, some_parameters(graph), {2, 0}, {0});
@@ -68,7 +69,7 @@ TEST_CASE("replica: an empty micro-batch leaves zeros", "[cpu][replica]") {
   CHECK(bench.infer({}).loss == 0.0F);
 }
 
-TEST_CASE("replica: written parameters count from parameters_changed on", "[cpu][replica]") {
+TEST_CASE("replica: written parameters count from parameters_changed on", "[backend][replica]") {
   const ImageSet images = random_images(4);
   const Graph graph = small_projection(kSide);
   Vector parameters = some_parameters(graph);
@@ -82,15 +83,14 @@ TEST_CASE("replica: written parameters count from parameters_changed on", "[cpu]
   CHECK(changed.gradients() == fresh.gradients());
 }
 
-TEST_CASE("replica: initial values are ready to train", "[cpu][replica]") {
+TEST_CASE("replica: initial values are ready to train", "[backend][replica]") {
   const ImageSet images = random_images(4);
   const Graph graph = small_projection(kSide);
   ReplicaBench written(graph, images, some_parameters(graph), {2});
   written.replica().initialise(5);
   written.step({0, 1}, 0.5F);
   const std::vector<float> gradients = written.gradients();
-  const auto values = written.replica().parameters();
-  written.set_parameters({values.begin(), values.end()});
+  written.set_parameters(written.read(written.replica().parameters()));
   written.step({0, 1}, 0.5F);
   CHECK(written.gradients() == gradients);
 }
@@ -104,7 +104,7 @@ bool is_swallowed(const Graph& graph, const Parameter& p) {
   });
 }
 
-TEST_CASE("replica: the tail flags what is not finite", "[cpu][replica]") {
+TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
   const ImageSet images = random_images(4);
   for (const SmallGraph& small : small_graphs()) {
     const Graph graph = small.build(kSide);
@@ -125,7 +125,7 @@ TEST_CASE("replica: the tail flags what is not finite", "[cpu][replica]") {
   }
 }
 
-TEST_CASE("replica: running statistics move by each layer's momentum", "[cpu][replica]") {
+TEST_CASE("replica: running statistics move by each layer's momentum", "[backend][replica]") {
   GraphBuilder g("two_norms", {3, kSide, kSide});
   NodeId x = g.conv("conv", g.input(), {.filters = 8});
   x = g.batch_norm("slow", x, {.momentum = 0.75F});
@@ -148,7 +148,7 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[cpu][re
   bench.backend().upload(replica.gradients(), arena);
   replica.update_running_statistics(6.0F);
   replica.update_running_statistics(6.0F);
-  const auto running = replica.running_statistics();
+  const std::vector<float> running = bench.read(replica.running_statistics());
   for (std::size_t c = 0; c < 8; ++c) {
     CHECK(running[c] == 0.875F);       // 0 -> 0.5 -> 0.375 + 0.5
     CHECK(running[8 + c] == 2.75F);    // 1 -> 2 -> 1.5 + 1.25
@@ -157,7 +157,7 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[cpu][re
   }
 }
 
-TEST_CASE("replica: memory", "[cpu][replica]") {
+TEST_CASE("replica: memory", "[backend][replica]") {
   const Graph graph = small_option_a(kSide);
   ReplicaBench bench(graph, random_images(2), some_parameters(graph), {2}, {4});
   const MemoryNeed need = bench.replica().memory();

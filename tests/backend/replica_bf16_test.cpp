@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "../support/gradient_check.hpp"
-#include "../support/operation_bench.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
 #include "../support/training_bench.hpp"
@@ -21,8 +20,8 @@ const ImageSet& images() {
 }
 
 ReplicaBench narrow_bench(const Graph& graph, const Vector& parameters, std::size_t batch,
-                          std::optional<cpu::ActivationLayout> layout = std::nullopt) {
-  return {graph, images(), parameters, {batch}, {}, layout, Precision::bf16};
+                          const Variant& variant = repeatable_variant()) {
+  return {graph, images(), parameters, {batch}, {}, variant, Precision::bf16};
 }
 
 /// Random parameters with which every batch norm moves its channels by turns far above zero and far
@@ -42,12 +41,13 @@ Vector decided_parameters(const Graph& graph, const ReferenceBatch& batch) {
 /// out, and its gradient, by up to 2^-8; as independent errors they grow with the square root of
 /// their number. Batch norm takes a mean and a slope away from its gradient, which leaves little of
 /// it where all ReLUs are decided but the errors as they were; and a window of a max pool may take
-/// another of nearly equal values: five times that.
+/// another of nearly equal values: ten times that. (Over ten batches the worst layer's distance was
+/// 0.06 on average on either backend, and 0.21 at most.)
 double network_tolerance(const Graph& graph) {
-  return 5 * 0x1p-8 * std::sqrt(2.0 * static_cast<double>(graph.nodes().size()));
+  return 10 * 0x1p-8 * std::sqrt(2.0 * static_cast<double>(graph.nodes().size()));
 }
 
-TEST_CASE("replica: a step in bf16 is near the exact one", "[cpu][replica][bf16]") {
+TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][bf16]") {
   const std::vector<std::uint32_t> indices = {1, 2, 7, 4};
   const ReferenceBatch batch = reference_batch(images(), indices, kSide);
   for (const SmallGraph& small : small_graphs()) {
@@ -55,9 +55,9 @@ TEST_CASE("replica: a step in bf16 is near the exact one", "[cpu][replica][bf16]
     const Vector parameters = decided_parameters(graph, batch);
     const ReferenceStep expected =
         reference_step(graph, parameters, batch.input, batch.labels, 0.125);
-    for (const auto layout : kLayouts) {
-      CAPTURE(small.name, to_string(layout));
-      ReplicaBench bench = narrow_bench(graph, parameters, indices.size(), layout);
+    for (const Variant& variant : variants()) {
+      CAPTURE(small.name, variant.name);
+      ReplicaBench bench = narrow_bench(graph, parameters, indices.size(), variant);
       bench.step(indices, 0.125F);
       check_gradients(graph, to_doubles(bench.gradients()), expected.gradients,
                       network_tolerance(graph));
@@ -68,7 +68,8 @@ TEST_CASE("replica: a step in bf16 is near the exact one", "[cpu][replica][bf16]
   }
 }
 
-TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit", "[cpu][replica][bf16]") {
+TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
+          "[backend][replica][bf16]") {
   const Graph graph = small_projection(kSide);
   Vector parameters(graph.parameter_count(), 1.0);
   ReplicaBench bench = narrow_bench(graph, parameters, 2);
@@ -85,9 +86,11 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit", "[cpu
   const auto update = [&] {
     of_convolutions([&](const Parameter& p) {
       const auto values = bench.replica().parameters().subspan(p.offset, p.count);
-      std::vector<float> velocities(p.count, 0.0F);
-      const std::vector<float> ones(p.count, 1.0F);
-      bench.backend().sgd_update(values, velocities, ones, {.learning_rate = 0x1p-11F});
+      const DeviceFloats velocities(bench.backend(), std::vector<float>(p.count, 0.0F));
+      const DeviceFloats ones(bench.backend(), std::vector<float>(p.count, 1.0F));
+      bench.backend().sgd_update(values, velocities.span(), ones.span(),
+                                 {.learning_rate = 0x1p-11F});
+      bench.backend().finish();  // before the memory goes
     });
     bench.replica().parameters_changed();
   };
@@ -96,7 +99,7 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit", "[cpu
   CHECK(gradients() == before);
   for (int i = 1; i < 16; ++i) update();
   of_convolutions([&](const Parameter& p) {
-    const auto value = bench.replica().parameters()[p.offset];
+    const float value = bench.read(bench.replica().parameters().subspan(p.offset, 1)).front();
     CHECK(value == 1.0F - 16 * 0x1p-11F);
     std::fill_n(parameters.begin() + static_cast<std::ptrdiff_t>(p.offset), p.count,
                 static_cast<double>(value));
@@ -131,7 +134,7 @@ Losses losses_of_training(Precision precision) {
 
 /// Another rounding leads elsewhere as another seed does: single last losses differ by a fifth to a
 /// half, to either side (and by a factor of five between seeds). Sums of three differ less.
-TEST_CASE("trainer: bf16 learns as fp32 does", "[trainer][bf16]") {
+TEST_CASE("trainer: bf16 learns as fp32 does", "[backend][trainer][bf16][long]") {
   const Losses wide = losses_of_training(Precision::fp32);
   const Losses narrow = losses_of_training(Precision::bf16);
   CHECK(narrow.first != wide.first);

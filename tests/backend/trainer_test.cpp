@@ -10,7 +10,7 @@ using namespace rueda;
 using rueda::test::small_run;
 using rueda::test::SoloTraining;
 
-TEST_CASE("A run records every epoch and step", "[trainer]") {
+TEST_CASE("A run records every epoch and step", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.batch_per_rank = 40;  // 96 images: 40, 40, 16
   SoloTraining training(config);
@@ -31,7 +31,7 @@ TEST_CASE("A run records every epoch and step", "[trainer]") {
   CHECK(epoch.step_records[0][2].epoch == 2);
 }
 
-TEST_CASE("The phases of a step add up to the step", "[trainer]") {
+TEST_CASE("The phases of a step add up to the step", "[backend][trainer]") {
   const RunRecord run = SoloTraining(small_run()).train();
   for (const StepRecord& step : run.epochs[0].step_records[0]) {
     const double sum = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
@@ -40,7 +40,7 @@ TEST_CASE("The phases of a step add up to the step", "[trainer]") {
   }
 }
 
-TEST_CASE("The first loss is that of guessing, and training lowers it", "[trainer]") {
+TEST_CASE("The first loss is that of guessing, and training lowers it", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.epochs = 8;
   config.lr = 0.05;
@@ -52,7 +52,7 @@ TEST_CASE("The first loss is that of guessing, and training lowers it", "[traine
   CHECK(run.epochs.back().train.loss < 0.8 * run.epochs.front().train.loss);
 }
 
-TEST_CASE("Two runs give the same bits, another seed gives others", "[trainer]") {
+TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.augment = Augment::standard;
   const RunRecord first = SoloTraining(config).train();
@@ -66,7 +66,7 @@ TEST_CASE("Two runs give the same bits, another seed gives others", "[trainer]")
   CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
 }
 
-TEST_CASE("Empty micro-batches of the last step do no harm", "[trainer]") {
+TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.accumulate = 5;
   config.batch_per_rank = 19;  // steps of 95 and of 1: four micro-batches of the second are empty
@@ -75,7 +75,7 @@ TEST_CASE("Empty micro-batches of the last step do no harm", "[trainer]") {
   CHECK(std::isfinite(run.epochs[1].train.loss));
 }
 
-TEST_CASE("The target accuracy ends the run", "[trainer]") {
+TEST_CASE("The target accuracy ends the run", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.target_accuracy = 0.001;
   SECTION("measured on the test set") {
@@ -100,7 +100,7 @@ TEST_CASE("The target accuracy ends the run", "[trainer]") {
   }
 }
 
-TEST_CASE("A loss that is not finite stops the run with step and rank", "[trainer]") {
+TEST_CASE("A loss that is not finite stops the run with step and rank", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.fault = {InjectedFault::Kind::nan, 0, 6};
   SoloTraining training(config);
@@ -114,19 +114,21 @@ TEST_CASE("A loss that is not finite stops the run with step and rank", "[traine
   }
 }
 
-TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics", "[trainer]") {
+TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics",
+          "[backend][trainer]") {
   SoloTraining training(small_run());
   const auto& parameters = training.graph.parameters();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (parameters[p].name == "conv1.weight") {
-      training.replica.parameter(static_cast<ParameterId>(p))[0] = std::nanf("");
+      const auto weights = training.replica.parameter(static_cast<ParameterId>(p));
+      training.backend->upload(weights.first(1), std::vector{std::nanf("")});
     }
   }
   training.replica.parameters_changed();
   CHECK_THROWS_AS(training.train(), RunError);
 }
 
-TEST_CASE("The learning rate follows the schedule within an epoch", "[trainer]") {
+TEST_CASE("The learning rate follows the schedule within an epoch", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.lr = 0.4;
   config.scale_lr = ScaleLr::none;
@@ -136,7 +138,7 @@ TEST_CASE("The learning rate follows the schedule within an epoch", "[trainer]")
   CHECK(run.epochs[1].learning_rate == Approx(0.004));
 }
 
-TEST_CASE("What the last update broke does not pass as completed", "[trainer]") {
+TEST_CASE("What the last update broke does not pass as completed", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.epochs = 1;
   config.batch_per_rank = 96;  // one step

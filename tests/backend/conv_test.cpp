@@ -1,0 +1,94 @@
+#include <catch2/catch.hpp>
+
+#include "conv_data.hpp"
+
+namespace rueda::test {
+namespace {
+
+/// Odd channel counts pad blocked layouts, odd sizes leave a row over where the stride is 2.
+const std::vector<ConvCase> kCases = {
+    {16, 16, 3, 1, 1, 6, 6, 1, false}, {16, 32, 3, 2, 1, 7, 5, 5, false},
+    {8, 16, 1, 2, 0, 7, 6, 5, true},   {32, 8, 1, 1, 0, 5, 5, 1, true},
+    {8, 8, 7, 2, 3, 9, 8, 1, true},    {3, 5, 3, 1, 1, 5, 4, 5, true},
+    {5, 3, 3, 2, 1, 6, 7, 1, false},   {10, 17, 3, 1, 1, 5, 5, 1, true},
+    {17, 10, 1, 2, 0, 5, 7, 5, false}, {3, 10, 7, 2, 3, 9, 9, 1, false},
+    {17, 5, 7, 1, 3, 5, 5, 1, true},   {16, 16, 3, 1, 0, 5, 6, 1, true},
+    {8, 24, 3, 2, 1, 6, 6, 2, true},
+};
+
+/// All extents of the image are padded in one backend or another.
+const std::vector<ConvCase> kImageCases = {{3, 16, 3, 1, 1, 7, 6, 5, false},
+                                           {3, 16, 7, 2, 3, 9, 9, 1, true},
+                                           {3, 5, 3, 2, 1, 6, 5, 1, true},
+                                           {3, 8, 3, 2, 1, 6, 5, 2, true}};
+
+Graph graph_of(const ConvCase& c, bool on_image) {
+  GraphBuilder g("conv", {c.channels, c.height, c.width});
+  NodeId x = g.input();
+  if (!on_image) x = g.pad_shortcut("carrier", x, c.channels, 1);
+  g.conv("conv", x, c.options());
+  return std::move(g).finish();
+}
+
+void check_convolution(const ConvCase& c, const Variant& variant, bool on_image,
+                       Precision precision) {
+  const Graph graph = graph_of(c, on_image);
+  const ConvData d(graph, c, precision);
+  BenchCase bench_case{graph, graph.logits(), c.batch, variant, d.parameters()};
+  bench_case.precision = precision;
+  OperationBench bench(bench_case);
+  check_forward(d, bench.forward({d.x}));
+  const Tensor dx = bench.backward({d.dy}).front();
+  if (!on_image) check_data_gradient(d, dx);
+  check_parameter_gradients(d, bench);
+  CHECK(bench.damage() == "");
+  bench_case.mode = Mode::infer;
+  OperationBench inference(bench_case);
+  check_forward(d, inference.forward({d.x}));
+}
+
+void check_cases(const std::vector<ConvCase>& cases, bool on_image, Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const ConvCase& c : cases) {
+      if (!on_image && !convolves_channels(c.channels)) continue;
+      if (!convolves_channels(c.filters)) continue;
+      CAPTURE(variant.name, c.channels, c.filters, c.kernel, c.stride, c.height, c.width, c.batch,
+              c.bias);
+      check_convolution(c, variant, on_image, precision);
+    }
+  }
+}
+
+TEST_CASE("convolution in its three directions", "[backend][operations]") {
+  check_cases(kCases, false, Precision::fp32);
+}
+
+TEST_CASE("convolution in its three directions in bf16", "[backend][operations][bf16]") {
+  check_cases(kCases, false, Precision::bf16);
+}
+
+TEST_CASE("convolution of the image", "[backend][operations]") {
+  check_cases(kImageCases, true, Precision::fp32);
+}
+
+TEST_CASE("convolution of the image in bf16", "[backend][operations][bf16]") {
+  check_cases(kImageCases, true, Precision::bf16);
+}
+
+TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][operations][bf16]") {
+  const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};
+  const Graph graph = graph_of(c, false);
+  ConvData d(graph, c, Precision::bf16);
+  d.weight = random_vector(2, d.weight.size());
+  BenchCase bench_case{graph, graph.logits(), c.batch, variants().back(), d.parameters()};
+  bench_case.precision = Precision::bf16;
+  OperationBench bench(bench_case);
+  const Tensor y = bench.forward({d.x});
+  const Tensor dx = bench.backward({d.dy}).front();
+  d.weight = as_stored(d.weight, Precision::bf16);
+  check_forward(d, y);
+  check_data_gradient(d, dx);
+}
+
+}  // namespace
+}  // namespace rueda::test

@@ -1,0 +1,180 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "../support/fp32_tolerance.hpp"
+#include "../support/image_bench.hpp"
+#include "../support/replica_bench.hpp"
+#include "rueda/kernels/element_hash.hpp"
+
+namespace rueda::test {
+namespace {
+
+/// Above and below the length from which a loop is shared among threads; odd, so parts differ.
+constexpr std::size_t kLengths[] = {0, 1, 7, 16383, 40001};
+
+TEST_CASE("softmax cross entropy of a batch", "[backend]") {
+  ImageBench bench(4, 5, Precision::fp32);
+  Backend& backend = bench.backend();
+  const Tensor logits = random_tensor(1, 5, {10, 1, 1}, 4.0);
+  const std::vector<std::int32_t> labels = {3, 0, 9, 7, 7};
+  const DeviceFloats from(backend, to_floats(logits.values));
+  const DeviceLabels device_labels(backend, labels);
+  const DeviceFloats gradient(backend, std::vector<float>(50));
+  const DeviceValues<LossSums> sums(backend, {LossSums{}, LossSums{}});
+  const DeviceFloats scale(backend, {0.0625F});
+  LossRequest request{.logits = from.bytes(),
+                      .labels = device_labels.data(),
+                      .rows = 5,
+                      .classes = 10,
+                      .sums = sums.data(),
+                      .scale = scale.data(),
+                      .gradient = gradient.bytes()};
+  backend.softmax_cross_entropy(request);
+  const ReferenceLoss expected = softmax_cross_entropy(logits, labels, 0.0625);
+  const LossSums first = sums.read()[0];
+  CHECK(excess({static_cast<double>(first.loss)}, {expected.loss}, {5 * 8 + expected.loss}, 16) <=
+        1);
+  CHECK(static_cast<int>(first.correct) == expected.correct);
+  CHECK(excess(to_doubles(gradient.read()), expected.gradient.values, Vector(50, 0.0625 * 3), 16) <=
+        1);
+  request.sums = sums.data() + 1;
+  request.scale = nullptr;
+  request.gradient = nullptr;
+  backend.softmax_cross_entropy(request);
+  CHECK(sums.read()[1].loss == first.loss);
+}
+
+TEST_CASE("batches: rows follow the indices", "[backend]") {
+  ImageBench bench(32, 3, Precision::fp32);
+  const ImageSet images = random_images(4);
+  const auto held = bench.backend().hold(images);
+  kernels::PixelTransform t = plain_transform(32);
+  t.augment = GENERATE(false, true);
+  const std::vector<std::uint32_t> indices = {2, 0, 2};
+  const DeviceLabels labels(bench.backend(), {0, 0, 0});
+  bench.backend().make_batch({held.get(), indices, t, 8, 6}, bench.input(), labels.data());
+  CHECK(labels.read() == std::vector<std::int32_t>{6, 0, 6});
+  Vector expected;
+  for (const std::uint32_t index : indices) {
+    const auto augment = t.augment ? kernels::draw_augment(8, 6, index) : kernels::SampleAugment{};
+    const Tensor place(1, 3, 32, 32);
+    for_each_place(place, [&](int, int c, int y, int x) {
+      expected.push_back(static_cast<double>(
+          kernels::input_value(images.image(index).data(), t, augment, c, y, x)));
+    });
+  }
+  CHECK(bench.read_input() == expected);
+}
+
+TEST_CASE("sum of gradients, also in place", "[backend]") {
+  GraphBuilder g("sum", {10, 3, 3});
+  g.pad_shortcut("carrier", g.input(), 10, 1);
+  const Graph graph = std::move(g).finish();
+  for (const Variant& variant : variants()) {
+    const auto backend = open_backend_under_test(variant, Precision::fp32);
+    const std::size_t bytes = backend->activation_bytes(graph, 1, 2);
+    const auto a = backend->allocate(bytes);
+    const auto b = backend->allocate(bytes);
+    const std::vector<float> x = to_floats(random_vector(2, 180));
+    const std::vector<float> y = to_floats(random_vector(3, 180));
+    backend->write_activation(graph, 1, 2, x, a->data());
+    backend->write_activation(graph, 1, 2, y, b->data());
+    backend->sum_gradients(graph, 1, 2, a->data(), a->data(), b->data());
+    std::vector<float> sum(180);
+    backend->read_activation(graph, 1, 2, a->data(), sum);
+    std::vector<float> expected;
+    for (std::size_t i = 0; i < 180; ++i) expected.push_back(x[i] + y[i]);
+    CHECK(sum == expected);
+  }
+}
+
+TEST_CASE("loops give the same for any length and number of threads", "[backend]") {
+  const int threads = GENERATE(1, 3);
+  ImageBench bench(4, 1, Precision::fp32, threads);
+  Backend& backend = bench.backend();
+  for (const std::size_t n : kLengths) {
+    CAPTURE(threads, n);
+    const DeviceFloats w(backend, to_floats(random_vector(4, n)));
+    const DeviceFloats v(backend, to_floats(random_vector(5, n)));
+    const DeviceFloats g(backend, to_floats(random_vector(6, n)));
+    const DeviceFloats sum(backend, w.read());
+    std::vector<float> expected_w = w.read();
+    std::vector<float> expected_v = v.read();
+    std::vector<float> expected_sum = expected_w;
+    const std::vector<float> gradients = g.read();
+    std::uint64_t expected_hash = 0;
+    const kernels::SgdStep step{0.1F, 0.9F, 0.01F, true};
+    for (std::size_t i = 0; i < n; ++i) {
+      expected_hash += kernels::element_hash(i, expected_w[i]);
+      expected_sum[i] += gradients[i];
+      kernels::sgd_update(expected_w[i], expected_v[i], gradients[i], step);
+    }
+    CHECK(backend.hash(w.span()) == expected_hash);
+    ReduceDevice& reduce = backend.reduce_device();
+    reduce.add(sum.span(), g.span());
+    reduce.wait(reduce.record());
+    CHECK(sum.read() == expected_sum);
+    backend.sgd_update(w.span(), v.span(), g.span(), step);
+    CHECK(w.read() == expected_w);
+    CHECK(v.read() == expected_v);
+  }
+  open_backend_under_test();  // leaves the process with one thread
+}
+
+TEST_CASE("statistics, copies and zeros", "[backend]") {
+  const auto backend = open_backend_under_test();
+  const DeviceFloats to(*backend, {0.0F, 0.0F});
+  // The second is over 8 * 0.625 = 5 values: 5/4 of it.
+  const DeviceFloats from(*backend, {1.5F, -2.0F});
+  const DeviceFloats values_per_image(*backend, {0.0F, 0.625F});
+  backend->weigh_statistics(to.span(), from.span(), values_per_image.span(), 8.0F);
+  const std::vector<float> weighted = {12.0F, -20.0F};
+  CHECK(to.read() == weighted);
+  const DeviceFloats running(*backend, {4.0F, 0.0F});
+  const DeviceFloats sums(*backend, {16.0F, 8.0F});
+  backend->update_running(running.span(), sums.span(), 8.0F, 0.75F);
+  CHECK(running.read() == std::vector<float>{3.5F, 0.25F});
+  std::vector<float> host(2);
+  backend->download(host, to.span());
+  CHECK(host == weighted);
+  backend->zero(to.span());
+  CHECK(to.read() == std::vector<float>(2, 0.0F));
+  backend->upload(to.span(), host);
+  CHECK(to.read() == weighted);
+  ReduceDevice& reduce = backend->reduce_device();
+  reduce.copy(to.span(), running.span());
+  reduce.wait(reduce.record());
+  CHECK(to.read() == running.read());
+}
+
+TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
+  const auto backend = open_backend_under_test();
+  const float nan = std::nanf("");
+  for (const bool broken : {false, true}) {
+    const DeviceValues<StepSums> to(*backend, {StepSums{9, 9, 9, 9, 9}});
+    const DeviceValues<LossSums> sums(*backend, {LossSums{2.5F, 3.0F}});
+    const DeviceFloats statistics(*backend, {1.0F, broken ? nan : 2.0F});
+    const DeviceFloats flag(*backend, {0.0F});
+    backend->write_step_sums(to.data(), sums.data(), statistics.span(), 4.0F, flag.data());
+    const StepSums told = to.read().front();
+    CHECK(std::vector<float>{told.loss, told.correct, told.samples, told.nonfinite, told.stop} ==
+          std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, 0.0F});
+    CHECK(flag.read().front() == told.nonfinite);
+  }
+}
+
+TEST_CASE("memory is zeroed and aligned", "[backend]") {
+  const auto backend = open_backend_under_test();
+  CHECK_FALSE(backend->name().empty());
+  CHECK_FALSE(backend->device().empty());
+  for (const std::size_t bytes : {0U, 4U, 1000U}) {
+    const auto memory = backend->allocate(bytes);
+    CHECK(memory->size() == bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % 64 == 0);
+    for (const float v : read_floats(*backend, memory->floats())) CHECK(v == 0.0F);
+  }
+}
+
+}  // namespace
+}  // namespace rueda::test

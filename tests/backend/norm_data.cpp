@@ -1,0 +1,118 @@
+#include "norm_data.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "../support/fp32_tolerance.hpp"
+
+namespace rueda::test {
+namespace {
+
+/// Channels differ in mean and by up to 1000 in width, so that the narrow ones feel epsilon.
+Tensor uneven_channels(const NormCase& c) {
+  Tensor x = random_tensor(1, c.batch, {c.channels, c.height, c.width}, 1.0, 0.4);
+  for_each_place(x, [&](int n, int ch, int y, int w) {
+    x.at(n, ch, y, w) *= ch % 3 == 0 ? 1.0 : ch % 3 == 1 ? 0.125 : 0.0078125;
+  });
+  return x;
+}
+
+std::size_t count(const NormCase& c) { return static_cast<std::size_t>(c.channels); }
+
+}  // namespace
+
+NormData::NormData(const Graph& graph, const NormCase& c, Precision p)
+    : precision(p),
+      node(std::get<BatchNormNode>(graph.nodes().back().kind)),
+      x(as_stored(uneven_channels(c), p)),
+      dy(as_stored(random_tensor(4, c.batch, {c.channels, c.height, c.width}), p)),
+      gamma(random_vector(2, count(c), 0.5, 1.0)),
+      beta(random_vector(3, count(c))),
+      one(count(c), 1.0),
+      zero(count(c), 0.0),
+      moments(batch_moments(x)),
+      epsilon(static_cast<double>(c.epsilon)),
+      values(static_cast<double>(c.batch) * c.height * c.width),
+      reach(zero) {
+  measure();
+}
+
+double NormData::deviation(int c) const {
+  return std::sqrt(moments.variance[static_cast<std::size_t>(c)] + epsilon);
+}
+
+Tensor NormData::before_relu() const {
+  const Tensor y = normalise(x, moments, gamma, beta, epsilon);
+  return residual.values.empty() ? y : sum(y, residual);
+}
+
+Tensor NormData::gradient_behind_relu() const {
+  return node.relu ? relu_gradient(before_relu(), dy) : dy;
+}
+
+Vector NormData::parameters() const {
+  Vector all = gamma;
+  all.insert(all.end(), beta.begin(), beta.end());
+  return all;
+}
+
+void NormData::measure() {
+  const Tensor unit = normalise(x, moments, one, zero, epsilon);
+  for_each_place(x, [&](int n, int c, int h, int w) {
+    double& r = reach[static_cast<std::size_t>(c)];
+    r = std::max(r, std::abs(x.at(n, c, h, w)) / deviation(c) + std::abs(unit.at(n, c, h, w)));
+  });
+}
+
+/// The mean is off by the roundings of its `values` terms, the variance likewise, and both enter y
+/// in units of the deviation; the ReLU never widens a difference.
+void check_output(const NormData& d, const Tensor& y) {
+  Tensor magnitude = d.x;
+  for_each_place(magnitude, [&](int n, int c, int h, int w) {
+    const auto i = static_cast<std::size_t>(c);
+    magnitude.at(n, c, h, w) = std::abs(d.gamma[i]) * d.reach[i] + std::abs(d.beta[i]);
+  });
+  if (!d.residual.values.empty()) magnitude = sum(magnitude, magnitudes(d.residual));
+  const Tensor expected = d.node.relu ? relu(d.before_relu()) : d.before_relu();
+  CHECK(excess(y.values, expected.values, magnitude.values, d.values + 8, d.precision) <= 1);
+}
+
+/// Of fp32 accuracy in either precision.
+void check_statistics(const NormData& d, const Vector& statistics) {
+  Vector expected = d.moments.mean;
+  expected.insert(expected.end(), d.moments.variance.begin(), d.moments.variance.end());
+  Vector magnitude;
+  for (int c = 0; c < d.x.c; ++c) {
+    magnitude.push_back(d.reach[static_cast<std::size_t>(c)] * d.deviation(c));
+  }
+  for (int c = 0; c < d.x.c; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    magnitude.push_back(d.moments.variance[i] + 2 * magnitude[i] * d.deviation(c));
+  }
+  CHECK(excess(statistics, expected, magnitude, d.values + 8) <= 1);
+}
+
+/// Those of scale and shift are of fp32 accuracy in either precision.
+void check_gradients(const NormData& d, OperationBench& bench, const Tensor& dx) {
+  const Tensor dy = d.gradient_behind_relu();
+  BatchNormGradients expected = batch_norm_gradients(d.x, d.gamma, d.epsilon, dy);
+  const Vector sum_of_dy = conv_bias_gradient(magnitudes(dy));
+  Tensor magnitude = d.x;
+  Vector for_gamma = d.zero;
+  for_each_place(magnitude, [&](int n, int c, int h, int w) {
+    const auto i = static_cast<std::size_t>(c);
+    const double mean = (sum_of_dy[i] + std::abs(expected.gamma[i])) / d.values;
+    magnitude.at(n, c, h, w) =
+        std::abs(d.gamma[i]) / d.deviation(c) * (std::abs(dy.at(n, c, h, w)) + d.reach[i] * mean);
+    for_gamma[i] += std::abs(dy.at(n, c, h, w)) * d.reach[i];
+  });
+  if (!d.addend.values.empty()) {
+    expected.x = sum(expected.x, d.addend);
+    magnitude = sum(magnitude, magnitudes(d.addend));
+  }
+  CHECK(excess(dx.values, expected.x.values, magnitude.values, d.values + 12, d.precision) <= 1);
+  CHECK(excess(bench.parameter_gradient(d.node.gamma), expected.gamma, for_gamma, d.values + 12) <=
+        1);
+  CHECK(excess(bench.parameter_gradient(d.node.beta), expected.beta, sum_of_dy, d.values) <= 1);
+}
+
+}  // namespace rueda::test
