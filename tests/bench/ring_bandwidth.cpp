@@ -1,7 +1,7 @@
 // Times the all-reduces on one buffer of a backend's memory, alternating in one run.
 //
 //   mpiexec -n P ring_bandwidth [--backend cpu|cuda] [--transport auto|device|staged]
-//                               [--allow-shared-gpu] [BYTES...]
+//                               [--allow-shared-gpu] [--repetitions N] [BYTES...]
 //
 // docs/ring.md says how to launch and to read it. Each repetition fills the buffer, meets at a
 // barrier, sums, and checks every element. The time of a repetition is the slowest rank's; the
@@ -43,6 +43,7 @@ struct Bench {
   Communicator& comm;
   Backend& backend;
   Transport transport;
+  std::size_t repetitions;  // 0: by the size
   Algorithms algorithms = {};
 };
 
@@ -92,7 +93,8 @@ double median_of_slowest(Communicator& comm, const std::vector<double>& mine) {
 /// Median seconds of each algorithm for one size. They take turns, and take turns in going first.
 std::vector<double> measure(Bench& bench, std::span<float> buffer) {
   const auto values = test::filled<test::whole_value>(bench.comm.rank(), buffer.size());
-  const std::size_t count = repetitions(buffer.size_bytes());
+  const std::size_t count =
+      bench.repetitions > 0 ? bench.repetitions : repetitions(buffer.size_bytes());
   std::vector<std::vector<double>> seconds(bench.algorithms.size());
   std::vector<float> sums(buffer.size());
   for (std::size_t i = 0; i < count + 1; ++i) {
@@ -156,7 +158,7 @@ void run(Communicator& comm, const bench::RingOptions& options, const SelectedDe
   for (const std::string& text : {remark, decision.warning}) {
     if (!text.empty()) std::cerr << "note: " << text << std::endl;
   }
-  Bench bench{comm, *backend, decision.transport};
+  Bench bench{comm, *backend, decision.transport, options.repetitions};
   add_algorithms(bench);
   print_header(bench);
   print_rows(bench, options.bytes);

@@ -24,12 +24,12 @@ Enum choice_of(const std::string& option, const std::string& word,
   throw InputError(option + " '" + word + "': give one of " + known);
 }
 
-std::size_t bytes_of(const std::string& word) {
-  std::size_t bytes = 0;
-  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), bytes);
+std::size_t number_of(const std::string& word, std::size_t least, const std::string& what) {
+  std::size_t number = 0;
+  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   const bool whole = error == std::errc{} && rest == word.data() + word.size();
-  if (whole && bytes >= sizeof(float)) return bytes;
-  throw InputError("'" + word + "': a size is a number of bytes, 4 or more");
+  if (whole && number >= least) return number;
+  throw InputError("'" + word + "': " + what + ", " + std::to_string(least) + " or more");
 }
 
 }  // namespace
@@ -45,10 +45,12 @@ RingOptions parse_ring_options(const std::vector<std::string>& words) {
       options.transport =
           choice_of(word, value(),
                     {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged});
+    } else if (word == "--repetitions") {
+      options.repetitions = number_of(value(), 1, "--repetitions takes a number");
     } else if (word == "--allow-shared-gpu") {
       options.allow_shared_gpu = true;
     } else {
-      options.bytes.push_back(bytes_of(word));
+      options.bytes.push_back(number_of(word, sizeof(float), "a size is a number of bytes"));
     }
   }
   if (options.bytes.empty()) options.bytes = kDefaultBytes;

@@ -13,6 +13,7 @@ struct RingOptions {
   BackendChoice backend = BackendChoice::cpu;
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;
+  std::size_t repetitions = 0;  ///< 0: by the size
   std::vector<std::size_t> bytes;
 };
 

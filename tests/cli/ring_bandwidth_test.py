@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 import ring_part  # noqa: E402
 
 SIZES = ("4", "40000", "1600000")
+FEW = ("--repetitions", "2")
 
 
 class RingBandwidth(unittest.TestCase):
@@ -27,7 +28,7 @@ class RingBandwidth(unittest.TestCase):
 
     def measured(self, ranks, *words, **env):
         """What it said, where it ends well with a row for each size and algorithm."""
-        result = self.program.run_ranks(ranks, *words, *SIZES, **env)
+        result = self.program.run_ranks(ranks, *words, *FEW, *SIZES, **env)
         self.assertEqual(result.code, 0, result)
         rows = [(row["bytes"], row["algorithm"]) for row in ring_part.parse(result.out)]
         names = ("ring", "fixed order", "mpi")
@@ -64,6 +65,7 @@ class RingBandwidth(unittest.TestCase):
             (["3"], "4 or more"),
             (["4e6"], "'4e6'"),
             (["--backends"], "'--backends'"),
+            (["--repetitions", "0"], "1 or more"),
         ):
             with self.subTest(words=words):
                 self.refused(self.program.run_ranks(2, *words), told)

@@ -63,8 +63,8 @@ def cases():
 def rehearsal_cases():
     """Small enough for a stand-in, and something of everything."""
     graphs = ("eager", "compile", "compile-graphs")
-    found = [Case("resnet18", 8, 4, "bf16", graphs), Case("resnet18", 8, 4, "tf32", ("eager",))]
-    return found + [Case("resnet50v2", 32, 2, "bf16", (), "block")]
+    found = [Case("resnet20", 8, 4, "bf16", graphs), Case("resnet20", 8, 4, "tf32", ("eager",))]
+    return found + [Case("resnet20", 8, 4, "bf16", (), "block")]
 
 
 def rates_of(results):
@@ -101,8 +101,9 @@ def probe(shell, places):
 
 def floor_of(case, rates):
     flops = rates[f"{case.precision}_flops_per_second"]
+    model = "resnet18" if case.model == "resnet20" else case.model  # of a rehearsal: any floor will do
     return floor.images_per_second(
-        case.model, case.side, case.batch, case.precision, flops, rates["copy_bytes_per_second"]
+        model, case.side, case.batch, case.precision, flops, rates["copy_bytes_per_second"]
     )
 
 

@@ -44,7 +44,8 @@ def doctor(shell, places):
     ranks = 2 if places.mpirun else 1
     require(places, ranks)
     file = Path(shell.folder, "doctor.json")
-    done = shell.run(places.launch(ranks, "rueda", "doctor", "--json", file), LD_LIBRARY_PATH=places.library_path)
+    words = ["doctor", "--backend", "cuda", "--allow-shared-gpu", "--json", file]
+    done = shell.run(places.launch(ranks, "rueda", *words), LD_LIBRARY_PATH=places.library_path)
     if not file.exists():
         raise Failure(complaint(done), {"output": tail(done.stdout, done.stderr)})
     report = json.loads(file.read_text(encoding="utf-8"))
