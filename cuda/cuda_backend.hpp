@@ -31,6 +31,7 @@ class CudaBackend final : public Backend {
   std::string device() const override;
   ReduceDevice& reduce_device() override { return *reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+  std::size_t free_memory() const override;
 
   Graph prepare(const Graph& graph) const override;
   void replay(std::uint64_t key, const std::function<void()>& work) override;
@@ -42,6 +43,9 @@ class CudaBackend final : public Backend {
                                             Mode mode) override;
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  std::size_t buffer_bytes() const override;
+  std::size_t image_bytes(std::size_t images) const override;
+  void forget_plans() override;
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override;
   void pack_parameters() override;
 
@@ -75,8 +79,9 @@ class CudaBackend final : public Backend {
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
   void tune(bool full);
+  void begin_plans();
 
-  bool tunes_;
+  CudaOptions options_;
   Context context_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters

@@ -12,10 +12,12 @@ namespace rueda {
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
                  const std::vector<std::size_t>& infer_batches, Recompute recompute)
-    : graph_(graph),
-      backend_(backend),
-      layout_(graph),
-      plan_(graph, backend, train_batches, infer_batches, recompute) {
+    : Replica(graph, backend,
+              std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches,
+                                            recompute)) {}
+
+Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan)
+    : graph_(graph), backend_(backend), layout_(graph), plan_(std::move(plan)) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
@@ -29,10 +31,10 @@ void Replica::allocate() {
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
   scalars_ = backend_.allocate(sizeof(Scalars));
-  pool_ = backend_.allocate(plan_.pool_bytes());
+  pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_->floats(), running_->floats()});
-  plan_.bind(pool_->data());
+  plan_->bind(pool_->data());
   backend_.upload(values_per_image_->floats(), values_per_image());
 }
 
@@ -66,7 +68,7 @@ void Replica::load(const BatchRequest& request) {
     current_ = nullptr;
     return;
   }
-  current_ = plan_.train().at(request.indices.size()).get();
+  current_ = plan_->train().at(request.indices.size()).get();
   backend_.mark(Mark::load);
   backend_.make_batch(request, current_->input(), current_->labels());
 }
@@ -147,7 +149,7 @@ bool Replica::parameters_are_finite() {
 
 LossSums Replica::infer(const BatchRequest& request) {
   if (request.indices.empty()) return {};
-  Program& program = *plan_.infer().at(request.indices.size());
+  Program& program = *plan_->infer().at(request.indices.size());
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
   backend_.softmax_cross_entropy({.logits = program.logits(),

@@ -59,6 +59,8 @@ Json batch_json(const RunRecord& run) {
   j["global"] = run.global_batch;
   j["per_rank"] = run.rank_batches;
   j["micro_batches"] = run.config.accumulate;
+  j["micro_batch"] = run.micro_batch;
+  j["micro_batch_asked"] = run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked);
   j["steps_per_epoch"] = run.steps_per_epoch;
   return j;
 }

@@ -63,6 +63,8 @@ struct RunRecord {
   std::size_t statistics = 0;  ///< non-trainable
   double train_flops_per_image = 0;
   std::size_t global_batch = 0;
+  std::size_t micro_batch = 0;        ///< samples of the largest micro-batch of a full step
+  std::size_t micro_batch_asked = 0;  ///< what it was to be; 0: the most that fits
   std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
