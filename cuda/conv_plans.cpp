@@ -39,17 +39,17 @@ std::string extents(const TensorSpec& spec) {
 ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
     : plans_(*r.context.plans),
       geometry_{conv.stride, conv.padding},
-      element_(r.element()),
+      precision_(r.context.precision),
       bias_(conv.bias != kNone),
       residual_(r.has_residual()),
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
-  w_ = channels_last({conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(element_));
+  w_ = channels_last({conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element()));
   dw_ = w_;
   const bool padded = x_.dims[1] != r.graph.shape(r.input()).channels;
   if (padded) return;  // in memory of its own
-  w_.alignment = alignment_in_arena(r.graph, conv.weight, element_);
-  if (element_ == Element::fp32) dw_.alignment = w_.alignment;
+  w_.alignment = alignment_in_arena(r.graph, conv.weight, r.element());
+  if (r.element() == Element::fp32) dw_.alignment = w_.alignment;
 }
 
 std::size_t ConvPlans::weight_count() const {
@@ -58,7 +58,7 @@ std::size_t ConvPlans::weight_count() const {
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
-  return std::string(what) + (element_ == Element::bf16 ? " bf16 " : " fp32 ") + extents(x_) +
+  return std::string(what) + " " + to_string(precision_) + " " + extents(x_) +
          " by " + extents(w_) + " stride " + std::to_string(geometry_.stride) + " padding " +
          std::to_string(geometry_.padding) +
          (w_.alignment == 16 ? "" : " aligned " + std::to_string(w_.alignment));

@@ -28,7 +28,7 @@ class ConvPlans {
 
   PlanStore& plans_;
   ConvGeometry geometry_;
-  Element element_;
+  Precision precision_;
   bool bias_;
   bool residual_;
   TensorSpec x_, w_, dw_, y_;

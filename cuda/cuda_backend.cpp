@@ -92,21 +92,16 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
 
 }  // namespace
 
-CudaBackend::CudaBackend(const CudaOptions& options) : options_(options) {
+CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   context_.precision = options.precision;
   context_.deterministic = options.deterministic;
   context_.stream = make_stream();
   context_.cudnn = make_cudnn(stream());
   context_.cublas = make_cublas(stream(), options.precision);
+  const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
+                          .deterministic = options.deterministic};
+  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
   reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
-  begin_plans();
-}
-
-void CudaBackend::begin_plans() {
-  const PlanLimits limits{.tensor_cores = options_.precision != Precision::fp32,
-                          .deterministic = options_.deterministic};
-  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits,
-                                               options_.engines);
   context_.request_scratch(kCublasWorkspace);
 }
 
@@ -115,13 +110,13 @@ void CudaBackend::forget_plans() {
   recordings_.clear();
   context_.packed = {};
   context_.scratch = {};
-  context_.scratch_bytes = 0;
+  context_.scratch_bytes = kCublasWorkspace;
+  context_.plans->forget();
   largest_batch_ = 0;
   losses_ = {};
   indices_ = {};
   host_indices_ = {};
   hash_ = {};
-  begin_plans();
 }
 
 /// Its memory may still be in use.
@@ -159,7 +154,7 @@ std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeI
                                                        Mode mode) {
   largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
   const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
-  if (options_.tune) tune(full);
+  if (tunes_) tune(full);
   const OperationRequest request{context_, graph, node, batch, mode, full};
   return std::visit(Maker{request}, graph.node(node).kind);
 }

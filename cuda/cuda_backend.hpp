@@ -15,8 +15,7 @@ namespace rueda::cuda {
 struct CudaOptions {
   Precision precision = Precision::fp32;
   bool deterministic = false;  ///< only engines that give the same bits every time
-  EngineChoices engines = {};  ///< of a tuning file
-  bool tune = false;           ///< times engines for what `engines` does not name
+  bool tune = false;           ///< times engines for what `use_engines` does not name
 };
 
 /// Backend on cuDNN, cuBLAS and own kernels, for the device that is current in the calling thread.
@@ -73,15 +72,16 @@ class CudaBackend final : public Backend {
   void download(std::span<float> host, std::span<const float> device) override;
   void finish() override;
 
+  /// For what is planned from now on, by what it computes.
+  void use_engines(EngineChoices engines) { context_.plans->use(std::move(engines)); }
   /// Every engine in use, by what it computes.
   const EngineChoices& engines() const { return context_.plans->engines(); }
 
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
   void tune(bool full);
-  void begin_plans();
 
-  CudaOptions options_;
+  bool tunes_;
   Context context_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters

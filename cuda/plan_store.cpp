@@ -6,8 +6,8 @@
 
 namespace rueda::cuda {
 
-PlanStore::PlanStore(const CudnnTarget& target, const PlanLimits& limits, EngineChoices chosen)
-    : target_(target), limits_(limits), chosen_(std::move(chosen)) {}
+PlanStore::PlanStore(const CudnnTarget& target, const PlanLimits& limits)
+    : target_(target), limits_(limits) {}
 
 const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
   const auto known = plans_.find(key);
@@ -33,7 +33,7 @@ CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
     auto plans = make_plans(target_, operations, limits, chosen->second);
     if (!plans.empty()) return std::move(plans.front());
     throw InputError("the tuning file names engine " + chosen->second + " for \"" + key +
-                     "\", which this cuDNN does not offer here: tune again (--tune), or leave out "
+                     "\", which this cuDNN does not offer here: tune again (--tune-engines), or leave out "
                      "--tuning-file");
   }
   if (!time_) limits.most = 1;

@@ -33,17 +33,24 @@ class BatchPlanner {
 
   /// `batch` 0: as the configuration says.
   MemoryNeed plan(std::size_t batch) {
-    forget();
+    replica_.reset();
+    request_.backend.forget_plans();
     const TrainConfig& config = request_.config;
-    const std::size_t images = request_.data.train.size();
-    run_ = plan_run(batch == 0 ? config : with_batch(config, batch), world_, images);
-    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
-    const std::size_t largest = run_.largest_micro_batch();
-    replica_ = std::make_unique<ReplicaPlan>(
-        request_.graph, request_.backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
-        plan_evaluation(tested, world_, rank_, largest).batch_sizes());
+    run_ = plan_run(batch == 0 ? config : with_batch(config, batch), world_,
+                    request_.data.train.size());
+    replica_ = plan_on(request_.backend);
     need_ = whole_need();
     return need_;
+  }
+
+  /// What was planned last.
+  std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
+    const TrainConfig& config = request_.config;
+    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
+    const std::size_t largest = run_.largest_micro_batch();
+    return std::make_unique<ReplicaPlan>(
+        request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
+        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
   }
 
   /// The largest of at most `most` samples whose training takes at most `bytes`; a multiple of
@@ -71,11 +78,6 @@ class BatchPlanner {
   }
 
  private:
-  void forget() {
-    replica_.reset();
-    request_.backend.forget_plans();
-  }
-
   MemoryNeed whole_need() const {
     const std::size_t slice = GradientLayout(request_.graph).total();
     const std::size_t images = request_.data.train.size() + request_.data.test.size();
@@ -128,6 +130,8 @@ std::size_t least(RankGroup& group, std::size_t mine) {
 std::vector<std::string> remedies_of(const TrainConfig& config) {
   std::vector<std::string> remedies;
   if (config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
+  if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
+  if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
   if (config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
   return remedies;
 }
@@ -140,13 +144,21 @@ class Fitter {
 
   FittedReplica fit() {
     begin();
-    for (std::size_t batch = first_batch();; batch /= 2) {
-      if (fits(batch) && allocate()) return finish(batch);
-      if (request_.config.on_oom == OnOom::fail || batch == 1) refuse(batch);
+    std::size_t batch = first_batch();
+    while (!fits(batch)) batch = smaller(batch);
+    if (request_.settle_engines) {
+      request_.settle_engines([this](Backend& backend) { planner_.plan_on(backend); });
     }
+    while (!fits(batch) || !allocate()) batch = smaller(batch);
+    return finish(batch);
   }
 
  private:
+  std::size_t smaller(std::size_t batch) {
+    if (request_.config.on_oom == OnOom::fail || batch == 1) refuse(batch);
+    return batch / 2;
+  }
+
   bool wants_most() const {
     return request_.config.global_batch == 0 && request_.config.batch_per_rank == kMostThatFits;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,9 @@ struct FitRequest {
   const Dataset& data;
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
+  /// Collective: settles which engines `backend` uses, once the batch is known. It may have `plan`
+  /// plan the same on another backend.
+  std::function<void(const std::function<void(Backend&)>& plan)> settle_engines = {};
 };
 
 /// A replica whose batch fits into memory.

@@ -37,7 +37,7 @@ std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
                      "); use --backend cpu or auto");
   }
   return std::make_unique<cuda::CudaBackend>(
-      cuda::CudaOptions{o.precision, o.deterministic, o.engines, o.tune});
+      cuda::CudaOptions{o.precision, o.deterministic, o.tune});
 }
 #else
 bool has_cuda_device() { return false; }
@@ -62,6 +62,15 @@ bool wants_cuda(BackendChoice choice) {
 
 std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
   return wants_cuda(options.choice) ? open_cuda(options) : open_cpu(options);
+}
+
+void use_engines(Backend& backend, const std::map<std::string, std::string>& engines) {
+#if RUEDA_CUDA_TRAINS
+  dynamic_cast<cuda::CudaBackend&>(backend).use_engines(engines);
+#else
+  static_cast<void>(backend);
+  static_cast<void>(engines);
+#endif
 }
 
 std::map<std::string, std::string> engines_in_use(const Backend& backend) {

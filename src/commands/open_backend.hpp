@@ -17,14 +17,16 @@ struct BackendOptions {
   BackendChoice choice = BackendChoice::automatic;
   Precision precision = Precision::fp32;
   int threads = 1;                                  ///< of the cpu backend
-  bool deterministic = false;                       ///< of the cuda backend, as is the rest
-  std::map<std::string, std::string> engines = {};  ///< by what they compute, of a tuning file
-  bool tune = false;  ///< times engines for what no tuning file names; `engines_in_use` has them
+  bool deterministic = false;  ///< of the cuda backend, as is the next
+  bool tune = false;           ///< times engines for what `use_engines` does not name
 };
 
 /// Throws InputError for a backend that is not to be had here, or that cannot compute in the
 /// precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
+
+/// Of a tuning file, by what they compute: for what is planned from now on. Not for the cpu backend.
+void use_engines(Backend& backend, const std::map<std::string, std::string>& engines);
 
 /// What the operations planned so far compute with; empty on the cpu backend.
 std::map<std::string, std::string> engines_in_use(const Backend& backend);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "complaint.hpp"
 #include "console.hpp"
 #include "device_choice.hpp"
+#include "engine_tuning.hpp"
+#include "fit_batch.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
@@ -20,7 +23,6 @@
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
 #include "rueda/train/trainer.hpp"
-#include "rueda/train/training_memory.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
@@ -54,11 +56,13 @@ class TrainRun {
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
-    together(world_, [this] { plan(); });
+    together(world_, [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
     together(world_, [this] { read_weights(); });
     if (!run_.config.init_weights.empty()) clock_.lap("weights");
-    open_run_directory();  // only now, so that refused input leaves no empty ones
+    open_device();
     build_replica();
+    open_run_directory();  // only now, so that refused input leaves no empty ones
+    fill_replica();
     warm_up();
     describe();
     train();
@@ -84,6 +88,10 @@ class TrainRun {
     if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
   }
 
+  void warn(const std::string& text) {
+    if (!text.empty()) warnings_.push_back(text);
+  }
+
   void open_run_directory() {
     std::string directory;
     together(world_, [&] {
@@ -94,11 +102,6 @@ class TrainRun {
     run_.config.run_dir = all_gather_text(world_, directory).front();
   }
 
-  void plan() {
-    graph_ = build_model(run_.config.model, run_.config.image_size, kClasses);
-    plan_ = plan_run(run_.config, static_cast<std::size_t>(world_.size()), data_.train.size());
-  }
-
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
     if (run_.config.init_weights.empty() || !speaks()) return;
@@ -107,23 +110,41 @@ class TrainRun {
     load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
   }
 
-  void build_replica() {
+  void open_device() {
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
     remark(cores.choice.remark);
-    together(world_, [&] {
-      backend_ = open_backend({.choice = run_.config.backend,
-                               .precision = run_.config.precision,
-                               .threads = self_.threads});
-      const auto rank = static_cast<std::size_t>(world_.rank());
-      const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
-      replica_.emplace(
-          *graph_, *backend_, micro_batch_sizes(plan_, Sampler(plan_.sampler), rank),
-          plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes());
-    });
+    options_ = {.choice = run_.config.backend,
+                .precision = run_.config.precision,
+                .threads = self_.threads,
+                .deterministic = run_.config.deterministic};
+    together(world_, [&] { backend_ = open_backend(options_); });
+    ReduceDevice& device = backend_->reduce_device();
+    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
+    run_.transport = to_string(decision.transport);
+    warn(decision.warning);
+    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
+  }
+
+  void build_replica() {
+    const auto settle = [this](const std::function<void(Backend&)>& plan) {
+      settle_engines(world_, run_.config, options_, *backend_, plan);
+    };
+    FittedReplica fitted =
+        fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_, data_, world_.host(),
+                             device_.uuid, settle});
+    plan_ = fitted.plan;
+    replica_ = std::move(fitted.replica);
+    run_.micro_batch = plan_.largest_micro_batch();
+    run_.micro_batch_asked = fitted.asked;
+    self_.memory = fitted.memory;
+    warn(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
+  }
+
+  void fill_replica() {
     replica_->initialise(run_.config.seed);
     if (initial_) upload_weights(*replica_, *std::exchange(initial_, std::nullopt));
     clock_.lap("initialise");
@@ -134,10 +155,6 @@ class TrainRun {
   /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
   void warm_up() {
     ReduceDevice& device = backend_->reduce_device();
-    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
-    run_.transport = to_string(decision.transport);
-    warning_ = decision.warning;
-    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
     device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
     all_reduce_->take_times();
     clock_.lap("all-reduce");
@@ -167,8 +184,6 @@ class TrainRun {
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
-    self_.memory = training_memory(replica_->memory(), *graph_, plan_.micro_batches,
-                                   all_reduce_->scratch_floats(replica_->gradients().size()));
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }
@@ -181,7 +196,7 @@ class TrainRun {
     clock_.lap("optimizer");
     introduce_ranks();
     console.say(start_block(run_));
-    if (!warning_.empty()) console.say("warning: " + warning_);
+    for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);
     try {
       trainer.run(run_);
@@ -236,14 +251,15 @@ class TrainRun {
   RunRecord run_;
   RankInfo self_;
   const SelectedDevice& device_;
-  std::string remark_;   ///< of this rank
-  std::string warning_;  ///< of rank 0 for all
+  std::string remark_;                 ///< of this rank
+  std::vector<std::string> warnings_;  ///< of rank 0 for all
   Dataset data_;
   std::optional<Graph> graph_;
   std::optional<HostWeights> initial_;  ///< of --init-weights, until the replica has them
   RunPlan plan_;
+  BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::optional<Replica> replica_;
+  std::unique_ptr<Replica> replica_;
   std::unique_ptr<AllReduce> all_reduce_;
 };
 

@@ -92,6 +92,19 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
                "Lets several ranks compute on one GPU");
 }
 
+void add_engine_options(CLI::App& app, TrainConfig& config) {
+  add_choice(app, "--recompute", config.recompute,
+             {Recompute::none, Recompute::batch_norm, Recompute::block},
+             "Activations that backward makes again instead of keeping them: outputs of batch norms, "
+             "or all inside residual blocks; saves memory, costs time, changes no bit");
+  app.add_flag("--deterministic", config.deterministic,
+               "On a GPU: only engines that give the same bits every time");
+  add_text(app, "--tuning-file", config.tuning_file, "FILE",
+           "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
+  app.add_flag("--tune-engines", config.tune,
+               "Times engines for what the tuning file does not name yet, and writes it");
+}
+
 void add_check_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Checks");
   add_choice(app, "--check-replicas", config.check_replicas,
@@ -156,6 +169,7 @@ void add_train_options(CLI::App& app, TrainConfig& config) {
   add_data_options(app, config);
   add_optimizer_options(app, config);
   add_parallel_options(app, config);
+  add_engine_options(app, config);
   add_check_options(app, config);
   add_output_options(app, config);
 }

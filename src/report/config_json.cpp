@@ -43,6 +43,10 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["on-oom"] = to_string(c.on_oom);
   j["backend"] = to_string(c.backend);
   j["precision"] = to_string(c.precision);
+  j["recompute"] = to_string(c.recompute);
+  j["deterministic"] = c.deterministic;
+  j["tuning-file"] = path_json(c.tuning_file);
+  j["tune-engines"] = c.tune;
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["reduce-order"] = to_string(c.reduce_order);

@@ -75,6 +75,8 @@ void check_parallel(const TrainConfig& config) {
           std::string("--transport ") + to_string(config.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
               "no staging: leave --transport at auto");
+  require(!config.tune || !config.tuning_file.empty(),
+          "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
   require(config.fault.kind == InjectedFault::Kind::none ||
               (config.fault.rank >= 0 && config.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");

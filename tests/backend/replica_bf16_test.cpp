@@ -133,7 +133,7 @@ Losses losses_of_training(Precision precision) {
 
 /// Another rounding leads elsewhere as another seed does: single last losses differ by a fifth to a
 /// half, to either side (and by a factor of five between seeds). Sums of three differ less.
-TEST_CASE("trainer: bf16 learns as fp32 does", "[backend][trainer][bf16]") {
+TEST_CASE("trainer: bf16 learns as fp32 does", "[backend][trainer][bf16][long]") {
   const Losses wide = losses_of_training(Precision::fp32);
   const Losses narrow = losses_of_training(Precision::bf16);
   CHECK(narrow.first != wide.first);

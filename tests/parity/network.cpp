@@ -16,6 +16,7 @@ std::vector<std::uint32_t> indices_of(std::size_t index, std::size_t batch) {
   return indices;
 }
 
+/// `graph` is as the origin has it: fused nodes have other names.
 void fill(Backend& backend, const Graph& graph, double gain, std::span<float> parameters,
           std::span<float> statistics) {
   std::vector<float> values(parameters.size());
@@ -42,7 +43,7 @@ Output forward_output(const Graph& network, double gain, std::size_t batch, Mode
   Program program(graph, *backend, static_cast<int>(batch), mode);
   const ProgramArenas arenas(*backend, graph);
   const ParameterMemory memory = arenas.memory();
-  fill(*backend, graph, gain, memory.values, memory.running_statistics);
+  fill(*backend, network, gain, memory.values, memory.running_statistics);
   backend->bind_parameters(graph, memory);
   const auto pool = backend->allocate(program.pool_bytes());
   program.bind(pool->data());

@@ -40,6 +40,9 @@ double epilogue_rounding(Precision precision);
 /// Whether there are convolutions from or to this number of channels, the image's three apart.
 bool convolves_channels(int channels);
 
+/// Pixels a side of the smallest images on which a network of the CIFAR kind trains quickly.
+int quick_image_size();
+
 /// Copies to and from any memory that a backend has allocated, when all its work is done.
 void write_bytes(std::byte* device, std::span<const std::byte> host);
 void read_bytes(std::span<std::byte> host, const std::byte* device);

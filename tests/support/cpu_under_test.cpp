@@ -48,6 +48,9 @@ double epilogue_rounding(Precision) { return 0; }
 /// Layouts pad what does not fit a block.
 bool convolves_channels(int) { return true; }
 
+/// Below, oneDNN lacks fast kernels in the last layers.
+int quick_image_size() { return 16; }
+
 void write_bytes(std::byte* device, std::span<const std::byte> host) {
   if (!host.empty()) std::memcpy(device, host.data(), host.size());
 }

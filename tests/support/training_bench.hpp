@@ -64,10 +64,10 @@ struct SoloTraining {
   Listener listener;
 };
 
-/// Two epochs of 96 images of 16 by 16 pixels in steps of 24, and what is left: 4 steps each.
+/// Two epochs of 96 small images in steps of 24, and what is left: 4 steps each.
 inline TrainConfig small_run() {
   TrainConfig config;
-  config.image_size = 16;  // the smallest for which oneDNN has fast kernels in every layer
+  config.image_size = quick_image_size();
   config.epochs = 2;
   config.batch_per_rank = 24;
   config.lr = 0.1;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rueda/backend/precision.hpp"
+#include "rueda/backend/recompute.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
 
@@ -59,6 +60,10 @@ struct TrainConfig {
   OnOom on_oom = OnOom::fail;
   BackendChoice backend = BackendChoice::automatic;
   Precision precision = Precision::fp32;
+  Recompute recompute = Recompute::none;
+  bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
+  std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
+  bool tune = false;           ///< measures engines first and writes the tuning file
   AllReduceChoice all_reduce = AllReduceChoice::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   TransportChoice transport = TransportChoice::automatic;
