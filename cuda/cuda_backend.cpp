@@ -1,9 +1,11 @@
 #include "cuda_backend.hpp"
 
+#include <array>
 #include <variant>
 
 #include "device_query.hpp"
 #include "kernels.hpp"
+#include "named_operation.hpp"
 #include "operations.hpp"
 #include "plan_timer.hpp"
 #include "rueda/core/error.hpp"
@@ -15,6 +17,9 @@ namespace {
 /// cuBLAS' own scratch memory: with it, products on a stream are the same bits every time and may
 /// be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
+
+/// By mark.
+constexpr std::array kPhaseRanges = {"load", "forward", "loss", "backward"};
 
 /// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
 /// precision behind the global pooling.
@@ -135,10 +140,33 @@ Graph CudaBackend::prepare(const Graph& graph) const {
 }
 
 void CudaBackend::replay(std::uint64_t key, const std::function<void()>& work) {
+  close_phase();
+  const NvtxRange range("forward and backward");
   recordings_[key].run(stream(), work);
+  close_phase();
 }
 
-void CudaBackend::mark(Mark mark) { marks_.set(mark, stream()); }
+void CudaBackend::begin_range(const char* name) { push_range(name); }
+
+void CudaBackend::end_range() {
+  close_phase();
+  pop_range();
+}
+
+/// The host's time for the work between two marks: when it is queued, or recorded.
+void CudaBackend::mark(Mark mark) {
+  close_phase();
+  if (mark != Mark::end) {
+    push_range(kPhaseRanges[static_cast<std::size_t>(mark)]);
+    in_phase_ = true;
+  }
+  marks_.set(mark, stream());
+}
+
+void CudaBackend::close_phase() {
+  if (in_phase_) pop_range();
+  in_phase_ = false;
+}
 
 ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
 
@@ -156,7 +184,9 @@ std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeI
   const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
   if (tunes_) tune(full);
   const OperationRequest request{context_, graph, node, batch, mode, full};
-  return std::visit(Maker{request}, graph.node(node).kind);
+  auto operation = std::visit(Maker{request}, graph.node(node).kind);
+  if (!operation) return nullptr;
+  return std::make_unique<NamedOperation>(std::move(operation), graph.node(node).name);
 }
 
 /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.

@@ -34,6 +34,8 @@ class CudaBackend final : public Backend {
 
   Graph prepare(const Graph& graph) const override;
   void replay(std::uint64_t key, const std::function<void()>& work) override;
+  void begin_range(const char* name) override;
+  void end_range() override;
   void mark(Mark mark) override;
   ComputeSeconds compute_seconds() override;
 
@@ -80,12 +82,14 @@ class CudaBackend final : public Backend {
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
   void tune(bool full);
+  void close_phase();
 
   bool tunes_;
   Context context_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
+  bool in_phase_ = false;  ///< a range of a mark is open
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
   DeviceMemory losses_;            ///< RowLoss of each row

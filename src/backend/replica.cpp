@@ -12,9 +12,9 @@ namespace rueda {
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
                  const std::vector<std::size_t>& infer_batches, Recompute recompute)
-    : Replica(graph, backend,
-              std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches,
-                                            recompute)) {}
+    : Replica(
+          graph, backend,
+          std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
 
 Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan)
     : graph_(graph), backend_(backend), layout_(graph), plan_(std::move(plan)) {

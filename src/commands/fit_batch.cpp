@@ -115,7 +115,8 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
     ++room.sharers;
   }
   // Where the system does not tell, what is missing shows when it is asked for.
-  room.bytes = room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
+  room.bytes =
+      room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
   return room;
 }
 

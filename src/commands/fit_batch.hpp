@@ -43,8 +43,8 @@ inline constexpr double kFilledPart = 0.97;
 
 /// Collective: plans the replica, and allocates it only if all of the training fits into what every
 /// rank has free, the batch being the same for all. Throws, alike on every rank, an InputError that
-/// names the rank which has least room and the batch that would fit; with `--on-oom halve` the batch
-/// is halved instead, until it fits.
+/// names the rank which has least room and the batch that would fit; with `--on-oom halve` the
+/// batch is halved instead, until it fits.
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
 
 }  // namespace rueda

@@ -15,6 +15,7 @@
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
+#include "open_monitor.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -56,7 +57,8 @@ class TrainRun {
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
-    together(world_, [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
+    together(world_,
+             [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
     together(world_, [this] { read_weights(); });
     if (!run_.config.init_weights.empty()) clock_.lap("weights");
     open_device();
@@ -131,9 +133,8 @@ class TrainRun {
     const auto settle = [this](const std::function<void(Backend&)>& plan) {
       settle_engines(world_, run_.config, options_, *backend_, plan);
     };
-    FittedReplica fitted =
-        fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_, data_, world_.host(),
-                             device_.uuid, settle});
+    FittedReplica fitted = fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_,
+                                                data_, world_.host(), device_.uuid, settle});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
@@ -191,8 +192,12 @@ class TrainRun {
   void train() {
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, speaks());
+    const auto monitor = open_monitor(device_.uuid);
+    std::optional<DeviceWatch> watch;
+    if (monitor) watch.emplace(*monitor, clock_.watch());
     Trainer trainer(run_.config, plan_,
-                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch()});
+                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch(),
+                     watch ? &*watch : nullptr});
     clock_.lap("optimizer");
     introduce_ranks();
     console.say(start_block(run_));

@@ -98,9 +98,8 @@ std::string memory(const RunRecord& run) {
       [](const RankInfo& a, const RankInfo& b) { return a.memory.total() < b.memory.total(); });
   if (most == run.ranks.end()) return "";
   const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  return fmt::format("{} per rank: {} for the model, {} for the batch",
-                     text(most->memory.total()), text(most->memory.of_model()),
-                     text(most->memory.of_batch()));
+  return fmt::format("{} per rank: {} for the model, {} for the batch", text(most->memory.total()),
+                     text(most->memory.of_model()), text(most->memory.of_batch()));
 }
 
 std::string optimizer(const TrainConfig& c) {

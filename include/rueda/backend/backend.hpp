@@ -96,6 +96,10 @@ class Backend {
     work();
   }
 
+  /// A stretch of the host's time that profilers show under `name`; they lie in each other.
+  virtual void begin_range(const char* name) { static_cast<void>(name); }
+  virtual void end_range() {}
+
   /// Notes the moment between two parts of a micro-batch's work. A recording keeps its marks.
   virtual void mark(Mark mark) = 0;
   /// Between the marks of the last micro-batch; waits until its work is done.
