@@ -65,8 +65,8 @@ class MemoryPlanner {
 
  private:
   std::string describe(std::size_t batch) {
-    return fmt::format("Memory of one rank of {}: {}, {}{}, batch of {}\n", options_.ranks, device(),
-                       to_string(options_.precision), recomputed(), batch) +
+    return fmt::format("Memory of one rank of {}: {}, {}{}, batch of {}\n", options_.ranks,
+                       device(), to_string(options_.precision), recomputed(), batch) +
            memory_table((*this)(batch));
   }
 

@@ -41,8 +41,8 @@ std::string shortage_text(const MemoryShortage& s, const std::vector<std::string
   const std::string shared =
       s.sharers > 1 ? " (a share of " + counted(s.sharers, "rank") + ")" : std::string();
   std::string text = "out of memory: training with " + counted(s.batch, "image") +
-                     " per rank and micro-batch takes " + text_of(s.need) + ", and " +
-                     s.place + " has " + text_of(s.free) + " free" + shared + "; ";
+                     " per rank and micro-batch takes " + text_of(s.need) + ", and " + s.place +
+                     " has " + text_of(s.free) + " free" + shared + "; ";
   if (s.largest == 0) {
     text += "not even one image fits";
   } else {

@@ -72,11 +72,10 @@ struct Case {
 constexpr double kRounding = 40 * 256;
 
 TEST_CASE("training memory: the plan is what training holds on the device", "[backend][memory]") {
-  const Case c = GENERATE(Case{"resnet20", 8, 24, 1, Precision::fp32},
-                          Case{"resnet20", 8, 24, 2, Precision::fp32},
-                          Case{"resnet20", 8, 24, 2, Precision::bf16},
-                          Case{"resnet50v2", 32, 2, 1, Precision::fp32},
-                          Case{"resnet50v2", 32, 2, 1, Precision::bf16});
+  const Case c = GENERATE(
+      Case{"resnet20", 8, 24, 1, Precision::fp32}, Case{"resnet20", 8, 24, 2, Precision::fp32},
+      Case{"resnet20", 8, 24, 2, Precision::bf16}, Case{"resnet50v2", 32, 2, 1, Precision::fp32},
+      Case{"resnet50v2", 32, 2, 1, Precision::bf16});
   CAPTURE(c.model, c.accumulate, to_string(c.precision));
   constexpr std::size_t messages = 100'000;
   TrainConfig config = small_run();
@@ -86,6 +85,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
   config.accumulate = c.accumulate;
   config.precision = c.precision;
   config.epochs = 1;
+  config.lr = 1e-6;
   const std::size_t images = 2 * c.batch * c.accumulate;
   const std::size_t before = standin_bytes_in_use();
   standin_reset_peak();
@@ -98,9 +98,8 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
     Counter counter;
     RunRecord run;
     const Stopwatch clock;
-    Trainer trainer(
-        config, training.plan,
-        {training.group, training.replica, reduce, training.data, counter, clock});
+    Trainer trainer(config, training.plan,
+                    {training.group, training.replica, reduce, training.data, counter, clock});
     trainer.run(run);
   }
   const auto peak = static_cast<double>(standin_peak_bytes() - before);
@@ -136,7 +135,7 @@ TEST_CASE("memory that is not to be had is told apart, and leaves no error behin
   const auto memory = backend->allocate(1000);
   CHECK(backend->free_memory() == free - 1024);
   backend->zero(memory->floats());
-  CHECK_NOTHROW(backend->hash(memory->floats().first(0)));
+  CHECK_NOTHROW(backend->hash(memory->floats()));
 }
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace rueda {
 
 /// One quantity of a DeviceSample and how it is shown.
 struct DeviceQuantity {
-  const char* name;                ///< in run.json
+  const char* name;  ///< in run.json
   double DeviceSample::*value;
-  const char* label;               ///< in the result table
-  double unit;                     ///< divides it there
+  const char* label;  ///< in the result table
+  double unit;        ///< divides it there
 };
 
 inline constexpr std::array kDeviceQuantities = {

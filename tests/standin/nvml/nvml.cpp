@@ -24,8 +24,8 @@ std::atomic<unsigned long long> readings{0};
 
 bool lacks(const char* query) {
   const char* list = std::getenv("RUEDA_STANDIN_NVML_LACKS");
-  return list != nullptr && ("," + std::string(list) + ",").find("," + std::string(query) + ",") !=
-                                std::string::npos;
+  return list != nullptr &&
+         ("," + std::string(list) + ",").find("," + std::string(query) + ",") != std::string::npos;
 }
 
 int state(const char* query) {
