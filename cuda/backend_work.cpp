@@ -52,6 +52,17 @@ std::unique_ptr<Memory> CudaBackend::allocate(std::size_t bytes) {
   return std::make_unique<GpuMemory>(bytes, stream());
 }
 
+std::size_t CudaBackend::free_memory() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+std::size_t CudaBackend::image_bytes(std::size_t images) const {
+  return images * (kImageBytes + sizeof(std::uint8_t));
+}
+
 std::unique_ptr<DeviceImages> CudaBackend::hold(const ImageSet& images) {
   auto held = std::make_unique<GpuImages>();
   held->pixels = copy_of(images.pixels);

@@ -18,7 +18,8 @@ std::string text_of(const std::source_location& place) {
 std::string remedy_for(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
-      return "; lower --batch-per-rank, or end what else uses the GPU (see nvidia-smi)";
+      return "; lower --batch-per-rank, give --on-oom halve, or end what else uses the GPU (see "
+             "nvidia-smi)";
     case cudaErrorNoKernelImageForDevice:
       return "; build with this GPU's compute capability in -Dgpu_archs";
     default:
@@ -29,8 +30,13 @@ std::string remedy_for(cudaError_t code) {
 }  // namespace
 
 void throw_cuda_error(cudaError_t code, const char* call, std::source_location place) {
-  throw RunError(std::string(call) + " failed: " + cudaGetErrorString(code) + " (" +
-                 cudaGetErrorName(code) + ", at " + text_of(place) + ")" + remedy_for(code));
+  const std::string message = std::string(call) + " failed: " + cudaGetErrorString(code) + " (" +
+                              cudaGetErrorName(code) + ", at " + text_of(place) + ")" +
+                              remedy_for(code);
+  if (code != cudaErrorMemoryAllocation) throw RunError(message);
+  // CUDA keeps it as its last error, where the check of a later launch would find it.
+  static_cast<void>(cudaGetLastError());
+  throw OutOfMemory(message);
 }
 
 }  // namespace rueda::cuda

@@ -8,8 +8,8 @@
 
 namespace rueda::cuda {
 
-/// Throws the RunError that belongs to a failed CUDA call: its name, what CUDA says about `code`,
-/// and the file and line of the call.
+/// Throws the RunError that belongs to a failed CUDA call, OutOfMemory for a failed allocation: its
+/// name, what CUDA says about `code`, and the file and line of the call.
 [[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, std::source_location place);
 
 /// Every return code of CUDA and of the launchers goes through here:

@@ -1,11 +1,13 @@
 #include "cuda_backend.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <variant>
 
 #include "device_query.hpp"
 #include "kernels.hpp"
+#include "named_operation.hpp"
 #include "operations.hpp"
 #include "plan_timer.hpp"
 #include "rueda/core/error.hpp"
@@ -17,6 +19,9 @@ namespace {
 /// cuBLAS' own scratch memory: with it, products on a stream are the same bits every time and may
 /// be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
+
+/// By mark.
+constexpr std::array kPhaseRanges = {"load", "forward", "loss", "backward"};
 
 /// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
 /// precision behind the global pooling.
@@ -109,6 +114,20 @@ CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
 }
 
+void CudaBackend::forget_plans() {
+  finish();
+  recordings_.clear();
+  context_.packed = {};
+  context_.scratch = {};
+  context_.scratch_bytes = kCublasWorkspace;
+  context_.plans->forget();
+  largest_batch_ = 0;
+  losses_ = {};
+  indices_ = {};
+  host_indices_ = {};
+  hash_ = {};
+}
+
 /// Its memory may still be in use.
 CudaBackend::~CudaBackend() { static_cast<void>(cudaStreamSynchronize(stream())); }
 
@@ -125,10 +144,33 @@ Graph CudaBackend::prepare(const Graph& graph) const {
 }
 
 void CudaBackend::replay(std::uint64_t key, const std::function<void()>& work) {
+  close_phase();
+  const NvtxRange range("forward and backward");
   recordings_[key].run(stream(), work);
+  close_phase();
 }
 
-void CudaBackend::mark(Mark mark) { marks_.set(mark, stream()); }
+void CudaBackend::begin_range(const char* name) { push_range(name); }
+
+void CudaBackend::end_range() {
+  close_phase();
+  pop_range();
+}
+
+/// The host's time for the work between two marks: when it is queued, or recorded.
+void CudaBackend::mark(Mark mark) {
+  close_phase();
+  if (mark != Mark::end) {
+    push_range(kPhaseRanges[static_cast<std::size_t>(mark)]);
+    in_phase_ = true;
+  }
+  marks_.set(mark, stream());
+}
+
+void CudaBackend::close_phase() {
+  if (in_phase_) pop_range();
+  in_phase_ = false;
+}
 
 ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
 
@@ -156,7 +198,9 @@ std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeI
   const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
   if (tunes_) tune(full);
   const OperationRequest request{context_, graph, node, batch, mode, full};
-  return std::visit(Maker{request}, graph.node(node).kind);
+  auto operation = std::visit(Maker{request}, graph.node(node).kind);
+  if (!operation) return nullptr;
+  return std::make_unique<NamedOperation>(std::move(operation), graph.node(node).name);
 }
 
 /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
@@ -181,6 +225,11 @@ void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& mem
   indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
   host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
   hash_ = make_device_memory(sizeof(std::uint64_t));
+}
+
+std::size_t CudaBackend::buffer_bytes() const {
+  return largest_batch_ * (sizeof(kernels::RowLoss) + sizeof(std::uint32_t)) +
+         sizeof(std::uint64_t);
 }
 
 void CudaBackend::pack_parameters() { context_.packed.pack_all(graph_, stream()); }

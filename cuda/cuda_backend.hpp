@@ -30,9 +30,12 @@ class CudaBackend final : public Backend {
   std::string device() const override;
   ReduceDevice& reduce_device() override { return *reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+  std::size_t free_memory() const override;
 
   Graph prepare(const Graph& graph) const override;
   void replay(std::uint64_t key, const std::function<void()>& work) override;
+  void begin_range(const char* name) override;
+  void end_range() override;
   void mark(Mark mark) override;
   ComputeSeconds compute_seconds() override;
   void announce(std::size_t bucket) override;
@@ -43,6 +46,9 @@ class CudaBackend final : public Backend {
                                             Mode mode) override;
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  std::size_t buffer_bytes() const override;
+  std::size_t image_bytes(std::size_t images) const override;
+  void forget_plans() override;
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override;
   void pack_parameters() override;
 
@@ -79,6 +85,7 @@ class CudaBackend final : public Backend {
  private:
   cudaStream_t stream() const { return context_.stream.get(); }
   void tune(bool full);
+  void close_phase();
 
   bool tunes_;
   Context context_;
@@ -86,6 +93,7 @@ class CudaBackend final : public Backend {
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
   PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
+  bool in_phase_ = false;       ///< a range of a mark is open
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
   DeviceMemory losses_;            ///< RowLoss of each row

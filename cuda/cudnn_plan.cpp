@@ -53,10 +53,10 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
   return name + "}";
 }
 
-std::optional<CudnnPlan> compile(const CudnnTarget& target, const Descriptor& config,
-                                 std::string engine) {
-  CudnnPlan made{Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), std::move(engine), 0};
-  made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine) {
+  CudnnPlan made{Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), std::move(config),
+                 std::move(engine), 0};
+  made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, made.config);
   if (target.handle != nullptr) made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle);
 #if CUDNN_VERSION >= 90800
   if (target.properties != nullptr) {
@@ -75,14 +75,15 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
                                   const PlanLimits& limits, const std::string& only) {
   std::vector<CudnnPlan> plans;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const Descriptor& config : configs_by(mode, target, graph)) {
+    for (Descriptor& config : configs_by(mode, target, graph)) {
       if (plans.size() == limits.most) return plans;
       const Descriptor engine =
           config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
       if (!allowed(engine, limits)) continue;
       std::string name = name_of(config, engine);
       if (!only.empty() && name != only) continue;
-      if (auto plan = compile(target, config, std::move(name))) plans.push_back(*std::move(plan));
+      if (auto plan = compile(target, std::move(config), std::move(name)))
+        plans.push_back(*std::move(plan));
     }
   }
   return plans;

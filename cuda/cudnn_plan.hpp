@@ -19,6 +19,7 @@ struct PlanLimits {
 /// One way to execute an operation graph: an engine with its knobs, compiled.
 struct CudnnPlan {
   Descriptor plan;
+  Descriptor config;   ///< what the plan was made from; kept, for it may refer to it
   std::string engine;  ///< stable within one cuDNN version: "eng12{k1=2,k27=0}"
   std::size_t workspace_bytes = 0;
 };

@@ -11,16 +11,15 @@ PlanStore::PlanStore(const CudnnTarget& target, const PlanLimits& limits)
 
 const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
   const auto known = plans_.find(key);
-  if (known != plans_.end()) return known->second.get();
-  CudnnGraph graph;
-  build(graph);
-  CudnnPlan plan = make(key, graph, graph.finish(target_));
-  auto& kept = plans_[key];
-  if (plan.plan) {
-    engines_[key] = plan.engine;
-    kept = std::make_unique<CudnnPlan>(std::move(plan));
+  if (known == plans_.end()) {
+    Entry& made = plans_[key];
+    build(made.graph);
+    made.operations = made.graph.finish(target_);
+    made.plan = make(key, made.graph, made.operations);
+    if (made.plan.plan) engines_[key] = made.plan.engine;
   }
-  return kept.get();
+  const CudnnPlan& plan = plans_.at(key).plan;
+  return plan.plan ? &plan : nullptr;
 }
 
 /// An empty plan if there is none.

@@ -34,6 +34,12 @@ class PlanStore {
   using Timer = std::function<double(const CudnnPlan&, const CudnnGraph&)>;
   void tune_with(Timer time) { time_ = std::move(time); }
 
+  /// Drops all plans; which engines are to be used stays.
+  void forget() {
+    plans_.clear();
+    engines_.clear();
+  }
+
   /// Every engine in use, by key.
   const EngineChoices& engines() const noexcept { return engines_; }
 
@@ -45,7 +51,13 @@ class PlanStore {
   EngineChoices chosen_;
   EngineChoices engines_;
   Timer time_;
-  std::map<std::string, std::unique_ptr<CudnnPlan>> plans_;
+  /// A plan and all that it was made from, which cuDNN is not known to copy.
+  struct Entry {
+    CudnnGraph graph;
+    Descriptor operations;
+    CudnnPlan plan;
+  };
+  std::map<std::string, Entry> plans_;
 };
 
 }  // namespace rueda::cuda

@@ -12,10 +12,12 @@ namespace rueda {
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
                  const std::vector<std::size_t>& infer_batches, Recompute recompute)
-    : graph_(graph),
-      backend_(backend),
-      layout_(graph),
-      plan_(graph, backend, train_batches, infer_batches, recompute) {
+    : Replica(
+          graph, backend,
+          std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
+
+Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan)
+    : graph_(graph), backend_(backend), layout_(graph), plan_(std::move(plan)) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
@@ -29,10 +31,10 @@ void Replica::allocate() {
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
   scalars_ = backend_.allocate(sizeof(Scalars));
-  pool_ = backend_.allocate(plan_.pool_bytes());
+  pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_->floats(), running_->floats()});
-  plan_.bind(pool_->data());
+  plan_->bind(pool_->data());
   backend_.upload(values_per_image_->floats(), values_per_image());
 }
 
@@ -62,7 +64,7 @@ std::span<float> Replica::gradient(ParameterId id) {
 }
 
 bool Replica::choose_program(std::size_t images) {
-  current_ = images == 0 ? nullptr : plan_.train().at(images).get();
+  current_ = images == 0 ? nullptr : plan_->train().at(images).get();
   return current_ != nullptr;
 }
 
@@ -113,7 +115,7 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
     throw RunError("gradients in " + std::to_string(ends.size()) + " buckets: at most " +
                    std::to_string(kMostBuckets) + " can be announced; use larger ones");
   }
-  for (const auto& [batch, program] : plan_.train()) program->announce_buckets(ends);
+  for (const auto& [batch, program] : plan_->train()) program->announce_buckets(ends);
 }
 
 ComputeSeconds Replica::compute(float scale) {
@@ -163,7 +165,7 @@ bool Replica::parameters_are_finite() {
 LossSums Replica::infer(const BatchRequest& request) {
   const std::size_t images = request.choice.indices.size();
   if (images == 0) return {};
-  Program& program = *plan_.infer().at(images);
+  Program& program = *plan_->infer().at(images);
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
   backend_.softmax_cross_entropy({.logits = program.logits(),

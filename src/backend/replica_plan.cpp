@@ -41,7 +41,8 @@ MemoryNeed ReplicaPlan::memory() const {
           .statistics = 3 * layout.statistics * sizeof(float),
           .packed = backend_.packed_bytes(),
           .activations = pool_bytes(),
-          .workspace = backend_.scratch_bytes()};
+          .workspace = backend_.scratch_bytes(),
+          .buffers = backend_.buffer_bytes()};
 }
 
 void ReplicaPlan::bind(std::byte* pool) {

@@ -66,9 +66,15 @@ void add_summary(CommandLine& line) {
   add_number(command, "--classes", line.summary.classes, "N", "Classes");
   add_number(command, "--batch-per-rank", line.summary.batch_per_rank, "N",
              "Samples that a rank holds at once");
+  add_choice(command, "--backend", line.summary.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "Device whose memory is planned; cuda needs a GPU here");
   add_choice(command, "--precision", line.summary.precision,
              {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights, for the memory");
+  add_choice(command, "--recompute", line.summary.recompute,
+             {Recompute::none, Recompute::batch_norm, Recompute::block},
+             "Activations that training makes again instead of keeping them, for the memory");
   add_number(command, "--ranks", line.summary.ranks, "N",
              "Ranks that the all-reduce is planned for");
   add_number(command, "--threads", line.summary.threads, "N", "Threads of a rank, 0 for all cores");

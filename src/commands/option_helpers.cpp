@@ -77,6 +77,27 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<do
   return option;
 }
 
+CLI::Option* add_number_or_word(CLI::App& app, const std::string& name, std::size_t& value,
+                                const std::string& placeholder, const std::string& word,
+                                std::size_t meaning, const std::string& description) {
+  const auto set = [&value, word, meaning](const std::string& text) {
+    if (text == word) {
+      value = meaning;
+    } else {
+      read_number(text, value);
+    }
+  };
+  const auto refuse = [word](const std::string& text) -> std::string {
+    std::size_t number = 0;
+    if (text == word || read_number(text, number)) return {};
+    return "'" + text + "' is neither a whole number from 0 that fits nor the word " + word;
+  };
+  auto* option = app.add_option_function<std::string>(
+      name, set, with_default(description, std::to_string(value)));
+  option->check(refuse)->option_text(placeholder);
+  return option;
+}
+
 CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
                       const std::string& placeholder, const std::string& description) {
   return app.add_option(name, value, with_default(description, value))->option_text(placeholder);

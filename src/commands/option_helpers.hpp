@@ -20,6 +20,11 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value,
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
                         const std::string& placeholder, const std::string& description);
 
+/// The same for a number in whose place `word` may stand, which means `meaning`.
+CLI::Option* add_number_or_word(CLI::App& app, const std::string& name, std::size_t& value,
+                                const std::string& placeholder, const std::string& word,
+                                std::size_t meaning, const std::string& description);
+
 /// Adds an option that takes any text. An empty default is not shown.
 CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
                       const std::string& placeholder, const std::string& description);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <memory>
 #include <ostream>
 #include <string_view>
 
@@ -24,55 +26,83 @@ namespace {
 
 constexpr std::size_t kLargestBatch = 1'000'000;  // what training accepts
 
-/// Plans batches of one model as training does: a full batch to train on, the same to evaluate.
+/// Opens what the memory is planned on.
+std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads) {
+  try {
+    return open_backend(
+        {.choice = options.backend, .precision = options.precision, .threads = threads});
+  } catch (const InputError& error) {
+    if (options.backend != BackendChoice::cuda) throw;
+    throw InputError(std::string("the memory of training on a GPU can only be planned on one; ") +
+                     error.what());
+  }
+}
+
+/// Plans batches of one model as training does: a full batch to train on, the same to evaluate, and
+/// CIFAR-10's images where they are resident.
 class MemoryPlanner {
  public:
   MemoryPlanner(const Graph& graph, const SummaryOptions& options)
       : graph_(graph),
         options_(options),
-        threads_(options.threads > 0 ? options.threads : static_cast<int>(allowed_cores().size())) {
-  }
+        threads_(options.threads > 0 ? options.threads : static_cast<int>(allowed_cores().size())),
+        backend_(open_planned(options, threads_)) {}
 
-  MemoryNeed operator()(std::size_t batch) const {
-    // A backend of its own, for packed copies of the weights gather in it with every plan.
-    const auto backend = open_backend(
-        {.choice = BackendChoice::cpu, .precision = options_.precision, .threads = threads_});
-    const ReplicaPlan plan(graph_, *backend, {batch}, {batch});
+  MemoryNeed operator()(std::size_t batch) {
+    backend_->forget_plans();
+    const ReplicaPlan plan(graph_, *backend_, {batch}, {batch}, options_.recompute);
     const std::size_t slice = GradientLayout(graph_).total();
-    return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks));
+    return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks),
+                           backend_->image_bytes(kOfficialTrainImages + kOfficialTestImages));
   }
 
   /// The batch asked for, and the largest one if an amount of memory was given.
-  std::string describe_all() const {
+  std::string describe_all() {
     std::string text = describe(options_.batch_per_rank);
     if (!options_.memory.empty()) text += '\n' + describe_largest();
     return text;
   }
 
  private:
-  std::string describe(std::size_t batch) const {
-    return fmt::format("Memory of one rank of {}: cpu, {}, {} thread{}, batch of {}\n",
-                       options_.ranks, to_string(options_.precision), threads_,
-                       threads_ == 1 ? "" : "s", batch) +
+  std::string describe(std::size_t batch) {
+    return fmt::format("Memory of one rank of {}: {}, {}{}, batch of {}\n", options_.ranks,
+                       device(), to_string(options_.precision), recomputed(), batch) +
            memory_table((*this)(batch));
   }
 
-  std::string describe_largest() const {
+  std::string device() const {
+    if (backend_->name() != "cpu") return std::string(backend_->name()) + ", " + backend_->device();
+    return fmt::format("cpu, {} thread{}", threads_, threads_ == 1 ? "" : "s");
+  }
+
+  std::string recomputed() const {
+    if (options_.recompute == Recompute::none) return "";
+    return std::string(", recompute ") + to_string(options_.recompute);
+  }
+
+  std::string describe_largest() {
     const std::size_t bytes = parse_memory(options_.memory);
-    const std::size_t batch = largest_batch(bytes, kLargestBatch, *this);
+    const std::size_t batch = largest_batch(bytes, kLargestBatch, std::ref(*this));
     return largest_batch_summary(options_.memory, batch, (*this)(std::max<std::size_t>(batch, 1)));
   }
 
   const Graph& graph_;
   const SummaryOptions& options_;
   int threads_;
+  std::unique_ptr<Backend> backend_;
 };
 
-/// In place of the plan of a build without the CPU backend, for which alone it is made.
+/// Where nothing is there to plan on.
 std::string memory_is_not_told(const std::string& asked) {
-  const std::string reason = "this build has no CPU backend (-Dcpu=disabled)";
+  const std::string reason = "this build has no CPU backend (-Dcpu=disabled), and there is no GPU";
   if (!asked.empty()) throw InputError("--memory " + asked + ": " + reason);
   return "Memory: not told, " + reason + '\n';
+}
+
+std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
+  const bool nowhere = !RUEDA_WITH_CPU && options.backend == BackendChoice::automatic;
+  if (nowhere && !wants_cuda(options.backend)) return memory_is_not_told(options.memory);
+  return MemoryPlanner(graph, options).describe_all();
 }
 
 struct Unit {
@@ -100,9 +130,7 @@ std::size_t parse_memory(const std::string& text) {
 
 void run_summary(const SummaryOptions& options, std::ostream& out) {
   const Graph graph = build_model(options.model, options.image_size, options.classes);
-  const MemoryPlanner planner(graph, options);
-  const std::string memory =
-      RUEDA_WITH_CPU ? planner.describe_all() : memory_is_not_told(options.memory);
+  const std::string memory = describe_memory(graph, options);
   out << model_summary(graph, options.batch_per_rank) << '\n' << memory;
 }
 

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "rueda/backend/precision.hpp"
+#include "rueda/train/config.hpp"
 
 namespace rueda {
 
@@ -16,7 +16,9 @@ struct SummaryOptions {
   std::size_t batch_per_rank = 64;
   int ranks = 1;
   int threads = 0;  ///< 0: all cores that may be used
+  BackendChoice backend = BackendChoice::automatic;
   Precision precision = Precision::fp32;
+  Recompute recompute = Recompute::none;
   std::string memory = {};  ///< for example 64GB; empty: the largest batch is not looked for
 };
 

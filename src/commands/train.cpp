@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,9 +11,11 @@
 #include "console.hpp"
 #include "device_choice.hpp"
 #include "engine_tuning.hpp"
+#include "fit_batch.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
+#include "open_monitor.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -21,7 +24,6 @@
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
 #include "rueda/train/trainer.hpp"
-#include "rueda/train/training_memory.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
@@ -55,11 +57,14 @@ class TrainRun {
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
-    together(world_, [this] { plan(); });
+    together(world_,
+             [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
     together(world_, [this] { read_weights(); });
     if (!run_.config.init_weights.empty()) clock_.lap("weights");
-    open_run_directory();  // only now, so that refused input leaves no empty ones
+    open_device();
     build_replica();
+    open_run_directory();  // only now, so that refused input leaves no empty ones
+    fill_replica();
     warm_up();
     describe();
     train();
@@ -85,6 +90,10 @@ class TrainRun {
     if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
   }
 
+  void warn(const std::string& text) {
+    if (!text.empty()) warnings_.push_back(text);
+  }
+
   void open_run_directory() {
     std::string directory;
     together(world_, [&] {
@@ -95,11 +104,6 @@ class TrainRun {
     run_.config.run_dir = all_gather_text(world_, directory).front();
   }
 
-  void plan() {
-    graph_ = build_model(run_.config.model, run_.config.image_size, kClasses);
-    plan_ = plan_run(run_.config, static_cast<std::size_t>(world_.size()), data_.train.size());
-  }
-
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
     if (run_.config.init_weights.empty() || !speaks()) return;
@@ -108,29 +112,40 @@ class TrainRun {
     load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
   }
 
-  void build_replica() {
+  void open_device() {
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
     remark(cores.choice.remark);
-    const BackendOptions options{.choice = run_.config.backend,
-                                 .precision = run_.config.precision,
-                                 .threads = self_.threads,
-                                 .deterministic = run_.config.deterministic};
-    together(world_, [&] { backend_ = open_backend(options); });
-    const auto rank = static_cast<std::size_t>(world_.rank());
-    const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
-    const auto train_sizes = micro_batch_sizes(plan_, Sampler(plan_.sampler), rank);
-    const auto test_sizes =
-        plan_evaluation(tested, plan_.world, rank, plan_.largest_micro_batch()).batch_sizes();
-    const Recompute recompute = run_.config.recompute;
-    settle_engines(world_, run_.config, options, *backend_, [&](Backend& backend) {
-      ReplicaPlan(*graph_, backend, train_sizes, test_sizes, recompute);
-    });
-    together(world_,
-             [&] { replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute); });
+    options_ = {.choice = run_.config.backend,
+                .precision = run_.config.precision,
+                .threads = self_.threads,
+                .deterministic = run_.config.deterministic};
+    together(world_, [&] { backend_ = open_backend(options_); });
+    ReduceDevice& device = backend_->reduce_device();
+    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
+    run_.transport = to_string(decision.transport);
+    warn(decision.warning);
+    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
+  }
+
+  void build_replica() {
+    const auto settle = [this](const std::function<void(Backend&)>& plan) {
+      settle_engines(world_, run_.config, options_, *backend_, plan);
+    };
+    FittedReplica fitted = fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_,
+                                                data_, world_.host(), device_.uuid, settle});
+    plan_ = fitted.plan;
+    replica_ = std::move(fitted.replica);
+    run_.micro_batch = plan_.largest_micro_batch();
+    run_.micro_batch_asked = fitted.asked;
+    self_.memory = fitted.memory;
+    warn(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
+  }
+
+  void fill_replica() {
     replica_->initialise(run_.config.seed);
     if (initial_) upload_weights(*replica_, *std::exchange(initial_, std::nullopt));
     clock_.lap("initialise");
@@ -141,10 +156,6 @@ class TrainRun {
   /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
   void warm_up() {
     ReduceDevice& device = backend_->reduce_device();
-    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
-    run_.transport = to_string(decision.transport);
-    warning_ = decision.warning;
-    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
     device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
     all_reduce_->take_times();
     clock_.lap("all-reduce");
@@ -174,8 +185,6 @@ class TrainRun {
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
-    self_.memory = training_memory(replica_->memory(), *graph_, plan_.micro_batches,
-                                   all_reduce_->scratch_floats(replica_->gradients().size()));
     self_.memory.staging = staging_bytes;
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
@@ -184,12 +193,16 @@ class TrainRun {
   void train() {
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, speaks());
+    const auto monitor = open_monitor(device_.uuid);
+    std::optional<DeviceWatch> watch;
+    if (monitor) watch.emplace(*monitor, clock_.watch());
     Trainer trainer(run_.config, plan_,
-                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch()});
+                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch(),
+                     watch ? &*watch : nullptr});
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
-    if (!warning_.empty()) console.say("warning: " + warning_);
+    for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);
     try {
       trainer.run(run_);
@@ -244,14 +257,15 @@ class TrainRun {
   RunRecord run_;
   RankInfo self_;
   const SelectedDevice& device_;
-  std::string remark_;   ///< of this rank
-  std::string warning_;  ///< of rank 0 for all
+  std::string remark_;                 ///< of this rank
+  std::vector<std::string> warnings_;  ///< of rank 0 for all
   Dataset data_;
   std::optional<Graph> graph_;
   std::optional<HostWeights> initial_;  ///< of --init-weights, until the replica has them
   RunPlan plan_;
+  BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::optional<Replica> replica_;
+  std::unique_ptr<Replica> replica_;
   std::unique_ptr<AllReduce> all_reduce_;
 };
 

@@ -62,14 +62,18 @@ void add_optimizer_options(CLI::App& app, TrainConfig& config) {
 }
 
 void add_batch_options(CLI::App& app, TrainConfig& config) {
-  auto* per_rank = add_number(app, "--batch-per-rank", config.batch_per_rank, "N",
-                              "Samples of one rank and micro-batch; not with --global-batch");
+  auto* per_rank = add_number_or_word(
+      app, "--batch-per-rank", config.batch_per_rank, "N|max", "max", kMostThatFits,
+      "Samples of one rank and micro-batch, max: as many as fit into the memory of every rank, by "
+      "eights; not with --global-batch");
   auto* global = add_number(app, "--global-batch", config.global_batch, "N",
                             "Samples of one step over all ranks and micro-batches, 0 for "
                             "--batch-per-rank of each; not with --batch-per-rank");
   per_rank->excludes(global);
   add_number(app, "--accumulate", config.accumulate, "K",
              "Micro-batches of a rank whose gradients are added up for one step");
+  add_choice(app, "--on-oom", config.on_oom, {OnOom::fail, OnOom::halve},
+             "A batch that does not fit into memory: refuse it, or halve it until it does");
 }
 
 void add_parallel_options(CLI::App& app, TrainConfig& config) {

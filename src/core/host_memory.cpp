@@ -17,6 +17,16 @@ std::size_t available_on_machine() {
   return 0;
 }
 
+/// Files that were read count as used, though their pages are given up for whoever needs memory.
+std::size_t file_pages_of_control_group() {
+  std::ifstream file("/sys/fs/cgroup/memory.stat");
+  std::string name;
+  for (std::size_t bytes = 0; file >> name >> bytes;) {
+    if (name == "inactive_file") return bytes;
+  }
+  return 0;
+}
+
 /// A limit is a number or the word "max", which reads as no number.
 std::size_t left_by_control_group() {
   std::ifstream limit_file("/sys/fs/cgroup/memory.max");
@@ -25,6 +35,7 @@ std::size_t left_by_control_group() {
   std::size_t used = 0;
   if (!(limit_file >> limit) || !(used_file >> used))
     return std::numeric_limits<std::size_t>::max();
+  used -= std::min(used, file_pages_of_control_group());
   return limit > used ? limit - used : 0;
 }
 

@@ -24,7 +24,7 @@ HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
   const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);
   void* p = nullptr;
   if (posix_memalign(&p, alignment, room) != 0) {
-    throw RunError(
+    throw OutOfMemory(
         "out of memory: " + std::to_string(room) +
         " bytes in one piece were not to be had; lower --batch-per-rank or --image-size");
   }

@@ -7,6 +7,7 @@
 
 #include "operations.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/host_memory.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -78,6 +79,8 @@ std::unique_ptr<Memory> CpuBackend::allocate(std::size_t bytes) {
   return std::make_unique<HostMemory>(bytes);
 }
 
+std::size_t CpuBackend::free_memory() const { return available_host_memory(); }
+
 std::size_t CpuBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
   return context_.desc(graph, node, batch).get_size();
 }
@@ -92,6 +95,12 @@ void CpuBackend::bind_parameters(const Graph& graph, const ParameterMemory& memo
   context_.parameters = memory;
   context_.packed.allocate(graph, context_.engine, memory.values);
   context_.scratch = std::make_unique<HostMemory>(context_.scratch_bytes);
+}
+
+void CpuBackend::forget_plans() {
+  context_.packed = {};
+  context_.scratch.reset();
+  context_.scratch_bytes = 0;
 }
 
 void CpuBackend::pack_parameters() { context_.packed.pack_all(context_.stream); }

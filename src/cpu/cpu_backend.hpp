@@ -29,6 +29,7 @@ class CpuBackend final : public Backend {
   std::string device() const override;
   ReduceDevice& reduce_device() override { return reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+  std::size_t free_memory() const override;
 
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
@@ -41,6 +42,7 @@ class CpuBackend final : public Backend {
                                             Mode mode) override;
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  void forget_plans() override;
   void bind_parameters(const Graph& graph, const ParameterMemory& memory) override;
   void pack_parameters() override;
 

@@ -39,9 +39,10 @@ void add_data(Json& j, const TrainConfig& c) {
 }
 
 void add_parallel(Json& j, const TrainConfig& c) {
-  j["batch-per-rank"] = c.batch_per_rank;
+  j["batch-per-rank"] = c.batch_per_rank == kMostThatFits ? Json("max") : Json(c.batch_per_rank);
   j["global-batch"] = c.global_batch;
   j["accumulate"] = c.accumulate;
+  j["on-oom"] = to_string(c.on_oom);
   j["backend"] = to_string(c.backend);
   j["precision"] = to_string(c.precision);
   j["recompute"] = to_string(c.recompute);

@@ -2,6 +2,7 @@
 
 #include "json_parts.hpp"
 #include "rueda/report/aggregation.hpp"
+#include "rueda/report/device_use.hpp"
 
 namespace rueda {
 namespace {
@@ -105,6 +106,16 @@ void add_times(Json& j, const EpochRecord& e, std::size_t ranks) {
   j["images_per_second_per_rank"] = e.images_per_second / static_cast<double>(ranks);
 }
 
+Json energy_json(const EpochRecord& e, const RunRecord& run) {
+  const auto joules = epoch_joules(e, run);
+  const bool counts = joules && *joules > 0;
+  Json j;
+  j["joules"] = joules ? Json(*joules) : Json();
+  j["images_per_joule"] = counts ? Json(static_cast<double>(e.train.samples) / *joules) : Json();
+  j["per_rank"] = e.energy_joules;
+  return j;
+}
+
 double sum_of(const RunRecord& run, double (*value)(const EpochRecord&)) {
   double sum = 0;
   for (const EpochRecord& e : run.epochs) sum += value(e);
@@ -134,6 +145,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["communication"] = communication_json(all, run);
   j["input"] = input_json(all);
   j["ranks"] = ranks_json(ranks);
+  j["energy"] = energy_json(e, run);
   return j;
 }
 

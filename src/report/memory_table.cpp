@@ -37,4 +37,22 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
          memory_table(need);
 }
 
+std::string shortage_text(const MemoryShortage& s, const std::vector<std::string>& remedies) {
+  const std::string shared =
+      s.sharers > 1 ? " (a share of " + counted(s.sharers, "rank") + ")" : std::string();
+  std::string text = "out of memory: training with " + counted(s.batch, "image") +
+                     " per rank and micro-batch takes " + text_of(s.need) + ", and " + s.place +
+                     " has " + text_of(s.free) + " free" + shared + "; ";
+  if (s.largest == 0) {
+    text += "not even one image fits";
+  } else {
+    text += "the largest batch that fits is " + std::to_string(s.largest) +
+            ": give --batch-per-rank " + std::to_string(s.largest) + " or --batch-per-rank max";
+  }
+  for (std::size_t i = 0; i < remedies.size(); ++i) {
+    text += (i == 0 && s.largest == 0 ? ": give " : ", or ") + remedies[i];
+  }
+  return text;
+}
+
 }  // namespace rueda

@@ -4,6 +4,7 @@
 
 #include "number_text.hpp"
 #include "rueda/report/aggregation.hpp"
+#include "rueda/report/device_use.hpp"
 #include "rueda/report/run_json.hpp"
 #include "text_table.hpp"
 #include "time_table.hpp"
@@ -112,8 +113,8 @@ std::string separated(std::initializer_list<std::string> blocks) {
 }  // namespace
 
 std::string result_table(const RunRecord& run) {
-  return separated({epoch_table(run), time_table(run), startup_table(run), totals(run), files(run),
-                    definitions()});
+  return separated({epoch_table(run), time_table(run), startup_table(run), device_table(run),
+                    totals(run), files(run), definitions()});
 }
 
 }  // namespace rueda

@@ -5,6 +5,7 @@
 #include "json_parts.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/report/aggregation.hpp"
+#include "rueda/report/device_use.hpp"
 
 namespace rueda {
 namespace {
@@ -59,6 +60,8 @@ Json batch_json(const RunRecord& run) {
   j["global"] = run.global_batch;
   j["per_rank"] = run.rank_batches;
   j["micro_batches"] = run.config.accumulate;
+  j["micro_batch"] = run.micro_batch;
+  j["micro_batch_asked"] = run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked);
   j["steps_per_epoch"] = run.steps_per_epoch;
   return j;
 }
@@ -68,6 +71,19 @@ Json input_json(const TrainConfig& config) {
   Json j;
   j["mode"] = to_string(config.input);
   j["workers_per_rank"] = config.input == InputMode::stream ? Json(config.input_workers) : Json();
+  return j;
+}
+
+/// A column for each quantity; null: the GPU does not tell. Null altogether without samples.
+Json samples_json(const std::vector<DeviceSample>& samples) {
+  if (samples.empty()) return nullptr;
+  Json j;
+  for (const DeviceSample& sample : samples) j["seconds"].push_back(sample.seconds);
+  for (const DeviceQuantity& quantity : kDeviceQuantities) {
+    for (const DeviceSample& sample : samples) {
+      j[quantity.name].push_back(sample.*quantity.value);
+    }
+  }
   return j;
 }
 
@@ -138,6 +154,8 @@ std::string to_json(const RunRecord& run) {
   add_ranks(j, run);
   j["epochs"] = Json::array();
   for (const EpochRecord& e : run.epochs) j["epochs"].push_back(epoch_json(e, run));
+  j["gpu_samples"] = Json::array();
+  for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
   j["summary"] = summary_json(run);
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -38,6 +38,14 @@ std::string data(const RunRecord& run) {
                      counted(run.train_images, "image"), count_text(run.test_images));
 }
 
+/// How the memory decided about the batch.
+std::string fitted(const RunRecord& run) {
+  if (run.micro_batch_asked == run.micro_batch) return "";
+  const std::string found = fmt::format(" (micro-batches of {}: ", run.micro_batch);
+  if (run.micro_batch_asked == 0) return found + "the most that fits)";
+  return found + fmt::format("{} did not fit)", run.micro_batch_asked);
+}
+
 std::string batch(const RunRecord& run) {
   std::string text = fmt::format("{} global", run.global_batch);
   if (!run.rank_batches.empty()) {
@@ -47,7 +55,7 @@ std::string batch(const RunRecord& run) {
                             : fmt::format(", {} to {} per rank", *least, *most);
   }
   if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
-  return text;
+  return text + fitted(run);
 }
 
 /// What becomes of the images that do not fill a global batch.
@@ -91,9 +99,8 @@ std::string memory(const RunRecord& run) {
       [](const RankInfo& a, const RankInfo& b) { return a.memory.total() < b.memory.total(); });
   if (most == run.ranks.end()) return "";
   const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  return fmt::format("{} per rank: {} for the model, {} for the batch; images apart",
-                     text(most->memory.total()), text(most->memory.of_model()),
-                     text(most->memory.of_batch()));
+  return fmt::format("{} per rank: {} for the model, {} for the batch", text(most->memory.total()),
+                     text(most->memory.of_model()), text(most->memory.of_batch()));
 }
 
 std::string optimizer(const TrainConfig& c) {

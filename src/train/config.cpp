@@ -41,7 +41,9 @@ void check_sizes(const TrainConfig& config) {
   require(!config.data.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require_range("--epochs", config.epochs, 1, kMostEpochs);
-  require_range("--batch-per-rank", config.batch_per_rank, 1, kMostSamples);
+  if (config.batch_per_rank != kMostThatFits) {
+    require_range("--batch-per-rank", config.batch_per_rank, 1, kMostSamples);
+  }
   require_range("--global-batch", config.global_batch, 0, kMostSamples);
   require_range("--accumulate", config.accumulate, 1, kMostSamples);
   require_range("--input-workers", config.input_workers, 0, kMostInputWorkers);
@@ -156,6 +158,8 @@ const char* to_string(CheckReplicas v) {
       return "epoch";
   }
 }
+
+const char* to_string(OnOom v) { return v == OnOom::halve ? "halve" : "fail"; }
 
 const char* to_string(Shard v) { return v == Shard::fixed ? "fixed" : "step"; }
 

@@ -4,18 +4,19 @@
 #include <string>
 
 #include "finite.hpp"
+#include "rueda/backend/named_range.hpp"
 #include "rueda/train/fault.hpp"
 #include "totals.hpp"
 
 namespace rueda {
 namespace {
 
-/// Every rank's step records, on rank 0.
-std::vector<std::vector<StepRecord>> gather_steps(RankGroup& group,
-                                                  const std::vector<StepRecord>& mine) {
-  std::vector<std::vector<StepRecord>> all;
+/// Every rank's records, on rank 0.
+template <typename Record>
+std::vector<std::vector<Record>> gather_records(RankGroup& group, const std::vector<Record>& mine) {
+  std::vector<std::vector<Record>> all;
   for (const auto& bytes : group.gather(std::as_bytes(std::span(mine)), 0)) {
-    auto& records = all.emplace_back(bytes.size() / sizeof(StepRecord));
+    auto& records = all.emplace_back(bytes.size() / sizeof(Record));
     std::memcpy(records.data(), bytes.data(), bytes.size());
   }
   return all;
@@ -64,7 +65,8 @@ void Trainer::run(RunRecord& run) {
     record.parameter_hash = config_.check_replicas == CheckReplicas::off
                                 ? combined_hash(hash_replica(parts_.replica))
                                 : check_.compare("after epoch " + std::to_string(epoch));
-    record.step_records = gather_steps(parts_.group, steps_);
+    record.step_records = gather_records(parts_.group, steps_);
+    gather_device_use(run, record);
     spent += record.seconds + (record.test ? record.test->seconds : 0.0);
     const bool reached = reaches_target(record);
     run.epochs.push_back(std::move(record));
@@ -82,6 +84,8 @@ EpochRecord Trainer::train_epoch(std::size_t epoch) {
   steps_.clear();
   Totals totals;
   parts_.group.barrier();
+  const NamedRange range(backend_, "epoch " + std::to_string(epoch));
+  const double joules = joules_so_far();
   const Stopwatch watch;
   for (std::size_t step = 1; step <= sampler_.steps_per_epoch(); ++step) {
     const StepSums sums = train_step(epoch, step);
@@ -100,6 +104,7 @@ EpochRecord Trainer::train_epoch(std::size_t epoch) {
   record.epoch = epoch;
   record.steps = sampler_.steps_per_epoch();
   record.seconds = watch.seconds();
+  energy_ = joules_so_far() - joules;
   record.train = totals.score(record.seconds);
   record.images_per_second = totals.samples / record.seconds;
   record.learning_rate = learning_rate(plan_.schedule, epoch * record.steps - 1);
@@ -110,6 +115,7 @@ StepSums Trainer::train_step(std::size_t epoch, std::size_t step) {
   const std::size_t global_step = epoch_ * sampler_.steps_per_epoch() + step;
   inject_fault(config_.fault, static_cast<std::size_t>(parts_.group.rank()), global_step,
                parts_.replica);
+  const NamedRange range(backend_, "step " + std::to_string(step));
   timer_.begin();
   // The all-reduce only sums, so the loss is divided by the samples of all ranks beforehand.
   const float scale = 1.0F / static_cast<float>(sampler_.step_samples(step - 1));
@@ -196,6 +202,23 @@ void Trainer::require_finite_parameters(std::size_t epoch) {
   stop_unless_finite(
       parts_.group, parts_.replica.parameters_are_finite(),
       "a parameter is NaN or infinite after " + place_in_run(epoch, sampler_.steps_per_epoch()));
+}
+
+double Trainer::joules_so_far() const {
+  return parts_.watch != nullptr ? parts_.watch->energy_joules() : DeviceSample::kUnknown;
+}
+
+/// Collective.
+void Trainer::gather_device_use(RunRecord& run, EpochRecord& epoch) {
+  for (const auto& energy : gather_records(parts_.group, std::vector{energy_})) {
+    epoch.energy_joules.push_back(energy.at(0));
+  }
+  const auto mine = parts_.watch != nullptr ? parts_.watch->take() : std::vector<DeviceSample>();
+  const auto all = gather_records(parts_.group, mine);
+  run.gpu_samples.resize(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    run.gpu_samples[rank].insert(run.gpu_samples[rank].end(), all[rank].begin(), all[rank].end());
+  }
 }
 
 bool Trainer::reaches_target(const EpochRecord& epoch) const {

@@ -8,19 +8,21 @@
 namespace rueda {
 
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
-                           std::size_t message_floats) {
+                           std::size_t message_floats, std::size_t image_bytes) {
   const std::size_t slots = micro_batches > 1 ? TreeOrder::slots_needed(micro_batches) : 0;
   replica.optimizer = graph.parameter_count() * sizeof(float);
   replica.accumulation = slots * GradientLayout(graph).total() * sizeof(float);
   replica.messages = message_floats * sizeof(float);
+  replica.images = image_bytes;
   return replica;
 }
 
 std::size_t largest_batch(std::size_t bytes, std::size_t most,
                           const std::function<MemoryNeed(std::size_t batch)>& need) {
   const std::size_t first = need(1).total();
-  if (first > bytes) return 0;
-  constexpr std::size_t probe = 9;
+  if (first > bytes || most == 0) return 0;
+  if (most == 1) return 1;
+  const std::size_t probe = std::min<std::size_t>(9, most);
   const std::size_t per_image =
       std::max<std::size_t>(1, (need(probe).total() - first) / (probe - 1));
   std::size_t fits = 1;

@@ -167,7 +167,7 @@ TEST_CASE("replica: memory", "[backend][replica]") {
         4 * (graph.parameter_count() + layout.total() + 3 * graph.statistics_count() +
              2 * layout.lead()));
   CHECK(need.total() == need.of_model() + need.of_batch());
-  CHECK(need.of_batch() == need.activations + need.workspace);
+  CHECK(need.of_batch() == need.activations + need.workspace + need.buffers);
   ReplicaBench larger(graph, random_images(2), some_parameters(graph), {2, 4}, {4});
   CHECK(larger.replica().memory().activations > need.activations);
 }

@@ -174,7 +174,8 @@ TEST_CASE("prefetcher: what a worker meets is thrown to the taker", "[prefetcher
       };
       CHECK_THROWS_AS(take_all(), InputError);
       CHECK_THROWS_WITH(prefetcher.take(), std::string("stumbled in ") + place);
-      CHECK(source.completed <= 2);
+      // The batch in the other slot may be under way when one stumbles.
+      CHECK(source.completed <= (workers > 1 ? 3 : 2));
     }
   }
 }

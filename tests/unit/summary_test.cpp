@@ -32,7 +32,7 @@ TEST_CASE("summary: amounts of memory", "[summary]") {
 
 TEST_CASE("summary: memory in two groups", "[summary]") {
   const std::string text = summary({.model = "resnet18", .threads = 1});
-  CHECK_THAT(text, Contains("Memory of one rank of 1: cpu, fp32, 1 thread, batch of 64"));
+  CHECK_THAT(text, Contains("Memory of one rank of 1: cpu, 1 thread, fp32, batch of 64"));
   CHECK_THAT(text, Contains("  model "));
   CHECK_THAT(text, Contains("    parameters   44.7 MB"));
   CHECK_THAT(text, Contains("    optimizer    44.7 MB"));

@@ -78,7 +78,11 @@ class Backend {
   virtual std::string_view name() const = 0;  ///< "cpu", "cuda"
   virtual std::string device() const = 0;     ///< processor or GPU name
   virtual ReduceDevice& reduce_device() = 0;
+  /// Throws OutOfMemory.
   virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
+  /// Bytes of the memory that `allocate` takes from which are free at the moment, for all who
+  /// share it; 0: the system does not tell.
+  virtual std::size_t free_memory() const = 0;
 
   /// The graph as this backend runs it: with nodes fused where its kernels can. Parameters and
   /// their places in the arenas stay as they are.
@@ -89,6 +93,10 @@ class Backend {
     static_cast<void>(key);
     work();
   }
+
+  /// A stretch of the host's time that profilers show under `name`; they lie in each other.
+  virtual void begin_range(const char* name) { static_cast<void>(name); }
+  virtual void end_range() {}
 
   /// Notes the moment between two parts of a micro-batch's work. A recording keeps its marks.
   virtual void mark(Mark mark) = 0;
@@ -109,6 +117,16 @@ class Backend {
                                                     Mode mode) = 0;
   virtual std::size_t packed_bytes() const = 0;
   virtual std::size_t scratch_bytes() const = 0;
+  /// Bytes of what the backend keeps besides for the largest batch planned: indices, losses.
+  virtual std::size_t buffer_bytes() const { return 0; }
+  /// Bytes on the device that `hold` takes for a set of `images`.
+  virtual std::size_t image_bytes(std::size_t images) const {
+    static_cast<void>(images);
+    return 0;
+  }
+  /// Begins anew: as if nothing had been planned or bound. What was planned is destroyed before,
+  /// and must not be used any more.
+  virtual void forget_plans() = 0;
   /// Names the arenas and allocates what operations share. Comes after the last `make_operation`
   /// and before the first `bind`.
   virtual void bind_parameters(const Graph& graph, const ParameterMemory& memory) = 0;

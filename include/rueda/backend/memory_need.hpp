@@ -5,8 +5,7 @@
 
 namespace rueda {
 
-/// Bytes that one rank's training holds on its device, the images apart. All of it is allocated at
-/// start-up.
+/// Bytes that one rank's training holds on its device. All of it is allocated at start-up.
 struct MemoryNeed {
   std::size_t parameters = 0;
   std::size_t gradients = 0;
@@ -16,8 +15,10 @@ struct MemoryNeed {
   std::size_t accumulation = 0;
   std::size_t messages = 0;
   std::size_t staging = 0;
+  std::size_t images = 0;
   std::size_t activations = 0;
   std::size_t workspace = 0;
+  std::size_t buffers = 0;
 
   /// What the choice of the model decides.
   std::size_t of_model() const noexcept;
@@ -44,8 +45,10 @@ inline constexpr std::array kMemoryParts = {
     MemoryPart{"accumulation", &MemoryNeed::accumulation, "partial sums over micro-batches"},
     MemoryPart{"messages", &MemoryNeed::messages, "what the all-reduce receives into"},
     MemoryPart{"staging", &MemoryNeed::staging, "batches on their way from the host", true},
+    MemoryPart{"images", &MemoryNeed::images, "the data set, resident on the GPU"},
     MemoryPart{"activations", &MemoryNeed::activations, "with their gradients", true},
     MemoryPart{"workspace", &MemoryNeed::workspace, "of the kernels", true},
+    MemoryPart{"buffers", &MemoryNeed::buffers, "indices and losses of a batch", true},
 };
 
 inline std::size_t MemoryNeed::of_model() const noexcept {

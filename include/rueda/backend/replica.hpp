@@ -20,10 +20,12 @@ class Replica {
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
           const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
+  /// From a plan for the same graph on the same backend. Throws OutOfMemory.
+  Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan);
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
-  MemoryNeed memory() const { return plan_.memory(); }
+  MemoryNeed memory() const { return plan_->memory(); }
 
   /// Draws every parameter from its Init: a pure function of (seed, parameter name, index).
   void initialise(std::uint64_t seed);
@@ -58,7 +60,7 @@ class Replica {
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.
   bool parameters_are_finite();
-  /// Seconds that the constructor spent on allocating and binding, the rest being planning.
+  /// Seconds that were spent on allocating and binding, planning apart.
   double allocation_seconds() const noexcept { return allocation_seconds_; }
 
   /// Sums of loss and correct answers over a batch, with running statistics.
@@ -90,7 +92,7 @@ class Replica {
   const Graph& graph_;
   Backend& backend_;
   GradientLayout layout_;
-  ReplicaPlan plan_;
+  std::unique_ptr<ReplicaPlan> plan_;
   std::unique_ptr<Memory> values_;
   std::unique_ptr<Memory> gradients_;
   std::unique_ptr<Memory> batch_statistics_;

@@ -35,4 +35,11 @@ class RunError : public Error {
   explicit RunError(const std::string& message) : Error(ExitCode::run_failed, message) {}
 };
 
+/// Memory that was asked for is not to be had. Nothing else is wrong: what is left may be given
+/// back and less be asked for.
+class OutOfMemory : public RunError {
+ public:
+  using RunError::RunError;
+};
+
 }  // namespace rueda

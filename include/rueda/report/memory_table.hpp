@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "rueda/backend/memory_need.hpp"
 
@@ -15,5 +16,19 @@ std::string memory_table(const MemoryNeed& need);
 /// `batch` 0 means that not even one image fits, and `need` is that of one.
 std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need);
+
+/// A batch that the memory of one rank does not hold.
+struct MemoryShortage {
+  std::size_t batch = 0;    ///< samples of a rank and micro-batch
+  std::size_t need = 0;     ///< bytes
+  std::size_t free = 0;     ///< bytes that the rank may take
+  std::size_t sharers = 1;  ///< ranks that share the memory, this one included
+  std::size_t largest = 0;  ///< batch that fits; 0: none
+  std::string place;        ///< for example "rank 3 (node17, GPU-8f2c...)"
+};
+
+/// What is missing where, and what can be done about it besides a smaller batch: `remedies`,
+/// options with their values.
+std::string shortage_text(const MemoryShortage& shortage, const std::vector<std::string>& remedies);
 
 }  // namespace rueda

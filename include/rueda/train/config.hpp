@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,11 @@ enum class AllReduceChoice { ring, mpi };
 enum class TransportChoice { automatic, device, staged };
 enum class ReduceOrder { ring, fixed };
 enum class CheckReplicas { epoch, step, off };
+/// What becomes of a run whose batch does not fit into memory.
+enum class OnOom { fail, halve };
+
+/// As batch_per_rank: the most that fits into memory.
+inline constexpr std::size_t kMostThatFits = std::numeric_limits<std::size_t>::max();
 
 /// A fault put in on purpose, to see it found: `flip-bit:RANK:STEP` or `nan:RANK:STEP`.
 struct InjectedFault {
@@ -36,7 +42,7 @@ struct TrainConfig {
   std::string model = "resnet20";
   std::string data = "synthetic";
   std::size_t epochs = 3;
-  std::size_t batch_per_rank = 64;  ///< samples of one rank and micro-batch
+  std::size_t batch_per_rank = 64;  ///< samples of one rank and micro-batch, or kMostThatFits
   std::size_t global_batch = 0;     ///< 0: batch_per_rank * ranks * accumulate
   int image_size = 32;
   double lr = 0.02;
@@ -55,6 +61,7 @@ struct TrainConfig {
   InputMode input = InputMode::resident;
   std::size_t input_workers = 2;  ///< of a rank, with InputMode::stream; 0: the training thread
   std::size_t accumulate = 1;
+  OnOom on_oom = OnOom::fail;
   BackendChoice backend = BackendChoice::automatic;
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
@@ -93,6 +100,7 @@ const char* to_string(AllReduceChoice v);
 const char* to_string(ReduceOrder v);
 const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
+const char* to_string(OnOom v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
@@ -47,6 +48,8 @@ struct EpochRecord {
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
   std::vector<std::vector<StepRecord>> step_records;  ///< [rank][step]
+  /// [rank]: of its GPU during the steps, for all who computed on it; NaN: not told.
+  std::vector<double> energy_joules;
 };
 
 /// Everything of a run that is written down: what run.json holds.
@@ -63,6 +66,8 @@ struct RunRecord {
   std::size_t statistics = 0;  ///< non-trainable
   double train_flops_per_image = 0;
   std::size_t global_batch = 0;
+  std::size_t micro_batch = 0;            ///< samples of the largest micro-batch of a full step
+  std::size_t micro_batch_asked = 0;      ///< what it was to be; 0: the most that fits
   std::vector<std::size_t> rank_batches;  ///< samples per rank in a full step
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
@@ -70,6 +75,7 @@ struct RunRecord {
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   std::vector<EpochRecord> epochs;
+  std::vector<std::vector<DeviceSample>> gpu_samples;  ///< [rank], in the order of time
   std::string outcome = "running";          ///< "running", "completed", "target reached", "failed"
   std::string failure;                      ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target

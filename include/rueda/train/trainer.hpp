@@ -14,6 +14,7 @@
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/device_watch.hpp"
 #include "rueda/train/evaluator.hpp"
 #include "rueda/train/gradient_accumulator.hpp"
 #include "rueda/train/observer.hpp"
@@ -33,6 +34,7 @@ struct TrainerParts {
   const Dataset& data;
   TrainObserver& observer;
   const Stopwatch& since_start;  ///< of the program
+  DeviceWatch* watch = nullptr;  ///< of the GPU; null without one
 };
 
 /// The loop: synchronous data-parallel training, one optimizer step per global batch.
@@ -58,6 +60,8 @@ class Trainer {
                    const StepSums& sums);
   void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
   void require_finite_parameters(std::size_t epoch);
+  double joules_so_far() const;
+  void gather_device_use(RunRecord& run, EpochRecord& epoch);
   bool reaches_target(const EpochRecord& epoch) const;
 
   const TrainConfig& config_;
@@ -73,6 +77,7 @@ class Trainer {
   PhaseTimer timer_;
   std::size_t epoch_ = 0;          ///< the one in hand, from 0: part of every random choice
   std::vector<StepRecord> steps_;  ///< of this epoch, this rank
+  double energy_ = 0;              ///< joules of this epoch's steps
 };
 
 }  // namespace rueda

@@ -9,9 +9,10 @@
 namespace rueda {
 
 /// Adds to what a replica holds what training holds besides: velocities, partial sums over
-/// `micro_batches`, and `message_floats` of the all-reduce's receive buffer.
+/// `micro_batches`, `message_floats` of the all-reduce's receive buffer, and `image_bytes` of
+/// resident images.
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
-                           std::size_t message_floats);
+                           std::size_t message_floats, std::size_t image_bytes = 0);
 
 /// The largest batch whose need is at most `bytes`, 0 if not even 1 fits, at most `most`. `need`
 /// grows with the batch, nearly linearly: that makes the search short.

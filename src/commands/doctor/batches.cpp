@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "../open_backend.hpp"
 #include "rank_sets.hpp"
@@ -29,21 +31,39 @@ std::size_t sharers(const std::vector<RankFacts>& ranks, const RankFacts& rank) 
       }));
 }
 
-BatchFacts largest_of(const std::string& model, BackendChoice choice, Precision precision,
-                      std::size_t bytes, int ranks, int threads) {
+/// One for each precision, which all plans share: opening one takes a GPU some time.
+class Backends {
+ public:
+  Backends(BackendChoice choice, int threads) : choice_(choice), threads_(threads) {}
+  Backend& get(Precision precision) {
+    auto& opened = opened_[precision];
+    if (!opened) {
+      opened = open_backend({.choice = choice_, .precision = precision, .threads = threads_});
+    }
+    return *opened;
+  }
+
+ private:
+  BackendChoice choice_;
+  int threads_;
+  std::map<Precision, std::unique_ptr<Backend>> opened_;
+};
+
+BatchFacts largest_of(const std::string& model, Backends& backends, Precision precision,
+                      std::size_t bytes, int ranks) {
   BatchFacts facts{.model = model,
                    .image_size = usual_image_size(model),
                    .precision = to_string(precision),
                    .failure = {}};
   try {
+    Backend& backend = backends.get(precision);
     const Graph graph = build_model(model, facts.image_size, 10);
     const std::size_t message = ring_scratch_floats(GradientLayout(graph).total(), ranks);
     facts.largest_batch = largest_batch(bytes, kLargestBatch, [&](std::size_t batch) {
-      // A backend of its own, for packed copies of the weights gather in it with every plan.
-      const auto backend =
-          open_backend({.choice = choice, .precision = precision, .threads = threads});
-      const ReplicaPlan plan(graph, *backend, {batch}, {batch});
-      return training_memory(plan.memory(), graph, 1, message);
+      backend.forget_plans();
+      const ReplicaPlan plan(graph, backend, {batch}, {batch});
+      return training_memory(plan.memory(), graph, 1, message,
+                             backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
     });
   } catch (const std::exception& error) {
     facts.failure = error.what();
@@ -66,9 +86,10 @@ std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
 std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
                                         int threads) {
   std::vector<BatchFacts> all;
+  Backends backends(choice, threads);
   for (const std::string& model : model_names()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      all.push_back(largest_of(model, choice, precision, bytes, ranks, threads));
+      all.push_back(largest_of(model, backends, precision, bytes, ranks));
     }
   }
   return all;

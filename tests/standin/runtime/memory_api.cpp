@@ -1,6 +1,7 @@
 #include "device.hpp"
 #include "error.hpp"
 #include "memory.hpp"
+#include "settings.hpp"
 #include "stream.hpp"
 
 namespace standin = rueda::standin;
@@ -79,7 +80,8 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   if (standin::device_count() == 0) return note(cudaErrorNoDevice);
   *total_bytes = standin::device_bytes();
-  *free_bytes = *total_bytes - MemoryMap::instance().used(standin::current_device());
+  const std::size_t used = MemoryMap::instance().used(standin::current_device());
+  *free_bytes = standin::setting("RUEDA_STANDIN_CLAIMED", *total_bytes - used);
   return cudaSuccess;
 }
 

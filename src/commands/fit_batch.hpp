@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/run_plan.hpp"
+
+namespace rueda {
+
+/// What is to be trained, on what.
+struct FitRequest {
+  const TrainConfig& config;
+  const Graph& graph;
+  Backend& backend;
+  const AllReduce& all_reduce;
+  const Dataset& data;
+  std::string host;
+  std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
+  /// Collective: settles which engines `backend` uses, once the batch is known. It may have `plan`
+  /// plan the same on another backend.
+  std::function<void(const std::function<void(Backend&)>& plan)> settle_engines = {};
+};
+
+/// A replica whose batch fits into memory.
+struct FittedReplica {
+  RunPlan plan;
+  std::unique_ptr<Replica> replica;
+  std::size_t asked = 0;  ///< samples of a micro-batch; 0: as many as fit
+  MemoryNeed memory;      ///< of all that training will hold
+  std::string warning;    ///< one line, where the batch is not the one asked for
+};
+
+/// The part of a free memory that `--batch-per-rank max` fills; the rest is for what the device's
+/// libraries may take later.
+inline constexpr double kFilledPart = 0.97;
+
+/// Collective: plans the replica, and allocates it only if all of the training fits into what every
+/// rank has free, the batch being the same for all. Throws, alike on every rank, an InputError that
+/// names the rank which has least room and the batch that would fit; with `--on-oom halve` the
+/// batch is halved instead, until it fits.
+FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
+
+}  // namespace rueda

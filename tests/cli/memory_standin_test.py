@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Batches fitted to the memory of GPUs, and what GPUs tell while they train: on the stand-in, whose
+devices have as much memory as a variable says, and whose management library is our own.
+
+usage: memory_standin_test.py RUEDA_STANDIN NVML_FOLDER [MPIEXEC]
+"""
+
+import re
+import sys
+
+import summary_line
+from program_case import ProgramCase
+
+# One step, on images small enough for the stand-in's arithmetic.
+TRAIN = ["train", "--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
+TRAIN += ["--threads", "1", "--eval-every", "0", "--overwrite", "--run-dir", "run"]
+SMALL = [*TRAIN, "--data-limit", "16", "--batch-per-rank", "16"]
+MEMORY = "24000000"  # bytes: enough for about a hundred images
+
+
+class StandIn(ProgramCase):
+    nvml = ""
+
+    def plan(self, batch, *words):
+        """Bytes of the plan for a batch, as `rueda summary` tells them."""
+        told = self.completed(
+            self.program.run("summary", "--backend", "cuda", "--image-size", "8",
+                             "--batch-per-rank", str(batch), *words)
+        ).out
+        amount, unit = re.search(r"total +([\d.]+) (\w+)", told).groups()
+        return float(amount) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+
+    def train(self, *words, ranks=1, **env):
+        run = self.program.run if ranks == 1 else lambda *w, **e: self.program.run_ranks(ranks, *w, **e)
+        self.completed(run(*TRAIN, *words, **env))
+        return self.program.record("run")
+
+    def test_what_does_not_fit_is_refused_before_there_is_a_run(self):
+        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192"]
+        words += ["--run-dir", "refused"]
+        result = self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY)
+        self.refused(result, "192 images", "rank 0", "24.0 MB", "--on-oom halve", "--precision bf16",
+                     "--recompute bn", "--batch-per-rank max")
+        self.assertFalse((self.folder / "refused").exists())
+        largest = int(re.search(r"largest batch that fits is (\d+)", result.messages[0]).group(1))
+        self.assertEqual(largest % 8, 0)
+        for batch, fits in ((largest, True), (largest + 8, False)):
+            words = [*TRAIN, "--batch-per-rank", str(batch), "--data-limit", str(batch)]
+            result = self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY)
+            self.assertEqual(result.code == 0, fits, result)
+
+    def test_not_even_one_image_fits(self):
+        result = self.program.run(*SMALL, RUEDA_STANDIN_MEMORY="6000000")
+        self.refused(result, "not even one image fits", "--precision bf16")
+
+    def test_the_most_that_fits(self):
+        record = self.train("--batch-per-rank", "max", "--data-limit", "160",
+                            RUEDA_STANDIN_MEMORY=MEMORY)
+        batch = record["batch"]["micro_batch"]
+        self.assertEqual(record["config"]["batch-per-rank"], "max")
+        self.assertEqual(record["batch"]["micro_batch_asked"], "max")
+        self.assertEqual((batch % 8, record["batch"]["global"]), (0, batch))
+        self.assertGreater(batch, 16)
+        taken = record["ranks"][0]["memory_bytes"]
+        self.assertLess(taken, 0.97 * 24e6)
+        self.assertGreater(taken, 0.80 * 24e6)
+
+    def test_the_most_that_fits_is_at_most_the_data(self):
+        record = self.train("--batch-per-rank", "max", "--data-limit", "40")
+        self.assertEqual(record["batch"]["micro_batch"], 40)
+
+    def test_ranks_on_one_gpu_share_its_memory(self):
+        one = self.train("--batch-per-rank", "max", "--data-limit", "160",
+                         RUEDA_STANDIN_MEMORY=MEMORY)
+        two = self.train("--batch-per-rank", "max", "--data-limit", "160", "--allow-shared-gpu",
+                         ranks=2, RUEDA_STANDIN_MEMORY=str(2 * int(MEMORY)))
+        # The same share, less the messages of the all-reduce.
+        self.assertLessEqual(two["batch"]["micro_batch"], one["batch"]["micro_batch"])
+        self.assertGreater(two["batch"]["micro_batch"], one["batch"]["micro_batch"] // 2)
+        self.assertEqual(two["batch"]["global"], 2 * two["batch"]["micro_batch"])
+
+    def test_halved_until_it_fits(self):
+        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192", "--on-oom", "halve"]
+        result = self.completed(self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY))
+        record = self.program.record("run")
+        batch = record["batch"]
+        self.assertEqual(batch["micro_batch_asked"], 192)
+        self.assertIn(batch["micro_batch"], (24, 48, 96))
+        self.assertEqual(record["config"]["batch-per-rank"], 192)
+        self.assertEqual(result.out.count("warning: micro-batches of 192"), 1)
+
+    def test_halved_where_an_allocation_fails_all_the_same(self):
+        lie = {"RUEDA_STANDIN_MEMORY": MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
+        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192"]
+        result = self.program.run(*words, **lie)
+        self.refused(result, "cudaMalloc failed", "--on-oom halve", code=1)
+        self.completed(self.program.run(*words, "--on-oom", "halve", **lie))
+        self.assertIn(self.program.record("run")["batch"]["micro_batch"], (24, 48, 96))
+
+    def test_the_summary_plans_on_a_gpu(self):
+        for words in ((), ("--precision", "bf16"), ("--recompute", "block")):
+            planned = self.plan(16, *words)
+            record = self.train("--batch-per-rank", "16", "--data-limit", "16", *words)
+            memory = record["ranks"][0]["memory"]
+            images = 3073 * (60000 - 16 - 1000)  # the summary counts all of CIFAR-10
+            self.assertAlmostEqual(sum(memory.values()) + images, planned, delta=0.006 * planned)
+        self.assertLess(self.plan(512, "--recompute", "block"), self.plan(512))
+        self.assertLess(self.plan(512, "--precision", "bf16"), self.plan(512, "--precision", "tf32"))
+
+    def test_the_summary_of_a_gpu_needs_one(self):
+        result = self.program.run("summary", "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
+        self.refused(result, "can only be planned on one", "no CUDA device")
+
+    def watched(self, *words, **env):
+        return self.train("--data-limit", "16", "--batch-per-rank", "16", *words,
+                          LD_LIBRARY_PATH=self.nvml, **env)
+
+    def test_a_gpu_is_watched(self):
+        record = self.watched(RUEDA_STANDIN_DEVICES="3", CUDA_VISIBLE_DEVICES="2,0")
+        samples = record["gpu_samples"][0]
+        told = {name: values[0] for name, values in samples.items()}
+        self.assertGreater(told.pop("seconds"), 0)
+        self.assertEqual(told, {  # device 2 of the machine, the first that is visible
+            "utilization": 0.92, "memory_bytes": 3e9, "sm_clock_hz": 1982e6,
+            "memory_clock_hz": 2621e6, "power_watts": 302, "temperature_celsius": 62,
+        })
+        energy = record["epochs"][0]["energy"]
+        self.assertEqual(energy, {"joules": 750, "images_per_joule": 16 / 750, "per_rank": [750]})
+
+    def test_what_a_gpu_does_not_tell_is_null(self):
+        record = self.watched(RUEDA_STANDIN_NVML_LACKS="energy,power")
+        samples = record["gpu_samples"][0]
+        self.assertIsNone(samples["power_watts"][0])
+        self.assertEqual(samples["temperature_celsius"][0], 60)
+        self.assertEqual(record["epochs"][0]["energy"],
+                         {"joules": None, "images_per_joule": None, "per_rank": [None]})
+
+    def test_without_the_library_nothing_is_told(self):
+        for env in ({}, {"LD_LIBRARY_PATH": self.nvml, "RUEDA_STANDIN_NVML_LACKS": "driver"}):
+            record = self.train("--data-limit", "16", "--batch-per-rank", "16", **env)
+            self.assertEqual(record["gpu_samples"], [None])
+
+    def test_a_shared_gpu_counts_once(self):
+        result = self.completed(self.program.run_ranks(
+            2, *TRAIN, "--allow-shared-gpu", "--data-limit", "16", "--batch-per-rank", "8",
+            LD_LIBRARY_PATH=self.nvml))
+        energy = self.program.record("run")["epochs"][0]["energy"]
+        self.assertEqual((energy["joules"], energy["per_rank"]), (250, [250, 250]))
+        self.assertIn("250 J, 0.0640 images/J (shared GPUs counted once)", result.out)
+        self.assertRegex(result.out, r"power, W +300 +300 +300")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    ProgramCase.paths = (sys.argv[1], sys.argv[3] if len(sys.argv) > 3 else "mpiexec")
+    StandIn.nvml = sys.argv[2]
+    summary_line.main()
