@@ -74,6 +74,8 @@ unit tests/unit
 mpi tests/mpi
 ring_bandwidth tests/ring_bandwidth
 cuda tests/cuda/cuda
+backend_cuda tests/cuda/backend_cuda
+parity_cuda tests/cuda/parity_cuda
 LIST
 }
 
@@ -123,7 +125,7 @@ copy_scripts() {
   cp -r jobs "$bundle/jobs"
   cp -r tests/bench tests/gpu "$bundle/tests/"
   mkdir -p "$bundle/tests/parity"
-  cp tests/parity/torch_models.py "$bundle/tests/parity/"
+  cp -r tests/parity/torch_models.py tests/parity/reference "$bundle/tests/parity/"
   cp cuda/libraries/find_library.py "$bundle/cuda/libraries/"
   cp docs/cluster.md docs/recipes.md docs/run-json.md docs/metrics.md "$bundle/docs/"
   cp README.md LICENSE "$bundle/"

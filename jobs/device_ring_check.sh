@@ -30,7 +30,7 @@ fi
   exit 2
 }
 driver=build/tests/standin/driver
-targets=(tests/standin/driver/device_ring)
+targets=(tests/standin/driver/device_ring tests/standin/rueda-standin)
 build build -Dcuda=enabled
 
 # Debian's Open MPI, against which build/ may be linked, and this one have the same binary interface.
@@ -38,14 +38,20 @@ build build -Dcuda=enabled
 . "$prefix/env.sh"
 export LD_LIBRARY_PATH=$root/$driver:$LD_LIBRARY_PATH
 
-counters=$(mktemp -d)
-trap 'rm -rf "$counters"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+counters=$scratch/counters
+mkdir "$counters"
 passed=0
 failed=0
 
 # MB of one kind of copy, over all ranks of the last run.
 megabytes() { # device_to_device|device_to_host|host_to_device
   cat "$counters"/* 2>/dev/null | awk -v kind="$1" '$1 == kind { sum += $3 } END { printf "%d", sum / 1e6 }'
+}
+
+count() { # verdict
+  if [ "$1" = passed ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
 # Whether the copies of the last run are those expected.
@@ -72,9 +78,8 @@ run_case() { # label ranks alone|direct|staged|any command...
   fi
   printf '%-34s %5s %13s %12s %12s   %s\n' "$label" "$ranks" "$direct" "$staged" \
     "$(megabytes host_to_device)" "$verdict"
-  if [ "$verdict" = passed ]; then passed=$((passed + 1)); return; fi
-  failed=$((failed + 1))
-  tail -n 20 "$logs/device-ring.log" >&2
+  count "$verdict"
+  [ "$verdict" = passed ] || tail -n 20 "$logs/device-ring.log" >&2
 }
 
 without_ipc=(--mca btl_smcuda_use_cuda_ipc 0)
@@ -89,16 +94,36 @@ for fault in no-peer pool-memory open-fails; do
   run_case "ring, $fault" 2 staged -x "RUEDA_DRIVER_FAULT=$fault" "$driver/device_ring"
 done
 
-# The whole program, built over a stand-in for the CUDA runtime, where that build has one.
-program=build/tests/standin/rueda-standin
-if [ -x "$program" ]; then
-  train=(-x "RUEDA_STANDIN_DRIVER=$driver/libcuda.so.1" "$program" train --backend cuda --allow-shared-gpu --model resnet20 --data-limit 64
-    --batch-per-rank 8 --epochs 1 --eval-every 0 --progress off)
-  for ranks in 2 4; do
-    run_case 'train --transport device' "$ranks" direct "${train[@]}" --transport device
-    run_case 'train --transport staged' "$ranks" alone "${train[@]}" --transport staged
-  done
-fi
+# The whole program over a stand-in for the CUDA runtime, which takes device memory from the driver
+# and copies past its counters: they count MPI's copies alone.
+train=(-x "RUEDA_STANDIN_DRIVER=$driver/libcuda.so.1" build/tests/standin/rueda-standin train
+  --backend cuda --allow-shared-gpu --model resnet20 --image-size 16 --data-limit 128
+  --global-batch 8 --epochs 1 --eval-every 0 --progress off)
+
+run_training() { # label alone|direct|staged transport folder [option of mpirun...]
+  local label=$1 expected=$2 transport=$3 folder=$4
+  shift 4
+  run_case "$label" "$ranks" "$expected" "$@" "${train[@]}" --transport "$transport" \
+    --run-dir "$scratch/$folder"
+}
+
+# Whether all runs in these folders ended with the same parameters.
+same_bits() { # label folder...
+  local label=$1 verdict=passed
+  shift
+  if [ "$(cd "$scratch" && sed -n 's/.*"parameter_hash": //p' "${@/%//run.json}" | sort -u | wc -l)" -ne 1 ]; then
+    verdict='failed: the parameters differ'
+  fi
+  count "$verdict"
+  printf '%-34s %5s %41s   %s\n' "$label" "$ranks" '' "$verdict"
+}
+
+for ranks in 2 4; do
+  run_training 'train, device' direct device "direct-$ranks"
+  run_training 'train, device, no CUDA IPC' staged device "no-ipc-$ranks" "${without_ipc[@]}"
+  run_training 'train, staged' alone staged "staged-$ranks"
+  same_bits 'train, the same bits' "direct-$ranks" "no-ipc-$ranks" "staged-$ranks"
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -180,11 +180,12 @@ class TrainRun {
   }
 
   /// Collective: what only the ranks themselves know. The last thing before the first step.
-  void introduce_ranks() {
+  void introduce_ranks(std::size_t staging_bytes) {
     self_.local_rank = world_.local_rank();
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
+    self_.memory.staging = staging_bytes;
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }
@@ -199,7 +200,7 @@ class TrainRun {
                     {world_, *replica_, *all_reduce_, data_, console, clock_.watch(),
                      watch ? &*watch : nullptr});
     clock_.lap("optimizer");
-    introduce_ranks();
+    introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
     for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);

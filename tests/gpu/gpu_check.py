@@ -34,6 +34,8 @@ def parse_arguments():
     parser.add_argument("--out", default=".", metavar="DIR", help="folder of gpu-check.json and .md [%(default)s]")
     parser.add_argument("--resume", metavar="FILE", help="gpu-check.json whose passed items are kept, not run")
     parser.add_argument("--programs", metavar="DIR", help="folder with rueda and its test programs")
+    parser.add_argument("--rehearsal", action="store_true",
+                        help="tiny networks and buffers: tries this script, measures nothing")  # fmt: skip
     arguments = parser.parse_args()
     unknown = set(arguments.only.split(",")) - set(PARTS)
     if unknown:
@@ -66,6 +68,7 @@ def describe(places):
         "driver": asked_smi("driver_version") or "unknown",
         "clocks": asked_smi("clocks.max.sm,clocks.max.mem,power.limit"),
         "host_cores": len(os.sched_getaffinity(0)),
+        "rehearsal": places.rehearsal,
         "versions": {
             "rueda": output_of(rueda, "--version").removeprefix("rueda ") if rueda else "not there",
             "Python": platform.python_version(),
@@ -115,7 +118,7 @@ def main():
         return 2
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    places = find_places(arguments.programs)
+    places = find_places(arguments.programs, arguments.rehearsal)
     about = describe(places)
     results = list(kept)
 

@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "rueda": ("bin/rueda", "build/rueda"),
     "cuda": ("bin/cuda", "build/tests/cuda/cuda"),
+    "backend_cuda": ("bin/backend_cuda", "build/tests/cuda/backend_cuda"),
+    "parity_cuda": ("bin/parity_cuda", "build/tests/cuda/parity_cuda"),
     "mpi": ("bin/mpi", "build/tests/mpi"),
     "ring_bandwidth": ("bin/ring_bandwidth", "build/tests/ring_bandwidth"),
 }
@@ -31,6 +33,7 @@ class Places:
     torch_python: str | None = None
     # For rueda's own programs alone: PyTorch brings its libraries itself.
     library_path: str = ""
+    rehearsal: bool = False  # networks and buffers as small as can be
 
     def launch(self, ranks, program, *words):
         """A command; one rank needs no launcher."""
@@ -84,7 +87,7 @@ def library_path(program):
     return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
 
 
-def find_places(given):
+def find_places(given, rehearsal):
     """`given`: a folder with rueda's programs, or nothing."""
     programs = {name: find_program(name, given) for name in PROGRAMS}
     return Places(
@@ -93,4 +96,5 @@ def find_places(given):
         sanitizer=shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:{cuda_home() / 'bin'}"),
         torch_python=find_torch_python(),
         library_path=library_path(programs["rueda"]),
+        rehearsal=rehearsal,
     )

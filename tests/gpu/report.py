@@ -75,6 +75,8 @@ def of_part(results, part):
 def as_markdown(about, results, rates):
     bench = bench_table(of_part(results, "bench"))
     parts = [*heading(about), summary_line(results)]
+    if about.get("rehearsal"):
+        parts.append("**A rehearsal on tiny networks and buffers: its figures mean nothing.**")
     parts += [rates_line(rates), bench] if bench else []
     parts += filter(None, [ring_table(of_part(results, "ring"))])
     return "\n\n".join([*parts, verdicts(results)]) + "\n"

@@ -7,11 +7,12 @@ from runner import Failure, Item, NotRun, complaint
 from training import require
 
 SIZES = (44_695_848, 94_159_400)
+REHEARSAL_WORDS = ("--repetitions", 2, 400_000, 1_000_000)
 RANKS = (2, 4)
 TRANSPORTS = ("device", "staged")
 # How tests/bench/ring_bandwidth is told to use a GPU's memory.
 DEVICE_WORDS = ("--backend", "cuda", "--allow-shared-gpu", "--transport")
-ROW = re.compile(r"^\s*(\d+)\s+(\S+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$")
+ROW = re.compile(r"^\s*(\d+)\s+(\S+(?: \S+)*)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$")
 
 
 def items(places):
@@ -34,7 +35,8 @@ def parse(output):
 
 def measure(shell, places, ranks, transport):
     require(places, ranks, "ring_bandwidth")
-    words = places.launch(ranks, "ring_bandwidth", *DEVICE_WORDS, transport, *SIZES)
+    sizes = REHEARSAL_WORDS if places.rehearsal else SIZES
+    words = places.launch(ranks, "ring_bandwidth", *DEVICE_WORDS, transport, *sizes)
     done = shell.run(words, LD_LIBRARY_PATH=places.library_path)
     rows = parse(done.stdout)
     if done.returncode == 2 and not rows:

@@ -1,12 +1,14 @@
 """The tests on the device: the test programs, and training runs whose bits must agree."""
 
+import json
 import sys
 from pathlib import Path
 
-from runner import Failure, Item
+from runner import Failure, Item, complaint, tail
 from training import parameter_hash, require, train
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "jobs"))
 
 from count_tests import count_of_output  # noqa: E402
 
@@ -15,28 +17,56 @@ SMALL_RUN = {
     "model": "resnet18", "data-limit": 512, "batch-per-rank": 32, "epochs": 2, "deterministic": None,
     "scale-lr": "none", "check-replicas": "step",
 }  # fmt: skip
+REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 16, "data-limit": 32, "batch-per-rank": 4}
 
 
 def items(places):
-    found = [train_item(places, ranks) for ranks in RANKS]
-    found.append(Item("tests", "cuda tests", 150, lambda shell: run_tests(shell, places, 1, "cuda")))
-    found += [mpi_item(places, ranks) for ranks in RANKS]
+    found = [Item("tests", "doctor", 60, lambda shell: doctor(shell, places))]
+    found += [train_item(places, ranks) for ranks in RANKS]
+    found.append(program_item(places, "cuda tests", "cuda"))
+    found.append(program_item(places, "backend tests", "backend_cuda"))
+    found += [program_item(places, f"mpi tests on {ranks}", "mpi", ranks) for ranks in RANKS]
     found.append(Item("tests", "4 ranks equal 4 micro-batches", 60, lambda shell: fixed_order(shell, places)))
+    found.append(program_item(places, "parity tests", "parity_cuda"))
     return found
 
 
-def mpi_item(places, ranks):
-    return Item("tests", f"mpi tests on {ranks}", 90, lambda shell: run_tests(shell, places, ranks, "mpi"))
+def program_item(places, name, program, ranks=1):
+    return Item("tests", name, 150, lambda shell: run_tests(shell, places, ranks, program))
 
 
 def train_item(places, ranks):
     return Item("tests", f"train on {ranks}", 90, lambda shell: same_bits(shell, places, ranks))
 
 
+def doctor(shell, places):
+    """What it found, of two ranks on the one GPU."""
+    ranks = 2 if places.mpirun else 1
+    require(places, ranks)
+    file = Path(shell.folder, "doctor.json")
+    words = ["doctor", "--backend", "cuda", "--allow-shared-gpu", "--json", file]
+    done = shell.run(places.launch(ranks, "rueda", *words), LD_LIBRARY_PATH=places.library_path)
+    if not file.exists():
+        raise Failure(complaint(done), {"output": tail(done.stdout, done.stderr)})
+    report = json.loads(file.read_text(encoding="utf-8"))
+    data = {key: report[key] for key in ("verdict", "findings", "transfers", "largest_batch")}
+    if done.returncode != 0:
+        raise Failure(f"exit code {done.returncode}: {report['verdict']}", data)
+    return data
+
+
+def small_run(places):
+    return REHEARSAL_RUN if places.rehearsal else SMALL_RUN
+
+
 def run_tests(shell, places, ranks, program):
     """Counts of a test program. Cases that are skipped for want of a device have failed here."""
     require(places, ranks, program)
-    done = shell.run(places.launch(ranks, program), LD_LIBRARY_PATH=places.library_path)
+    words = ["-c", "resnet20"] if places.rehearsal and program == "parity_cuda" else []
+    done = shell.run(
+        places.launch(ranks, program, *words), LD_LIBRARY_PATH=places.library_path,
+        RUEDA_PARITY_REFERENCE=str(ROOT / "tests" / "parity" / "reference"),
+    )  # fmt: skip
     count = count_of_output(done.stdout)
     output = (done.stdout + done.stderr)[-4000:]
     if count is None:
@@ -53,7 +83,7 @@ def run_tests(shell, places, ranks, program):
 def same_bits(shell, places, ranks):
     """Over device buffers and through the host, and (on one rank) from run to run, the same bits."""
     records = {
-        transport: train(shell, places, ranks, f"train-{ranks}-{transport}", {**SMALL_RUN, "transport": transport})
+        transport: train(shell, places, ranks, f"train-{ranks}-{transport}", {**small_run(places), "transport": transport})
         for transport in ("device", "staged")
     }
     hashes = {transport: parameter_hash(record) for transport, record in records.items()}
@@ -65,7 +95,7 @@ def same_bits(shell, places, ranks):
 
 def fixed_order(shell, places):
     """One rank that adds up four micro-batches, and four ranks that add in the same order."""
-    common = {**SMALL_RUN, "reduce-order": "fixed", "batch-per-rank": 16}
+    common = {**small_run(places), "reduce-order": "fixed", "batch-per-rank": 4 if places.rehearsal else 16}
     alone = train(shell, places, 1, "fixed-1", {**common, "accumulate": 4})
     four = train(shell, places, 4, "fixed-4", {**common, "transport": "device"})
     hashes = {"one rank": parameter_hash(alone), "four ranks": parameter_hash(four)}

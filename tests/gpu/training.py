@@ -1,4 +1,4 @@
-"""Runs `rueda train` on the GPU and reads what it wrote down."""
+"""Runs `rueda` on the GPU and reads what it wrote down."""
 
 import json
 from pathlib import Path
@@ -24,6 +24,15 @@ def train(shell, places, ranks, label, options):
     words = [word for name, value in every.items() for word in option_words(name, value)]
     shell.run_well(places.launch(ranks, "rueda", "train", *words), LD_LIBRARY_PATH=places.library_path)
     return read_record(run_dir)
+
+
+def data_set(shell, places, images):
+    """A folder with so many training images, drawn once: `--data synthetic` has 5,000."""
+    folder = Path(shell.folder, f"data-{images}")
+    if not folder.exists():
+        words = ["synth", "--out", folder, "--format", "bin", "--train", images, "--test", 100]
+        shell.run_well(places.launch(1, "rueda", *words), LD_LIBRARY_PATH=places.library_path)
+    return folder
 
 
 def option_words(name, value):

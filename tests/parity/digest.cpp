@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 
@@ -37,7 +38,10 @@ Digest read_digest(const nlohmann::json& json) {
 }
 
 nlohmann::json read_reference(const std::string& name) {
-  const std::string path = std::string(RUEDA_PARITY_REFERENCE) + "/" + name + ".json";
+  // Carried to another machine, they lie elsewhere than where this was compiled.
+  const char* folder = std::getenv("RUEDA_PARITY_REFERENCE");
+  const std::string path =
+      std::string(folder == nullptr ? RUEDA_PARITY_REFERENCE : folder) + "/" + name + ".json";
   std::ifstream file(path);
   if (!file) throw InputError(path + " can not be read: run jobs/parity.sh --update");
   return nlohmann::json::parse(file);

@@ -31,6 +31,9 @@ inline StepRecord sample_step(std::size_t epoch, std::size_t step, std::size_t r
               0.0015};
   s.all_reduce_busy = 0.045 / slow;
   s.all_reduce_add = 0.005 * slow;
+  s.prepare_busy = 0.008 * part * slow;
+  s.copy_busy = 0.002 * part * slow;
+  s.copy_bytes = 50'000 * s.samples;
   s.train_loss = 2.3 / static_cast<double>(epoch + step);
   s.train_accuracy = 0.1 * static_cast<double>(epoch);
   s.learning_rate = 0.1;
@@ -93,6 +96,8 @@ inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   run.statistics = 1'376;
   run.train_flops_per_image = 242.4e6;
   run.global_batch = 128;
+  run.micro_batch = 128 / p;
+  run.micro_batch_asked = 128 / p;
   run.rank_batches.assign(p, 128 / p);
   run.steps_per_epoch = 3;
   run.learning_rate = 0.1;

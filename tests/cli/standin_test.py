@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""`rueda train --backend cuda`, the whole program on the stand-in (docs/testing.md): ranks, devices,
+transports, precisions, order of work, memory.
+
+usage: standin_test.py RUEDA_STANDIN [MPIEXEC]
+"""
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+import summary_line
+from program_case import ProgramCase
+from weights_test import read_header
+
+# 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "22"]
+SMALL += ["--global-batch", "12", "--epochs", "2", "--threads", "1", "--augment", "standard"]
+SMALL += ["--eval-every", "1", "--lr", "0.1"]
+SHARED = ["--backend", "cuda", "--allow-shared-gpu"]
+FIXED = [*SHARED, "--reduce-order", "fixed"]
+DELAYS = {"RUEDA_STANDIN_DELAY_US": "60"}
+STAGING = "warning: gradients are staged"
+
+
+class StandInCase(ProgramCase):
+    """What is compared more than once is run only once."""
+
+    known = {}  # the records of runs, by their words
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.program.time_limit = 300  # on a machine with other work
+        cls.runs = 0
+
+    def start(self, ranks, *words, **env):
+        type(self).runs += 1
+        words = ["train", *SMALL, *words, "--run-dir", f"run-{self.runs}"]
+        return self.program.run_ranks(ranks, *words, **env), f"run-{self.runs}"
+
+    def train(self, ranks, *words, **env):
+        """run.json of a run of its own, and with it what the run said and the loss of each step."""
+        result, folder = self.start(ranks, *words, **env)
+        self.completed(result)
+        record = self.program.record(folder)
+        rows = csv.DictReader((self.folder / folder / "steps.csv").read_text("utf-8").splitlines())
+        record["losses"] = [float(row["train_loss"]) for row in rows if row["rank"] == "0"]
+        record["said"] = result.out + result.err
+        return record
+
+    def known_train(self, ranks, *words):
+        """The same, of an earlier run with these words if there was one."""
+        key = (ranks, *words)
+        if key not in self.known:
+            self.known[key] = self.train(ranks, *words)
+        return self.known[key]
+
+    def assertSameBits(self, one, other):
+        """Of the parameters; of the evaluation too, unless the ranks that share it are others."""
+        same = ["parameter_hash", "loss", "val_accuracy"]
+        same += ["val_loss"] * (one["world_size"] == other["world_size"])
+        for a, b in zip(one["epochs"], other["epochs"], strict=True):
+            self.assertEqual([a[what] for what in same], [b[what] for what in same])
+
+    def assertNear(self, values, expected, share):
+        self.assertEqual(len(values), len(expected))
+        for value, other in zip(values, expected):
+            self.assertAlmostEqual(value, other, delta=share * abs(other))
+
+
+class Ranks(StandInCase):
+    def test_any_number_of_ranks_computes_what_the_cpu_computes(self):
+        for ranks in (1, 2, 3, 4):
+            with self.subTest(ranks=ranks):
+                gpu = self.known_train(ranks, *SHARED)
+                cpu = self.known_train(ranks, "--backend", "cpu")
+                self.assertEqual([rank["backend"] for rank in gpu["ranks"]], ["cuda"] * ranks)
+                self.assertEqual(len(gpu["losses"]), 4)
+                self.assertNear(gpu["losses"][:2], cpu["losses"][:2], 1e-4)
+                gpu, cpu = gpu["epochs"][0], cpu["epochs"][0]
+                self.assertEqual(gpu["val_accuracy"], cpu["val_accuracy"])
+                self.assertNear([gpu["val_loss"]], [cpu["val_loss"]], 1e-3)
+
+    def test_ranks_equal_micro_batches_bit_for_bit(self):
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                alone = self.known_train(1, *FIXED, "--accumulate", str(ranks))
+                self.assertSameBits(self.known_train(ranks, *FIXED), alone)
+
+    def test_ranks_equal_micro_batches_in_bf16_too(self):
+        narrow = [*FIXED, "--precision", "bf16"]
+        alone = self.train(1, *narrow, "--accumulate", "3")
+        self.assertSameBits(self.train(3, *narrow), alone)
+
+    def test_a_run_repeats_bit_for_bit(self):
+        self.assertSameBits(self.known_train(3, *SHARED), self.train(3, *SHARED))
+
+    def test_precisions(self):
+        losses = {}
+        for precision in ("fp32", "tf32", "bf16"):
+            words = [*SHARED] if precision == "fp32" else [*SHARED, "--precision", precision]
+            record = self.known_train(2, *words)
+            self.assertEqual(record["config"]["precision"], precision)
+            losses[precision] = record["losses"][:2]
+        # The stand-in multiplies in fp32 either way.
+        self.assertEqual(losses["tf32"], losses["fp32"])
+        self.assertNotEqual(losses["bf16"], losses["fp32"])
+        self.assertNear(losses["bf16"], losses["fp32"], 0.05)
+
+
+class Devices(StandInCase):
+    def test_ranks_on_one_gpu_are_refused_unless_allowed(self):
+        result, _ = self.start(2, "--backend", "cuda")
+        allowed = self.known_train(2, *SHARED)
+        uuid = allowed["ranks"][0]["uuid"]
+        self.refused(result, f"ranks 0 and 1 on {uuid}", "--allow-shared-gpu")
+        self.assertFalse((self.folder / f"run-{self.runs}").exists())
+        self.assertIn(f"ranks share a GPU, and its speed: ranks 0 and 1 on {uuid}", allowed["said"])
+
+    def test_each_rank_takes_its_own(self):
+        record = self.train(2, "--backend", "cuda", RUEDA_STANDIN_DEVICES="2")
+        uuids = [rank["uuid"] for rank in record["ranks"]]
+        self.assertEqual(len(set(uuids)), 2)
+        self.assertNotIn("ranks share", record["said"])
+        self.assertSameBits(record, self.known_train(2, *SHARED))
+        result, _ = self.start(3, "--backend", "cuda", RUEDA_STANDIN_DEVICES="2")
+        self.refused(result, f"ranks 0 and 2 on {uuids[0]}")
+
+    def test_auto_takes_the_gpu_if_there_is_one(self):
+        record = self.train(1, "--backend", "auto")
+        self.assertEqual(record["ranks"][0]["device"], "stand-in (host memory, no GPU)")
+        self.assertSameBits(record, self.known_train(1, *SHARED))
+        without = self.train(1, "--backend", "auto", CUDA_VISIBLE_DEVICES="")
+        self.assertEqual(without["ranks"][0]["backend"], "cpu")
+        result, _ = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
+        self.refused(result, "--backend cuda: no CUDA device")
+
+
+class Transport(StandInCase):
+    # On the stand-in device memory is the host's, so that any MPI can read it.
+    def test_staged_and_direct_end_with_the_same_bits(self):
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                records = {
+                    word: self.known_train(ranks, *SHARED, "--transport", word)
+                    for word in ("staged", "device")
+                }
+                for word, record in records.items():
+                    self.assertEqual(record["all_reduce"]["transport"], word)
+                    self.assertNotIn("warning", record["said"])
+                self.assertSameBits(*records.values())
+
+    def test_auto_warns_once_where_it_has_to_stage(self):
+        record = self.known_train(3, *SHARED)
+        if record["all_reduce"]["transport"] == "device":
+            self.skipTest("this MPI takes GPU memory, so that nothing is staged")
+        self.assertEqual(record["all_reduce"]["transport"], "staged")
+        self.assertEqual(record["said"].count(STAGING), 1, record["said"])
+        self.assertNotIn(STAGING, self.known_train(1, *SHARED)["said"])
+
+    def test_mpi_sums_device_memory_too(self):
+        words = [*SHARED, "--all-reduce", "mpi", "--transport"]
+        direct = self.train(2, *words, "device")
+        self.assertSameBits(direct, self.train(2, *words, "staged"))
+        self.assertNear(direct["losses"][:2], self.known_train(2, *SHARED)["losses"][:2], 1e-5)
+
+
+class Order(StandInCase):
+    """With delays, whatever is not waited for is read too early."""
+
+    def test_delays_change_no_bit(self):
+        for ranks, word in ((2, "staged"), (3, "device")):
+            with self.subTest(ranks=ranks):
+                words = [*SHARED, "--transport", word]
+                self.assertSameBits(
+                    self.train(ranks, *words, **DELAYS), self.known_train(ranks, *words)
+                )
+
+    def test_delays_change_no_bit_of_micro_batches(self):
+        words = [*FIXED, "--accumulate", "2"]
+        self.assertSameBits(self.train(1, *words, **DELAYS), self.known_train(1, *words))
+
+
+class Faults(StandInCase):
+    def test_nan_is_found(self):
+        result, _ = self.start(2, *SHARED, "--inject", "nan:1:2")
+        self.refused(result, "step 2", code=1)
+
+    def test_a_flipped_bit_is_found(self):
+        words = ["--inject", "flip-bit:1:2", "--check-replicas", "step"]
+        result, _ = self.start(2, *SHARED, *words)
+        self.refused(result, "step 2", "rank 1", code=1)
+
+
+class Weights(StandInCase):
+    def test_weights_of_the_gpu_go_on_on_the_cpu(self):
+        self.train(2, *SHARED, "--save-weights", "gpu.safetensors")
+        # A step so small that it changes no parameter.
+        still = ["--init-weights", "gpu.safetensors", "--epochs", "1", "--lr", "1e-30"]
+        still += ["--momentum", "0", "--weight-decay", "0"]
+        cpu = self.train(1, *still, "--backend", "cpu", "--save-weights", "cpu.safetensors")
+        gpu = self.train(1, *still, *SHARED, "--save-weights", "back.safetensors")
+        self.assertNear(gpu["losses"], cpu["losses"], 1e-4)
+        gpu, cpu = gpu["epochs"][0], cpu["epochs"][0]
+        self.assertEqual(gpu["val_accuracy"], cpu["val_accuracy"])
+        self.assertNear([gpu["val_loss"]], [cpu["val_loss"]], 1e-4)
+        saved = self.parameters("gpu.safetensors")
+        self.assertEqual(len(saved), 59)
+        for name in ("cpu.safetensors", "back.safetensors"):
+            self.assertEqual(self.parameters(name), saved, name)
+
+    def parameters(self, name):
+        """The bytes of every tensor that training changes by its gradient."""
+        header, data = read_header(self.folder / name)
+        trained = {key for key in header if key.endswith((".weight", ".bias"))}
+        return {key: data[slice(*header[key]["data_offsets"])] for key in trained}
+
+
+class DeviceMemory(StandInCase):
+    def counters(self, *words):
+        """What each rank of a run on two made of its device memory."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.train(2, *SHARED, *words, RUEDA_STANDIN_COUNTERS=folder)
+            texts = [path.read_text(encoding="utf-8") for path in Path(folder).iterdir()]
+        return [{line.split()[0]: int(line.split()[1]) for line in text.splitlines()} for text in texts]
+
+    def test_no_step_allocates(self):
+        short = self.counters("--epochs", "1")
+        long = self.counters("--epochs", "4")
+        self.assertEqual(len(short), 2)
+        for what in ("allocations", "peak_bytes"):
+            self.assertEqual({rank[what] for rank in long}, {rank[what] for rank in short})
+        for rank in short + long:
+            self.assertGreater(rank["allocations"], 0)
+            self.assertEqual((rank["overruns"], rank["bytes_in_use"]), (0, 0), rank)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    summary_line.main()
