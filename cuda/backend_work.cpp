@@ -46,6 +46,11 @@ void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cu
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
+InputFormat input_format(Element element) {
+  return {
+      .bf16 = element == Element::bf16, .channels_last = true, .channels = image_channels(element)};
+}
+
 }  // namespace
 
 std::unique_ptr<Memory> CudaBackend::allocate(std::size_t bytes) {
@@ -95,10 +100,13 @@ void CudaBackend::make_batch(const BatchRequest& request, std::byte* input, std:
 }
 
 std::unique_ptr<BatchStager> CudaBackend::make_stager(int image_size, std::size_t batch) {
-  const Element element = context_.element();
-  const InputFormat format{
-      .bf16 = element == Element::bf16, .channels_last = true, .channels = image_channels(element)};
-  return std::make_unique<CudaStager>(format, image_size, batch, stream());
+  return std::make_unique<CudaStager>(input_format(context_.element()), image_size, batch,
+                                      stream());
+}
+
+std::size_t CudaBackend::stager_bytes(int image_size, std::size_t batch) const {
+  return BatchStager::kSlots *
+         CudaStager::slot_bytes(input_format(context_.element()), image_size, batch);
 }
 
 void CudaBackend::softmax_cross_entropy(const LossRequest& r) {

@@ -16,14 +16,18 @@ void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cu
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
 }
 
+std::size_t bytes_of_labels(std::size_t batch) {
+  return aligned_bytes(batch * sizeof(std::int32_t));
+}
+
 }  // namespace
 
 CudaStager::CudaStager(const InputFormat& format, int image_size, std::size_t batch,
                        cudaStream_t compute)
     : format_(format),
       image_bytes_(format.image_bytes(image_size)),
-      label_bytes_(aligned_bytes(batch * sizeof(std::int32_t))),
-      slot_bytes_(bytes_of(batch)),
+      label_bytes_(bytes_of_labels(batch)),
+      slot_bytes_(slot_bytes(format, image_size, batch)),
       compute_(compute),
       copies_(make_stream()) {
   check(cudaGetDevice(&ordinal_), "cudaGetDevice");
@@ -34,6 +38,10 @@ CudaStager::CudaStager(const InputFormat& format, int image_size, std::size_t ba
     slot.arrived = make_timed_event();
     slot.delivered = make_event();
   }
+}
+
+std::size_t CudaStager::slot_bytes(const InputFormat& format, int image_size, std::size_t batch) {
+  return bytes_of_labels(batch) + batch * format.image_bytes(image_size);
 }
 
 CudaStager::~CudaStager() {

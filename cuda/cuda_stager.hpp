@@ -22,6 +22,9 @@ class CudaStager final : public BatchStager {
   CudaStager(const CudaStager&) = delete;
   CudaStager& operator=(const CudaStager&) = delete;
 
+  /// Of the device, for one slot.
+  static std::size_t slot_bytes(const InputFormat& format, int image_size, std::size_t batch);
+
   InputFormat format() const override { return format_; }
   std::byte* input(std::size_t slot) override;
   std::int32_t* labels(std::size_t slot) override;

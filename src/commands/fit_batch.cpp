@@ -72,18 +72,26 @@ class BatchPlanner {
     Backend& backend = request_.backend;
     auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_));
     if (all) {
-      backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images);
+      backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
+                       need_.staging);
     }
     return replica;
   }
 
  private:
   MemoryNeed whole_need() const {
+    const Backend& backend = request_.backend;
+    const bool streams = request_.config.input == InputMode::stream;
     const std::size_t slice = GradientLayout(request_.graph).total();
-    const std::size_t images = request_.data.train.size() + request_.data.test.size();
-    return training_memory(replica_->memory(), request_.graph, run_.micro_batches,
-                           request_.all_reduce.scratch_floats(slice),
-                           request_.backend.image_bytes(images));
+    const std::size_t held = streams ? 0 : request_.data.train.size();
+    MemoryNeed need = training_memory(replica_->memory(), request_.graph, run_.micro_batches,
+                                      request_.all_reduce.scratch_floats(slice),
+                                      backend.image_bytes(held + request_.data.test.size()));
+    if (streams) {
+      need.staging =
+          backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
+    }
+    return need;
   }
 
   const FitRequest& request_;

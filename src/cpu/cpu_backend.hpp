@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<DeviceImages> hold(const ImageSet& images) override;
   void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override;
   std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
+  std::size_t stager_bytes(int image_size, std::size_t batch) const override;
   void softmax_cross_entropy(const LossRequest& request) override;
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, float* nonfinite) override;

@@ -42,6 +42,11 @@ std::unique_ptr<BatchStager> CpuBackend::make_stager(int image_size, std::size_t
   return std::make_unique<CpuStager>(input_format(context_.format), image_size, batch);
 }
 
+std::size_t CpuBackend::stager_bytes(int image_size, std::size_t batch) const {
+  const std::size_t bytes = input_format(context_.format).image_bytes(image_size);
+  return BatchStager::kSlots * batch * (bytes + sizeof(std::int32_t));
+}
+
 void CpuBackend::softmax_cross_entropy(const LossRequest& r) {
   const auto* from = reinterpret_cast<const float*>(r.logits);
   auto* to = reinterpret_cast<float*>(r.gradient);

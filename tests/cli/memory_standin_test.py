@@ -49,6 +49,13 @@ class StandIn(ProgramCase):
             result = self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY)
             self.assertEqual(result.code == 0, fits, result)
 
+    def test_streamed_batches_are_planned_and_the_set_is_not_held(self):
+        resident = self.train("--batch-per-rank", "16", "--data-limit", "64")["ranks"][0]["memory"]
+        streamed = self.train("--batch-per-rank", "16", "--data-limit", "64", "--input", "stream")
+        streamed = streamed["ranks"][0]["memory"]
+        self.assertEqual(resident["images"] - streamed["images"], 64 * 3073)
+        self.assertEqual((resident["staging"], streamed["staging"]), (0, 2 * 16 * (4 * 4 * 64 + 4)))
+
     def test_not_even_one_image_fits(self):
         result = self.program.run(*SMALL, RUEDA_STANDIN_MEMORY="6000000")
         self.refused(result, "not even one image fits", "--precision bf16")

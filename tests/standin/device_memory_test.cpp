@@ -1,5 +1,6 @@
 // What training holds on a device, and that no step takes more: the stand-in counts.
 #include <cmath>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -85,7 +86,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
   config.accumulate = c.accumulate;
   config.precision = c.precision;
   config.epochs = 1;
-  config.lr = 1e-6;
+  config.eval_every = 0;  // untrained deep networks overflow with their running statistics
   const std::size_t images = 2 * c.batch * c.accumulate;
   const std::size_t before = standin_bytes_in_use();
   standin_reset_peak();
@@ -135,7 +136,9 @@ TEST_CASE("memory that is not to be had is told apart, and leaves no error behin
   const auto memory = backend->allocate(1000);
   CHECK(backend->free_memory() == free - 1024);
   backend->zero(memory->floats());
-  CHECK_NOTHROW(backend->hash(memory->floats()));
+  const auto [half, other] = std::pair(memory->floats().first(100), memory->floats().last(100));
+  CHECK_NOTHROW(backend->reduce_device().add(half, other));
+  backend->finish();
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   run.statistics = 1'376;
   run.train_flops_per_image = 242.4e6;
   run.global_batch = 128;
+  run.micro_batch = 128 / p;
+  run.micro_batch_asked = 128 / p;
   run.rank_batches.assign(p, 128 / p);
   run.steps_per_epoch = 3;
   run.learning_rate = 0.1;

@@ -140,6 +140,8 @@ class Backend {
   /// The way for batches of up to `batch` images of `image_size` pixels a side that the host
   /// prepares. Goes before the backend.
   virtual std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) = 0;
+  /// What it will hold: BatchStager::device_bytes.
+  virtual std::size_t stager_bytes(int image_size, std::size_t batch) const = 0;
   virtual void softmax_cross_entropy(const LossRequest& request) = 0;
   /// *to = {loss, correct, samples, nonfinite, 0}; `nonfinite` is 1 if the loss or one of
   /// `statistics` is NaN or infinite, and then goes to *nonfinite too.
