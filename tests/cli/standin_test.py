@@ -180,7 +180,7 @@ class Order(StandInCase):
 
     def test_delays_change_no_bit_of_micro_batches(self):
         words = [*FIXED, "--accumulate", "2"]
-        self.assertSameBits(self.train(1, *words, **DELAYS), self.known_train(1, *words))
+        self.assertSameBits(self.train(2, *words, **DELAYS), self.known_train(2, *words))
 
 
 class Faults(StandInCase):
