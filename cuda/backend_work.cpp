@@ -2,6 +2,7 @@
 
 #include "activation_kernels.hpp"
 #include "cuda_backend.hpp"
+#include "cuda_stager.hpp"
 #include "kernels.hpp"
 #include "operations.hpp"
 
@@ -61,8 +62,9 @@ std::unique_ptr<DeviceImages> CudaBackend::hold(const ImageSet& images) {
 /// The pinned indices may still be on their way to the device for the batch before.
 void CudaBackend::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
   finish();
-  const std::size_t bytes = request.indices.size_bytes();
-  std::memcpy(host_indices_.get(), request.indices.data(), bytes);
+  const BatchChoice& choice = request.choice;
+  const std::size_t bytes = choice.indices.size_bytes();
+  std::memcpy(host_indices_.get(), choice.indices.data(), bytes);
   check(
       cudaMemcpyAsync(indices_.get(), host_indices_.get(), bytes, cudaMemcpyHostToDevice, stream()),
       "cudaMemcpyAsync");
@@ -70,15 +72,22 @@ void CudaBackend::make_batch(const BatchRequest& request, std::byte* input, std:
   const BatchSource source{.pixels = static_cast<const std::uint8_t*>(images.pixels.get()),
                            .labels = static_cast<const std::uint8_t*>(images.labels.get()),
                            .indices = static_cast<const std::uint32_t*>(indices_.get()),
-                           .count = request.indices.size()};
+                           .count = choice.indices.size()};
   const Element element = context_.element();
   const BatchTarget target{.values = input,
                            .element = element,
                            .labels = labels,
                            .layout = Layout::nhwc,
                            .channels = image_channels(element)};
-  check(cuda::make_batch(source, request.transform, request.seed, request.epoch, target, stream()),
+  check(cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream()),
         "make_batch");
+}
+
+std::unique_ptr<BatchStager> CudaBackend::make_stager(int image_size, std::size_t batch) {
+  const Element element = context_.element();
+  const InputFormat format{
+      .bf16 = element == Element::bf16, .channels_last = true, .channels = image_channels(element)};
+  return std::make_unique<CudaStager>(format, image_size, batch, stream());
 }
 
 void CudaBackend::softmax_cross_entropy(const LossRequest& r) {

@@ -58,6 +58,7 @@ __global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) 
   const int channel = first_channel(width);
   if (channel >= channels) return;
   const auto state = body.template begin<width>(channel);
+#pragma unroll 4  // loads of several rows in flight
   for (std::size_t row = first_row(); row < rows; row += row_stride()) {
     body.template run<width>(state, row, channel);
   }
@@ -85,6 +86,7 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
   float sums[kSums][width] = {};
   if (mine) {
     const auto state = body.template begin<width>(channel);
+#pragma unroll 4
     for (std::size_t row = first_row(); row < rows; row += row_stride()) {
       body.template add<width>(state, row, channel, sums);
     }

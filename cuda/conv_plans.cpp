@@ -58,8 +58,8 @@ std::size_t ConvPlans::weight_count() const {
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
-  return std::string(what) + " " + to_string(precision_) + " " + extents(x_) +
-         " by " + extents(w_) + " stride " + std::to_string(geometry_.stride) + " padding " +
+  return std::string(what) + " " + to_string(precision_) + " " + extents(x_) + " by " +
+         extents(w_) + " stride " + std::to_string(geometry_.stride) + " padding " +
          std::to_string(geometry_.padding) +
          (w_.alignment == 16 ? "" : " aligned " + std::to_string(w_.alignment));
 }

@@ -1,5 +1,7 @@
 #include "cuda_backend.hpp"
 
+#include <atomic>
+#include <cstring>
 #include <variant>
 
 #include "device_query.hpp"
@@ -103,6 +105,8 @@ CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
   reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
   context_.request_scratch(kCublasWorkspace);
+  announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
+  std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
 }
 
 /// Its memory may still be in use.
@@ -127,6 +131,16 @@ void CudaBackend::replay(std::uint64_t key, const std::function<void()>& work) {
 void CudaBackend::mark(Mark mark) { marks_.set(mark, stream()); }
 
 ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
+
+/// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
+void CudaBackend::announce(std::size_t bucket) {
+  check(count_up(static_cast<std::uint64_t*>(announcements_.get()), bucket, stream()), "count_up");
+}
+
+std::uint64_t CudaBackend::announced(std::size_t bucket) const {
+  auto* counters = static_cast<std::uint64_t*>(announcements_.get());
+  return std::atomic_ref(counters[bucket]).load(std::memory_order_acquire);
+}
 
 std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
   const Shape shape = graph.shape(node);

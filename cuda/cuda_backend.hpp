@@ -35,6 +35,8 @@ class CudaBackend final : public Backend {
   void replay(std::uint64_t key, const std::function<void()>& work) override;
   void mark(Mark mark) override;
   ComputeSeconds compute_seconds() override;
+  void announce(std::size_t bucket) override;
+  std::uint64_t announced(std::size_t bucket) const override;
 
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
@@ -46,6 +48,7 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<DeviceImages> hold(const ImageSet& images) override;
   void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override;
+  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
   void softmax_cross_entropy(const LossRequest& request) override;
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, float* nonfinite) override;
@@ -82,6 +85,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
+  PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
   DeviceMemory losses_;            ///< RowLoss of each row

@@ -32,9 +32,10 @@ CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
     limits.most = 1;
     auto plans = make_plans(target_, operations, limits, chosen->second);
     if (!plans.empty()) return std::move(plans.front());
-    throw InputError("the tuning file names engine " + chosen->second + " for \"" + key +
-                     "\", which this cuDNN does not offer here: tune again (--tune-engines), or leave out "
-                     "--tuning-file");
+    throw InputError(
+        "the tuning file names engine " + chosen->second + " for \"" + key +
+        "\", which this cuDNN does not offer here: tune again (--tune-engines), or leave out "
+        "--tuning-file");
   }
   if (!time_) limits.most = 1;
   auto plans = make_plans(target_, operations, limits);

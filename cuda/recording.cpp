@@ -44,7 +44,7 @@ void Recording::run(cudaStream_t stream, const std::function<void()>& work) {
 StreamMarks::StreamMarks() {
   for (Event& event : events_) {
     cudaEvent_t raw = nullptr;
-    check(cudaEventCreateWithFlags(&raw, cudaEventBlockingSync), "cudaEventCreateWithFlags");
+    check(cudaEventCreate(&raw), "cudaEventCreate");
     event = Event(raw);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -211,6 +212,17 @@ void Program::backward() {
     repeat_before(node);
     sum_incoming(node);
     operations_[index(node)]->backward();
+    announce_after(node);
+  }
+}
+
+void Program::announce_buckets(const std::vector<std::size_t>& ends) {
+  completing_ = completing_nodes(graph_, ends);
+}
+
+void Program::announce_after(NodeId node) {
+  for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket) {
+    if (completing_[bucket] == node) backend_.announce(bucket);
   }
 }
 

@@ -61,14 +61,21 @@ std::span<float> Replica::gradient(ParameterId id) {
   return gradients().subspan(p.offset, p.count);
 }
 
+bool Replica::choose_program(std::size_t images) {
+  current_ = images == 0 ? nullptr : plan_.train().at(images).get();
+  return current_ != nullptr;
+}
+
 void Replica::load(const BatchRequest& request) {
-  if (request.indices.empty()) {
-    current_ = nullptr;
-    return;
-  }
-  current_ = plan_.train().at(request.indices.size()).get();
+  if (!choose_program(request.choice.indices.size())) return;
   backend_.mark(Mark::load);
   backend_.make_batch(request, current_->input(), current_->labels());
+}
+
+void Replica::load(BatchStager& stager, std::size_t slot, std::size_t images) {
+  if (!choose_program(images)) return;
+  backend_.mark(Mark::load);
+  stager.deliver(slot, current_->input(), current_->labels());
 }
 
 void Replica::forward() {
@@ -99,6 +106,14 @@ void Replica::lose() {
                                   .scale = &scalars().scale,
                                   .gradient = current_->logits_gradient()});
   write_tail(static_cast<float>(current_->batch()));
+}
+
+void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
+  if (ends.size() > kMostBuckets) {
+    throw RunError("gradients in " + std::to_string(ends.size()) + " buckets: at most " +
+                   std::to_string(kMostBuckets) + " can be announced; use larger ones");
+  }
+  for (const auto& [batch, program] : plan_.train()) program->announce_buckets(ends);
 }
 
 ComputeSeconds Replica::compute(float scale) {
@@ -146,8 +161,9 @@ bool Replica::parameters_are_finite() {
 }
 
 LossSums Replica::infer(const BatchRequest& request) {
-  if (request.indices.empty()) return {};
-  Program& program = *plan_.infer().at(request.indices.size());
+  const std::size_t images = request.choice.indices.size();
+  if (images == 0) return {};
+  Program& program = *plan_.infer().at(images);
   backend_.make_batch(request, program.input(), program.labels());
   program.forward();
   backend_.softmax_cross_entropy({.logits = program.logits(),

@@ -16,7 +16,7 @@ bool wants_cuda(BackendChoice choice);
 struct BackendOptions {
   BackendChoice choice = BackendChoice::automatic;
   Precision precision = Precision::fp32;
-  int threads = 1;                                  ///< of the cpu backend
+  int threads = 1;             ///< of the cpu backend
   bool deterministic = false;  ///< of the cuda backend, as is the next
   bool tune = false;           ///< times engines for what `use_engines` does not name
 };
@@ -25,7 +25,8 @@ struct BackendOptions {
 /// precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
 
-/// Of a tuning file, by what they compute: for what is planned from now on. Not for the cpu backend.
+/// Of a tuning file, by what they compute: for what is planned from now on. Not for the cpu
+/// backend.
 void use_engines(Backend& backend, const std::map<std::string, std::string>& engines);
 
 /// What the operations planned so far compute with; empty on the cpu backend.

@@ -117,9 +117,7 @@ class TrainRun {
                                  .precision = run_.config.precision,
                                  .threads = self_.threads,
                                  .deterministic = run_.config.deterministic};
-    together(world_, [&] {
-      backend_ = open_backend(options);
-    });
+    together(world_, [&] { backend_ = open_backend(options); });
     const auto rank = static_cast<std::size_t>(world_.rank());
     const std::size_t tested = run_.config.eval_every > 0 ? data_.test.size() : 0;
     const auto train_sizes = micro_batch_sizes(plan_, Sampler(plan_.sampler), rank);
@@ -129,9 +127,8 @@ class TrainRun {
     settle_engines(world_, run_.config, options, *backend_, [&](Backend& backend) {
       ReplicaPlan(*graph_, backend, train_sizes, test_sizes, recompute);
     });
-    together(world_, [&] {
-      replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute);
-    });
+    together(world_,
+             [&] { replica_.emplace(*graph_, *backend_, train_sizes, test_sizes, recompute); });
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->initialise(run_.config.seed);
@@ -172,13 +169,14 @@ class TrainRun {
   }
 
   /// Collective: what only the ranks themselves know. The last thing before the first step.
-  void introduce_ranks() {
+  void introduce_ranks(std::size_t staging_bytes) {
     self_.local_rank = world_.local_rank();
     self_.host = world_.host();
     self_.backend = backend_->name();
     self_.device = backend_->device();
     self_.memory = training_memory(replica_->memory(), *graph_, plan_.micro_batches,
                                    all_reduce_->scratch_floats(replica_->gradients().size()));
+    self_.memory.staging = staging_bytes;
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }
@@ -189,7 +187,7 @@ class TrainRun {
     Trainer trainer(run_.config, plan_,
                     {world_, *replica_, *all_reduce_, data_, console, clock_.watch()});
     clock_.lap("optimizer");
-    introduce_ranks();
+    introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
     if (!warning_.empty()) console.say("warning: " + warning_);
     for (const std::string& text : remarks_to_print(remarks)) console.say(text);

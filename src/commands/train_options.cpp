@@ -36,6 +36,12 @@ void add_data_options(CLI::App& app, TrainConfig& config) {
              "A rank's samples: a part of every global batch, or a slice of the data set");
   add_choice(app, "--last-batch", config.last_batch, {LastBatch::keep, LastBatch::drop},
              "What becomes of the samples that do not fill a global batch");
+  add_choice(app, "--input", config.input, {InputMode::resident, InputMode::stream},
+             "Batches made by the device from images that it holds, or prepared by host threads "
+             "while the step before computes; the same values either way");
+  add_number(app, "--input-workers", config.input_workers, "N",
+             "Host threads of a rank for --input stream, 0 for the one that trains. On the cpu "
+             "backend they share the cores with --threads");
 }
 
 void add_optimizer_options(CLI::App& app, TrainConfig& config) {
@@ -89,14 +95,16 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
 }
 
 void add_engine_options(CLI::App& app, TrainConfig& config) {
-  add_choice(app, "--recompute", config.recompute,
-             {Recompute::none, Recompute::batch_norm, Recompute::block},
-             "Activations that backward makes again instead of keeping them: outputs of batch norms, "
-             "or all inside residual blocks; saves memory, costs time, changes no bit");
+  add_choice(
+      app, "--recompute", config.recompute,
+      {Recompute::none, Recompute::batch_norm, Recompute::block},
+      "Activations that backward makes again instead of keeping them: outputs of batch norms, "
+      "or all inside residual blocks; saves memory, costs time, changes no bit");
   app.add_flag("--deterministic", config.deterministic,
                "On a GPU: only engines that give the same bits every time");
-  add_text(app, "--tuning-file", config.tuning_file, "FILE",
-           "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
+  add_text(
+      app, "--tuning-file", config.tuning_file, "FILE",
+      "On a GPU: engines to use, as --tune-engines found them; for all else cuDNN's suggestion");
   app.add_flag("--tune-engines", config.tune,
                "Times engines for what the tuning file does not name yet, and writes it");
 }

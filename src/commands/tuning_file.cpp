@@ -47,12 +47,12 @@ std::string tuning_text(const Tuning& tuning) {
 void check_tuning(const Tuning& tuning, const std::string& file, const std::string& device,
                   const std::string& cudnn) {
   if (tuning.device != device) {
-    refuse(file, "it was made on \"" + printable(tuning.device) + "\", and this is \"" + device +
-                     "\"");
+    refuse(file,
+           "it was made on \"" + printable(tuning.device) + "\", and this is \"" + device + "\"");
   }
   if (tuning.cudnn != cudnn) {
-    refuse(file, "it was made with cuDNN " + printable(tuning.cudnn) + ", and this is cuDNN " +
-                     cudnn);
+    refuse(file,
+           "it was made with cuDNN " + printable(tuning.cudnn) + ", and this is cuDNN " + cudnn);
   }
 }
 

@@ -32,6 +32,10 @@ class CpuBackend final : public Backend {
 
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
+  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
+  std::uint64_t announced(std::size_t bucket) const override {
+    return announcements_.count(bucket);
+  }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -42,6 +46,7 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<DeviceImages> hold(const ImageSet& images) override;
   void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override;
+  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
   void softmax_cross_entropy(const LossRequest& request) override;
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, float* nonfinite) override;
@@ -68,6 +73,7 @@ class CpuBackend final : public Backend {
   Context context_;
   HostReduceDevice reduce_device_;
   HostMarks marks_;
+  HostAnnouncements announcements_;
 };
 
 }  // namespace rueda::cpu

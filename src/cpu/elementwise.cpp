@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cpu_backend.hpp"
+#include "cpu_stager.hpp"
 #include "element.hpp"
 #include "parallel.hpp"
 #include "rueda/kernels/element_hash.hpp"
@@ -20,24 +21,6 @@ struct HostImages final : DeviceImages {
   const ImageSet& images;
 };
 
-template <typename T>
-void make_image(const BatchRequest& request, const ImageSet& images, std::size_t i, T* input) {
-  const std::uint32_t index = request.indices[i];
-  const kernels::PixelTransform& t = request.transform;
-  const kernels::SampleAugment augment =
-      t.augment ? kernels::draw_augment(request.seed, request.epoch, index)
-                : kernels::SampleAugment{};
-  const std::uint8_t* image = images.image(index).data();
-  const int size = t.image_size;
-  for (int c = 0; c < kImageChannels; ++c) {
-    for (int y = 0; y < size; ++y) {
-      for (int x = 0; x < size; ++x) {
-        *input++ = kernels::from_float<T>(kernels::input_value(image, t, augment, c, y, x));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<DeviceImages> CpuBackend::hold(const ImageSet& images) {
@@ -46,14 +29,17 @@ std::unique_ptr<DeviceImages> CpuBackend::hold(const ImageSet& images) {
 
 void CpuBackend::make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) {
   const ImageSet& images = static_cast<const HostImages&>(*request.images).images;
-  const auto size = static_cast<std::size_t>(request.transform.image_size);
-  const std::size_t values = kImageChannels * size * size;
-  with_element_type(context_.format.precision, [&]<typename T>() {
-    parallel_for(request.indices.size(), [&](std::size_t i) {
-      labels[i] = images.labels[request.indices[i]];
-      make_image(request, images, i, elements<T>(input) + i * values);
-    });
+  const BatchChoice& choice = request.choice;
+  const InputFormat format = input_format(context_.format);
+  const std::size_t bytes = format.image_bytes(choice.transform.image_size);
+  parallel_for(choice.indices.size(), [&](std::size_t i) {
+    labels[i] = images.labels[choice.indices[i]];
+    make_host_image(images, choice, i, format, input + i * bytes);
   });
+}
+
+std::unique_ptr<BatchStager> CpuBackend::make_stager(int image_size, std::size_t batch) {
+  return std::make_unique<CpuStager>(input_format(context_.format), image_size, batch);
 }
 
 void CpuBackend::softmax_cross_entropy(const LossRequest& r) {

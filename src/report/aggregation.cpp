@@ -15,6 +15,9 @@ struct Sums {
   PhaseSeconds phases{};
   double busy = 0;
   double add = 0;
+  double prepare = 0;
+  double copy = 0;
+  double copy_bytes = 0;
 
   void operator+=(const StepRecord& s) {
     ++steps;
@@ -23,6 +26,9 @@ struct Sums {
     for (std::size_t p = 0; p < kPhases; ++p) phases[p] += s.phases[p];
     busy += s.all_reduce_busy;
     add += s.all_reduce_add;
+    prepare += s.prepare_busy;
+    copy += s.copy_busy;
+    copy_bytes += static_cast<double>(s.copy_bytes);
   }
 };
 
@@ -81,8 +87,17 @@ RankTotal rank_total(int rank, const std::vector<StepRecord>& steps, std::size_t
     full.push_back(s.seconds);
     compute.push_back(s.seconds - s.phases[static_cast<std::size_t>(Phase::all_reduce)]);
   }
-  return {rank,      sums.samples, sums.seconds,    sums.phases,
-          sums.busy, sums.add,     spread_of(full), spread_of(compute)};
+  return {.rank = rank,
+          .samples = sums.samples,
+          .seconds = sums.seconds,
+          .phases = sums.phases,
+          .all_reduce_busy = sums.busy,
+          .all_reduce_add = sums.add,
+          .prepare_busy = sums.prepare,
+          .copy_busy = sums.copy,
+          .copy_bytes = sums.copy_bytes,
+          .full_steps = spread_of(full),
+          .full_compute = spread_of(compute)};
 }
 
 std::vector<double> column(std::span<const EpochRecord> epochs, double EpochRecord::*member) {
@@ -115,6 +130,9 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
   b.step = per_step(ranks, [](const Sums& s) { return s.seconds; });
   b.busy = per_step(ranks, [](const Sums& s) { return s.busy; });
   b.add = per_step(ranks, [](const Sums& s) { return s.add; });
+  b.prepare = per_step(ranks, [](const Sums& s) { return s.prepare; });
+  b.copy = per_step(ranks, [](const Sums& s) { return s.copy; });
+  b.copy_bytes = per_step(ranks, [](const Sums& s) { return s.copy_bytes; });
   b.slowest = slowest_of(epochs, global_batch, kind, &StepRecord::seconds);
   b.slowest_busy = slowest_of(epochs, global_batch, kind, &StepRecord::all_reduce_busy).mean;
   return b;

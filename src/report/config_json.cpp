@@ -34,6 +34,8 @@ void add_data(Json& j, const TrainConfig& c) {
   j["shuffle"] = c.shuffle ? "on" : "off";
   j["shard"] = to_string(c.shard);
   j["last-batch"] = to_string(c.last_batch);
+  j["input"] = to_string(c.input);
+  j["input-workers"] = c.input_workers;
 }
 
 void add_parallel(Json& j, const TrainConfig& c) {

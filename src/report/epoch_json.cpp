@@ -30,6 +30,9 @@ Json rank_json(const RankTotal& r) {
   j["phases"] = phases_json(r.phases);
   j["all_reduce_busy"] = r.all_reduce_busy;
   j["all_reduce_add"] = r.all_reduce_add;
+  j["prepare_busy"] = r.prepare_busy;
+  j["copy_busy"] = r.copy_busy;
+  j["copy_bytes"] = r.copy_bytes;
   j["full_step_seconds"] = spread_json(r.full_steps);
   j["full_step_compute_seconds"] = spread_json(r.full_compute);
   return j;
@@ -70,6 +73,19 @@ Json communication_json(const StepBreakdown& b, const RunRecord& run) {
   j["add"] = range_json(b.add);
   j["busy_slowest_rank"] = b.slowest_busy;
   add_bandwidth(j, b, run);
+  return j;
+}
+
+/// Likewise.
+Json input_json(const StepBreakdown& b) {
+  Json j;
+  j["steps"] = b.steps;
+  j["prepare_busy"] = range_json(b.prepare);
+  j["prepare_exposed"] = range_json(b.phases[static_cast<std::size_t>(Phase::load)]);
+  j["copy_busy"] = range_json(b.copy);
+  j["copy_exposed"] = range_json(b.phases[static_cast<std::size_t>(Phase::copy)]);
+  j["copy_bytes"] = range_json(b.copy_bytes);
+  j["copy_GBps"] = b.copy.mean > 0 ? Json(b.copy_bytes.mean / b.copy.mean / 1e9) : Json();
   return j;
 }
 
@@ -116,6 +132,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["full_step"] = mean_step_json(full);
   j["partial_step"] = mean_step_json(partial);
   j["communication"] = communication_json(all, run);
+  j["input"] = input_json(all);
   j["ranks"] = ranks_json(ranks);
   return j;
 }
@@ -132,8 +149,9 @@ Json summary_json(const RunRecord& run) {
   j["steady_includes_warm_up"] = steady.includes_warm_up;
   j["steady_full_step_seconds"] = spread_json(full.slowest);
   j["steady_full_step"] = mean_step_json(full);
-  j["steady_communication"] =
-      communication_json(break_down(steady.epochs, run.global_batch, StepKind::all), run);
+  const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
+  j["steady_communication"] = communication_json(all, run);
+  j["steady_input"] = input_json(all);
   j["startup_seconds"] = startup_seconds(run.ranks);
   j["training_seconds"] = sum_of(run, [](const EpochRecord& e) { return e.seconds; });
   j["evaluation_seconds"] =

@@ -76,6 +76,7 @@ std::string totals(const RunRecord& run) {
             entry("evaluation", seconds_text(evaluation_seconds(run)) + " s");
   }
   text += entry("all together", seconds_text(run.total_seconds) + " s") + target(run);
+  text += entry("input", input_text(run));
   const std::string communication = communication_text(run);
   if (!communication.empty()) text += entry("all-reduce", communication);
   if (!run.epochs.empty()) text += entry("parameter hash", run.epochs.back().parameter_hash);

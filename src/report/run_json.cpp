@@ -63,6 +63,14 @@ Json batch_json(const RunRecord& run) {
   return j;
 }
 
+/// Without workers, the thread that trains prepares batches itself.
+Json input_json(const TrainConfig& config) {
+  Json j;
+  j["mode"] = to_string(config.input);
+  j["workers_per_rank"] = config.input == InputMode::stream ? Json(config.input_workers) : Json();
+  return j;
+}
+
 void add_header(Json& j, const RunRecord& run) {
   j["schema"] = "rueda-run";
   j["schema_version"] = kRunSchemaVersion;
@@ -78,6 +86,7 @@ void add_job(Json& j, const RunRecord& run) {
   j["model"] = model_json(run);
   j["data"] = data_json(run);
   j["batch"] = batch_json(run);
+  j["input"] = input_json(run.config);
   j["learning_rate"] = run.learning_rate;
   j["all_reduce"]["algorithm"] = run.all_reduce;
   j["all_reduce"]["transport"] = run.transport;

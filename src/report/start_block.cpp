@@ -4,6 +4,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "input_mode_text.hpp"
 #include "number_text.hpp"
 #include "rank_lines.hpp"
 #include "text_table.hpp"
@@ -115,7 +116,8 @@ std::string all_reduce(const RunRecord& run) {
 
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
-  return entry("model", model(run)) + entry("data", data(run)) + entry("ranks", ranks(run)) +
+  return entry("model", model(run)) + entry("data", data(run)) +
+         entry("input", input_mode_text(run.config)) + entry("ranks", ranks(run)) +
          rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
          entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +
          entry("all-reduce", all_reduce(run)) + entry("memory", memory(run)) +

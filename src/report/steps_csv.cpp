@@ -12,7 +12,9 @@ std::string header() {
   std::string text = "epoch,step,rank,samples,global_samples,seconds";
   for (const std::string_view name : kPhaseNames)
     fmt::format_to(std::back_inserter(text), ",{}", name);
-  return text + ",all_reduce_busy,all_reduce_add,train_loss,train_accuracy,learning_rate\n";
+  return text +
+         ",all_reduce_busy,all_reduce_add,train_loss,train_accuracy,learning_rate,prepare_busy,"
+         "copy_busy,copy_bytes\n";
 }
 
 void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
@@ -20,8 +22,9 @@ void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
   fmt::format_to(out, "{},{},{},{},{},{}", s.epoch, s.step, rank, s.samples, s.global_samples,
                  s.seconds);
   for (const double phase : s.phases) fmt::format_to(out, ",{}", phase);
-  fmt::format_to(out, ",{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add, s.train_loss,
-                 s.train_accuracy, s.learning_rate);
+  fmt::format_to(out, ",{},{},{},{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add,
+                 s.train_loss, s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy,
+                 s.copy_bytes);
 }
 
 void append_epoch(std::string& text, const EpochRecord& epoch) {

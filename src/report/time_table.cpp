@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "input_mode_text.hpp"
 #include "number_text.hpp"
 #include "rueda/report/aggregation.hpp"
 #include "text_table.hpp"
@@ -76,6 +77,20 @@ std::string startup_table(const RunRecord& run) {
     table.add({name, seconds_text(s.mean), seconds_text(s.min), seconds_text(s.max)});
   }
   return "Start-up\n" + table.text();
+}
+
+std::string input_text(const RunRecord& run) {
+  const std::string mode = input_mode_text(run.config);
+  if (run.epochs.empty() || run.config.input == InputMode::resident) return mode;
+  const StepBreakdown b = shown_steps(run).breakdown;
+  std::string text = mode + fmt::format("; per step preparing {} ms of all workers together",
+                                        milliseconds(b.prepare.mean));
+  if (b.copy_bytes.mean == 0) return text;
+  text += fmt::format(", copying {} in {} ms", bytes_text(b.copy_bytes.mean),
+                      milliseconds(b.copy.mean));
+  return b.copy.mean == 0
+             ? text
+             : text + fmt::format(" ({:.3g} GB/s)", b.copy_bytes.mean / b.copy.mean / 1e9);
 }
 
 std::string communication_text(const RunRecord& run) {

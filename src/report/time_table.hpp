@@ -13,6 +13,9 @@ std::string time_table(const RunRecord& run);
 /// Start-up item by item, in seconds. Empty if nothing was measured.
 std::string startup_table(const RunRecord& run);
 
+/// Who makes the batches, and the work on them beside the same steps, hidden or not.
+std::string input_text(const RunRecord& run);
+
 /// One sentence on the all-reduce of the same steps. Empty on one rank or without an epoch.
 std::string communication_text(const RunRecord& run);
 

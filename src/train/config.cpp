@@ -16,6 +16,7 @@ constexpr std::size_t kMostSamples = 1'000'000;  // of a batch: already far beyo
 constexpr int kLeastImageSize = 8;
 constexpr int kMostImageSize = 1024;
 constexpr int kMostThreads = 1024;
+constexpr std::size_t kMostInputWorkers = 1024;
 constexpr double kMostLearningRate = 1000;
 
 void require(bool holds, const std::string& message) {
@@ -43,6 +44,7 @@ void check_sizes(const TrainConfig& config) {
   require_range("--batch-per-rank", config.batch_per_rank, 1, kMostSamples);
   require_range("--global-batch", config.global_batch, 0, kMostSamples);
   require_range("--accumulate", config.accumulate, 1, kMostSamples);
+  require_range("--input-workers", config.input_workers, 0, kMostInputWorkers);
   require_range("--base-batch", config.base_batch, 1, kMostSamples);
   require(config.image_size >= kLeastImageSize && config.image_size <= kMostImageSize,
           "--image-size is " + std::to_string(config.image_size) +
@@ -115,6 +117,8 @@ const char* to_string(LrSchedule v) {
 const char* to_string(Augment v) { return v == Augment::standard ? "standard" : "none"; }
 
 const char* to_string(Normalize v) { return v == Normalize::scale ? "scale" : "cifar10"; }
+
+const char* to_string(InputMode v) { return v == InputMode::stream ? "stream" : "resident"; }
 
 const char* to_string(BackendChoice v) {
   switch (v) {

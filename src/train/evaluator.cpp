@@ -33,7 +33,7 @@ bool Evaluator::due(std::size_t epoch) const {
 LossSums Evaluator::score_batch(std::size_t begin, std::size_t end) {
   std::vector<std::uint32_t> indices(end - begin);
   std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(begin));
-  return replica_.infer({held_.get(), indices, transform_, config_.seed, 0});
+  return replica_.infer({held_.get(), {indices, transform_, config_.seed, 0}});
 }
 
 Score Evaluator::score() {

@@ -5,7 +5,6 @@
 
 #include "finite.hpp"
 #include "rueda/train/fault.hpp"
-#include "rueda/train/pixel_transform.hpp"
 #include "totals.hpp"
 
 namespace rueda {
@@ -22,12 +21,12 @@ std::vector<std::vector<StepRecord>> gather_steps(RankGroup& group,
   return all;
 }
 
-/// Work that a device does in its own time, on the phases of a step. What it did of the load while
-/// the host was already waiting for the rest counts as load.
-PhaseSeconds compute_phases(const ComputeSeconds& seconds) {
+/// Work that a device does in its own time, on the phases of a step. What it did for the input
+/// while the host was already waiting for the rest counts for `input`.
+PhaseSeconds compute_phases(const ComputeSeconds& seconds, Phase input) {
   PhaseSeconds phases{};
   const auto book = [&](Phase phase, double s) { phases[static_cast<std::size_t>(phase)] = s; };
-  book(Phase::load, seconds.load);
+  book(input, seconds.load);
   book(Phase::forward, seconds.forward);
   book(Phase::loss, seconds.loss);
   book(Phase::backward, seconds.backward);
@@ -51,8 +50,8 @@ Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerPa
                  {config.momentum, config.weight_decay, config.nesterov}),
       accumulator_(backend_, parts.replica.gradients().size(), plan.micro_batches),
       check_(parts.group, parts.replica),
-      images_(backend_.hold(parts.data.train)),
-      transform_(pixel_transform(config)) {}
+      input_(make_train_input({config, plan, static_cast<std::size_t>(parts.group.rank()),
+                               parts.replica, parts.data.train, sampler_})) {}
 
 void Trainer::run(RunRecord& run) {
   double spent = 0;
@@ -133,11 +132,9 @@ StepSums Trainer::train_step(std::size_t epoch, std::size_t step) {
 void Trainer::run_micro_batch(std::size_t step, std::size_t micro_batch, float scale) {
   Replica& replica = parts_.replica;
   const auto rank = static_cast<std::size_t>(parts_.group.rank());
-  timer_.enter(Phase::load);
-  const auto indices = sampler_.indices(step, plan_.virtual_rank(rank, micro_batch));
-  replica.load({images_.get(), indices, transform_, config_.seed, epoch_});
+  input_->load({epoch_, step, plan_.virtual_rank(rank, micro_batch)}, timer_);
   timer_.enter(Phase::forward);
-  timer_.divide(compute_phases(replica.compute(scale)));
+  timer_.divide(compute_phases(replica.compute(scale), input_->device_phase()));
   accumulator_.push(replica.gradients());
 }
 
@@ -166,6 +163,7 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
 void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                           const StepSums& sums) {
   const ReduceTimes reduce = parts_.all_reduce.take_times();
+  const InputBusy input = input_->take_busy();
   const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1),
                                               static_cast<std::size_t>(parts_.group.rank()));
   StepRecord record;
@@ -177,6 +175,9 @@ void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t globa
   record.phases = timer_.seconds();
   record.all_reduce_busy = reduce.transfer + reduce.add;
   record.all_reduce_add = reduce.add;
+  record.prepare_busy = input.prepare;
+  record.copy_busy = input.copy;
+  record.copy_bytes = input.copy_bytes;
   record.train_loss = static_cast<double>(sums.loss) / static_cast<double>(sums.samples);
   record.train_accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.samples);
   record.learning_rate = learning_rate(plan_.schedule, global_step - 1);

@@ -12,11 +12,8 @@ struct ConvCase {
   int channels, filters, kernel, stride, padding, height, width, batch;
   bool bias;
   ConvOptions options() const {
-    return {.filters = filters,
-            .kernel = kernel,
-            .stride = stride,
-            .padding = padding,
-            .bias = bias};
+    return {
+        .filters = filters, .kernel = kernel, .stride = stride, .padding = padding, .bias = bias};
   }
 };
 

@@ -1,6 +1,6 @@
-#include "conv_data.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "conv_data.hpp"
 
 namespace rueda::test {
 namespace {

@@ -9,25 +9,25 @@ namespace rueda::test {
 namespace {
 
 /// Widths that fill vectors and those that do not.
-const std::vector<NormCase> kCases = {{16, 4, 4, 5, 1e-5F, false}, {16, 3, 5, 2, 1e-5F, true},
-                                      {5, 4, 3, 3, 1.001e-5F, true}, {8, 3, 3, 4, 1e-3F, true},
+const std::vector<NormCase> kCases = {{16, 4, 4, 5, 1e-5F, false},
+                                      {16, 3, 5, 2, 1e-5F, true},
+                                      {5, 4, 3, 3, 1.001e-5F, true},
+                                      {8, 3, 3, 4, 1e-3F, true},
                                       {12, 5, 5, 3, 1e-5F, false}};
 
 struct Company {
   bool residual, second_gradient, addend;
 };
 
-const std::vector<Company> kCompanies = {{true, false, false},  {true, true, false},
-                                         {true, true, true},    {true, false, true},
-                                         {false, false, false}, {false, true, false},
-                                         {false, true, true},   {false, false, true}};
+const std::vector<Company> kCompanies = {
+    {true, false, false},  {true, true, false},  {true, true, true},  {true, false, true},
+    {false, false, false}, {false, true, false}, {false, true, true}, {false, false, true}};
 
 Graph graph_of(const NormCase& c, bool residual) {
   GraphBuilder g("norm", {c.channels, c.height, c.width});
   const NodeId x = g.pad_shortcut("carrier", g.input(), c.channels, 1);
   const NodeId other = g.pad_shortcut("other", g.input(), c.channels, 1);
-  const NodeId norm =
-      g.batch_norm("norm", x, {.epsilon = c.epsilon, .relu = c.relu && !residual});
+  const NodeId norm = g.batch_norm("norm", x, {.epsilon = c.epsilon, .relu = c.relu && !residual});
   if (residual) g.add("sum", norm, other, c.relu);
   return open_backend_under_test()->prepare(std::move(g).finish());
 }
@@ -46,8 +46,8 @@ struct Run {
   Company company;
 
   Tensor drawn(std::uint64_t key) const {
-    return as_stored(
-        random_tensor(key, norm.batch, {norm.channels, norm.height, norm.width}), precision);
+    return as_stored(random_tensor(key, norm.batch, {norm.channels, norm.height, norm.width}),
+                     precision);
   }
   void check(const Variant& variant) const;
   void check_backward(NormData& d, OperationBench& bench) const;

@@ -93,7 +93,8 @@ TEST_CASE("initial values: constants and running statistics", "[backend][replica
   CHECK(to_doubles(read_floats(*backend, replica.running_statistics())) == expected);
 }
 
-TEST_CASE("initial values depend on seed and name, not on the place in the arena", "[backend][replica]") {
+TEST_CASE("initial values depend on seed and name, not on the place in the arena",
+          "[backend][replica]") {
   const Graph graph = graph_of(Init::he_normal);
   const Vector values = initial_values(graph, "conv.weight", 1);
   CHECK(values == initial_values(graph_of(Init::he_normal, true), "conv.weight", 1));

@@ -97,7 +97,8 @@ void check_max_pool(Precision p) {
       CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
                    max_pool_gradient(x, node, magnitudes(dy)).values, 9, p) <= 1);
       CHECK(bench.damage() == "");
-      OperationBench inference({graph, graph.logits(), e.batch, variant, {}, Mode::infer, {}, 1, p});
+      OperationBench inference(
+          {graph, graph.logits(), e.batch, variant, {}, Mode::infer, {}, 1, p});
       CHECK(inference.forward({x}).values == max_pool(x, node).values);
     }
   });
@@ -197,7 +198,8 @@ TEST_CASE("dense stays fp32 in bf16", "[backend][operations][bf16]") {
   check_dense(Precision::bf16);
 }
 
-TEST_CASE("operations on activations of another layout are refused by name", "[backend][operations]") {
+TEST_CASE("operations on activations of another layout are refused by name",
+          "[backend][operations]") {
   const auto backend = open_backend_under_test();
   const auto refused = [&](const std::string& name, auto append) {
     GraphBuilder g = with_carrier({8, 4, 4, 1});

@@ -68,7 +68,8 @@ TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][b
   }
 }
 
-TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit", "[backend][replica][bf16]") {
+TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
+          "[backend][replica][bf16]") {
   const Graph graph = small_projection(kSide);
   Vector parameters(graph.parameter_count(), 1.0);
   ReplicaBench bench = narrow_bench(graph, parameters, 2);

@@ -41,7 +41,8 @@ TEST_CASE("replica: the same bits when run twice", "[backend][replica]") {
   }
 }
 
-TEST_CASE("replica: batch sizes that share a pool do not disturb each other", "[backend][replica]") {
+TEST_CASE("replica: batch sizes that share a pool do not disturb each other",
+          "[backend][replica]") {
   const ImageSet images = random_images(8);
   const Indices three = {5, 0, 3};
   for (const SmallGraph& small : small_graphs()) {

@@ -114,7 +114,8 @@ TEST_CASE("A loss that is not finite stops the run with step and rank", "[backen
   }
 }
 
-TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics", "[backend][trainer]") {
+TEST_CASE("A NaN that a ReLU would swallow is found in the batch statistics",
+          "[backend][trainer]") {
   SoloTraining training(small_run());
   const auto& parameters = training.graph.parameters();
   for (std::size_t p = 0; p < parameters.size(); ++p) {

@@ -28,7 +28,7 @@ BOOK = {
     "precision": "fp32", "image-size": 128, "augment": "none", "normalize": "scale",
     "shuffle": "off", "shard": "step", "last-batch": "keep", "lr": 0.01, "momentum": 0,
     "weight-decay": 0, "nesterov": False, "warmup-epochs": 0, "lr-schedule": "constant",
-    "eval-every": 0, "epochs": 2,
+    "eval-every": 0, "epochs": 2, "input": "stream",
 }  # fmt: skip
 PARALLEL = {**BOOK, "scale-lr": "linear"}
 SEQUENTIAL = {**BOOK, "model": "resnet50v2", "scale-lr": "none", "global-batch": 256}
@@ -48,8 +48,9 @@ FACTS = {
     "book-seq": SEQUENTIAL,
     "book-seq-95": {**SEQUENTIAL, "epochs": 20, "target-accuracy": 0.95},
     "nyu-resnet18":
-        {**TORCH, "epochs": 2, "lr-schedule": "constant", "warmup-epochs": 0, "nesterov": False},
-    "high-accuracy": {**TORCH, "epochs": 200, "lr-schedule": "cosine"},
+        {**TORCH, "epochs": 2, "lr-schedule": "constant", "warmup-epochs": 0, "nesterov": False,
+         "input": "stream", "input-workers": 2},
+    "high-accuracy": {**TORCH, "input": "resident", "epochs": 200, "lr-schedule": "cosine"},
     "quickstart": {"model": "resnet20", "epochs": 3, "batch-per-rank": 64, "lr": 0.05},
 }  # fmt: skip
 

@@ -32,6 +32,15 @@ __global__ void exchange(int* sums, int* before) {
   before[threadIdx.x] = __shfl_up_sync(0xffffffffU, mine, 1);
 }
 
+/// The first half warp exchanges among itself before all do.
+__global__ void exchange_in_parts(int* sums) {
+  int sum = static_cast<int>(threadIdx.x);
+  if (threadIdx.x < 16) {
+    for (int bit = 8; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffU, sum, bit);
+  }
+  sums[threadIdx.x] = sum + __shfl_xor_sync(0xffffffffU, sum, 16);
+}
+
 /// Threads that leave early are not waited for.
 __global__ void leave_early(int* count) {
   if (threadIdx.x % 3 == 0) return;
@@ -83,6 +92,15 @@ TEST_CASE("lanes of a warp exchange values") {
     CHECK(found_sums[static_cast<std::size_t>(i)] == expected);
     CHECK(found_before[static_cast<std::size_t>(i)] == neighbour * neighbour);
   }
+}
+
+TEST_CASE("part of a warp exchanges values while the rest waits") {
+  const auto stream = rueda::cuda::make_stream();
+  const DeviceVector<int> sums(std::vector<int>(32), stream.get());
+  CHECK(start(1, 32, stream.get(), exchange_in_parts, sums.data()) == cudaSuccess);
+  std::vector<int> expected;
+  for (int i = 0; i < 32; ++i) expected.push_back(120 + i % 16 + 16);
+  CHECK(sums.read() == expected);
 }
 
 TEST_CASE("threads that have ended are not waited for") {

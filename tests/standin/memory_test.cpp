@@ -63,6 +63,7 @@ TEST_CASE("copies stay within blocks and go where their kind says") {
   CHECK(copy(device, host.data(), 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
   CHECK(copy(host.data(), device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   CHECK(copy(host.data(), host.data() + 16, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  CHECK(copy(other.get(), device, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   CHECK(copy(other.get(), device, 16, cudaMemcpyDeviceToDevice) == cudaSuccess);
   CHECK(copy(other.get(), device, 17, cudaMemcpyDefault) == cudaErrorInvalidValue);
   CHECK(cudaMemsetAsync(device, 0, 17, nullptr) == cudaErrorInvalidValue);
@@ -82,6 +83,9 @@ TEST_CASE("rows are copied with their pitches") {
         cudaSuccess);
   CHECK(cudaMemcpy2DAsync(memory.get(), 6, host.data(), 3, 2, 3, cudaMemcpyHostToDevice, nullptr) ==
         cudaErrorInvalidValue);
+  CHECK(cudaMemcpy2DAsync(memory.get(), 2, host.data(), 3, 3, 2, cudaMemcpyHostToDevice,
+                          nullptr) == cudaErrorInvalidValue);  // rows longer than their pitch
+  CHECK(cudaMemset2DAsync(memory.get(), 2, 0, 3, 2, nullptr) == cudaErrorInvalidValue);
   std::vector<unsigned char> result(12);
   CHECK(cudaMemcpy(result.data(), memory.get(), 12, cudaMemcpyDeviceToHost) == cudaSuccess);
   CHECK(result == std::vector<unsigned char>{1, 2, 0, 0, 3, 3, 4, 0, 5, 6, 5, 6});

@@ -163,6 +163,20 @@ TEST_CASE("a plan is executed on the handle's stream and overwrites its workspac
   static_cast<void>(cudaGetLastError());
 }
 
+TEST_CASE("a workspace that overlaps a tensor shows") {
+  const Cudnn cudnn;
+  const DeviceVector<float> memory(Floats(512, 1), cudnn.stream());
+  const Desc plan = make_plan(cudnn.handle(), make_graph(cudnn.handle(), {make_negation()}), 1);
+  const auto y_with = [&](float* x) {
+    const DeviceVector<float> y(Floats(4), cudnn.stream());
+    const Desc pack = make_pack({{1, x}, {2, y.data()}}, memory.data());
+    rueda::test::check(cudnnBackendExecute(cudnn.handle(), plan.get(), pack.get()));
+    return y.read();
+  };
+  CHECK(y_with(memory.data() + 252) != Floats(4, -1));
+  CHECK(y_with(memory.data() + 256) == Floats(4, -1));
+}
+
 TEST_CASE("executing refuses pointers that no device could use") {
   const Cudnn cudnn;
   const Operands operands(cudnn.stream());

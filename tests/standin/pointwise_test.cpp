@@ -42,7 +42,7 @@ TEST_CASE("a graph of virtual tensors: scale, bias, ReLU, and a mask of bits") {
   const Cudnn cudnn;
   const Floats values = filled<rough_value>(1, kElements);
   const Floats scales = {1, -2, 0.5F, 0};
-  const Floats biases = {0, 1, -1, 3};
+  const Floats biases = {0, 1, -1, 0};  // channel 3 is 0, which is not above 0
   const DeviceVector<float> x(values, cudnn.stream());
   const DeviceVector<float> scale(scales, cudnn.stream());
   const DeviceVector<float> bias(biases, cudnn.stream());
@@ -75,6 +75,13 @@ TEST_CASE("a graph of virtual tensors: scale, bias, ReLU, and a mask of bits") {
     CHECK(found[i] == std::fmax(expected, 0.0F));
     CHECK((bits[i / 8] >> i % 8 & 1) == (expected > 0 ? 1 : 0));
   }
+  cudnn.run(
+      {make_pointwise_operation(CUDNN_POINTWISE_IDENTITY,
+                                make_tensor(6, kDims, {.type = CUDNN_DATA_BOOLEAN, .strides = {}}),
+                                make_tensor(5, kDims))},
+      {{5, y.data()}, {6, mask.data()}});
+  const Floats truths = y.read();
+  for (std::size_t i = 0; i < kElements; ++i) CHECK(truths[i] == (found[i] > 0 ? 1 : 0));
 }
 
 TEST_CASE("values are rounded to bf16 to the nearest, even ones of two") {
@@ -137,9 +144,9 @@ TEST_CASE("sums, averages and maxima over pixels and samples") {
   };
   const Kind kind =
       GENERATE(Kind{CUDNN_REDUCE_TENSOR_ADD, {12, -12}}, Kind{CUDNN_REDUCE_TENSOR_AVG, {3, -3}},
-               Kind{CUDNN_REDUCE_TENSOR_MAX, {6, 0}});
+               Kind{CUDNN_REDUCE_TENSOR_MAX, {6, -1}});
   const Cudnn cudnn;
-  const DeviceVector<float> x({0, 0, 2, -2, 4, -4, 6, -6}, cudnn.stream());
+  const DeviceVector<float> x({0, -1, 2, -2, 4, -4, 6, -5}, cudnn.stream());
   const DeviceVector<float> y({0, 0}, cudnn.stream());
   Desc reduction(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   reduction

@@ -1,4 +1,5 @@
-#include <cstring>
+#include <algorithm>
+#include <atomic>
 #include <set>
 #include <vector>
 
@@ -6,6 +7,7 @@
 
 #include "cuda/handles.hpp"
 #include "gate.hpp"
+#include "happens.hpp"
 #include "pinned.hpp"
 #include "runtime/settings.hpp"
 #include "standin.hpp"
@@ -17,29 +19,62 @@ namespace {
 using rueda::cuda::make_event;
 using rueda::cuda::make_stream;
 using rueda::test::Gate;
+using rueda::test::happens;
+using rueda::test::kMoment;
 using rueda::test::Pinned;
 
-void add_to(void* list) {
-  auto& numbers = *static_cast<std::vector<int>*>(list);
-  numbers.push_back(static_cast<int>(numbers.size()));
+/// What the stream's threads count, in the order in which they do.
+struct Counter {
+  std::atomic<int> count{0};
+};
+
+void add_one(void* counter) { ++static_cast<Counter*>(counter)->count; }
+
+cudaError_t add(cudaStream_t stream, Counter& counter) {
+  return cudaLaunchHostFunc(stream, add_one, &counter);
+}
+
+bool is_idle(cudaStream_t stream) { return cudaStreamQuery(stream) == cudaSuccess; }
+
+struct Append {
+  std::vector<int>* numbers;
+  int number;
+};
+
+void append(void* what) {
+  const auto& [numbers, number] = *static_cast<Append*>(what);
+  numbers->push_back(number);
 }
 
 }  // namespace
 
-TEST_CASE("work of a stream is done in order, and not before its turn") {
+TEST_CASE("work of a stream is done in order") {
   const auto stream = make_stream();
   std::vector<int> numbers;
-  {
-    Gate gate(stream.get());
-    for (int i = 0; i < 100; ++i) {
-      CHECK(cudaLaunchHostFunc(stream.get(), add_to, &numbers) == cudaSuccess);
-    }
-    CHECK(numbers.empty());
-    CHECK(cudaStreamQuery(stream.get()) == cudaErrorNotReady);
-    CHECK(cudaGetLastError() == cudaErrorNotReady);
-    CHECK(cudaGetLastError() == cudaSuccess);
+  std::vector<Append> appends;
+  for (int i = 0; i < 100; ++i) appends.push_back({&numbers, i});
+  for (Append& one : appends) {
+    CHECK(cudaLaunchHostFunc(stream.get(), append, &one) == cudaSuccess);
   }
+  CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
   CHECK(numbers.size() == 100);
+  CHECK(std::is_sorted(numbers.begin(), numbers.end()));
+}
+
+TEST_CASE("a stream is idle when its last work is done, and not before") {
+  const auto stream = make_stream();
+  Counter counter;
+  Gate first(stream.get());
+  CHECK(add(stream.get(), counter) == cudaSuccess);
+  Gate second(stream.get());
+  CHECK_FALSE(happens([&] { return counter.count == 1; }, kMoment));
+  first.open();
+  CHECK(happens([&] { return counter.count == 1; }));
+  CHECK(cudaStreamQuery(stream.get()) == cudaErrorNotReady);
+  CHECK(cudaGetLastError() == cudaErrorNotReady);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  second.open();
+  CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
   CHECK(cudaStreamQuery(stream.get()) == cudaSuccess);
 }
 
@@ -63,7 +98,7 @@ TEST_CASE("a stream that does not wait reads what another has not written yet") 
 
   CHECK(cudaStreamWaitEvent(reader.get(), written.get(), 0) == cudaSuccess);
   CHECK(read() == cudaSuccess);
-  CHECK(cudaStreamQuery(reader.get()) == cudaErrorNotReady);
+  CHECK_FALSE(happens([&] { return is_idle(reader.get()); }, kMoment));
   gate.open();
   CHECK(cudaStreamSynchronize(reader.get()) == cudaSuccess);
   CHECK(seen[0] == 0x07070707U);
@@ -76,9 +111,14 @@ TEST_CASE("a delay before each item shows that the host did not wait") {
   Pinned<unsigned> seen(1);
   seen[0] = 1;
   std::promise<void> delay;
-  rueda::standin_before_item([future = delay.get_future().share()] { future.wait(); });
+  std::atomic<bool> delayed{false};
+  rueda::standin_before_item([&, future = delay.get_future().share()] {
+    delayed = true;
+    future.wait();
+  });
   CHECK(cudaMemcpyAsync(seen.data(), memory.get(), 4, cudaMemcpyDeviceToHost, stream.get()) ==
         cudaSuccess);
+  CHECK(happens([&] { return delayed.load(); }));
   CHECK(seen[0] == 1);
   delay.set_value();
   CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
@@ -104,39 +144,39 @@ TEST_CASE("the legacy stream and blocking streams wait for each other") {
   CHECK(cudaStreamCreate(&blocking) == cudaSuccess);
   const rueda::cuda::Stream owner(blocking);
   const auto independent = make_stream();
-  std::vector<int> numbers;
+  Counter counter;
   Gate gate(blocking);
-  CHECK(cudaLaunchHostFunc(nullptr, add_to, &numbers) == cudaSuccess);
-  CHECK(cudaStreamSynchronize(independent.get()) == cudaSuccess);
-  CHECK(cudaStreamQuery(nullptr) == cudaErrorNotReady);
-  CHECK(numbers.empty());
+  Gate other(independent.get());
+  CHECK(add(nullptr, counter) == cudaSuccess);
+  CHECK_FALSE(happens([&] { return counter.count == 1; }, kMoment));
   gate.open();
-  CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);
-  CHECK(numbers.size() == 1);
+  CHECK(happens([&] { return counter.count == 1; }));  // although `independent` is not done
+  other.open();
 
   Gate second(nullptr);
-  CHECK(cudaLaunchHostFunc(blocking, add_to, &numbers) == cudaSuccess);
-  CHECK(cudaStreamQuery(blocking) == cudaErrorNotReady);
-  CHECK(cudaStreamQuery(independent.get()) == cudaSuccess);
+  CHECK(add(blocking, counter) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(independent.get()) == cudaSuccess);
+  CHECK_FALSE(happens([&] { return is_idle(blocking); }, kMoment));
   second.open();
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(numbers.size() == 2);
+  CHECK(counter.count == 2);
 }
 
 TEST_CASE("work goes on when its stream is destroyed, and the device waits for it") {
   std::promise<void> open;
   auto future = open.get_future().share();
-  std::vector<int> numbers;
+  Counter counter;
   {
     const auto stream = make_stream();
     const auto wait = [](void* it) { static_cast<std::shared_future<void>*>(it)->wait(); };
     CHECK(cudaLaunchHostFunc(stream.get(), wait, &future) == cudaSuccess);
-    CHECK(cudaLaunchHostFunc(stream.get(), add_to, &numbers) == cudaSuccess);
+    CHECK(add(stream.get(), counter) == cudaSuccess);
   }
-  CHECK(numbers.empty());
+  auto device = std::async(std::launch::async, cudaDeviceSynchronize);
+  CHECK(device.wait_for(kMoment) == std::future_status::timeout);
   open.set_value();
-  CHECK(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(numbers.size() == 1);
+  CHECK(device.get() == cudaSuccess);
+  CHECK(counter.count == 1);
 }
 
 TEST_CASE("pageable memory has been read when a copy returns, pinned memory has not") {
@@ -178,5 +218,8 @@ TEST_CASE("time passes between events, and only those that keep it tell it") {
   }
   CHECK(cudaEventElapsedTime(&ms, first, second) == cudaSuccess);
   CHECK(ms > 0);
-  CHECK(cudaEventElapsedTime(&ms, first, make_event().get()) == cudaErrorInvalidResourceHandle);
+  const auto untimed = make_event();
+  CHECK(cudaEventRecord(untimed.get(), stream.get()) == cudaSuccess);
+  CHECK(cudaEventSynchronize(untimed.get()) == cudaSuccess);
+  CHECK(cudaEventElapsedTime(&ms, first, untimed.get()) == cudaErrorInvalidResourceHandle);
 }

@@ -30,8 +30,8 @@ const Variant& repeatable_variant() {
 }
 
 std::unique_ptr<Backend> open_backend_under_test(const Variant& variant, Precision precision, int) {
-  return std::make_unique<cuda::CudaBackend>(cuda::CudaOptions{
-      .precision = precision, .deterministic = variant.number == kDeterministic});
+  return std::make_unique<cuda::CudaBackend>(
+      cuda::CudaOptions{.precision = precision, .deterministic = variant.number == kDeterministic});
 }
 
 bool precision_available(Precision) { return true; }
@@ -40,11 +40,10 @@ bool precision_available(Precision) { return true; }
 Precision weight_gradients_in(Precision precision) { return precision; }
 
 /// Where cuDNN has no engine that does all at once, the convolution's result is stored first.
-double epilogue_rounding(Precision precision) {
-  return precision == Precision::bf16 ? 0x1p-8 : 0;
-}
+double epilogue_rounding(Precision precision) { return precision == Precision::bf16 ? 0x1p-8 : 0; }
 
-/// cuDNN promises engines for tensors whose channels fill 16 bytes, and the networks have no others.
+/// cuDNN promises engines for tensors whose channels fill 16 bytes, and the networks have no
+/// others.
 bool convolves_channels(int channels) { return channels % 8 == 0; }
 
 int quick_image_size() { return 8; }

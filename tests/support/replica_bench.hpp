@@ -57,8 +57,7 @@ class ReplicaBench {
  public:
   ReplicaBench(const Graph& graph, const ImageSet& images, const Vector& parameters,
                std::vector<std::size_t> train_batches, std::vector<std::size_t> infer_batches = {},
-               const Variant& variant = repeatable_variant(),
-               Precision precision = Precision::fp32)
+               const Variant& variant = repeatable_variant(), Precision precision = Precision::fp32)
       : backend_(open_backend_under_test(variant, precision)),
         replica_(graph, *backend_, std::move(train_batches), std::move(infer_batches)),
         held_(backend_->hold(images)) {
@@ -92,7 +91,7 @@ class ReplicaBench {
  private:
   BatchRequest request(const std::vector<std::uint32_t>& indices) const {
     const Graph& graph = replica_.graph();
-    return {held_.get(), indices, plain_transform(graph.shape(graph.input()).height), 0, 0};
+    return {held_.get(), {indices, plain_transform(graph.shape(graph.input()).height), 0, 0}};
   }
 
   std::unique_ptr<Backend> backend_;

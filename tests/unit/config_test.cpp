@@ -42,6 +42,7 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
   CHECK_THAT(refusal([](auto& c) { c.global_batch = 1'000'001; }), Contains("--global-batch"));
   CHECK_THAT(refusal([](auto& c) { c.accumulate = 0; }), Contains("--accumulate"));
   CHECK_THAT(refusal([](auto& c) { c.base_batch = 0; }), Contains("--base-batch"));
+  CHECK_THAT(refusal([](auto& c) { c.input_workers = 1025; }), Contains("--input-workers"));
   CHECK_THAT(refusal([](auto& c) { c.image_size = 7; }), Contains("--image-size"));
   CHECK_THAT(refusal([](auto& c) { c.threads = -1; }), Contains("--threads"));
   CHECK_THAT(refusal([](auto& c) { c.data = ""; }), Contains("--data"));
@@ -51,6 +52,7 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
 TEST_CASE("limits themselves are allowed", "[config]") {
   CHECK(refusal([](auto& c) { c.epochs = 1; }).empty());
   CHECK(refusal([](auto& c) { c.image_size = 8; }).empty());
+  CHECK(refusal([](auto& c) { c.input_workers = 0; }).empty());
   CHECK(refusal([](auto& c) { c.momentum = 0; }).empty());
   CHECK(refusal([](auto& c) { c.target_accuracy = 1; }).empty());
   CHECK(refusal([](auto& c) { c.warmup_epochs = 3; }).empty());

@@ -99,6 +99,26 @@ TEST_CASE("result table: the all-reduce and its bandwidth", "[result_table]") {
   CHECK_THAT(result_table(test::sample_run(1, 1)), !Catch::Contains("algbw 0"));
 }
 
+TEST_CASE("result table: the input and its work", "[result_table]") {
+  RunRecord run = test::sample_run();
+  CHECK_THAT(flat(result_table(run)),
+             Catch::Contains("input resident: the device makes each batch all-reduce"));
+  run.config.input = InputMode::stream;
+  CHECK_THAT(flat(result_table(run)),
+             Catch::Contains("input stream: batches prepared by 2 host threads of each rank; per "
+                             "step preparing 8.400 ms of all workers together, copying 3.20 MB in "
+                             "2.100 ms (1.52 GB/s) all-reduce"));
+  for (EpochRecord& epoch : run.epochs) {
+    for (auto& rank : epoch.step_records) {
+      for (StepRecord& s : rank) s.copy_bytes = 0;
+    }
+  }
+  CHECK_THAT(flat(result_table(run)),
+             Catch::Contains("preparing 8.400 ms of all workers together all-reduce"));
+  run.epochs.clear();
+  CHECK_THAT(flat(result_table(run)), Catch::Contains("2 host threads of each rank"));
+}
+
 TEST_CASE("result table: one epoch includes warm-up and says so", "[result_table]") {
   RunRecord run = test::sample_run();
   run.epochs.resize(1);

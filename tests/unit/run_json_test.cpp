@@ -166,6 +166,41 @@ TEST_CASE("run.json: communication per step and its bandwidth", "[run_json]") {
   CHECK(alone.at("busbw_GBps").is_null());
 }
 
+TEST_CASE("run.json: the input, its mode and its work per step", "[run_json]") {
+  RunRecord run = test::sample_run();
+  CHECK(parsed(run).at("input").at("mode") == "resident");
+  CHECK(parsed(run).at("input").at("workers_per_rank").is_null());
+  run.config.input = InputMode::stream;
+  run.config.input_workers = 3;
+  const json j = parsed(run);
+  CHECK(j.at("input").at("mode") == "stream");
+  CHECK(j.at("input").at("workers_per_rank") == 3);
+  CHECK(j.at("config").at("input") == "stream");
+  CHECK(j.at("config").at("input-workers") == 3);
+  for (const json& input : {j.at("epochs").at(0).at("input"), j.at("summary").at("steady_input")}) {
+    const double steps = (128 + 128 + 40) / 128.0 / 3;  // of three, in full ones
+    CHECK(input.at("prepare_busy").at("min").get<double>() == Approx(0.008 * steps));
+    CHECK(input.at("prepare_busy").at("max").get<double>() == Approx(0.0088 * steps));
+    CHECK(input.at("prepare_exposed").at("mean").get<double>() == Approx(0.004 * steps));
+    CHECK(input.at("copy_busy").at("mean").get<double>() == Approx(0.0021 * steps));
+    CHECK(input.at("copy_exposed").at("mean").get<double>() == Approx(0.001 * steps));
+    CHECK(input.at("copy_bytes").at("mean").get<double>() == Approx(50'000 * 64 * steps));
+    CHECK(input.at("copy_GBps").get<double>() == Approx(3.2e6 / 0.0021 / 1e9));
+  }
+  CHECK(j.at("epochs").at(0).at("input").at("steps") == 3);
+  CHECK(j.at("summary").at("steady_input").at("steps") == 6);
+  const json rank = j.at("epochs").at(0).at("ranks").at(1);
+  CHECK(rank.at("prepare_busy").get<double>() == Approx(3 * 0.0088 * (296 / 128.0 / 3)));
+  CHECK(rank.at("copy_busy").get<double>() == Approx(3 * 0.0022 * (296 / 128.0 / 3)));
+  CHECK(rank.at("copy_bytes") == 50'000 * 148);
+}
+
+TEST_CASE("run.json: nothing copied, no rate", "[run_json]") {
+  RunRecord run = test::sample_run(1, 1);
+  for (StepRecord& s : run.epochs[0].step_records[0]) s.copy_busy = 0;
+  CHECK(parsed(run).at("epochs").at(0).at("input").at("copy_GBps").is_null());
+}
+
 TEST_CASE("run.json: summary", "[run_json]") {
   RunRecord run = test::sample_run();
   json s = parsed(run).at("summary");
@@ -258,13 +293,13 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   CHECK(line ==
         "epoch,step,rank,samples,global_samples,seconds,load,copy,forward,loss,backward,"
         "all_reduce,optimizer,other,all_reduce_busy,all_reduce_add,train_loss,train_accuracy,"
-        "learning_rate");
+        "learning_rate,prepare_busy,copy_busy,copy_bytes");
   std::vector<std::vector<double>> rows;
   while (std::getline(lines, line)) {
     rows.emplace_back();
     std::istringstream cells(line);
     for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(std::stod(cell));
-    REQUIRE(rows.back().size() == 19);
+    REQUIRE(rows.back().size() == 22);
   }
   REQUIRE(rows.size() == 3 * 3 * 2);
   // Epoch 2, step 3, rank 1 is the twelfth; every digit of its numbers is there.
@@ -278,4 +313,7 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   CHECK(row[16] == s.train_loss);
   CHECK(row[17] == s.train_accuracy);
   CHECK(row[18] == s.learning_rate);
+  CHECK(row[19] == s.prepare_busy);
+  CHECK(row[20] == s.copy_busy);
+  CHECK(row[21] == static_cast<double>(s.copy_bytes));
 }

@@ -52,6 +52,18 @@ TEST_CASE("start block: everything of a run of two ranks", "[start_block]") {
   CHECK_THAT(text, Catch::EndsWith("run in runs/sample"));
 }
 
+TEST_CASE("start block: who makes the batches", "[start_block]") {
+  RunRecord run = test::sample_run();
+  CHECK_THAT(block(run), Catch::Contains("input resident: the device makes each batch ranks"));
+  run.config.input = InputMode::stream;
+  CHECK_THAT(block(run), Catch::Contains("input stream: batches prepared by 2 host threads of "
+                                         "each rank ranks"));
+  run.config.input_workers = 1;
+  CHECK_THAT(block(run), Catch::Contains("by 1 host thread of each rank"));
+  run.config.input_workers = 0;
+  CHECK_THAT(block(run), Catch::Contains("stream: the thread that trains prepares each batch"));
+}
+
 TEST_CASE("start block: fits 80 columns", "[start_block]") {
   for (const int ranks : {1, 2, 8, 9, 16, 64})
     check_columns(start_block(test::sample_run(ranks, 4)));

@@ -8,11 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "rueda/backend/announcements.hpp"
+#include "rueda/backend/batch_stager.hpp"
 #include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/operation.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/kernels/pixel.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/reduce_device.hpp"
@@ -64,10 +65,7 @@ struct LossRequest {
 /// Which images become a batch, and how.
 struct BatchRequest {
   const DeviceImages* images = nullptr;
-  std::span<const std::uint32_t> indices;
-  kernels::PixelTransform transform;
-  std::uint64_t seed = 0;
-  std::uint64_t epoch = 0;
+  BatchChoice choice;
 };
 
 /// What a device offers to one replica: memory, operations with forward and backward, the
@@ -97,6 +95,12 @@ class Backend {
   /// Between the marks of the last micro-batch; waits until its work is done.
   virtual ComputeSeconds compute_seconds() = 0;
 
+  /// Tells whoever asks `announced` that a bucket of gradients is complete once all work so far is
+  /// done; below kMostBuckets. A recording keeps its announcements.
+  virtual void announce(std::size_t bucket) = 0;
+  /// How often `bucket` has been announced. Any thread may ask, at any time.
+  virtual std::uint64_t announced(std::size_t bucket) const = 0;
+
   /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
   virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;
   /// Plans `node` for `batch` images. Packed weights and scratch that it will share with other
@@ -115,6 +119,9 @@ class Backend {
   /// Gathers, crops, flips, resizes and normalises a batch into the input activation, in one pass,
   /// and its labels into `labels`.
   virtual void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) = 0;
+  /// The way for batches of up to `batch` images of `image_size` pixels a side that the host
+  /// prepares. Goes before the backend.
+  virtual std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) = 0;
   virtual void softmax_cross_entropy(const LossRequest& request) = 0;
   /// *to = {loss, correct, samples, nonfinite, 0}; `nonfinite` is 1 if the loss or one of
   /// `statistics` is NaN or infinite, and then goes to *nonfinite too.

@@ -15,6 +15,7 @@ struct MemoryNeed {
   std::size_t packed = 0;
   std::size_t accumulation = 0;
   std::size_t messages = 0;
+  std::size_t staging = 0;
   std::size_t activations = 0;
   std::size_t workspace = 0;
 
@@ -42,6 +43,7 @@ inline constexpr std::array kMemoryParts = {
     MemoryPart{"packed", &MemoryNeed::packed, "copies of the weights as kernels want them"},
     MemoryPart{"accumulation", &MemoryNeed::accumulation, "partial sums over micro-batches"},
     MemoryPart{"messages", &MemoryNeed::messages, "what the all-reduce receives into"},
+    MemoryPart{"staging", &MemoryNeed::staging, "batches on their way from the host", true},
     MemoryPart{"activations", &MemoryNeed::activations, "with their gradients", true},
     MemoryPart{"workspace", &MemoryNeed::workspace, "of the kernels", true},
 };

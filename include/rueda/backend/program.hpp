@@ -36,6 +36,10 @@ class Program {
     return place(activations_[static_cast<std::size_t>(node)]);
   }
 
+  /// Backward announces these buckets as it completes them: bucket i of the gradient arena ends
+  /// before float `ends[i]`.
+  void announce_buckets(const std::vector<std::size_t>& ends);
+
   void forward();
   /// From the logits' gradient to the gradient of every parameter.
   void backward();
@@ -69,6 +73,7 @@ class Program {
   OperationMemory memory_of(NodeId node) const;
   Gradients& gradients_of(NodeId node) { return gradients_[static_cast<std::size_t>(node)]; }
   void sum_incoming(NodeId node);
+  void announce_after(NodeId node);
 
   const Graph& graph_;
   Backend& backend_;
@@ -77,6 +82,7 @@ class Program {
   std::vector<std::unique_ptr<Operation>> operations_;  ///< by node; none for the input
   std::vector<OperationNeeds> needs_;
   RecomputePlan recompute_;
+  std::vector<NodeId> completing_;  ///< by bucket
   std::vector<BufferLife> lives_;
   std::vector<BufferId> activations_;
   std::vector<BufferId> workspaces_;

@@ -42,10 +42,16 @@ class Replica {
   /// Makes the batch on the device. `indices` may be empty: then the following three only leave
   /// zeros in the gradient arena, and the rank takes part in the collectives as it is.
   void load(const BatchRequest& request);
+  /// The same with a batch of `images` that the host has prepared in a slot of `stager`.
+  void load(BatchStager& stager, std::size_t slot, std::size_t images);
   void forward();
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
   void backward();
+  /// From the next step on backward announces, through Backend::announced, each bucket of the
+  /// gradient arena that it completes; bucket i ends before float `ends[i]`. Before the first
+  /// `compute`, whose recording keeps them. Throws RunError for more than kMostBuckets.
+  void announce_buckets(const std::vector<std::size_t>& ends);
   /// The three at once, which a device may replay from a recording. Returns when they are done,
   /// with the device's time for them and for the load before.
   ComputeSeconds compute(float scale);
@@ -67,6 +73,8 @@ class Replica {
 
  private:
   void allocate();
+  /// Makes the program for that many images the current one; whether there is one.
+  bool choose_program(std::size_t images);
   /// Single numbers, on the device.
   struct Scalars {
     LossSums sums;

@@ -66,19 +66,27 @@ RUEDA_HOST_DEVICE inline Neighbours neighbours(int i, int size) {
   return {low, high, clamped - static_cast<float>(low)};
 }
 
+/// Between two pixels, `weight` of the way from the first to the second.
+RUEDA_HOST_DEVICE inline float mixed(float first, float second, float weight) {
+  return first + (second - first) * weight;
+}
+
 /// Bilinear interpolation of the cropped image, unnormalised.
 RUEDA_HOST_DEVICE inline float resized(const std::uint8_t* plane, const SampleAugment& a, int size,
                                        int y, int x) {
   if (size == kSide) return cropped(plane, a, y, x);
   const Neighbours v = neighbours(y, size);
   const Neighbours h = neighbours(x, size);
-  const float top_left = cropped(plane, a, v.low, h.low);
-  const float top_right = cropped(plane, a, v.low, h.high);
-  const float bottom_left = cropped(plane, a, v.high, h.low);
-  const float bottom_right = cropped(plane, a, v.high, h.high);
-  const float top = top_left + (top_right - top_left) * h.weight;
-  const float bottom = bottom_left + (bottom_right - bottom_left) * h.weight;
-  return top + (bottom - top) * v.weight;
+  const float top =
+      mixed(cropped(plane, a, v.low, h.low), cropped(plane, a, v.low, h.high), h.weight);
+  const float bottom =
+      mixed(cropped(plane, a, v.high, h.low), cropped(plane, a, v.high, h.high), h.weight);
+  return mixed(top, bottom, v.weight);
+}
+
+/// What the network sees of a pixel of channel `c`.
+RUEDA_HOST_DEVICE inline float normalised(float pixel, const PixelTransform& t, int c) {
+  return (pixel - t.mean[c]) * t.scale[c];
 }
 
 /// One value of the network's input: channel `c` at (y, x) of a stored (3, 32, 32) image.
@@ -86,7 +94,7 @@ RUEDA_HOST_DEVICE inline float input_value(const std::uint8_t* image, const Pixe
                                            const SampleAugment& a, int c, int y, int x) {
   const float pixel =
       resized(image + static_cast<std::size_t>(c) * kSide * kSide, a, t.image_size, y, x);
-  return (pixel - t.mean[c]) * t.scale[c];
+  return normalised(pixel, t, c);
 }
 
 }  // namespace rueda::kernels

@@ -26,6 +26,9 @@ struct StepBreakdown {
   Spread step;                         ///< likewise, of the whole step
   Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
   Spread add;                          ///< likewise, of the busy time, adding
+  Spread prepare;                      ///< likewise, of host threads preparing batches
+  Spread copy;                         ///< likewise, of copying batches to the device
+  Spread copy_bytes;                   ///< likewise, bytes of these copies
   Spread slowest;                      ///< over steps, of the slowest rank's seconds
   double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
 };
@@ -41,6 +44,9 @@ struct RankTotal {
   PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
   double all_reduce_busy = 0;
   double all_reduce_add = 0;
+  double prepare_busy = 0;
+  double copy_busy = 0;
+  double copy_bytes = 0;
   Spread full_steps;    ///< seconds of its full steps
   Spread full_compute;  ///< the same without what it waited for the all-reduce
 };

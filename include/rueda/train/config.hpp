@@ -15,6 +15,8 @@ namespace rueda {
 enum class ScaleLr { none, linear };
 enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
+/// Who makes the batches: the device from images that it holds, or host threads.
+enum class InputMode { resident, stream };
 enum class BackendChoice { automatic, cpu, cuda };
 enum class AllReduceChoice { ring, mpi };
 /// How gradients reach MPI: as MPI can, by device memory, or through host memory.
@@ -50,6 +52,8 @@ struct TrainConfig {
   bool shuffle = true;
   Shard shard = Shard::step;
   LastBatch last_batch = LastBatch::keep;
+  InputMode input = InputMode::resident;
+  std::size_t input_workers = 2;  ///< of a rank, with InputMode::stream; 0: the training thread
   std::size_t accumulate = 1;
   BackendChoice backend = BackendChoice::automatic;
   Precision precision = Precision::fp32;
@@ -83,6 +87,7 @@ const char* to_string(ScaleLr v);
 const char* to_string(LrSchedule v);
 const char* to_string(Augment v);
 const char* to_string(Normalize v);
+const char* to_string(InputMode v);
 const char* to_string(BackendChoice v);
 const char* to_string(AllReduceChoice v);
 const char* to_string(ReduceOrder v);

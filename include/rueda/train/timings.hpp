@@ -10,8 +10,8 @@ namespace rueda {
 
 /// The phases on a step's critical path. They are contiguous, so they add up to the step.
 enum class Phase : int {
-  load,  ///< making the batch on the host
-  copy,  ///< host to device
+  load,  ///< making the batch, or what the step waited for the host to prepare it
+  copy,  ///< what the step waited for it to be copied to the device
   forward,
   loss,  ///< softmax, cross entropy and its gradient
   backward,
@@ -35,9 +35,12 @@ struct StepRecord {
   PhaseSeconds phases{};
   double all_reduce_busy = 0;  ///< seconds inside the all-reduce, hidden or not
   double all_reduce_add = 0;   ///< of these, adding
-  double train_loss = 0;       ///< mean over the step's samples, all ranks
-  double train_accuracy = 0;   ///< likewise
-  double learning_rate = 0;    ///< of this step's update
+  double prepare_busy = 0;     ///< seconds of host threads preparing its batches, hidden or not
+  double copy_busy = 0;        ///< seconds of copying them to the device, likewise
+  std::uint64_t copy_bytes = 0;
+  double train_loss = 0;      ///< mean over the step's samples, all ranks
+  double train_accuracy = 0;  ///< likewise
+  double learning_rate = 0;   ///< of this step's update
 };
 
 }  // namespace rueda

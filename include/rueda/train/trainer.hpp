@@ -21,6 +21,7 @@
 #include "rueda/train/replica_check.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
+#include "rueda/train/train_input.hpp"
 
 namespace rueda {
 
@@ -44,6 +45,9 @@ class Trainer {
   /// finite (step and rank named) and on replicas that differ.
   void run(RunRecord& run);
 
+  /// Device memory of batches on their way, beyond what the replica holds.
+  std::size_t staging_bytes() const { return input_->device_bytes(); }
+
  private:
   EpochRecord train_epoch(std::size_t epoch);
   StepSums train_step(std::size_t epoch, std::size_t step);
@@ -65,8 +69,7 @@ class Trainer {
   Sgd optimizer_;
   GradientAccumulator accumulator_;
   ReplicaCheck check_;
-  std::unique_ptr<DeviceImages> images_;
-  kernels::PixelTransform transform_;
+  std::unique_ptr<TrainInput> input_;
   PhaseTimer timer_;
   std::size_t epoch_ = 0;          ///< the one in hand, from 0: part of every random choice
   std::vector<StepRecord> steps_;  ///< of this epoch, this rank

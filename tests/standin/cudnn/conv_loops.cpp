@@ -23,13 +23,11 @@ std::int64_t input_at(const ConvGeometry& g, std::size_t axis, std::int64_t outp
   return output * g.stride[axis] - g.pad[axis] + tap * g.dilation[axis];
 }
 
-/// Output coordinate that reads `input` through a tap; -1 if none does.
+/// Output coordinate that reads `input` through a tap; -1 if none does; may lie outside.
 std::int64_t output_at(const ConvGeometry& g, std::size_t axis, std::int64_t input,
-                       std::int64_t tap, std::int64_t outputs) {
+                       std::int64_t tap) {
   const std::int64_t distance = input + g.pad[axis] - tap * g.dilation[axis];
-  if (distance < 0 || distance % g.stride[axis] != 0) return -1;
-  const std::int64_t output = distance / g.stride[axis];
-  return output < outputs ? output : -1;
+  return distance < 0 || distance % g.stride[axis] != 0 ? -1 : distance / g.stride[axis];
 }
 
 std::int64_t tap_of(const ConvGeometry& g, std::int64_t tap, std::int64_t taps) {
@@ -167,7 +165,7 @@ Dense conv_forward(const Dense& x, const Dense& w, const Dims& y, const ConvGeom
 Dense conv_backward_data(const Dense& dy, const Dense& w, const Dims& x, const ConvGeometry& g) {
   Dense result(x);
   const auto source = [&](std::size_t axis, std::int64_t at, std::int64_t tap) {
-    return output_at(g, axis, at, tap, dy.dims[2 + axis]);
+    return output_at(g, axis, at, tap);
   };
   gather(dy, by_tap(w, g, true), {w.dims[2], w.dims[3]}, source, result);
   return result;

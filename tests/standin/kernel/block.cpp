@@ -24,12 +24,8 @@ struct Thread {
   uint3 index{};
   State state = State::fresh;
   unsigned mask = 0;  // of the exchange it waits in
-  unsigned exchanges = 0;
-};
-
-struct Warp {
-  // Two sets in turn: nobody begins the exchange after next while somebody still reads this one.
-  std::array<std::array<std::uint64_t, kWarp>, 2> values{};
+  std::uint64_t given = 0;
+  std::array<std::uint64_t, kWarp> taken{};  // what its warp had given when it went on
 };
 
 /// A stack on which threads run; more than one is needed only where threads wait.
@@ -49,7 +45,6 @@ struct Runner {
   Fibre* fibre = nullptr;
   const std::function<void()>* kernel = nullptr;
   std::vector<Thread> threads;
-  std::vector<Warp> warps;
   std::size_t next = 0;  // the first thread that has not begun
 };
 
@@ -112,14 +107,23 @@ void park(State state) {
   threadIdx = current().index;
 }
 
+/// Whether all that an exchange is meant for have come to it or ended.
 bool may_leave_exchange(std::size_t thread) {
   const std::size_t first = thread / kWarp * kWarp;
+  const unsigned mask = runner->threads[thread].mask;
   for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
-    const State state = runner->threads[first + i].state;
-    const bool meant = (runner->threads[thread].mask >> i & 1U) != 0;
-    if (meant && state != State::at_exchange && state != State::ended) return false;
+    const Thread& other = runner->threads[first + i];
+    if ((mask >> i & 1U) == 0 || other.state == State::ended) continue;
+    if (other.state != State::at_exchange || other.mask != mask) return false;
   }
   return true;
+}
+
+void take_from_warp(std::size_t thread) {
+  const std::size_t first = thread / kWarp * kWarp;
+  for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
+    runner->threads[thread].taken[i] = runner->threads[first + i].given;
+  }
 }
 
 std::vector<Fibre*> parked_fibres() {
@@ -148,12 +152,14 @@ void resume_until_all_ended() {
       std::fputs("stand-in: threads of a block wait for each other in different places\n", stderr);
       std::abort();
     }
+    // Before any of them goes on and gives something else.
+    for (const Fibre* fibre : ready) take_from_warp(fibre->thread);
     for (Fibre* fibre : ready) enter(*fibre);
   }
 }
 
 void run_block() {
-  for (Thread& thread : runner->threads) thread = {.index = thread.index};
+  for (Thread& thread : runner->threads) thread.state = State::fresh;
   runner->next = 0;
   while (runner->next < runner->threads.size()) enter(free_fibre());
   resume_until_all_ended();
@@ -166,10 +172,7 @@ void place_threads(dim3 size) {
       for (unsigned x = 0; x < size.x; ++x) runner->threads.push_back({.index = {x, y, z}});
     }
   }
-  runner->warps.resize((runner->threads.size() + kWarp - 1) / kWarp);
 }
-
-Warp& current_warp() { return runner->warps[runner->fibre->thread / kWarp]; }
 
 }  // namespace
 
@@ -193,16 +196,12 @@ void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel) {
 void wait_for_block() { park(State::at_block_barrier); }
 
 void exchange(unsigned mask, std::uint64_t value) {
-  Thread& thread = current();
-  thread.mask = mask;
-  ++thread.exchanges;
-  current_warp().values[thread.exchanges % 2][lane()] = value;
+  current().mask = mask;
+  current().given = value;
   park(State::at_exchange);
 }
 
-std::uint64_t lane_value(unsigned lane) {
-  return current_warp().values[current().exchanges % 2][lane];
-}
+std::uint64_t lane_value(unsigned lane) { return current().taken[lane]; }
 
 unsigned lane() { return static_cast<unsigned>(runner->fibre->thread % kWarp); }
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include "../support/backend_under_test.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
-#include "cpu_backend.hpp"
 #include "rueda/backend/replica_plan.hpp"
 #include "rueda/model/registry.hpp"
 
@@ -15,7 +15,8 @@ constexpr int kSide = 16;
 
 /// Gradients and tail of one micro-batch.
 std::vector<float> gradients_with(const Graph& graph, Recompute recompute) {
-  cpu::CpuBackend backend({.threads = 1, .layout = {}});
+  const auto opened = open_backend_under_test();
+  Backend& backend = *opened;
   Replica replica(graph, backend, {4}, {}, recompute);
   replica.initialise(3);
   replica.parameters_changed();
@@ -30,8 +31,8 @@ std::vector<float> gradients_with(const Graph& graph, Recompute recompute) {
 }
 
 std::size_t pool_with(const Graph& graph, Recompute recompute) {
-  cpu::CpuBackend backend({.threads = 1, .layout = {}});
-  return ReplicaPlan(graph, backend, {16}, {}, recompute).pool_bytes();
+  const auto backend = open_backend_under_test();
+  return ReplicaPlan(graph, *backend, {16}, {}, recompute).pool_bytes();
 }
 
 std::vector<OperationNeeds> needs_of(const Graph& graph) {
@@ -87,7 +88,7 @@ TEST_CASE("recompute: what is made again, and when") {
         std::vector<std::string>{"norm before sum", "first before sum", "inner before sum"});
 }
 
-TEST_CASE("recompute changes no bit of any gradient") {
+TEST_CASE("recompute changes no bit of any gradient", "[backend][replica]") {
   const Graph graph = GENERATE_COPY(block_graph(), small_option_a(kSide), small_projection(kSide),
                                     small_preactivation(kSide), small_three_readers(kSide));
   CAPTURE(graph.name());
@@ -98,7 +99,7 @@ TEST_CASE("recompute changes no bit of any gradient") {
   CHECK(after_block);
 }
 
-TEST_CASE("recompute saves memory where it says so") {
+TEST_CASE("recompute saves memory where it says so", "[backend][replica]") {
   const Graph graph = build_model("resnet50v2", 64, 10);
   const std::size_t none = pool_with(graph, Recompute::none);
   const std::size_t batch_norm = pool_with(graph, Recompute::batch_norm);

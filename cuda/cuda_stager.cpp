@@ -1,0 +1,83 @@
+#include "cuda_stager.hpp"
+
+#include "rueda/backend/memory_plan.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+/// An event that keeps its time, and for which a thread sleeps while it waits.
+Event make_timed_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "cudaEventCreateWithFlags");
+  return Event(event);
+}
+
+void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
+}
+
+}  // namespace
+
+CudaStager::CudaStager(const InputFormat& format, int image_size, std::size_t batch,
+                       cudaStream_t compute)
+    : format_(format),
+      image_bytes_(format.image_bytes(image_size)),
+      label_bytes_(aligned_bytes(batch * sizeof(std::int32_t))),
+      slot_bytes_(bytes_of(batch)),
+      compute_(compute),
+      copies_(make_stream()) {
+  check(cudaGetDevice(&ordinal_), "cudaGetDevice");
+  for (Slot& slot : slots_) {
+    slot.host = make_pinned_memory(slot_bytes_);
+    slot.device = make_device_memory(slot_bytes_);
+    slot.begins = make_timed_event();
+    slot.arrived = make_timed_event();
+    slot.delivered = make_event();
+  }
+}
+
+CudaStager::~CudaStager() {
+  static_cast<void>(cudaStreamSynchronize(copies_.get()));
+  static_cast<void>(cudaStreamSynchronize(compute_));
+}
+
+std::byte* CudaStager::input(std::size_t slot) {
+  return static_cast<std::byte*>(slots_[slot].host.get()) + label_bytes_;
+}
+
+std::int32_t* CudaStager::labels(std::size_t slot) {
+  return static_cast<std::int32_t*>(slots_[slot].host.get());
+}
+
+/// CUDA keeps the current device for each thread, and a worker begins with device 0. An event that
+/// was never recorded holds nobody up.
+void CudaStager::upload(std::size_t slot, std::size_t images) {
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+  Slot& s = slots_[slot];
+  const std::lock_guard lock(mutex_);
+  s.images = images;
+  check(cudaStreamWaitEvent(copies_.get(), s.delivered.get(), 0), "cudaStreamWaitEvent");
+  check(cudaEventRecord(s.begins.get(), copies_.get()), "cudaEventRecord");
+  copy(s.device.get(), s.host.get(), bytes_of(images), cudaMemcpyHostToDevice, copies_.get());
+  check(cudaEventRecord(s.arrived.get(), copies_.get()), "cudaEventRecord");
+}
+
+CopyCost CudaStager::wait(std::size_t slot) {
+  const Slot& s = slots_[slot];
+  check(cudaEventSynchronize(s.arrived.get()), "cudaEventSynchronize");
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, s.begins.get(), s.arrived.get()),
+        "cudaEventElapsedTime");
+  return {static_cast<double>(milliseconds) / 1000, bytes_of(s.images)};
+}
+
+void CudaStager::deliver(std::size_t slot, std::byte* input, std::int32_t* labels) {
+  const Slot& s = slots_[slot];
+  const auto* from = static_cast<const std::byte*>(s.device.get());
+  check(cudaStreamWaitEvent(compute_, s.arrived.get(), 0), "cudaStreamWaitEvent");
+  copy(labels, from, s.images * sizeof(std::int32_t), cudaMemcpyDeviceToDevice, compute_);
+  copy(input, from + label_bytes_, s.images * image_bytes_, cudaMemcpyDeviceToDevice, compute_);
+  check(cudaEventRecord(s.delivered.get(), compute_), "cudaEventRecord");
+}
+
+}  // namespace rueda::cuda

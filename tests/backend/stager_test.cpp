@@ -1,0 +1,136 @@
+// BatchStager and make_host_image: the values that Backend::make_batch gives, by way of the host.
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "../support/replica_bench.hpp"
+#include "../support/small_graphs.hpp"
+
+namespace rueda::test {
+namespace {
+
+constexpr std::size_t kBatch = 6;
+constexpr std::size_t kImages = 12;
+using Indices = std::vector<std::uint32_t>;
+using Bytes = std::vector<std::byte>;
+
+/// A network's input and labels on the device, of no network.
+struct Target {
+  Target(Backend& backend, std::size_t input_bytes)
+      : input(backend.allocate(input_bytes)),
+        labels(backend.allocate(kBatch * sizeof(std::int32_t))) {}
+  std::int32_t* label_place() { return reinterpret_cast<std::int32_t*>(labels->data()); }
+  /// Of a whole batch: what a partial one does not fill is zero.
+  Bytes content(Backend& backend) {
+    backend.finish();
+    Bytes bytes(input->size() + labels->size());
+    read_bytes(std::span(bytes).first(input->size()), input->data());
+    read_bytes(std::span(bytes).subspan(input->size()), labels->data());
+    return bytes;
+  }
+  std::unique_ptr<Memory> input;
+  std::unique_ptr<Memory> labels;
+};
+
+struct StagerBench {
+  StagerBench(int image_side, Precision precision)
+      : side(image_side),
+        images(random_images(kImages)),
+        graph(small_projection(side)),
+        replica(graph, images, Vector(graph.parameter_count(), 0.1), {kBatch}, {},
+                repeatable_variant(), precision),
+        held(backend().hold(images)),
+        stager(backend().make_stager(side, kBatch)),
+        image_bytes(stager->format().image_bytes(side)) {}
+
+  Backend& backend() { return replica.backend(); }
+
+  BatchChoice choice(const Indices& indices, std::uint64_t epoch) const {
+    kernels::PixelTransform t = plain_transform(side);
+    t.augment = true;
+    return {indices, t, 7, epoch};
+  }
+
+  Bytes made_by_device(const Indices& indices, std::uint64_t epoch) {
+    Target target(backend(), kBatch * image_bytes);
+    backend().make_batch({held.get(), choice(indices, epoch)}, target.input->data(),
+                         target.label_place());
+    return target.content(backend());
+  }
+
+  void fill(std::size_t slot, const Indices& indices, std::uint64_t epoch) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      stager->labels(slot)[i] = images.labels[indices[i]];
+      make_host_image(images, choice(indices, epoch), i, stager->format(),
+                      stager->input(slot) + i * image_bytes);
+    }
+  }
+
+  int side;
+  ImageSet images;
+  Graph graph;
+  ReplicaBench replica;
+  std::unique_ptr<DeviceImages> held;
+  std::unique_ptr<BatchStager> stager;
+  std::size_t image_bytes;
+};
+
+void check_way_through(Precision precision) {
+  for (const int side : {9, 32, 40}) {
+    CAPTURE(side);
+    StagerBench bench(side, precision);
+    CHECK(bench.backend().activation_bytes(bench.graph, bench.graph.input(), kBatch) ==
+          kBatch * bench.image_bytes);
+    CHECK(bench.stager->device_bytes() >= BatchStager::kSlots * kBatch * bench.image_bytes);
+    for (const Indices& indices : {Indices{0, 1, 2, 3, 4, 5}, Indices{11, 3}, Indices{8}}) {
+      Target target(bench.backend(), kBatch * bench.image_bytes);
+      bench.fill(1, indices, 4);
+      // A worker's thread has no device of its own.
+      std::thread([&] { bench.stager->upload(1, indices.size()); }).join();
+      const CopyCost cost = bench.stager->wait(1);
+      CHECK((cost.bytes >= indices.size() * bench.image_bytes) == bench.stager->copies());
+      bench.stager->deliver(1, target.input->data(), target.label_place());
+      CHECK(target.content(bench.backend()) == bench.made_by_device(indices, 4));
+    }
+  }
+}
+
+TEST_CASE("stager: what arrives is what the device makes itself", "[backend][stager]") {
+  check_way_through(Precision::fp32);
+}
+
+TEST_CASE("stager: what arrives in bf16", "[backend][stager][bf16]") {
+  check_way_through(Precision::bf16);
+}
+
+TEST_CASE("stager: a delivery waits for its copy by itself", "[backend][stager]") {
+  StagerBench bench(16, Precision::fp32);
+  const Indices indices = {5, 4, 3, 2, 1, 0};
+  Target target(bench.backend(), kBatch * bench.image_bytes);
+  bench.fill(0, indices, 1);
+  bench.stager->upload(0, indices.size());
+  bench.stager->deliver(0, target.input->data(), target.label_place());
+  CHECK(target.content(bench.backend()) == bench.made_by_device(indices, 1));
+}
+
+TEST_CASE("stager: slots used again and again, each ahead of the device", "[backend][stager]") {
+  StagerBench bench(16, Precision::fp32);
+  std::vector<Target> targets;
+  std::vector<Indices> batches;
+  for (std::uint32_t b = 0; b < 8; ++b) {
+    const std::size_t slot = b % BatchStager::kSlots;
+    batches.push_back({b, b + 1, b + 2, b + 3, b + 4});
+    targets.emplace_back(bench.backend(), kBatch * bench.image_bytes);
+    bench.fill(slot, batches.back(), b);
+    bench.stager->upload(slot, batches.back().size());
+    bench.stager->wait(slot);
+    bench.stager->deliver(slot, targets.back().input->data(), targets.back().label_place());
+  }
+  for (std::size_t b = 0; b < targets.size(); ++b) {
+    CAPTURE(b);
+    CHECK(targets[b].content(bench.backend()) == bench.made_by_device(batches[b], b));
+  }
+}
+
+}  // namespace
+}  // namespace rueda::test

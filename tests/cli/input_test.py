@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""`--input stream` beside `--input resident`: the same bits, other times.
+
+usage: input_test.py RUEDA MPIEXEC BACKEND COMPARE
+
+BACKEND is cpu or cuda; COMPARE is jobs/compare_input.py.
+"""
+
+import csv
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import summary_line
+from rueda_runs import Program, environment
+
+# 70 images in global batches of 24: the last step has 22.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
+SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0"]
+EMPTY_SHARD = ["--data-limit", "25"]  # the last step has one image, so two ranks of three have none
+
+
+class InputTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-input-")
+        cls.program = Program(*PATHS, cls.temporary.name, time_limit=600)
+        cls.runs = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def train(self, ranks, *options):
+        """What a run said, and its folder."""
+        InputTest.runs += 1
+        folder = f"run-{self.runs}"
+        backend = ["--backend", BACKEND, "--run-dir", folder]
+        backend += ["--allow-shared-gpu"] * (BACKEND == "cuda")
+        result = self.program.run_ranks(ranks, "train", *SMALL, *backend, *options)
+        self.assertEqual(result.code, 0, result)
+        return result, folder
+
+    def hashes(self, ranks, *options):
+        _, folder = self.train(ranks, *options)
+        epochs = self.program.record(folder)["epochs"]
+        self.assertEqual(len(epochs), 2)
+        return [epoch["parameter_hash"] for epoch in epochs]
+
+    def check_equal(self, ranks, workers, *options):
+        with self.subTest(ranks=ranks, workers=workers, options=options):
+            resident = self.hashes(ranks, *options)
+            self.assertNotEqual(resident[0], resident[1])
+            streamed = ["--input", "stream", "--input-workers", str(workers)]
+            self.assertEqual(self.hashes(ranks, *options, *streamed), resident)
+
+    def test_any_number_of_workers_gives_the_bits_of_resident_input(self):
+        for workers in (0, 1, 3):
+            self.check_equal(1, workers)
+
+    def test_augmentation_and_micro_batches(self):
+        self.check_equal(1, 2, "--augment", "standard", "--accumulate", "2")
+
+    def test_two_ranks(self):
+        self.check_equal(2, 2, "--augment", "standard")
+
+    def test_three_ranks_with_an_empty_shard(self):
+        self.check_equal(3, 1, *EMPTY_SHARD, "--shard", "fixed")
+        self.check_equal(3, 1, *EMPTY_SHARD, "--accumulate", "2")
+
+    def test_what_a_streamed_run_tells(self):
+        result, folder = self.train(2, "--input", "stream", "--input-workers", "1")
+        self.assertEqual(result.out.count("batches prepared by 1 host thread of each rank"), 2, result)
+        run = self.program.record(folder)
+        self.assertEqual(run["input"], {"mode": "stream", "workers_per_rank": 1})
+        told = run["summary"]["steady_input"]
+        self.assertEqual(told["steps"], 3)
+        self.assertGreater(told["prepare_busy"]["min"], 0)
+        # Images of 16 by 16 pixels, in 4 channels on a GPU; labels go along.
+        bytes_of_images = 35 / 3 * 16 * 16 * 4 * 4
+        copied = (told["copy_bytes"]["mean"], told["copy_busy"]["mean"], told["copy_exposed"]["mean"])
+        if BACKEND == "cuda":
+            self.assertGreater(copied[0], bytes_of_images)
+            self.assertLess(copied[0], 1.05 * bytes_of_images)
+            self.assertGreater(min(copied), 0)
+            self.assertGreater(told["copy_GBps"], 0)
+        else:
+            self.assertEqual(copied, (0, 0, 0))
+            self.assertIsNone(told["copy_GBps"])
+        for rank in run["ranks"]:
+            self.assertGreaterEqual(rank["memory"]["staging"], 2 * 12 * 16 * 16 * 3 * 4)
+        self.check_sums(folder)
+
+    def check_sums(self, folder):
+        """The phases of every step still add up to it."""
+        path = self.program.folder / folder / "steps.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 2 * 3 * 2)
+        phases = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
+        for row in rows:
+            total = sum(float(row[phase]) for phase in phases)
+            self.assertAlmostEqual(total, float(row["seconds"]), delta=1e-9)
+
+    def test_resident_is_the_default(self):
+        result, folder = self.train(1)
+        self.assertEqual(result.out.count("resident: the device makes each batch"), 2, result)
+        run = self.program.record(folder)
+        self.assertEqual(run["input"], {"mode": "resident", "workers_per_rank": None})
+        self.assertEqual(run["summary"]["steady_input"]["prepare_busy"]["max"], 0)
+        self.assertEqual(run["ranks"][0]["memory"]["staging"], 0)
+
+    def test_both_side_by_side(self):
+        command = [sys.executable, COMPARE, "--out", "both", "--", self.program.binary, "train"]
+        command += [*SMALL, "--backend", BACKEND, "--epochs", "1"]
+        done = subprocess.run(
+            command, cwd=self.program.folder, env=environment({}), capture_output=True, text=True,
+            check=False, timeout=600,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done)
+        rows = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines() if line}
+        self.assertEqual(rows["input"][1:], ["resident", "stream"])
+        for run in ("resident", "stream"):
+            throughput = self.program.record(f"both/{run}")["summary"]["steady_images_per_second"]
+            self.assertIn(f"{throughput:.1f}", rows["images/s"])
+        self.assertIn("same bits", done.stdout)
+
+    def test_comparing_a_command_that_fails(self):
+        command = [sys.executable, COMPARE, "--out", "failed", "--", self.program.binary, "train"]
+        done = subprocess.run(
+            [*command, "--model", "unknown"], cwd=self.program.folder, env=environment({}),
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("--model 'unknown'", done.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    PATHS = (sys.argv[1], sys.argv[2])
+    BACKEND, COMPARE = sys.argv[3:]
+    summary_line.main()

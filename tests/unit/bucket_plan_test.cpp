@@ -1,0 +1,47 @@
+#include "rueda/backend/bucket_plan.hpp"
+
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "../support/small_graphs.hpp"
+#include "rueda/model/fusion.hpp"
+
+using namespace rueda;
+using namespace rueda::test;
+
+namespace {
+
+std::vector<std::string> names(const Graph& graph, const std::vector<std::size_t>& ends) {
+  std::vector<std::string> names;
+  for (const NodeId node : completing_nodes(graph, ends)) names.push_back(graph.node(node).name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("buckets are complete with the earliest layer that has a parameter in them") {
+  // conv: 60 + 5, bn: 5 + 5, dense: 20 + 4, in backward order dense, bn, conv.
+  const Graph graph = small_one_of_each(Origin::pytorch);
+  const std::size_t all = graph.parameter_count();
+  CHECK(names(graph, {24, 34, all}) == std::vector<std::string>{"dense", "bn", "conv"});
+  CHECK(names(graph, {23, 25, all}) == std::vector<std::string>{"dense", "bn", "conv"});
+  CHECK(names(graph, {35, all}) == std::vector<std::string>{"conv", "conv"});
+  CHECK(names(graph, {0, 24, 24, all}) ==
+        std::vector<std::string>{"dense", "dense", "dense", "conv"});
+  CHECK(names(graph, {}).empty());
+}
+
+TEST_CASE("buckets of a fused graph never announce a gradient that is still to come") {
+  const Graph graph = fuse_additions(small_projection(8), {true, true});
+  std::vector<std::size_t> ends;
+  for (const Parameter& p : graph.parameters()) ends.push_back(p.offset + p.count);
+  const auto nodes = completing_nodes(graph, ends);
+  CHECK(std::is_sorted(nodes.rbegin(), nodes.rend()));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (NodeId node = 1; node < nodes[i]; ++node) {  // what backward reaches after that
+      const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
+      if (conv != nullptr) CHECK(graph.parameter(conv->weight).offset >= ends[i]);
+    }
+  }
+}
