@@ -17,6 +17,7 @@ SMALL_RUN = {
     "model": "resnet18", "data-limit": 512, "batch-per-rank": 32, "epochs": 2, "deterministic": None,
     "scale-lr": "none", "check-replicas": "step",
 }  # fmt: skip
+REHEARSAL_WORDS = {"backend_cuda": ["[operations]"], "parity_cuda": ["-c", "resnet20"]}
 REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 16, "data-limit": 32, "batch-per-rank": 4}
 
 
@@ -62,7 +63,7 @@ def small_run(places):
 def run_tests(shell, places, ranks, program):
     """Counts of a test program. Cases that are skipped for want of a device have failed here."""
     require(places, ranks, program)
-    words = ["-c", "resnet20"] if places.rehearsal and program == "parity_cuda" else []
+    words = REHEARSAL_WORDS.get(program, []) if places.rehearsal else []
     done = shell.run(
         places.launch(ranks, program, *words), LD_LIBRARY_PATH=places.library_path,
         RUEDA_PARITY_REFERENCE=str(ROOT / "tests" / "parity" / "reference"),
