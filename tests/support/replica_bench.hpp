@@ -57,8 +57,7 @@ class ReplicaBench {
  public:
   ReplicaBench(const Graph& graph, const ImageSet& images, const Vector& parameters,
                std::vector<std::size_t> train_batches, std::vector<std::size_t> infer_batches = {},
-               const Variant& variant = repeatable_variant(),
-               Precision precision = Precision::fp32)
+               const Variant& variant = repeatable_variant(), Precision precision = Precision::fp32)
       : backend_(open_backend_under_test(variant, precision)),
         replica_(graph, *backend_, std::move(train_batches), std::move(infer_batches)),
         held_(backend_->hold(images)) {
