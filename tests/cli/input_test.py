@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """`--input stream` beside `--input resident`: the same bits, other times.
 
-usage: input_test.py RUEDA MPIEXEC BACKEND COMPARE
-
-BACKEND is cpu or cuda; COMPARE is jobs/compare_input.py.
+usage: input_test.py RUEDA MPIEXEC cpu|cuda
 """
 
 import csv
@@ -11,9 +9,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 import summary_line
 from rueda_runs import Program, environment
+
+COMPARE = str(Path(__file__).resolve().parents[2] / "jobs" / "compare_input.py")
 
 # 70 images in global batches of 24: the last step has 22.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
@@ -137,8 +138,8 @@ class InputTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
     PATHS = (sys.argv[1], sys.argv[2])
-    BACKEND, COMPARE = sys.argv[3:]
+    BACKEND = sys.argv[3]
     summary_line.main()
