@@ -88,8 +88,7 @@ class BatchPlanner {
                                       request_.all_reduce.scratch_floats(slice),
                                       backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
-      need.staging =
-          backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
+      need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
     }
     return need;
   }
