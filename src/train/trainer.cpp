@@ -164,6 +164,7 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
                     learning_rate(plan_.schedule, global_step - 1));
   replica.update_running_statistics(sums.samples);
   replica.parameters_changed();
+  backend_.finish();  // so that a device's time for it is booked on it, not on the next step
 }
 
 void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
