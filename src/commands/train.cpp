@@ -16,6 +16,7 @@
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
+#include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -203,7 +204,7 @@ class TrainRun {
     introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
     for (const std::string& text : warnings_) console.say("warning: " + text);
-    for (const std::string& text : remarks_to_print(remarks)) console.say(text);
+    for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
     try {
       trainer.run(run_);
       together(world_, [this] { write_weights(); });
@@ -238,18 +239,6 @@ class TrainRun {
     run_.total_seconds = clock_.watch().seconds();
     console.say("");
     if (speaks()) write_run_files(run_);
-  }
-
-  /// Remarks of the data reader, then those of the ranks about their cores, equal ones once.
-  std::vector<std::string> remarks_to_print(const std::vector<std::string>& of_ranks) const {
-    std::vector<std::string> lines;
-    for (const std::string& remark : data_.remarks) lines.push_back("note: " + remark);
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-      const bool repeated = rank > 0 && of_ranks[rank] == of_ranks[rank - 1];
-      if (of_ranks[rank].empty() || repeated) continue;
-      lines.push_back("note: rank " + std::to_string(rank) + ": " + of_ranks[rank]);
-    }
-    return lines;
   }
 
   StartupClock& clock_;
