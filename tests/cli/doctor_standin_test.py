@@ -12,8 +12,9 @@ from program_case import ProgramCase
 
 
 class StandIn(ProgramCase):
-    def examine(self, *words, code=0):
-        result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words)
+    def examine(self, *words, code=0, gpus=2):
+        result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words,
+                                        RUEDA_STANDIN_DEVICES=str(gpus))
         self.assertEqual(result.code, code, result)
         report = json.loads((self.folder / "doctor.json").read_text(encoding="utf-8"))
         return result, report
@@ -21,7 +22,7 @@ class StandIn(ProgramCase):
     def test_gpu_memory_arrives_and_its_links_are_measured(self):
         result, report = self.examine()
         for rank, transfer in zip(report["ranks"], report["transfers"]):
-            self.assertEqual(len(rank["device"]["visible"]), 1)
+            self.assertEqual(len(rank["device"]["visible"]), 2)
             self.assertGreater(rank["device"]["free_bytes"], 0)
             self.assertTrue(transfer["device"])
             self.assertEqual(transfer["end"], "arrived")
@@ -29,8 +30,10 @@ class StandIn(ProgramCase):
         self.assertIn("GPU memory to the right neighbour", result.out)
 
     def test_ranks_on_one_gpu_are_told(self):
-        _, report = self.examine()
-        self.assertIn("share one GPU", " ".join(f["what"] for f in report["findings"]))
+        _, report = self.examine(gpus=1, code=1)
+        self.assertFalse(report["works"])
+        fault = next(f for f in report["findings"] if "share one GPU" in f["what"])
+        self.assertIn("--allow-shared-gpu", fault["change"])
 
     def test_a_crash_that_training_survives_is_no_fault(self):
         result, report = self.examine("--fault", "crash-transfer:1")
