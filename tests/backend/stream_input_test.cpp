@@ -59,6 +59,8 @@ TEST_CASE("stream input: phases and busy times", "[backend][stream]") {
   TrainConfig config = small_run();
   const bool copies =
       open_backend_under_test()->make_stager(config.image_size, config.batch_per_rank)->copies();
+  const auto side = static_cast<std::size_t>(config.image_size);
+  const std::size_t pixel_bytes = config.batch_per_rank * 3 * side * side * sizeof(float);
   const RunRecord run = train(config, InputMode::stream, 2);
   for (const StepRecord& step : run.epochs[1].step_records[0]) {
     const double sum = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
@@ -66,7 +68,7 @@ TEST_CASE("stream input: phases and busy times", "[backend][stream]") {
     CHECK(step.prepare_busy > 0);
     CHECK((step.phases[static_cast<std::size_t>(Phase::copy)] > 0) == copies);
     CHECK((step.copy_busy > 0) == copies);
-    CHECK((step.copy_bytes > std::size_t{24} * 3 * 16 * 16 * sizeof(float)) == copies);
+    CHECK((step.copy_bytes > pixel_bytes) == copies);
   }
   const StepRecord& resident =
       train(config, InputMode::resident, 2).epochs[1].step_records[0].front();
