@@ -114,13 +114,13 @@ CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
   std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
 }
 
+/// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.
 void CudaBackend::forget_plans() {
   finish();
   recordings_.clear();
   context_.packed = {};
   context_.scratch = {};
   context_.scratch_bytes = kCublasWorkspace;
-  context_.plans->forget();
   largest_batch_ = 0;
   losses_ = {};
   indices_ = {};

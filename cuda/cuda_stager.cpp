@@ -5,13 +5,6 @@
 namespace rueda::cuda {
 namespace {
 
-/// An event that keeps its time, and for which a thread sleeps while it waits.
-Event make_timed_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "cudaEventCreateWithFlags");
-  return Event(event);
-}
-
 void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
 }
@@ -34,8 +27,8 @@ CudaStager::CudaStager(const InputFormat& format, int image_size, std::size_t ba
   for (Slot& slot : slots_) {
     slot.host = make_pinned_memory(slot_bytes_);
     slot.device = make_device_memory(slot_bytes_);
-    slot.begins = make_timed_event();
-    slot.arrived = make_timed_event();
+    slot.begins = make_timing_event();
+    slot.arrived = make_event_with(cudaEventBlockingSync);  // timed, and slept for
     slot.delivered = make_event();
   }
 }

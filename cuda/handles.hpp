@@ -61,19 +61,21 @@ inline Stream make_urgent_stream() {
   return Stream(stream);
 }
 
-/// An event that orders work and records no time.
-inline Event make_event() {
+inline Event make_event_with(unsigned flags) {
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
   return Event(event);
 }
 
+/// An event that keeps its time.
+inline Event make_timing_event() { return make_event_with(cudaEventDefault); }
+
+/// An event that orders work and records no time.
+inline Event make_event() { return make_event_with(cudaEventDisableTiming); }
+
 /// The same, for which a thread sleeps while it waits: a spinning one takes a core from the others.
 inline Event make_sleepy_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync),
-        "cudaEventCreateWithFlags");
-  return Event(event);
+  return make_event_with(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
 /// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an

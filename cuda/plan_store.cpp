@@ -9,6 +9,12 @@ namespace rueda::cuda {
 PlanStore::PlanStore(const CudnnTarget& target, const PlanLimits& limits)
     : target_(target), limits_(limits) {}
 
+void PlanStore::use(EngineChoices chosen) {
+  chosen_ = std::move(chosen);
+  plans_.clear();
+  engines_.clear();
+}
+
 const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
   const auto known = plans_.find(key);
   if (known == plans_.end()) {

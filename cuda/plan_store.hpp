@@ -20,8 +20,8 @@ class PlanStore {
   /// The target outlives the store.
   PlanStore(const CudnnTarget& target, const PlanLimits& limits);
   /// Engines that are to be used where they are named; for all other work cuDNN's first suggestion
-  /// is.
-  void use(EngineChoices chosen) { chosen_ = std::move(chosen); }
+  /// is. Drops all plans made so far.
+  void use(EngineChoices chosen);
 
   using Build = std::function<void(CudnnGraph&)>;
 
@@ -33,12 +33,6 @@ class PlanStore {
   /// one execution), and the fastest is taken; an empty function ends it.
   using Timer = std::function<double(const CudnnPlan&, const CudnnGraph&)>;
   void tune_with(Timer time) { time_ = std::move(time); }
-
-  /// Drops all plans; which engines are to be used stays.
-  void forget() {
-    plans_.clear();
-    engines_.clear();
-  }
 
   /// Every engine in use, by key.
   const EngineChoices& engines() const noexcept { return engines_; }

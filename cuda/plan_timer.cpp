@@ -40,12 +40,6 @@ class Operands {
   Descriptor pack_;
 };
 
-Event make_timing_event() {
-  cudaEvent_t raw = nullptr;
-  check(cudaEventCreate(&raw), "cudaEventCreate");
-  return Event(raw);
-}
-
 }  // namespace
 
 double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,

@@ -42,11 +42,7 @@ void Recording::run(cudaStream_t stream, const std::function<void()>& work) {
 }
 
 StreamMarks::StreamMarks() {
-  for (Event& event : events_) {
-    cudaEvent_t raw = nullptr;
-    check(cudaEventCreate(&raw), "cudaEventCreate");
-    event = Event(raw);
-  }
+  for (Event& event : events_) event = make_timing_event();
 }
 
 void StreamMarks::set(Mark mark, cudaStream_t stream) {

@@ -13,7 +13,6 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kUnit = 8;
-constexpr std::size_t kMostSamples = 1'000'000;  // what training accepts
 
 /// The configuration with micro-batches of `batch` samples.
 TrainConfig with_batch(TrainConfig config, std::size_t batch) {

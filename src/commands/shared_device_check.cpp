@@ -3,21 +3,9 @@
 #include <map>
 #include <utility>
 
+#include "rueda/reduce/rank_list.hpp"
+
 namespace rueda {
-namespace {
-
-/// "0 and 2", "0, 2 and 5".
-std::string list(const std::vector<std::size_t>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string shared_devices(const std::vector<RankPlace>& ranks) {
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -26,8 +14,8 @@ std::string shared_devices(const std::vector<RankPlace>& ranks) {
   std::string text;
   for (const auto& [place, of_place] : users) {
     if (of_place.size() < 2) continue;
-    text += (text.empty() ? "ranks " : "; ranks ") + list(of_place) + " on " + place.second +
-            " of " + place.first;
+    text += (text.empty() ? "" : "; ") + rank_list(of_place) + " on " + place.second + " of " +
+            place.first;
   }
   return text;
 }

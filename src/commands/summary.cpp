@@ -11,20 +11,15 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "open_backend.hpp"
-#include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/replica_plan.hpp"
 #include "rueda/core/cores.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/reduce/ring_plan.hpp"
 #include "rueda/report/memory_table.hpp"
 #include "rueda/report/model_summary.hpp"
 #include "rueda/train/training_memory.hpp"
 
 namespace rueda {
 namespace {
-
-constexpr std::size_t kLargestBatch = 1'000'000;  // what training accepts
 
 /// Opens what the memory is planned on.
 std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads) {
@@ -38,8 +33,7 @@ std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads
   }
 }
 
-/// Plans batches of one model as training does: a full batch to train on, the same to evaluate, and
-/// CIFAR-10's images where they are resident.
+/// Plans batches of one model as training does.
 class MemoryPlanner {
  public:
   MemoryPlanner(const Graph& graph, const SummaryOptions& options)
@@ -49,11 +43,7 @@ class MemoryPlanner {
         backend_(open_planned(options, threads_)) {}
 
   MemoryNeed operator()(std::size_t batch) {
-    backend_->forget_plans();
-    const ReplicaPlan plan(graph_, *backend_, {batch}, {batch}, options_.recompute);
-    const std::size_t slice = GradientLayout(graph_).total();
-    return training_memory(plan.memory(), graph_, 1, ring_scratch_floats(slice, options_.ranks),
-                           backend_->image_bytes(kOfficialTrainImages + kOfficialTestImages));
+    return usual_training_memory(graph_, *backend_, batch, options_.ranks, options_.recompute);
   }
 
   /// The batch asked for, and the largest one if an amount of memory was given.
@@ -82,7 +72,7 @@ class MemoryPlanner {
 
   std::string describe_largest() {
     const std::size_t bytes = parse_memory(options_.memory);
-    const std::size_t batch = largest_batch(bytes, kLargestBatch, std::ref(*this));
+    const std::size_t batch = largest_batch(bytes, kMostSamples, std::ref(*this));
     return largest_batch_summary(options_.memory, batch, (*this)(std::max<std::size_t>(batch, 1)));
   }
 

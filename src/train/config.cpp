@@ -12,7 +12,6 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kMostEpochs = 1'000'000;
-constexpr std::size_t kMostSamples = 1'000'000;  // of a batch: already far beyond any use
 constexpr int kLeastImageSize = 8;
 constexpr int kMostImageSize = 1024;
 constexpr int kMostThreads = 1024;

@@ -7,6 +7,7 @@
 
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/element_hash.hpp"
+#include "rueda/reduce/rank_list.hpp"
 
 namespace rueda {
 namespace {
@@ -48,15 +49,6 @@ std::optional<std::uint64_t> majority(const std::vector<ReplicaHashes>& all, std
     if (2 * static_cast<std::size_t>(votes) > all.size()) return candidate[tensor];
   }
   return std::nullopt;
-}
-
-std::string rank_list(const std::vector<std::size_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  return text;
 }
 
 std::string shown(std::size_t rank, float value) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/replica_plan.hpp"
+#include "rueda/reduce/ring_plan.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 namespace rueda {
@@ -15,6 +17,15 @@ MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t m
   replica.messages = message_floats * sizeof(float);
   replica.images = image_bytes;
   return replica;
+}
+
+MemoryNeed usual_training_memory(const Graph& graph, Backend& backend, std::size_t batch, int ranks,
+                                 Recompute recompute) {
+  backend.forget_plans();
+  const ReplicaPlan plan(graph, backend, {batch}, {batch}, recompute);
+  return training_memory(plan.memory(), graph, 1,
+                         ring_scratch_floats(GradientLayout(graph).total(), ranks),
+                         backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
 }
 
 std::size_t largest_batch(std::size_t bytes, std::size_t most,

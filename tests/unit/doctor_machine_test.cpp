@@ -60,12 +60,6 @@ TEST_CASE("training's own check of the launch decides", "[doctor]") {
   CHECK_THAT(launch.refusal, Contains("SLURM_NTASKS=4"));
 }
 
-TEST_CASE("the local rank is known before MPI is", "[doctor]") {
-  CHECK(local_rank_by_launcher(environment({})) == -1);
-  CHECK(local_rank_by_launcher(environment({{"OMPI_COMM_WORLD_LOCAL_RANK", "3"}})) == 3);
-  CHECK(local_rank_by_launcher(environment({{"SLURM_LOCALID", "2"}})) == 2);
-}
-
 TEST_CASE("cores of a host are divided among its ranks", "[doctor]") {
   auto cluster = rueda::test::cpu_cluster(2, 2);
   for (RankFacts& rank : cluster.ranks) rank.cores.allowed = {0, 1, 2, 3};

@@ -37,6 +37,9 @@ struct InjectedFault {
   std::size_t step = 0;  ///< global step, from 1
 };
 
+/// Of any batch that is taken: already far beyond use.
+inline constexpr std::size_t kMostSamples = 1'000'000;
+
 /// The options of `rueda train`, with its defaults. Names are those of the command line.
 struct TrainConfig {
   std::string model = "resnet20";

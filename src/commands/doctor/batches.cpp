@@ -7,16 +7,12 @@
 
 #include "../open_backend.hpp"
 #include "rank_sets.hpp"
-#include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/replica_plan.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "rueda/train/config.hpp"
 #include "rueda/train/training_memory.hpp"
 
 namespace rueda::doctor {
 namespace {
-
-constexpr std::size_t kLargestBatch = 1'000'000;  // what training accepts
 
 /// CIFAR-10's own for the networks made for it; Keras' larger ones are trained on images resized.
 int usual_image_size(const std::string& model) { return model.ends_with("v2") ? 128 : 32; }
@@ -58,12 +54,8 @@ BatchFacts largest_of(const std::string& model, Backends& backends, Precision pr
   try {
     Backend& backend = backends.get(precision);
     const Graph graph = build_model(model, facts.image_size, 10);
-    const std::size_t message = ring_scratch_floats(GradientLayout(graph).total(), ranks);
-    facts.largest_batch = largest_batch(bytes, kLargestBatch, [&](std::size_t batch) {
-      backend.forget_plans();
-      const ReplicaPlan plan(graph, backend, {batch}, {batch});
-      return training_memory(plan.memory(), graph, 1, message,
-                             backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
+    facts.largest_batch = largest_batch(bytes, kMostSamples, [&](std::size_t batch) {
+      return usual_training_memory(graph, backend, batch, ranks);
     });
   } catch (const std::exception& error) {
     facts.failure = error.what();

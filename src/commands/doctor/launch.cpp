@@ -64,14 +64,4 @@ void judge_launch(LaunchFacts& launch, const Environment& environment, int size)
   }
 }
 
-int local_rank_by_launcher(const Environment& environment) {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-        "PALS_LOCAL_RANKID", "SLURM_LOCALID", "PMI_LOCAL_RANK"}) {
-    const int rank = number(environment, name);
-    if (rank >= 0) return rank;
-  }
-  return -1;
-}
-
 }  // namespace rueda::doctor

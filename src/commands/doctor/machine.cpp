@@ -1,7 +1,10 @@
 #include "machine.hpp"
 
 #include <filesystem>
+#include <optional>
 
+#include "../device_choice.hpp"
+#include "../launcher_env.hpp"
 #include "../open_backend.hpp"
 #include "../version.hpp"
 #include "rank_sets.hpp"
@@ -37,13 +40,14 @@ void list_devices(DeviceFacts& facts) {
   }
 }
 
-void open_own(DeviceFacts& facts, int local_rank) {
+void open_own(DeviceFacts& facts, std::optional<int> local_rank) {
   if (facts.visible.empty()) return;
-  facts.takes = std::max(0, local_rank) % static_cast<int>(facts.visible.size());
+  const int visible = static_cast<int>(facts.visible.size());
+  facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
   facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
 }
 
-void look_at_devices(DeviceFacts& facts, int local_rank) {
+void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
   facts.built = true;
   if (const auto versions = cudnn_versions()) {
     facts.cudnn_compiled = versions->compiled;
@@ -58,7 +62,7 @@ void look_at_devices(DeviceFacts& facts, int local_rank) {
   }
 }
 #else
-void look_at_devices(DeviceFacts& facts, int) {
+void look_at_devices(DeviceFacts& facts, std::optional<int>) {
   facts.reason = "this build has no CUDA part (-Dcuda=disabled, or nvcc was not found)";
 }
 #endif
@@ -73,12 +77,12 @@ CoreFacts read_cores() {
   return cores;
 }
 
-DeviceFacts open_device(const Environment& environment, int local_rank) {
+DeviceFacts open_device(const Environment& environment) {
   DeviceFacts facts;
   std::error_code ignored;
   facts.hardware = std::filesystem::exists("/dev/nvidia0", ignored);
   if (const char* visible = environment("CUDA_VISIBLE_DEVICES")) facts.visible_devices = visible;
-  look_at_devices(facts, local_rank);
+  look_at_devices(facts, launcher_local_rank(environment));
   return facts;
 }
 
@@ -108,7 +112,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.host_memory_bytes = available_host_memory();
   facts.versions = component_versions();
   facts.versions.insert(facts.versions.begin(), {"rueda", program_version()});
-  facts.device = open_device(environment, local_rank_by_launcher(environment));
+  facts.device = open_device(environment);
   choose_backend(facts, backend);
   return facts;
 }

@@ -13,15 +13,12 @@ LaunchFacts read_launch(const Environment& environment);
 /// Fills `refusal`, now that MPI's world is known.
 void judge_launch(LaunchFacts& launch, const Environment& environment, int size);
 
-/// This rank's number on its host as the launcher says; -1 if no launcher does.
-int local_rank_by_launcher(const Environment& environment);
-
 /// The cores of this process; share and threads need its peers: see settle_cores.
 CoreFacts read_cores();
 
-/// Looks at the GPUs and opens the one that local rank `local_rank` would take, on the calling
-/// thread. Failures become facts. To be called before MPI is initialised.
-DeviceFacts open_device(const Environment& environment, int local_rank);
+/// Looks at the GPUs and opens the one that this rank would take, on the calling thread. Failures
+/// become facts. To be called before MPI is initialised.
+DeviceFacts open_device(const Environment& environment);
 
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
 void settle_cores(std::vector<RankFacts>& ranks);
