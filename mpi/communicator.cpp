@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "check.hpp"
+#include "mpi_turn.hpp"
 #include "rueda/reduce/host_name.hpp"
 
 namespace rueda {
@@ -51,6 +53,7 @@ void append(std::vector<RankGroup::Bytes>& to, const Round& round, const RankGro
 
 Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
     : max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)), host_(host_name()) {
+  const MpiCall call("MPI_Comm_dup");
   check(MPI_Comm_dup(origin, &comm_), "MPI_Comm_dup");
   return_errors(comm_);
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -61,6 +64,32 @@ Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
   check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
   check(MPI_Comm_free(&node), "MPI_Comm_free");
+  note_world_ranks();
+}
+
+Communicator Communicator::split(int color, int key) const {
+  MPI_Comm part = MPI_COMM_NULL;
+  {
+    const MpiCall call("MPI_Comm_split");
+    check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
+  }
+  Communicator group(part, max_count_);
+  check(MPI_Comm_free(&part), "MPI_Comm_free");
+  return group;
+}
+
+void Communicator::note_world_ranks() {
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group mine = MPI_GROUP_NULL;
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  check(MPI_Comm_group(comm_, &mine), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size_));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  world_ranks_.resize(ranks.size());
+  check(MPI_Group_translate_ranks(mine, size_, ranks.data(), world, world_ranks_.data()),
+        "MPI_Group_translate_ranks");
+  check(MPI_Group_free(&mine), "MPI_Group_free");
+  check(MPI_Group_free(&world), "MPI_Group_free");
 }
 
 Communicator::~Communicator() { free(); }
@@ -72,7 +101,8 @@ Communicator::Communicator(Communicator&& other) noexcept
       size_(other.size_),
       local_rank_(other.local_rank_),
       local_size_(other.local_size_),
-      host_(std::move(other.host_)) {}
+      host_(std::move(other.host_)),
+      world_ranks_(std::move(other.world_ranks_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(comm_, other.comm_);
@@ -82,6 +112,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(local_rank_, other.local_rank_);
   std::swap(local_size_, other.local_size_);
   std::swap(host_, other.host_);
+  std::swap(world_ranks_, other.world_ranks_);
   return *this;
 }
 
@@ -101,6 +132,7 @@ void Communicator::sendrecv(std::span<const float> send, int to, std::span<float
 
 void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span<float> receive,
                                   int from) {
+  const MpiCall call("MPI_Sendrecv");
   MPI_Status status{};
   check(
       MPI_Sendrecv(send.data(), static_cast<int>(send.size()), MPI_FLOAT, to, kTag, receive.data(),
@@ -118,17 +150,22 @@ void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span
 void Communicator::all_reduce_sum(std::span<float> data) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
+    const MpiCall call("MPI_Allreduce");
     check(MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT,
                         MPI_SUM, comm_),
           "MPI_Allreduce");
   }
 }
 
-void Communicator::barrier() { check(MPI_Barrier(comm_), "MPI_Barrier"); }
+void Communicator::barrier() {
+  const MpiCall call("MPI_Barrier");
+  check(MPI_Barrier(comm_), "MPI_Barrier");
+}
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
+    const MpiCall call("MPI_Bcast");
     check(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm_),
           "MPI_Bcast");
   }
@@ -145,6 +182,7 @@ std::vector<RankGroup::Bytes> Communicator::gather(std::span<const std::byte> mi
 std::vector<std::size_t> Communicator::lengths_of_all(std::size_t mine) {
   const auto length = static_cast<std::uint64_t>(mine);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
+  const MpiCall call("MPI_Allgather");
   check(MPI_Allgather(&length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_),
         "MPI_Allgather");
   return {all.begin(), all.end()};
@@ -165,10 +203,12 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
     const int count = static_cast<int>(part.size());
     Bytes buffer(receives ? round.total : 0);
     if (root == kEveryRank) {
+      const MpiCall call("MPI_Allgatherv");
       check(MPI_Allgatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
                            round.offsets.data(), MPI_BYTE, comm_),
             "MPI_Allgatherv");
     } else {
+      const MpiCall call("MPI_Gatherv");
       check(MPI_Gatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
                         round.offsets.data(), MPI_BYTE, root, comm_),
             "MPI_Gatherv");

@@ -31,6 +31,11 @@ class Communicator final : public RankGroup {
   int local_size() const { return local_size_; }
   /// This rank's host.
   const std::string& host() const { return host_; }
+  /// The number in MPI_COMM_WORLD of rank `rank` of this group.
+  int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
+
+  /// Collective: a group for each `color`, its ranks in the order of `key`.
+  Communicator split(int color, int key) const;
 
   /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats from rank `from`.
   /// The two lengths may differ; a length of 0 sends no message at all. The memory must not
@@ -51,6 +56,7 @@ class Communicator final : public RankGroup {
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void free() noexcept;
+  void note_world_ranks();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::size_t max_count_ = INT_MAX;
@@ -59,6 +65,7 @@ class Communicator final : public RankGroup {
   int local_rank_ = 0;
   int local_size_ = 1;
   std::string host_;
+  std::vector<int> world_ranks_;
 };
 
 }  // namespace rueda

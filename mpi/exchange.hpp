@@ -17,6 +17,8 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// The number in the whole job of rank `rank` of these ranks.
+  virtual int world_rank(int rank) const = 0;
   /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats from rank `from`.
   /// The two lengths may differ and be 0; the memory must not overlap. Throws RunError.
   virtual void sendrecv(std::span<const float> send, int to, std::span<float> receive,
@@ -33,6 +35,7 @@ class DirectExchange final : public Exchange {
 
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
+  int world_rank(int rank) const override { return ranks_.world_rank(rank); }
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     ranks_.sendrecv(send, to, receive, from);
   }
@@ -58,6 +61,7 @@ class StagedExchange final : public Exchange {
 
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
+  int world_rank(int rank) const override { return ranks_.world_rank(rank); }
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
   /// In one piece, since MPI's order of addition may depend on the length.
   void all_reduce_sum(std::span<float> data) override;

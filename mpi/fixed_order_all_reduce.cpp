@@ -5,7 +5,6 @@
 
 #include "ring_all_reduce.hpp"
 #include "rueda/reduce/tree_order.hpp"
-#include "timed.hpp"
 
 // The fixed order, in words.
 //
@@ -57,7 +56,7 @@ Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
     auto contributions = exchange(plan, slice, {begin, std::min(begin + step, longest)});
     add_in_order(std::move(contributions), static_cast<std::size_t>(plan.rank));
   }
-  ring_all_gather(*ranks_, plan, slice, times_);
+  ring_all_gather(*ranks_, plan, slice, journal());
   return {};
 }
 
@@ -75,7 +74,8 @@ FixedOrderAllReduce::Contributions FixedOrderAllReduce::exchange(const RingPlan&
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t place = static_cast<std::size_t>(s - 1) * block.size();
     const auto incoming = scratch.subspan(place, own.size());
-    timed(times_.transfer, [&] { ranks_->sendrecv(outgoing, to, incoming, from); });
+    journal().transfer("exchange", s - 1, ranks_->world_rank(to), ranks_->world_rank(from),
+                       [&] { ranks_->sendrecv(outgoing, to, incoming, from); });
     contributions[static_cast<std::size_t>(from)] = incoming;
   }
   return contributions;
@@ -90,7 +90,7 @@ void FixedOrderAllReduce::add_in_order(Contributions contributions, std::size_t 
     if (slots[from].data() == result.data()) std::swap(slots[into], slots[from]);
     device_.add(slots[into], slots[from]);
   };
-  timed(times_.add, [&] {
+  journal().add("exchange", 0, [&] {
     TreeOrder order;
     for (const auto contribution : contributions) {
       slots[order.next_slot()] = contribution;

@@ -1,7 +1,5 @@
 #include "ring_all_reduce.hpp"
 
-#include "timed.hpp"
-
 // The ring, in words.
 //
 // The P ranks sit in a circle. Each talks only to its neighbours: it sends to the right and
@@ -38,14 +36,16 @@ std::span<T> cut(std::span<T> slice, Range chunk) {
 }  // namespace
 
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
-                         std::span<float> slice, ReduceTimes& times) {
+                         std::span<float> slice, ReduceJournal& journal) {
   const auto scratch = device.scratch(plan.largest_chunk());
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.reduce_send(step)));
     const auto sum = cut(slice, plan.chunk(plan.reduce_receive(step)));
     const auto incoming = scratch.first(sum.size());
-    timed(times.transfer, [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
-    timed(times.add, [&] {
+    journal.transfer("reduce-scatter", step, ring.world_rank(plan.right()),
+                     ring.world_rank(plan.left()),
+                     [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+    journal.add("reduce-scatter", step, [&] {
       device.add(sum, incoming);
       device.wait(device.record_own());
     });
@@ -53,11 +53,13 @@ void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& p
 }
 
 void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
-                     ReduceTimes& times) {
+                     ReduceJournal& journal) {
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
     const auto incoming = cut(slice, plan.chunk(plan.gather_receive(step)));
-    timed(times.transfer, [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+    journal.transfer("all-gather", step, ring.world_rank(plan.right()),
+                     ring.world_rank(plan.left()),
+                     [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
   }
 }
 
@@ -69,8 +71,8 @@ Event RingAllReduce::sum(std::span<float> slice, Event ready) {
   if (ring_->size() == 1 || slice.empty()) return ready;
   const RingPlan plan{slice.size(), ring_->rank(), ring_->size()};
   device_.wait(ready);
-  ring_reduce_scatter(*ring_, device_, plan, slice, times_);
-  ring_all_gather(*ring_, plan, slice, times_);
+  ring_reduce_scatter(*ring_, device_, plan, slice, journal());
+  ring_all_gather(*ring_, plan, slice, journal());
   return {};  // everything has been awaited, nothing is left in the device's queue
 }
 

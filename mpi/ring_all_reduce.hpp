@@ -12,12 +12,12 @@ namespace rueda {
 /// First half of the ring: afterwards this rank's slice holds the full sum of chunk plan.owned(),
 /// and partial sums elsewhere. The caller has waited for the slice to be ready. P-1 steps.
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
-                         std::span<float> slice, ReduceTimes& times);
+                         std::span<float> slice, ReduceJournal& journal);
 
 /// Second half: every rank brings chunk plan.owned() complete and leaves with all of them. P-1
 /// steps. No addition takes place, so all ranks end with the owners' bits.
 void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
-                     ReduceTimes& times);
+                     ReduceJournal& journal);
 
 /// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1) steps, each of which
 /// moves one P-th of the slice to the right neighbour and takes another from the left one. Chunk c

@@ -1,5 +1,6 @@
 #include "session.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <mpi.h>
 
 #include "check.hpp"
+#include "mpi_turn.hpp"
 
 namespace rueda {
 namespace {
@@ -32,17 +34,21 @@ void refuse_second_initialisation() {
 
 }  // namespace
 
-Session::Session(ThreadLevel level) {
+Session::Session(ThreadLevel level, ThreadLevel needed) {
   refuse_second_initialisation();
-  const int required = kMpiLevels.at(static_cast<std::size_t>(level));
+  const auto mpi_level = [](ThreadLevel l) { return kMpiLevels.at(static_cast<std::size_t>(l)); };
+  const int required = mpi_level(needed);
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Init_thread(nullptr, nullptr, required, &provided), "MPI_Init_thread");
+  check(MPI_Init_thread(nullptr, nullptr, mpi_level(level), &provided), "MPI_Init_thread");
   if (provided < required) {  // MPI guarantees that the levels are ordered
     MPI_Finalize();
     throw RunError("rueda needs " + name_of_mpi_level(required) + ", but this MPI offers only " +
                    name_of_mpi_level(provided) + "; use an MPI built with thread support");
   }
+  const auto place = std::find(kMpiLevels.begin(), kMpiLevels.end(), provided);
+  provided_ = static_cast<ThreadLevel>(place - kMpiLevels.begin());
   return_errors(MPI_COMM_WORLD);
+  take_mpi_turn();
 }
 
 Session::~Session() {

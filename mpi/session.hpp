@@ -19,17 +19,25 @@ enum class ThreadLevel {
 /// calls abort() and never reaches the destructor.
 class Session {
  public:
-  /// Initialises MPI. Throws RunError if it offers less than `level`, and if MPI is or has been
-  /// initialised by somebody else. On MPI_COMM_WORLD errors return from here on.
-  explicit Session(ThreadLevel level);
+  /// Initialises MPI, asking for `level`. Throws RunError if it offers less than `needed`, and if
+  /// MPI is or has been initialised by somebody else. On MPI_COMM_WORLD errors return from here on.
+  /// The calling thread gets the turn (mpi_turn.hpp).
+  Session(ThreadLevel level, ThreadLevel needed);
+  explicit Session(ThreadLevel level) : Session(level, level) {}
   /// Finalizes, unless somebody did.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// What MPI offers, which may be less or more than was asked for.
+  ThreadLevel provided() const { return provided_; }
+
   /// Ends every process of the job, peers inside a collective included, with `code` as exit code.
   /// Report the error first.
   [[noreturn]] void abort(ExitCode code) noexcept;
+
+ private:
+  ThreadLevel provided_ = ThreadLevel::single;
 };
 
 }  // namespace rueda

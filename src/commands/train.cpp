@@ -12,6 +12,7 @@
 #include "device_choice.hpp"
 #include "engine_tuning.hpp"
 #include "fit_batch.hpp"
+#include "make_all_reduce.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
@@ -127,7 +128,8 @@ class TrainRun {
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
-    all_reduce_ = make_all_reduce(run_.config, decision.transport, world_, device);
+    all_reduce_ =
+        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
   }
 
   void build_replica() {
@@ -158,7 +160,7 @@ class TrainRun {
   void warm_up() {
     ReduceDevice& device = backend_->reduce_device();
     device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
-    all_reduce_->take_times();
+    all_reduce_->journal().take_times();
     clock_.lap("all-reduce");
   }
 
@@ -173,7 +175,7 @@ class TrainRun {
     run_.global_batch = plan_.global_batch;
     run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
     run_.learning_rate = plan_.learning_rate;
-    run_.all_reduce = describe_all_reduce(run_.config);
+    run_.all_reduce = describe_reduce(reduce_settings(run_.config));
     run_.gradient_bytes = replica_->gradients().size_bytes();
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
       run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));

@@ -86,7 +86,8 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");
   add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
-  add_choice(app, "--all-reduce", config.all_reduce, {AllReduceChoice::ring, AllReduceChoice::mpi},
+  add_choice(app, "--all-reduce", config.all_reduce,
+             {Algorithm::automatic, Algorithm::ring, Algorithm::mpi},
              "Sum of the gradients: own ring, or MPI_Allreduce");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");

@@ -7,9 +7,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "mpi/fixed_order_all_reduce.hpp"
-#include "mpi/mpi_all_reduce.hpp"
-#include "mpi/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
@@ -54,12 +51,6 @@ MemoryNeed memory_of(const std::vector<std::size_t>& parts) {
   return need;
 }
 
-std::unique_ptr<Exchange> make_exchange(Transport transport, Communicator& world,
-                                        ReduceDevice& device) {
-  if (transport == Transport::staged) return std::make_unique<StagedExchange>(world, device);
-  return std::make_unique<DirectExchange>(world);
-}
-
 }  // namespace
 
 void StartupClock::carve(const std::string& item, double seconds) {
@@ -99,22 +90,6 @@ std::string describe_data(const Dataset& data) {
          << std::dec << '\n';
   }
   return text.str();
-}
-
-std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Transport transport,
-                                           Communicator& world, ReduceDevice& device) {
-  auto exchange = make_exchange(transport, world, device);
-  if (config.all_reduce == AllReduceChoice::mpi)
-    return std::make_unique<MpiAllReduce>(std::move(exchange), device);
-  if (config.reduce_order == ReduceOrder::fixed) {
-    return std::make_unique<FixedOrderAllReduce>(std::move(exchange), device);
-  }
-  return std::make_unique<RingAllReduce>(std::move(exchange), device);
-}
-
-std::string describe_all_reduce(const TrainConfig& config) {
-  if (config.all_reduce == AllReduceChoice::mpi) return "MPI_Allreduce";
-  return config.reduce_order == ReduceOrder::fixed ? "ring, fixed order" : "ring";
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {

@@ -10,7 +10,6 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/cores.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/reduce/all_reduce.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/run_record.hpp"
@@ -47,11 +46,6 @@ Dataset open_data(const TrainConfig& config);
 
 /// Sizes and fingerprints of both splits, one a line: what ranks compare.
 std::string describe_data(const Dataset& data);
-
-std::unique_ptr<AllReduce> make_all_reduce(const TrainConfig& config, Transport transport,
-                                           Communicator& world, ReduceDevice& device);
-/// For example "ring" or "ring, fixed order".
-std::string describe_all_reduce(const TrainConfig& config);
 
 /// Collective: every rank's facts, on every rank.
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);

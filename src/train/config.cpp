@@ -70,8 +70,8 @@ void check_optimizer(const TrainConfig& config) {
 }
 
 void check_parallel(const TrainConfig& config) {
-  require(config.reduce_order == ReduceOrder::ring || config.all_reduce == AllReduceChoice::ring,
-          "--reduce-order fixed is an order of our own all-reduce: leave --all-reduce at ring");
+  require(config.reduce_order == ReduceOrder::ring || is_own(config.all_reduce),
+          "--reduce-order fixed is an order of our own all-reduces: leave --all-reduce at auto");
   require(config.transport == TransportChoice::automatic || config.backend != BackendChoice::cpu,
           std::string("--transport ") + to_string(config.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
@@ -132,7 +132,10 @@ const char* to_string(BackendChoice v) {
   }
 }
 
-const char* to_string(AllReduceChoice v) { return v == AllReduceChoice::mpi ? "mpi" : "ring"; }
+const char* to_string(Overlap v) {
+  if (v == Overlap::automatic) return "auto";
+  return v == Overlap::on ? "on" : "off";
+}
 
 const char* to_string(ReduceOrder v) { return v == ReduceOrder::fixed ? "fixed" : "ring"; }
 

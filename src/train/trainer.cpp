@@ -169,7 +169,7 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
 
 void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                           const StepSums& sums) {
-  const ReduceTimes reduce = parts_.all_reduce.take_times();
+  const ReduceTimes reduce = parts_.all_reduce.journal().take_times();
   const InputBusy input = input_->take_busy();
   const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1),
                                               static_cast<std::size_t>(parts_.group.rank()));

@@ -110,9 +110,9 @@ TEST_CASE("the ring tells where its time went", "[ring]") {
   RingAllReduce ring(comm, device);
   std::vector<float> slice(100003, 1.0f);
   ring.sum(slice, {});
-  const auto times = ring.take_times();
+  const auto times = ring.journal().take_times();
   const bool alone = comm.size() == 1;
   CHECK_ON_ALL_RANKS(alone ? times.transfer == 0 : times.transfer > 0);
   CHECK_ON_ALL_RANKS(alone ? times.add == 0 : times.add > 0);
-  CHECK_ON_ALL_RANKS(ring.take_times().transfer == 0);
+  CHECK_ON_ALL_RANKS(ring.journal().take_times().transfer == 0);
 }

@@ -76,7 +76,7 @@ TEST_CASE("options that contradict each other are refused", "[config]") {
              Contains("--nesterov"));
   CHECK_THAT(refusal([](auto& c) {
                c.reduce_order = rueda::ReduceOrder::fixed;
-               c.all_reduce = rueda::AllReduceChoice::mpi;
+               c.all_reduce = rueda::Algorithm::mpi;
              }),
              Contains("--reduce-order fixed"));
   CHECK_THAT(refusal([](auto& c) {

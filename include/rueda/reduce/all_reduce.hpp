@@ -3,17 +3,11 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "rueda/reduce/reduce_device.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
-
-/// Where the time of an all-reduce went, in seconds, since the last `take_times`.
-struct ReduceTimes {
-  double transfer = 0;  ///< inside MPI calls, waiting for the peer and staging included
-  double add = 0;       ///< adding received contributions
-};
 
 /// Sums one slice of the gradient arena over all ranks, in place. It only sums: the loss gradient
 /// is divided by the global sample count before, so partial batches, empty shards and accumulation
@@ -30,10 +24,11 @@ class AllReduce {
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
   virtual std::size_t scratch_floats(std::size_t length) const = 0;
 
-  ReduceTimes take_times() { return std::exchange(times_, {}); }
+  /// Where its work is written down.
+  virtual ReduceJournal& journal() { return journal_; }
 
- protected:
-  ReduceTimes times_;
+ private:
+  ReduceJournal journal_;
 };
 
 }  // namespace rueda

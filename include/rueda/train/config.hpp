@@ -10,6 +10,7 @@
 #include "rueda/backend/recompute.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
+#include "rueda/reduce/algorithm.hpp"
 
 namespace rueda {
 
@@ -19,10 +20,11 @@ enum class Normalize { scale, cifar10 };
 /// Who makes the batches: the device from images that it holds, or host threads.
 enum class InputMode { resident, stream };
 enum class BackendChoice { automatic, cpu, cuda };
-enum class AllReduceChoice { ring, mpi };
 /// How gradients reach MPI: as MPI can, by device memory, or through host memory.
 enum class TransportChoice { automatic, device, staged };
 enum class ReduceOrder { ring, fixed };
+/// Whether gradients travel while the backward pass still computes others.
+enum class Overlap { automatic, on, off };
 enum class CheckReplicas { epoch, step, off };
 /// What becomes of a run whose batch does not fit into memory.
 enum class OnOom { fail, halve };
@@ -71,8 +73,16 @@ struct TrainConfig {
   bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
   std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
   bool tune = false;           ///< measures engines first and writes the tuning file
-  AllReduceChoice all_reduce = AllReduceChoice::ring;
+  Algorithm all_reduce = Algorithm::automatic;
   ReduceOrder reduce_order = ReduceOrder::ring;
+  Overlap overlap = Overlap::automatic;
+  double bucket_mb = 25;       ///< MB (10^6 bytes) of gradients that are summed at once; 0: all
+  std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
+  Wire wire = Wire::fp32;
+  bool wire_error_feedback = false;
+  std::string reduce_table;         ///< a file of `rueda bench tune`; empty: a rule decides
+  std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
+  std::string trace;                ///< where the trace goes; empty: nowhere
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
@@ -99,7 +109,7 @@ const char* to_string(Augment v);
 const char* to_string(Normalize v);
 const char* to_string(InputMode v);
 const char* to_string(BackendChoice v);
-const char* to_string(AllReduceChoice v);
+const char* to_string(Overlap v);
 const char* to_string(ReduceOrder v);
 const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace rueda {
+
+/// Where the time of an all-reduce went, in seconds, since the last `take_times`.
+struct ReduceTimes {
+  double transfer = 0;  ///< inside MPI calls, waiting for the peer and staging included
+  double add = 0;       ///< adding received contributions, or waiting for the device to do so
+};
+
+/// One stretch of an all-reduce: a message, or an addition.
+struct ReduceAct {
+  enum class Kind : std::uint8_t { none, transfer, add };
+  Kind kind = Kind::none;
+  const char* phase = "";  ///< a literal, for example "reduce-scatter"
+  int step = 0;            ///< of the phase, from 0
+  int to = -1;             ///< world rank that is sent to; -1: none, or all
+  int from = -1;           ///< world rank that is received from; likewise
+};
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// An act that is over.
+struct ReduceSpan {
+  ReduceAct act;
+  std::size_t bucket = 0;
+  SteadyTime begin;
+  SteadyTime end;
+};
+
+/// What a rank's all-reduce does at the moment; `since` says from when on.
+struct ReduceNow {
+  ReduceAct act;
+  std::size_t train_step = 0;  ///< global, from 1; 0: not in a training step
+  std::size_t bucket = 0;
+  SteadyTime since;
+};
+
+/// The book that an all-reduce keeps of its own work, written by the thread that sums. Times are
+/// added up always; single acts are kept where somebody asks for them (a trace); and what is done
+/// right now can be read by any other thread (a watchdog), which takes no lock from the sum.
+class ReduceJournal {
+ public:
+  /// Does `work` as the act `act`.
+  template <class Work>
+  void during(const ReduceAct& act, Work&& work) {
+    const SteadyTime begin = enter(act);
+    std::forward<Work>(work)();
+    leave(act, begin);
+  }
+  template <class Work>
+  void transfer(const char* phase, int step, int to, int from, Work&& work) {
+    during({ReduceAct::Kind::transfer, phase, step, to, from}, std::forward<Work>(work));
+  }
+  template <class Work>
+  void add(const char* phase, int step, Work&& work) {
+    during({ReduceAct::Kind::add, phase, step}, std::forward<Work>(work));
+  }
+
+  /// What follows belongs to this bucket of this training step.
+  void at(std::size_t train_step, std::size_t bucket);
+
+  ReduceTimes take_times() { return std::exchange(times_, {}); }
+  /// From now on single acts are kept, until they are taken.
+  void keep_spans(bool keep) { keeps_ = keep; }
+  std::vector<ReduceSpan> take_spans() { return std::exchange(spans_, {}); }
+
+  /// May be called by any thread.
+  ReduceNow now() const;
+
+ private:
+  SteadyTime enter(const ReduceAct& act);
+  void leave(const ReduceAct& act, SteadyTime begin);
+  void publish(const ReduceAct& act, SteadyTime since);
+
+  ReduceTimes times_;
+  bool keeps_ = false;
+  std::vector<ReduceSpan> spans_;
+
+  // What others may read. The version is odd while it is being written.
+  std::atomic<std::uint64_t> version_{0};
+  std::atomic<ReduceAct::Kind> kind_{ReduceAct::Kind::none};
+  std::atomic<const char*> phase_{""};
+  std::atomic<int> step_{0};
+  std::atomic<int> to_{-1};
+  std::atomic<int> from_{-1};
+  std::atomic<std::size_t> train_step_{0};
+  std::atomic<std::size_t> bucket_{0};
+  std::atomic<SteadyTime::rep> since_{0};
+};
+
+}  // namespace rueda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mpi/communicator.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/reduce_table.hpp"
+#include "rueda/train/config.hpp"
+#include "transport.hpp"
+
+namespace rueda {
+
+/// What an all-reduce is to be like. The same on all ranks.
+struct ReduceSettings {
+  Algorithm algorithm = Algorithm::ring;
+  ReduceOrder order = ReduceOrder::ring;
+  std::size_t segment_bytes = 0;  ///< 0: by the table, else by a rule
+  Wire wire = Wire::fp32;
+  bool error_feedback = false;  ///< of a bf16 wire
+  ReduceTable table;            ///< for `automatic`; no rows: by a rule
+};
+ReduceSettings reduce_settings(const TrainConfig& config);
+
+/// Where it works; all of it outlives the all-reduce.
+struct ReducePlace {
+  Communicator& world;
+  ReduceDevice& device;
+  Transport transport = Transport::host;
+};
+
+/// Collective. Throws InputError for what the place does not offer.
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place);
+/// For people: "ring", "ring, fixed order", ...
+std::string describe_reduce(const ReduceSettings& settings);
+
+}  // namespace rueda
