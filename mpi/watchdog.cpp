@@ -13,10 +13,10 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds kMostBetweenLooks{1.0};
+// Between two looks: this process itself was stopped, and has not been stuck for as long.
+constexpr Seconds kOverslept{2.0};
 // The others stall at about the same time, and look as often.
 constexpr Seconds kForTheOthers{3.0};
-
-double since(SteadyTime time) { return Seconds(std::chrono::steady_clock::now() - time).count(); }
 
 std::string peers(const ReduceAct& act) {
   std::string text;
@@ -58,25 +58,31 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
+double Watchdog::awake_since(SteadyTime begin) const {
+  return Seconds(std::chrono::steady_clock::now() - std::max(begin, awake_)).count();
+}
+
 std::string Watchdog::stall() const {
   const MpiCallNow call = mpi_call_now();
   const ReduceNow reduce = current(watched_.journals);
-  if (call.name != nullptr && since(call.since) >= watched_.seconds) {
-    return describe_stall(watched_, call.name, since(call.since), reduce);
-  }
-  if (reduce.act.kind == ReduceAct::Kind::add && since(reduce.since) >= watched_.seconds) {
-    return describe_stall(watched_, "an addition", since(reduce.since), reduce);
-  }
+  const double in_call = call.name != nullptr ? awake_since(call.since) : 0;
+  if (in_call >= watched_.seconds) return describe_stall(watched_, call.name, in_call, reduce);
+  const double in_add = reduce.act.kind == ReduceAct::Kind::add ? awake_since(reduce.since) : 0;
+  if (in_add >= watched_.seconds) return describe_stall(watched_, "an addition", in_add, reduce);
   return "";
 }
 
 void Watchdog::watch() {
   const Seconds interval = std::min(kMostBetweenLooks, Seconds(watched_.seconds / 4));
+  SteadyTime last = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, interval, [this] { return stopping_; })) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now - last > interval + kOverslept) awake_ = now;
+    last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(("error: the ring is stuck. " + text +
+    std::fputs(("rueda: the ring is stuck. " + text +
                 ". Look at the ranks that others wait for: one that says nothing has stopped. "
                 "(--stall-seconds sets the limit)\n")
                    .c_str(),

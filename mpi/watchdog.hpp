@@ -43,7 +43,11 @@ class Watchdog {
   /// What is stuck, in words; empty if nothing is.
   std::string stall() const;
 
+  /// Seconds since `begin` during which this process ran.
+  double awake_since(SteadyTime begin) const;
+
   Watched watched_;
+  SteadyTime awake_;  ///< this process has not been stopped since
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
