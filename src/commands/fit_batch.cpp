@@ -83,9 +83,10 @@ class BatchPlanner {
     const bool streams = request_.config.input == InputMode::stream;
     const std::size_t slice = GradientLayout(request_.graph).total();
     const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need = training_memory(replica_->memory(), request_.graph, run_.micro_batches,
-                                      request_.all_reduce.scratch_floats(slice),
-                                      backend.image_bytes(held + request_.data.test.size()));
+    MemoryNeed need = training_memory(
+        replica_->memory(), request_.graph, run_.micro_batches,
+        request_.all_reduce.scratch_floats(slice) + request_.all_reduce.kept_floats(slice),
+        backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
     }
