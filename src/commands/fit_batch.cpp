@@ -83,7 +83,7 @@ class BatchPlanner {
     const bool streams = request_.config.input == InputMode::stream;
     const std::size_t held = streams ? 0 : request_.data.train.size();
     MemoryNeed need =
-        training_memory(replica_->memory(), request_.graph, run_.micro_batches, largest_message(),
+        training_memory(replica_->memory(), request_.graph, run_.micro_batches, message_floats(),
                         backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
@@ -91,14 +91,17 @@ class BatchPlanner {
     return need;
   }
 
-  std::size_t largest_message() const {
-    std::size_t most = 0;
+  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
+  std::size_t message_floats() const {
+    std::size_t scratch = 0;
+    std::size_t kept = 0;
     std::size_t begin = 0;
     for (const std::size_t end : request_.bucket_ends) {
-      most = std::max(most, request_.all_reduce.scratch_floats(end - begin));
+      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
+      kept += request_.all_reduce.kept_floats(end - begin);
       begin = end;
     }
-    return most;
+    return scratch + kept;
   }
 
   const FitRequest& request_;
