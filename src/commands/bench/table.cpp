@@ -26,7 +26,11 @@ std::string line_of(const Cells& cells) {
   return line + '\n';
 }
 
-std::string figure(std::optional<double> value) { return value ? rate_text(*value) : "-"; }
+/// Four decimals where three digits that count would take more.
+std::string figure(std::optional<double> value) {
+  if (!value) return "-";
+  return *value >= 0.01 ? rate_text(*value) : std::to_string(*value).substr(0, 6);
+}
 
 std::string row_line(const Row& row, const Figures& figures) {
   const auto& bw = figures.bandwidth;
@@ -34,8 +38,7 @@ std::string row_line(const Row& row, const Figures& figures) {
                   std::to_string(row.seconds.size()), rate_text(figures.median * 1e3),
                   rate_text(figures.p99 * 1e3),
                   figure(bw ? std::optional(bw->algbw) : std::nullopt),
-                  figure(bw ? std::optional(bw->busbw) : std::nullopt),
-                  figures.times_mpi ? figure(figures.times_mpi) : "-"});
+                  figure(bw ? std::optional(bw->busbw) : std::nullopt), figure(figures.times_mpi)});
 }
 
 std::string left_out_text(const Record& record) {
