@@ -29,6 +29,7 @@
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
+#include "timed_setup.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
 #include "weights_target.hpp"
@@ -47,6 +48,8 @@ class TrainRun {
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
     run_.versions = component_versions();
+    // Nothing that it could look at changes.
+    if (config.backend == BackendChoice::timed) run_.config.eval_every = 0;
     run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
   }
 
@@ -115,14 +118,17 @@ class TrainRun {
   }
 
   void open_device() {
+    run_.timed = settle_compute(world_, run_.config, data_.train.size());
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.threads = cores.choice.threads;
     self_.cores = cores.share;
-    remark(cores.choice.remark);
+    if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
     options_ = {.choice = run_.config.backend,
                 .precision = run_.config.precision,
                 .threads = self_.threads,
-                .deterministic = run_.config.deterministic};
+                .deterministic = run_.config.deterministic,
+                .compute = run_.timed.value_or(TimedCompute{}),
+                .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
     ReduceDevice& device = backend_->reduce_device();
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
