@@ -100,7 +100,7 @@ double recorded_image_seconds(const std::string& file, const std::string& model,
     seconds.push_back(sum / images);
   }
   if (seconds.empty()) refuse(file, "it has no full step");
-  const double median = spread_of(seconds).median;
+  const double median = median_of(seconds);
   if (median <= 0) refuse(file, "its steps took no time");
   return median;
 }
