@@ -81,15 +81,24 @@ class BatchPlanner {
   MemoryNeed whole_need() const {
     const Backend& backend = request_.backend;
     const bool streams = request_.config.input == InputMode::stream;
-    const std::size_t slice = GradientLayout(request_.graph).total();
     const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need = training_memory(replica_->memory(), request_.graph, run_.micro_batches,
-                                      request_.all_reduce.scratch_floats(slice),
-                                      backend.image_bytes(held + request_.data.test.size()));
+    MemoryNeed need =
+        training_memory(replica_->memory(), request_.graph, run_.micro_batches, largest_message(),
+                        backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
     }
     return need;
+  }
+
+  std::size_t largest_message() const {
+    std::size_t most = 0;
+    std::size_t begin = 0;
+    for (const std::size_t end : request_.bucket_ends) {
+      most = std::max(most, request_.all_reduce.scratch_floats(end - begin));
+      begin = end;
+    }
+    return most;
   }
 
   const FitRequest& request_;

@@ -101,6 +101,11 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
   add_choice(app, "--all-reduce", config.all_reduce,
              {Algorithm::automatic, Algorithm::ring, Algorithm::mpi},
              "Sum of the gradients: own ring, or MPI_Allreduce");
+  add_choice(app, "--overlap", config.overlap, {Overlap::automatic, Overlap::on, Overlap::off},
+             "Gradients travel on a thread of their own while backward computes others; auto: on a "
+             "GPU, and on CPUs where --threads leaves that thread a core. Changes no bit");
+  add_number(app, "--bucket-mb", config.bucket_mb, "MB",
+             "Gradients that are summed at once, at most; 0 for all");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
   add_choice(app, "--transport", config.transport,
@@ -136,6 +141,15 @@ void add_check_options(CLI::App& app, TrainConfig& config) {
          "Puts in a fault on purpose, to see it found: flip-bit:RANK:STEP or nan:RANK:STEP, "
          "ranks from 0, steps from 1")
       ->option_text("FAULT");
+}
+
+void add_trace_options(CLI::App& app, TrainConfig& config) {
+  add_text(app, "--trace", config.trace, "FILE",
+           "Writes what every rank did when, for Perfetto or chrome://tracing");
+  add_number(app, "--trace-steps", config.trace_steps, "N", "Steps in the trace, from the first");
+  add_number(app, "--stall-seconds", config.stall_seconds, "S",
+             "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI "
+             "for so long; 0 for never");
 }
 
 void add_output_options(CLI::App& app, TrainConfig& config) {
@@ -193,6 +207,7 @@ void add_train_options(CLI::App& app, TrainConfig& config) {
   add_engine_options(app, config);
   add_check_options(app, config);
   add_output_options(app, config);
+  add_trace_options(app, config);
 }
 
 }  // namespace rueda

@@ -55,6 +55,9 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["reduce-order"] = to_string(c.reduce_order);
+  j["overlap"] = to_string(c.overlap);
+  j["bucket-mb"] = c.bucket_mb;
+  j["stall-seconds"] = c.stall_seconds;
   j["transport"] = to_string(c.transport);
   j["allow-shared-gpu"] = c.allow_shared_gpu;
 }
@@ -68,6 +71,8 @@ void add_output(Json& j, const TrainConfig& c) {
   j["save-weights"] = path_json(c.save_weights);
   j["overwrite"] = c.overwrite;
   j["progress"] = c.progress;
+  j["trace"] = path_json(c.trace);
+  j["trace-steps"] = c.trace_steps;
 }
 
 }  // namespace

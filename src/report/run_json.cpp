@@ -119,6 +119,8 @@ void add_job(Json& j, const RunRecord& run) {
   j["all_reduce"]["algorithm"] = run.all_reduce;
   j["all_reduce"]["transport"] = run.transport;
   j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
+  j["all_reduce"]["bucket_bytes"] = run.bucket_bytes;
+  j["all_reduce"]["overlaps_backward"] = run.overlaps;
 }
 
 void add_ranks(Json& j, const RunRecord& run) {

@@ -117,7 +117,9 @@ std::string transport(const RunRecord& run) {
 std::string all_reduce(const RunRecord& run) {
   const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
-  return fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
+  std::string text = fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
+  if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
+  return text + (run.overlaps ? ", while backward computes" : "");
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kMostEpochs = 1'000'000;
 constexpr int kLeastImageSize = 8;
 constexpr int kMostImageSize = 1024;
+constexpr double kMostBucketMb = 1e6;
+constexpr std::size_t kMostStallSeconds = 1'000'000;
 constexpr int kMostThreads = 1024;
 constexpr std::size_t kMostInputWorkers = 1024;
 constexpr double kMostLearningRate = 1000;
@@ -77,6 +79,10 @@ void check_parallel(const TrainConfig& config) {
           std::string("--transport ") + to_string(config.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
               "no staging: leave --transport at auto");
+  require(config.bucket_mb >= 0 && config.bucket_mb <= kMostBucketMb,
+          "--bucket-mb must be from 0 to 1000000: 0 sums all gradients at once, 25 is usual");
+  require(config.stall_seconds <= kMostStallSeconds,
+          "--stall-seconds must be at most 1000000; 0 turns the watchdog off");
   require(!config.tune || !config.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
   require(config.fault.kind == InjectedFault::Kind::none ||
@@ -162,6 +168,11 @@ const char* to_string(BackendChoice v) {
     default:
       return "auto";
   }
+}
+
+std::size_t bucket_bytes(const TrainConfig& config) {
+  if (config.bucket_mb == 0) return 0;
+  return std::max<std::size_t>(1, static_cast<std::size_t>(config.bucket_mb * 1e6));
 }
 
 const char* to_string(Overlap v) {

@@ -87,6 +87,7 @@ struct TrainConfig {
   std::string reduce_table;         ///< a file of `rueda bench tune`; empty: a rule decides
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   std::string trace;                ///< where the trace goes; empty: nowhere
+  std::size_t trace_steps = 50;     ///< that it shows, from the first on
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
@@ -102,6 +103,9 @@ struct TrainConfig {
   std::string progress = "auto";  ///< auto, bar, lines, off
   InjectedFault fault;
 };
+
+/// Of a bucket at most, 0 for no limit.
+std::size_t bucket_bytes(const TrainConfig& config);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);
