@@ -82,9 +82,11 @@ class BatchPlanner {
     const Backend& backend = request_.backend;
     const bool streams = request_.config.input == InputMode::stream;
     const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need =
-        training_memory(replica_->memory(), request_.graph, run_.micro_batches, largest_message(),
-                        backend.image_bytes(held + request_.data.test.size()));
+    const std::size_t kept =
+        request_.all_reduce.kept_floats(GradientLayout(request_.graph).total());
+    MemoryNeed need = training_memory(replica_->memory(), request_.graph, run_.micro_batches,
+                                      largest_message() + kept,
+                                      backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
     }
