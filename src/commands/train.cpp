@@ -36,6 +36,7 @@
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
+#include "timed_setup.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
 #include "weights_target.hpp"
@@ -54,6 +55,8 @@ class TrainRun {
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
     run_.versions = component_versions();
+    // Nothing that it could look at changes.
+    if (config.backend == BackendChoice::timed) run_.config.eval_every = 0;
     run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
   }
 
@@ -122,14 +125,17 @@ class TrainRun {
   }
 
   void open_device() {
+    run_.timed = settle_compute(world_, run_.config, data_.train.size());
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.cores = cores.share;
     settle_overlap(cores);
-    remark(cores.choice.remark);
+    if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
     options_ = {.choice = run_.config.backend,
                 .precision = run_.config.precision,
                 .threads = self_.threads,
-                .deterministic = run_.config.deterministic};
+                .deterministic = run_.config.deterministic,
+                .compute = run_.timed.value_or(TimedCompute{}),
+                .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
     ReduceDevice& device = backend_->reduce_device();
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
@@ -147,7 +153,7 @@ class TrainRun {
       mine = decide_overlap(run_.config.overlap,
                             {.ranks = world_.size(),
                              .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
-                             .computes_on_host = !wants_cuda(run_.config.backend),
+                             .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
                              .cores = cores.share,
                              .threads = cores.choice.threads,
                              .threads_given = run_.config.threads > 0});

@@ -76,12 +76,24 @@ void add_batch_options(CLI::App& app, TrainConfig& config) {
              "A batch that does not fit into memory: refuse it, or halve it until it does");
 }
 
+void add_timed_options(CLI::App& app, TrainConfig& config) {
+  add_number(app, "--compute-ms", config.compute_ms, "X",
+             "Of --backend timed: milliseconds for forward and backward of a full micro-batch");
+  add_text(app, "--compute-from", config.compute_from, "RUN.json",
+           "The same, as a run of this model took, by the median of its full steps");
+  add_number(app, "--compute-jitter", config.compute_jitter, "PERCENT",
+             "By which each micro-batch takes longer or shorter, drawn from seed, rank and step");
+}
+
 void add_parallel_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Parallel");
   add_batch_options(app, config);
-  add_choice(app, "--backend", config.backend,
-             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
-             "Device that trains");
+  add_choice(
+      app, "--backend", config.backend,
+      {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda, BackendChoice::timed},
+      "Device that trains; timed: none, each rank waits as long as computing would take, and "
+      "communicates");
+  add_timed_options(app, config);
   add_choice(app, "--precision", config.precision,
              {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");

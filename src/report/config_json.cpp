@@ -44,6 +44,9 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["accumulate"] = c.accumulate;
   j["on-oom"] = to_string(c.on_oom);
   j["backend"] = to_string(c.backend);
+  j["compute-ms"] = c.compute_ms != 0 ? Json(c.compute_ms) : Json();
+  j["compute-from"] = path_json(c.compute_from);
+  j["compute-jitter"] = c.compute_jitter;
   j["precision"] = to_string(c.precision);
   j["recompute"] = to_string(c.recompute);
   j["deterministic"] = c.deterministic;

@@ -8,6 +8,7 @@
 #include "number_text.hpp"
 #include "rank_lines.hpp"
 #include "text_table.hpp"
+#include "timed_text.hpp"
 
 namespace rueda {
 namespace {
@@ -125,7 +126,8 @@ std::string all_reduce(const RunRecord& run) {
 
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
-  return entry("model", model(run)) + entry("data", data(run)) +
+  const std::string timed = run.timed ? entry("timed", timed_text(run)) : "";
+  return timed + entry("model", model(run)) + entry("data", data(run)) +
          entry("input", input_mode_text(run.config)) + entry("ranks", ranks(run)) +
          rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
          entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +

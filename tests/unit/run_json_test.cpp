@@ -95,6 +95,17 @@ TEST_CASE("run.json: GPUs and how gradients reach MPI", "[run_json]") {
   CHECK(j.at("config").at("allow-shared-gpu") == true);
 }
 
+TEST_CASE("run.json: a run that computed nothing tells what it waited for", "[run_json]") {
+  RunRecord run = test::sample_run();
+  CHECK(parsed(run).at("timed").is_null());
+  run.timed = TimedCompute{0.25, 64, 5, ""};
+  const auto timed = parsed(run).at("timed");
+  CHECK(timed.at("seconds") == 0.25);
+  CHECK(timed.at("images") == 64);
+  CHECK(timed.at("jitter_percent") == 5);
+  CHECK(timed.at("recorded_in").is_null());
+}
+
 TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   RunRecord run = test::sample_run();
   run.config.seed = 18'446'744'073'709'551'615ULL;

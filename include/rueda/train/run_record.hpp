@@ -9,6 +9,7 @@
 
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
+#include "rueda/backend/timed_compute.hpp"
 #include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
@@ -21,7 +22,7 @@ struct RankInfo {
   int rank = 0;
   int local_rank = 0;
   std::string host;
-  std::string backend;  ///< "cpu" or "cuda"
+  std::string backend;  ///< "cpu", "cuda" or "timed"
   std::string device;   ///< processor or GPU name
   std::string uuid;     ///< of the GPU, "GPU-8f2c..."; empty without one
   int threads = 1;
@@ -80,6 +81,8 @@ struct RunRecord {
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   bool overlaps = false;           ///< gradients travel while backward computes
   std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
+  /// Of a run that computed nothing.
+  std::optional<TimedCompute> timed;
   std::vector<EpochRecord> epochs;
   std::vector<std::vector<TraceSpan>> trace;           ///< [rank], where one is kept
   std::vector<std::vector<DeviceSample>> gpu_samples;  ///< [rank], in the order of time
