@@ -19,7 +19,7 @@ struct FitRequest {
   const TrainConfig& config;
   const Graph& graph;
   Backend& backend;
-  const AllReduce& all_reduce;
+  AllReduce& all_reduce;
   const Dataset& data;
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory

@@ -129,7 +129,8 @@ class TrainRun {
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
     all_reduce_ =
-        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
+        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
+                                                       GradientLayout(*graph_).memory()});
   }
 
   void build_replica() {
@@ -175,7 +176,7 @@ class TrainRun {
     run_.global_batch = plan_.global_batch;
     run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
     run_.learning_rate = plan_.learning_rate;
-    run_.all_reduce = describe_reduce(reduce_settings(run_.config));
+    run_.all_reduce = describe_reduce(reduce_settings(run_.config), *all_reduce_);
     run_.gradient_bytes = replica_->gradients().size_bytes();
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
       run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));
@@ -256,8 +257,8 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Replica> replica_;
   std::unique_ptr<AllReduce> all_reduce_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the all-reduce's arena
 };
 
 const char* environment(const char* name) { return std::getenv(name); }

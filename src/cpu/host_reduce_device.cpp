@@ -16,6 +16,30 @@ void HostReduceDevice::copy(std::span<float> to, std::span<const float> from) {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
+void HostReduceDevice::narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+                              std::span<float> lost) {
+  parallel_ranges(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
+}
+
+void HostReduceDevice::add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
+  parallel_ranges(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
+}
+
+void HostReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
+  parallel_ranges(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
+}
+
+void HostReduceDevice::sum_all(std::span<const float* const> from, std::span<float* const> to,
+                               std::size_t count) {
+  parallel_ranges(count, [&](Range part) {
+    std::vector<const float*> sources(from.begin(), from.end());
+    std::vector<float*> targets(to.begin(), to.end());
+    for (auto& source : sources) source += part.begin;
+    for (auto& target : targets) target += part.begin;
+    tree_sum(sources, targets, part.size());
+  });
+}
+
 std::span<float> HostReduceDevice::scratch(std::size_t count) {
   if (scratch_.size() < count) scratch_.resize(count);
   return {scratch_.data(), count};

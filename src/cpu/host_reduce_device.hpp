@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
@@ -12,6 +13,13 @@ class HostReduceDevice final : public ReduceDevice {
  public:
   void add(std::span<float> into, std::span<const float> from) override;
   void copy(std::span<float> to, std::span<const float> from) override;
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+              std::span<float> lost) override;
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
+  std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
+  void sum_all(std::span<const float* const> from, std::span<float* const> to,
+               std::size_t count) override;
   Event record() override { return {}; }
   void wait(Event) override {}
   std::span<float> scratch(std::size_t count) override;
@@ -23,6 +31,7 @@ class HostReduceDevice final : public ReduceDevice {
  private:
   std::vector<float> scratch_;
   std::vector<float> host_scratch_;
+  std::deque<std::vector<float>> kept_;
 };
 
 }  // namespace rueda::cpu
