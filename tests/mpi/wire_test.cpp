@@ -56,7 +56,7 @@ TEST_CASE("a bf16 wire sums exactly what bf16 can hold", "[wire][many]") {
       LazyReduceDevice device;
       auto reduce = wire_ring(comm, device, segment, feedback);
       for (const std::size_t length : lengths_for(comm.size())) {
-        if (length > 5000) continue;
+        if (length > 5000 || (segment == 1 && length > 101)) continue;
         CAPTURE(segment, feedback, length);
         CHECK_ON_ALL_RANKS(sums_narrow_values(reduce, device, comm.size(), length));
       }
