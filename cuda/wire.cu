@@ -23,7 +23,9 @@ struct AddWire {
   float* into;
   const Bfloat16* from;
 
-  __device__ void operator()(std::size_t i) const { into[i] = into[i] + kernels::to_float(from[i]); }
+  __device__ void operator()(std::size_t i) const {
+    into[i] = into[i] + kernels::to_float(from[i]);
+  }
 };
 
 struct WidenWire {

@@ -34,7 +34,9 @@ class HierarchicalAllReduce final : public AllReduce {
                         HierarchicalParts parts);
 
   std::string_view name() const override { return "hierarchical"; }
-  Event sum(std::span<float> slice, Event ready) override { return sum_by(&AllReduce::sum, slice, ready); }
+  Event sum(std::span<float> slice, Event ready) override {
+    return sum_by(&AllReduce::sum, slice, ready);
+  }
   Event sum_exactly(std::span<float> slice, Event ready) override {
     return sum_by(&AllReduce::sum_exactly, slice, ready);
   }

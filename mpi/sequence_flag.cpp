@@ -40,9 +40,9 @@ bool spin(const SequenceFlag& flag, std::uint32_t target, int times) noexcept {
 
 }  // namespace
 
-// The value is written before the sleepers are read, and a sleeper counts itself before it reads the
-// value: in the one order that all these have, one of the two sees the other. And the kernel lets
-// nobody sleep on a value that has changed.
+// The value is written before the sleepers are read, and a sleeper counts itself before it reads
+// the value: in the one order that all these have, one of the two sees the other. And the kernel
+// lets nobody sleep on a value that has changed.
 void SequenceFlag::raise(std::uint32_t to) noexcept {
   value.store(to, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0) futex(value, FUTEX_WAKE, INT_MAX);

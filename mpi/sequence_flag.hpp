@@ -6,9 +6,9 @@
 namespace rueda {
 
 /// A number that one process counts up and others wait for, in memory that they share. Zeroed
-/// memory is a flag at 0. A waiting process spins for a moment, then lets others have its core, then
-/// sleeps: more ranks than cores do not burn what they wait for. What was written before `raise` is
-/// seen after `await`.
+/// memory is a flag at 0. A waiting process spins for a moment, then lets others have its core,
+/// then sleeps: more ranks than cores do not burn what they wait for. What was written before
+/// `raise` is seen after `await`.
 struct alignas(64) SequenceFlag {
   std::atomic<std::uint32_t> value{0};
   std::atomic<std::uint32_t> sleepers{0};

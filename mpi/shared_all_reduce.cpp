@@ -19,8 +19,8 @@
 // Through mailboxes it takes one. A rank writes its values into its mailbox, meets, and reads the
 // mailboxes of all. It may go on and write the next values while others still read these: so there
 // are two mailboxes, which take turns. Writing again into the same one is safe, because before that
-// it was at a meeting in between, to which nobody came who was still reading. The same holds for the
-// offers, by which ranks tell what they are about to sum.
+// it was at a meeting in between, to which nobody came who was still reading. The same holds for
+// the offers, by which ranks tell what they are about to sum.
 
 namespace rueda {
 
@@ -39,7 +39,7 @@ SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device
 Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
   if (size_ == 1 || slice.empty()) return ready;
   device_.wait(ready);
-  if (slice.size() > mailbox_floats_ && in_arena(slice)) {
+  if (slice.size() > std::min(kShortFloats, mailbox_floats_) && in_arena(slice)) {
     sum_in_place(slice);
     return {};
   }

@@ -16,9 +16,11 @@ namespace rueda {
 /// mailboxes: each rank puts a copy into its own, and adds up all of them itself.
 class SharedAllReduce final : public AllReduce {
  public:
-  /// Floats of a mailbox. Up to there, one meeting and all additions on every rank are quicker than
-  /// two meetings and each addition once.
+  /// Floats of a mailbox.
   static constexpr std::size_t kMailboxFloats = 4096;
+  /// Up to here, one meeting and all additions on every rank are quicker than two meetings and each
+  /// addition once, for slices of the arena, too.
+  static constexpr std::size_t kShortFloats = 256;
 
   /// Collective. `ranks` share one host; `device` has its memory there, and outlives this.
   SharedAllReduce(const Communicator& ranks, ReduceDevice& device, std::size_t arena_floats,

@@ -10,8 +10,9 @@
 
 namespace rueda {
 
-/// Memory of all ranks of a host that each of them reads and writes (MPI-3 shared memory). Each rank
-/// has a part of its own: a flag, an arena for gradients, and two mailboxes for what lies elsewhere.
+/// Memory of all ranks of a host that each of them reads and writes (MPI-3 shared memory). Each
+/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for what lies
+/// elsewhere.
 class SharedWindow {
  public:
   /// What a rank is about to sum: told to the others, who check that they are about the same.

@@ -12,14 +12,14 @@
 // up; nobody looks at the last half of an odd one.
 //
 // In the reduce-scatter the device rounds what is sent next into one of two buffers while the other
-// is on its way. Rounding message m+1 is queued behind the addition of message m-1 and before that of
-// message m. So when it has passed, what was added as message m-1 is out of its receive buffer, too,
-// which message m+1 is received into: one wait a message orders it all. It needs what was added as
-// message m+1-K, which with K >= 2 segments a chunk is queued by then; with K = 1 there is one buffer
-// each, and rounding comes after the addition.
+// is on its way. Rounding message m+1 is queued behind the addition of message m-1 and before that
+// of message m. So when it has passed, what was added as message m-1 is out of its receive buffer,
+// too, which message m+1 is received into: one wait a message orders it all. It needs what was
+// added as message m+1-K, which with K >= 2 segments a chunk is queued by then; with K = 1 there is
+// one buffer each, and rounding comes after the addition.
 //
-// In the all-gather a rank hands on the rounded numbers as they came, and widens them into the slice
-// beside that.
+// In the all-gather a rank hands on the rounded numbers as they came, and widens them into the
+// slice beside that.
 
 namespace rueda {
 namespace {
@@ -119,11 +119,11 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
       device_.wait(rounded);
       if (lag == 2 && m + 1 < messages) rounded = round(m + 1);
     });
-    journal().transfer(
-        "reduce-scatter", step, ring_->world_rank(plan.right()), ring_->world_rank(plan.left()), [&] {
-          ring_->sendrecv(outgoing(m).first(floats_for(sent.size())), plan.right(),
-                          incoming(m).first(floats_for(sum.size())), plan.left());
-        });
+    journal().transfer("reduce-scatter", step, ring_->world_rank(plan.right()),
+                       ring_->world_rank(plan.left()), [&] {
+                         ring_->sendrecv(outgoing(m).first(floats_for(sent.size())), plan.right(),
+                                         incoming(m).first(floats_for(sum.size())), plan.left());
+                       });
     journal().add("reduce-scatter", step, [&] {
       device_.add_narrow(cut(slice, sum), narrow_view(incoming(m), sum.size()));
       if (lag == 1 && m + 1 < messages) rounded = round(m + 1);

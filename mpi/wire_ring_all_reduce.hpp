@@ -10,13 +10,13 @@
 
 namespace rueda {
 
-/// The ring with bf16 on the wire: half the bytes. A partial sum is rounded when it is sent, widened
-/// and added in fp32 when it has come; the owner of a complete chunk rounds its own copy too, so that
-/// all ranks hold the same bits.
+/// The ring with bf16 on the wire: half the bytes. A partial sum is rounded when it is sent,
+/// widened and added in fp32 when it has come; the owner of a complete chunk rounds its own copy
+/// too, so that all ranks hold the same bits.
 ///
-/// So in each sum each rank rounds each element exactly once. With feedback it keeps what that took,
-/// and adds it before it rounds the same element of the arena the next time: over many sums nothing
-/// is lost.
+/// So in each sum each rank rounds each element exactly once. With feedback it keeps what that
+/// took, and adds it before it rounds the same element of the arena the next time: over many sums
+/// nothing is lost.
 class WireRingAllReduce final : public AllReduce {
  public:
   /// Keeps `device`, which outlives it. `segment` as in RingAllReduce.

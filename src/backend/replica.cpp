@@ -17,12 +17,12 @@ Replica::Replica(const Graph& graph, Backend& backend,
           std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
 
 Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
-                 std::span<float> gradients)
+                 GradientMemory gradients)
     : graph_(graph),
       backend_(backend),
       layout_(graph),
       plan_(std::move(plan)),
-      gradient_memory_(gradients) {
+      gradient_memory_(gradients.floats) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =

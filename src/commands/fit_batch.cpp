@@ -70,7 +70,7 @@ class BatchPlanner {
   std::unique_ptr<Replica> allocate(bool all) {
     Backend& backend = request_.backend;
     auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_),
-                                             request_.all_reduce.arena());
+                                             GradientMemory(request_.all_reduce.arena()));
     if (all) {
       backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
                        need_.staging);

@@ -21,9 +21,7 @@ namespace rueda {
 namespace {
 
 /// All ranks find the same.
-[[noreturn]] void refuse(const std::string& message) {
-  throw_agreed(ExitCode::bad_input, message);
-}
+[[noreturn]] void refuse(const std::string& message) { throw_agreed(ExitCode::bad_input, message); }
 
 /// Makes one way to sum after the other. Every member is a collective.
 class ReduceMaker {
@@ -86,7 +84,7 @@ class ReduceMaker {
       return;
     }
     refuse(std::string("--wire bf16 is for the ring and the hierarchical all-reduce, ") +
-                     "not for " + to_string(algorithm) + ": leave --wire at fp32");
+           "not for " + to_string(algorithm) + ": leave --wire at fp32");
   }
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
@@ -126,18 +124,18 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make_shared() {
     if (!on_host()) {
-      refuse("--all-reduce shared adds in host memory, and gradients of a GPU are not "
-                       "there: leave --all-reduce at auto");
+      refuse(
+          "--all-reduce shared adds in host memory, and gradients of a GPU are not "
+          "there: leave --all-reduce at auto");
     }
     if (layout_.hosts() > 1) {
       refuse("--all-reduce shared is for ranks of one host, and these are on " +
-                       std::to_string(layout_.hosts()) + ": leave --all-reduce at auto");
+             std::to_string(layout_.hosts()) + ": leave --all-reduce at auto");
     }
     if (!has_shared_room()) {
-      refuse(
-                   "--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
-                       " MiB of /dev/shm, which has not that much free: make it larger (docker: "
-                       "--shm-size), or leave --all-reduce at auto");
+      refuse("--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
+             " MiB of /dev/shm, which has not that much free: make it larger (docker: "
+             "--shm-size), or leave --all-reduce at auto");
     }
     return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
   }
@@ -172,6 +170,8 @@ std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
 }
 
 std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
+  if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
+  if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
   std::string text(made.name());
   if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos) {
     text += ", fixed order";

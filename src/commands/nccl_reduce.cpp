@@ -15,7 +15,7 @@ std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device) 
   if (gpu == nullptr) {
     throw_agreed(ExitCode::bad_input,
                  "--all-reduce nccl sums on GPUs, and these gradients are in host memory: "
-                     "leave --all-reduce at auto");
+                 "leave --all-reduce at auto");
   }
   return std::make_unique<cuda::NcclAllReduce>(ranks, *gpu);
 }

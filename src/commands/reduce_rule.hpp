@@ -10,17 +10,17 @@ namespace rueda {
 /// What `--all-reduce auto` goes by where no table was measured.
 struct ReduceSituation {
   int hosts = 1;
-  int most_on_a_host = 1;       ///< ranks
+  int most_on_a_host = 1;  ///< ranks
   bool memory_is_on_host = true;
-  bool may_share = false;       ///< one host, whose shared memory has room for the arenas
+  bool may_share = false;  ///< one host, whose shared memory has room for the arenas
   Wire wire = Wire::fp32;
 };
 
 /// Up to here the messages are what a sum costs, beyond the bytes.
 inline constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 
-/// Segments of a host's memory stay in the processor's cache until they are added; those of a device
-/// are long enough for its links.
+/// Segments of a host's memory stay in the processor's cache until they are added; those of a
+/// device are long enough for its links.
 inline constexpr std::size_t kHostSegmentBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kDeviceSegmentBytes = std::size_t{4} << 20;
 

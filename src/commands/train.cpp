@@ -128,9 +128,8 @@ class TrainRun {
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
-    all_reduce_ =
-        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
-                                                       GradientLayout(*graph_).memory()});
+    all_reduce_ = make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
+                                                                 GradientLayout(*graph_).memory()});
   }
 
   void build_replica() {

@@ -82,9 +82,10 @@ void check_all_reduce(const TrainConfig& config) {
               " has none: leave it at 0");
   require(config.wire == Wire::fp32 || has_segments(config.all_reduce),
           "--wire bf16 is for --all-reduce auto, ring or hierarchical, not for " + algorithm);
-  require(config.wire == Wire::fp32 || config.reduce_order == ReduceOrder::ring,
-          "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
-          "the two");
+  require(
+      config.wire == Wire::fp32 || config.reduce_order == ReduceOrder::ring,
+      "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
+      "the two");
   require(!config.wire_error_feedback || config.wire == Wire::bf16,
           "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
   require(config.reduce_table.empty() || config.all_reduce == Algorithm::automatic,

@@ -33,12 +33,13 @@ struct Place {
 struct Candidate {
   std::string name;
   std::function<std::unique_ptr<AllReduce>(const Place&)> make;
-  bool has_tree_order = false;  ///< the bits of the fixed order
+  bool has_tree_order = false;                                    ///< the bits of the fixed order
   std::size_t longest = std::numeric_limits<std::size_t>::max();  ///< beyond, too many messages
 };
 
 inline Candidate ring_of(std::size_t segment) {
-  return {"ring in segments of " + std::to_string(segment), [segment](const Place& p) {
+  return {"ring in segments of " + std::to_string(segment),
+          [segment](const Place& p) {
             return std::make_unique<RingAllReduce>(p.exchange(p.world), p.device, segment);
           },
           false, segment == 0 ? std::numeric_limits<std::size_t>::max() : 500 * segment};

@@ -27,14 +27,16 @@ TEST_CASE("what was kept is added before the next rounding", "[wire]") {
   float lost = 0;
   double sent = 0;
   for (int k = 0; k < 256; ++k) {  // 1 + 2^-9: always rounded to 1 without feedback
-    sent += static_cast<double>(kernels::to_float(kernels::narrow_with_feedback(1 + 0x1p-9F, lost)));
+    sent +=
+        static_cast<double>(kernels::to_float(kernels::narrow_with_feedback(1 + 0x1p-9F, lost)));
   }
   CHECK(sent + static_cast<double>(lost) == 256.5);
 }
 
 TEST_CASE("nothing is kept of what is no number, or becomes infinite", "[wire]") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (const float value : {infinity, -infinity, std::nanf(""), std::numeric_limits<float>::max()}) {
+  for (const float value :
+       {infinity, -infinity, std::nanf(""), std::numeric_limits<float>::max()}) {
     float lost = 0;
     kernels::narrow_with_feedback(value, lost);
     CHECK(lost == 0);

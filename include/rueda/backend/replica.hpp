@@ -13,6 +13,13 @@
 
 namespace rueda {
 
+/// Memory of a backend's kind for a gradient arena, which outlives the replica: at least
+/// GradientLayout::memory() floats, zeroed, aligned for kernels. Empty: the replica takes its own.
+struct GradientMemory {
+  explicit GradientMemory(std::span<float> memory) : floats(memory) {}
+  std::span<float> floats;
+};
+
 /// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
 /// will occur are planned at construction and share one pool; afterwards nothing is allocated.
 class Replica {
@@ -20,11 +27,9 @@ class Replica {
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
           const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
-  /// From a plan for the same graph on the same backend. Throws OutOfMemory. `gradients` is memory of
-  /// the backend's kind for the gradient arena, which outlives the replica: at least
-  /// GradientLayout::memory() floats, zeroed, aligned for kernels; empty: it takes its own.
+  /// From a plan for the same graph on the same backend. Throws OutOfMemory.
   Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
-          std::span<float> gradients = {});
+          GradientMemory gradients = GradientMemory(std::span<float>()));
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
@@ -37,9 +42,7 @@ class Replica {
 
   std::span<float> parameters() { return values_->floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).
-  std::span<float> gradients() {
-    return gradient_memory_.subspan(layout_.lead(), layout_.total());
-  }
+  std::span<float> gradients() { return gradient_memory_.subspan(layout_.lead(), layout_.total()); }
   std::span<float> running_statistics() { return running_->floats(); }
   std::span<float> parameter(ParameterId id);
   std::span<float> gradient(ParameterId id);
