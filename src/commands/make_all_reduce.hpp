@@ -27,12 +27,15 @@ struct ReducePlace {
   Communicator& world;
   ReduceDevice& device;
   Transport transport = Transport::host;
+  /// The longest arena that will be summed: AllReduce::arena() has that many floats where it has
+  /// any.
+  std::size_t arena_floats = 0;
 };
 
-/// Collective. Throws InputError for what the place does not offer.
+/// Collective. Throws InputError, alike on all ranks, for what the place does not offer.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
-/// For people: "ring", "ring, fixed order", ...
-std::string describe_reduce(const ReduceSettings& settings);
+/// For people: "ring", "ring, fixed order", "auto (shared)", ...
+std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made);
 
 }  // namespace rueda

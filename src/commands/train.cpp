@@ -143,8 +143,8 @@ class TrainRun {
     warn(decision.warning);
     bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
                                           .tail_apart = run_.config.wire != Wire::fp32});
-    all_reduce_ =
-        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
+    all_reduce_ = make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
+                                                                 GradientLayout(*graph_).memory()});
   }
 
   /// On all ranks or on none, so that their times can be compared.
@@ -214,7 +214,7 @@ class TrainRun {
     run_.global_batch = plan_.global_batch;
     run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
     run_.learning_rate = plan_.learning_rate;
-    run_.all_reduce = describe_reduce(reduce_settings(run_.config));
+    run_.all_reduce = describe_reduce(reduce_settings(run_.config), *all_reduce_);
     run_.gradient_bytes = replica_->gradients().size_bytes();
     for (std::size_t i = 0; i < sync_->buckets(); ++i) {
       run_.bucket_bytes.push_back(sync_->bucket(i).size() * sizeof(float));
@@ -312,8 +312,8 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Replica> replica_;
   std::unique_ptr<AllReduce> all_reduce_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the all-reduce's arena
   std::vector<std::size_t> bucket_ends_;
   std::unique_ptr<GradientSync> sync_;
 };
