@@ -25,14 +25,6 @@ std::string peers(const ReduceAct& act) {
   return text;
 }
 
-ReduceNow current(const std::vector<const ReduceJournal*>& journals) {
-  for (const ReduceJournal* journal : journals) {
-    const ReduceNow now = journal->now();
-    if (now.act.kind != ReduceAct::Kind::none) return now;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
@@ -64,7 +56,7 @@ double Watchdog::awake_since(SteadyTime begin) const {
 
 std::string Watchdog::stall() const {
   const MpiCallNow call = mpi_call_now();
-  const ReduceNow reduce = current(watched_.journals);
+  const ReduceNow reduce = watched_.journal.now();
   const double in_call = call.name != nullptr ? awake_since(call.since) : 0;
   if (in_call >= watched_.seconds) return describe_stall(watched_, call.name, in_call, reduce);
   const double in_add = reduce.act.kind == ReduceAct::Kind::add ? awake_since(reduce.since) : 0;

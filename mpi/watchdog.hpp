@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "mpi_turn.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
@@ -17,8 +16,8 @@ namespace rueda {
 struct Watched {
   int rank = 0;
   std::string host;
-  std::vector<const ReduceJournal*> journals;  ///< of all that sums; they outlive the watchdog
-  double seconds = 120;                        ///< that one call may take
+  const ReduceJournal& journal;  ///< of what sums; outlives the watchdog
+  double seconds = 120;          ///< that one call may take
 };
 
 /// "rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter step 0, sends to

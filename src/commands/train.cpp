@@ -141,7 +141,8 @@ class TrainRun {
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
-    bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config)});
+    bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
+                                          .tail_apart = run_.config.wire != Wire::fp32});
     all_reduce_ =
         make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
   }
@@ -179,7 +180,7 @@ class TrainRun {
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->announce_buckets(bucket_ends_);
-    const SyncParts parts{*replica_, *all_reduce_, *all_reduce_, bucket_ends_};
+    const SyncParts parts{*replica_, *all_reduce_, bucket_ends_};
     sync_ = run_.overlaps ? make_overlapped_sync(parts, {take_mpi_turn, give_mpi_turn})
                           : make_plain_sync(parts);
   }
@@ -265,9 +266,8 @@ class TrainRun {
     if (run_.config.stall_seconds == 0 || world_.size() == 1) return nullptr;
     Watched watched{.rank = world_.rank(),
                     .host = world_.host(),
-                    .journals = {},
+                    .journal = sync_->journal(),
                     .seconds = static_cast<double>(run_.config.stall_seconds)};
-    for (const ReduceJournal* journal : sync_->journals()) watched.journals.push_back(journal);
     return std::make_unique<Watchdog>(std::move(watched));
   }
 

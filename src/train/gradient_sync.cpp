@@ -15,28 +15,19 @@ double seconds(std::chrono::steady_clock::time_point time) {
 
 GradientSync::GradientSync(const SyncParts& parts) : parts_(parts) {}
 
-AllReduce& GradientSync::all_reduce_of(std::size_t bucket) {
-  const bool is_tail =
-      bucket > 0 && this->bucket(bucket).begin >= parts_.replica.parameters().size();
-  return is_tail ? parts_.tail_all_reduce : parts_.all_reduce;
-}
-
-std::vector<ReduceJournal*> GradientSync::journals() {
-  std::vector<ReduceJournal*> all = {&parts_.all_reduce.journal()};
-  if (&parts_.tail_all_reduce != &parts_.all_reduce) {
-    all.push_back(&parts_.tail_all_reduce.journal());
-  }
-  return all;
+bool GradientSync::is_tail(std::size_t index) const {
+  return index > 0 && bucket(index).begin >= parts_.replica.parameters().size();
 }
 
 void GradientSync::sum(std::size_t train_step, std::size_t index, Time ready) {
-  AllReduce& all_reduce = all_reduce_of(index);
+  AllReduce& all_reduce = parts_.all_reduce;
   const Range range = bucket(index);
   all_reduce.journal().at(train_step, index);
   const Time begin = std::chrono::steady_clock::now();
   const auto slice = parts_.replica.gradients().subspan(range.begin, range.size());
   // What the bucket needs has passed already: whoever calls has waited for it.
-  backend().reduce_device().wait(all_reduce.sum(slice, {}));
+  const Event done = is_tail(index) ? all_reduce.sum_exactly(slice, {}) : all_reduce.sum(slice, {});
+  backend().reduce_device().wait(done);
   const Time end = std::chrono::steady_clock::now();
   const ReduceTimes times = all_reduce.journal().take_times();
   BucketRecord record;

@@ -240,17 +240,12 @@ bool Trainer::is_traced(std::size_t global_step) const {
 
 void Trainer::keep_trace(bool keeps) {
   timer_.keep_spans(keeps);
-  for (ReduceJournal* journal : parts_.sync.journals()) journal->keep_spans(keeps);
+  parts_.sync.journal().keep_spans(keeps);
 }
 
 void Trainer::trace_this_step(std::size_t global_step, const std::vector<BucketRecord>& buckets) {
-  std::vector<ReduceSpan> acts;
-  for (ReduceJournal* journal : parts_.sync.journals()) {
-    const auto spans = journal->take_spans();
-    acts.insert(acts.end(), spans.begin(), spans.end());
-  }
-  const auto step =
-      trace_step(static_cast<std::uint32_t>(global_step), timer_.take_spans(), buckets, acts);
+  const auto step = trace_step(static_cast<std::uint32_t>(global_step), timer_.take_spans(),
+                               buckets, parts_.sync.journal().take_spans());
   trace_.insert(trace_.end(), step.begin(), step.end());
 }
 

@@ -49,7 +49,7 @@ struct SyncBench {
     bench.replica().announce_buckets(ends);
   }
 
-  SyncParts parts() { return {bench.replica(), doubler, doubler, ends}; }
+  SyncParts parts() { return {bench.replica(), doubler, ends}; }
 
   std::vector<float> gradients_after(GradientSync& sync, bool announced,
                                      const std::vector<std::uint32_t>& indices) {

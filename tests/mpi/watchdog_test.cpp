@@ -10,7 +10,8 @@
 using namespace rueda;
 
 TEST_CASE("a stall is described with its place and peers") {
-  const Watched rank{.rank = 1, .host = "h0", .journals = {}};
+  const ReduceJournal journal;
+  const Watched rank{.rank = 1, .host = "h0", .journal = journal};
   const ReduceNow now{.act = {ReduceAct::Kind::transfer, "reduce-scatter", 0, 2, 0},
                       .train_step = 17,
                       .bucket = 2,
@@ -51,7 +52,7 @@ TEST_CASE("a journal shows what goes on, adds up times and keeps acts if told") 
 
 TEST_CASE("a watchdog over a group that moves lets it go on") {
   ReduceJournal journal;
-  const Watchdog dog({.rank = 0, .host = "h", .journals = {&journal}, .seconds = 1.5});
+  const Watchdog dog({.rank = 0, .host = "h", .journal = journal, .seconds = 1.5});
   for (int i = 0; i < 8; ++i) {  // longer than the limit, but no call of it is
     const MpiCall call("MPI_Something");
     std::this_thread::sleep_for(std::chrono::milliseconds(250));

@@ -100,7 +100,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
     RunRecord run;
     const Stopwatch clock;
     const auto sync = make_plain_sync(
-        {training.replica, reduce, reduce, plan_buckets(training.graph, {.most_bytes = 0})});
+        {training.replica, reduce, plan_buckets(training.graph, {.most_bytes = 0})});
     Trainer trainer(config, training.plan,
                     {training.group, training.replica, *sync, training.data, counter, clock});
     trainer.run(run);

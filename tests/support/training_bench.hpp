@@ -47,7 +47,7 @@ struct SoloTraining {
 
   std::unique_ptr<GradientSync> make_sync() {
     return make_plain_sync(
-        {replica, reduce, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
+        {replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
   }
 
   RunRecord train() {

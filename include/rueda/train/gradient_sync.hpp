@@ -17,8 +17,7 @@ namespace rueda {
 struct SyncParts {
   Replica& replica;
   AllReduce& all_reduce;
-  AllReduce& tail_all_reduce;     ///< for a tail with a bucket of its own: never rounds
-  std::vector<std::size_t> ends;  ///< plan_buckets
+  std::vector<std::size_t> ends;  ///< plan_buckets; a tail bucket is summed exactly
 };
 
 /// Sums the gradient arena over ranks, bucket by bucket, once in each step:
@@ -55,8 +54,7 @@ class GradientSync {
   }
   /// Of all buckets since the last call; epoch and step are the caller's to fill in.
   std::vector<BucketRecord> take_records() { return std::exchange(records_, {}); }
-  /// The journals of whatever sums.
-  std::vector<ReduceJournal*> journals();
+  ReduceJournal& journal() { return parts_.all_reduce.journal(); }
 
  protected:
   using Time = std::chrono::steady_clock::time_point;
@@ -65,7 +63,7 @@ class GradientSync {
   Backend& backend() const { return parts_.replica.backend(); }
 
  private:
-  AllReduce& all_reduce_of(std::size_t bucket);
+  bool is_tail(std::size_t bucket) const;
 
   SyncParts parts_;
   std::vector<BucketRecord> records_;
