@@ -2,12 +2,14 @@
 """Measures the all-reduce over emulated hosts of this machine beside what their links allow.
 
 usage: lab_benchmark.py [ring] [overlap] [--ranks 2,3,4] [--rate 1gbit] [--delay 50us]
+                        [--compute-ms 800,1000] [--bucket-mb 25,5,2]
                         [--repetitions N] [--json FILE]
 
 ring     the ring over one rank on each host at 45 MB, beside the bound from alpha and bandwidth
          measured in the same run
 overlap  a timed run of resnet18 (--backend timed), whose gradients travel while backward waits: the
-         share of the all-reduce that a step waits for
+         share of the all-reduce that a step waits for; by default with backward passes that take
+         about as long as the all-reduce, and a third longer
 Without a word, both. Needs root and a build (jobs/setup.sh). The ranks run by `nice -n -20`, so that
 other programs of the machine bend the figures less. (Not with real-time priority: Linux then takes
 50 ms of each second from them, and from the links.) Prints Markdown tables of medians, with the load
@@ -29,8 +31,11 @@ HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
 RING = ROOT / "build" / "tests" / "lab" / "ring_bound"
 PROGRAM = ROOT / "build" / "rueda"
 BYTES = 45_000_000
-COMPUTE_MS = {2: (600, 800), 3: (800, 1000), 4: (900, 1100)}  # by ranks; about the all-reduce's time
-BUCKET_MB = (25, 5, 2)
+COMPUTE_MS = {2: [600, 800], 3: [800, 1050], 4: [900, 1200]}  # by ranks
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
 
 
 def parse():
@@ -38,9 +43,11 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", nargs="*", help="ring, overlap; both by default")
-    parser.add_argument("--ranks", default="2,3,4")
+    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4])
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--delay", default="50us")
+    parser.add_argument("--compute-ms", type=numbers)
+    parser.add_argument("--bucket-mb", type=numbers, default=[25, 5, 2])
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -138,14 +145,14 @@ def main():
     lab = Lab(options)
     results = {"ring": [], "overlap": []}
     with tempfile.TemporaryDirectory(prefix="rueda-lab-benchmark-") as folder:
-        for ranks in (int(word) for word in options.ranks.split(",")):
+        for ranks in options.ranks:
             with lab.hosts(ranks):
                 if "ring" in options.what:
                     results["ring"].append(measure_ring(lab, ranks))
                 if "overlap" not in options.what:
                     continue
-                for compute_ms in COMPUTE_MS.get(ranks, (1000,)):
-                    for bucket_mb in BUCKET_MB:
+                for compute_ms in options.compute_ms or COMPUTE_MS.get(ranks, [1200]):
+                    for bucket_mb in options.bucket_mb:
                         told = measure_overlap(lab, folder, ranks, compute_ms, bucket_mb)
                         results["overlap"].append(told)
     if results["ring"]:
