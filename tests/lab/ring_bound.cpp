@@ -1,6 +1,6 @@
 // Times an all-reduce over several hosts beside what the links allow, measured in the same run.
 //
-//   mpiexec -n P ring_bound [--all-reduce WORD] [--repetitions N] BYTES
+//   mpiexec -n P ring_bound [--all-reduce WORD] [--segment-kb N] [--repetitions N] BYTES
 //
 // Rank 0 prints one line of JSON: alpha (seconds, one way) and bandwidth (bytes/s) of the links
 // between neighbours, medians over the ranks; the two bounds of docs/ring.md, "On emulated hosts";
@@ -30,6 +30,7 @@ using namespace rueda;
 
 struct Options {
   Algorithm algorithm = Algorithm::ring;
+  std::size_t segment_bytes = 0;  // 0: as the all-reduce decides
   int repetitions = 9;
   std::size_t floats = 0;
 };
@@ -43,6 +44,8 @@ Options parse(const std::vector<std::string>& words) {
       for (const Algorithm a : {Algorithm::ring, Algorithm::hierarchical, Algorithm::mpi}) {
         if (word == to_string(a)) options.algorithm = a;
       }
+    } else if (words[i] == "--segment-kb") {
+      options.segment_bytes = std::strtoull(value().c_str(), nullptr, 10) * 1024;
     } else if (words[i] == "--repetitions") {
       options.repetitions = std::max(1, std::atoi(value().c_str()));
     } else {
@@ -50,7 +53,8 @@ Options parse(const std::vector<std::string>& words) {
     }
   }
   if (options.floats == 0) {
-    throw InputError("usage: ring_bound [--all-reduce WORD] [--repetitions N] BYTES");
+    throw InputError(
+        "usage: ring_bound [--all-reduce WORD] [--segment-kb N] [--repetitions N] BYTES");
   }
   return options;
 }
@@ -116,6 +120,7 @@ void run(Communicator& world, const std::vector<std::string>& words) {
   together(world, [&] { options = parse(words); });
   ReduceSettings settings;
   settings.algorithm = options.algorithm;
+  settings.segment_bytes = options.segment_bytes;
   const auto reduce = make_all_reduce(settings, {world, device, Transport::host});
   HostExchangeBuffer buffer(kPingPongBytes / sizeof(float));
   const LinkSpeed link = ping_pong(world, buffer);
