@@ -3,6 +3,7 @@
 #include "mpi/fixed_order_all_reduce.hpp"
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
+#include "reduce_table_file.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -24,6 +25,16 @@ ReduceSettings reduce_settings(const TrainConfig& config) {
           .wire = config.wire,
           .error_feedback = config.wire_error_feedback,
           .table = {}};
+}
+
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport) {
+  ReduceSettings settings = reduce_settings(config);
+  if (config.reduce_table.empty()) return settings;
+  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
+                        to_string(transport)};
+  settings.table = load_reduce_table(world, config.reduce_table, here);
+  return settings;
 }
 
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,

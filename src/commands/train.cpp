@@ -17,6 +17,7 @@
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
+#include "reduce_table_file.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
@@ -128,8 +129,10 @@ class TrainRun {
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
-    all_reduce_ =
-        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
+    const ReduceSettings settings =
+        settle_reduce_settings(world_, run_.config, backend_->name(), decision.transport);
+    if (!run_.config.reduce_table.empty()) run_.reduce_table_hash = rows_hash(settings.table);
+    all_reduce_ = make_all_reduce(settings, {world_, device, decision.transport});
   }
 
   void build_replica() {

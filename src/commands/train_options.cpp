@@ -91,6 +91,8 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              "Sum of the gradients: own ring, or MPI_Allreduce");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
+  add_text(app, "--reduce-table", config.reduce_table, "FILE",
+           "Table of rueda bench tune, by which --all-reduce auto chooses");
   add_choice(app, "--transport", config.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "

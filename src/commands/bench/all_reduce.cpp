@@ -65,10 +65,11 @@ class Bench {
   }
 
   void run_size(const Size& size) {
-    std::vector<AllReduce*> contestants;
-    for (const Entrant& entrant : entrants_) contestants.push_back(entrant.reduce.get());
-    const Ground ground{stage_.world(), stage_.backend().reduce_device(), *buffer_,
-                        options_.place.wire};
+    std::vector<Contestant> contestants;
+    for (const Entrant& entrant : entrants_) {
+      contestants.push_back({entrant.reduce.get(), buffer_.get()});
+    }
+    const Ground ground{stage_.world(), stage_.backend().reduce_device(), options_.place.wire};
     auto seconds = measure(ground, contestants, size.bytes / sizeof(float),
                            {options_.repetitions, options_.seconds});
     std::vector<Row> rows;

@@ -89,15 +89,14 @@ class Tuning {
   }
 
   void measure_length(std::size_t bytes) {
-    std::vector<AllReduce*> contestants;
+    std::vector<Contestant> contestants;
     std::vector<ReduceWay> ways;
     for (const Candidate& candidate : candidates_) {
       if (!is_distinct(candidate.way, bytes, stage_.scene().ranks())) continue;
-      contestants.push_back(candidate.reduce.get());
+      contestants.push_back({candidate.reduce.get(), buffer_.get()});
       ways.push_back(candidate.way);
     }
-    const Ground ground{stage_.world(), stage_.backend().reduce_device(), *buffer_,
-                        options_.place.wire};
+    const Ground ground{stage_.world(), stage_.backend().reduce_device(), options_.place.wire};
     const double share = options_.seconds / static_cast<double>(lengths_.size());
     auto seconds = measure(ground, contestants, bytes / sizeof(float), {.seconds = share});
     std::vector<Trial> trials;
