@@ -58,12 +58,7 @@ Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
   return_errors(comm_);
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  MPI_Comm node = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
-  check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
-  check(MPI_Comm_free(&node), "MPI_Comm_free");
+  note_node();
   note_world_ranks();
 }
 
@@ -76,6 +71,17 @@ Communicator Communicator::split(int color, int key) const {
   Communicator group(part, max_count_);
   check(MPI_Comm_free(&part), "MPI_Comm_free");
   return group;
+}
+
+void Communicator::note_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
+  check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
+  node_leader_ = rank_;
+  check(MPI_Bcast(&node_leader_, 1, MPI_INT, 0, node), "MPI_Bcast");
+  check(MPI_Comm_free(&node), "MPI_Comm_free");
 }
 
 void Communicator::note_world_ranks() {
@@ -101,6 +107,7 @@ Communicator::Communicator(Communicator&& other) noexcept
       size_(other.size_),
       local_rank_(other.local_rank_),
       local_size_(other.local_size_),
+      node_leader_(other.node_leader_),
       host_(std::move(other.host_)),
       world_ranks_(std::move(other.world_ranks_)) {}
 
@@ -111,6 +118,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(local_rank_, other.local_rank_);
   std::swap(local_size_, other.local_size_);
+  std::swap(node_leader_, other.node_leader_);
   std::swap(host_, other.host_);
   std::swap(world_ranks_, other.world_ranks_);
   return *this;

@@ -29,12 +29,14 @@ class Communicator final : public RankGroup {
   /// Rank and number of ranks among those that share this rank's memory, i.e. its node.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
+  /// The lowest rank of this group among those: tells nodes apart, which may share a name.
+  int node_leader() const { return node_leader_; }
   /// This rank's host.
   const std::string& host() const { return host_; }
   /// The number in MPI_COMM_WORLD of rank `rank` of this group.
   int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
 
-  /// Collective: a group for each `color`, its ranks in the order of `key`.
+  /// Collective: a group for each `color`, not negative, its ranks in the order of `key`.
   Communicator split(int color, int key) const;
 
   /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats from rank `from`.
@@ -48,6 +50,9 @@ class Communicator final : public RankGroup {
   void broadcast(std::span<std::byte> data, int root) override;
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
   std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override;
+  /// By messages to rank 0 and back, one rank after another; the shortest trip counts, half of
+  /// which is the error (Cristian, Distributed Computing 3, 1989).
+  ClockOffset clock_offset() override;
 
  private:
   /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
@@ -56,6 +61,7 @@ class Communicator final : public RankGroup {
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void free() noexcept;
+  void note_node();
   void note_world_ranks();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -64,6 +70,7 @@ class Communicator final : public RankGroup {
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
+  int node_leader_ = 0;
   std::string host_;
   std::vector<int> world_ranks_;
 };

@@ -2,11 +2,9 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "exchange.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/ring_plan.hpp"
 
 namespace rueda {
 
@@ -34,16 +32,6 @@ class FixedOrderAllReduce final : public AllReduce {
   std::size_t scratch_floats(std::size_t length) const override;
 
  private:
-  using Contributions = std::vector<std::span<float>>;  ///< in rank order
-
-  /// Elements of a chunk that are worked through at a time.
-  std::size_t block_of(std::size_t longest) const;
-  /// Collects all ranks' values of this rank's own chunk, restricted to `block` (a range within
-  /// chunks), while sending each other owner its part of `slice`.
-  Contributions exchange(const RingPlan& plan, std::span<float> slice, Range block);
-  /// Adds them up in the fixed order; the sum ends up in contribution `own`.
-  void add_in_order(Contributions contributions, std::size_t own);
-
   std::unique_ptr<Exchange> ranks_;
   ReduceDevice& device_;
   std::size_t scratch_elements_;

@@ -1,5 +1,8 @@
 #include "ring_all_reduce.hpp"
 
+#include <array>
+#include <utility>
+
 // The ring, in words.
 //
 // The P ranks sit in a circle. Each talks only to its neighbours: it sends to the right and
@@ -16,11 +19,23 @@
 //
 // Each rank sends 2(P-1) chunks of n/P elements. No algorithm can do with less than 2(P-1)/P * n.
 //
-// Order of work. MPI knows nothing of a device's queue. A received chunk lies in scratch memory and
-// is added by the device; only when that addition has passed may the sum be sent on, and may the
-// next chunk be received into the same scratch. One wait at the end of each step covers both. The
-// all-gather receives in place: the chunk that arrives is one this rank has already sent for the
-// last time. Whatever the device computes meanwhile is not waited for.
+// Segments. In the reduce-scatter a chunk travels in segments, so that segment k+1 is on its way
+// while segment k is added. Each rank does the same for message 0, 1, 2, ... (all segments of step
+// 0, then those of step 1, ...): wait, MPI_Sendrecv, queue the addition. What it waits for is one
+// addition of the past:
+//
+//   Message m is received into one of two scratch halves in turn: addition m-2 has to have passed,
+//   which read that half. What message m sends was added as message m-K, K being the segments of a
+//   chunk. Additions pass in the order in which they were queued, so with K >= 2 the first wait is
+//   also behind the second; with K = 1 there is one scratch area, and addition m-1 is both.
+//
+// So a sum is never sent before it is complete, nor scratch received into before it is read, and in
+// between MPI and the device work at the same time. Segments change no order of addition.
+//
+// Order of work. MPI knows nothing of a device's queue, hence these waits; before the all-gather
+// the last additions are waited for, too. The all-gather adds nothing and receives in place: the
+// chunk that arrives is one this rank has already sent for the last time. It goes in whole chunks.
+// Whatever the device computes meanwhile is not waited for.
 //
 // How a chunk moves is the Exchange's: by one MPI_Sendrecv on the device's own memory, or, where
 // MPI cannot read that, in pieces through host memory. The steps are the same.
@@ -36,20 +51,33 @@ std::span<T> cut(std::span<T> slice, Range chunk) {
 }  // namespace
 
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
-                         std::span<float> slice, ReduceJournal& journal) {
-  const auto scratch = device.scratch(plan.largest_chunk());
+                         std::span<float> slice, std::size_t segment, ReduceJournal& journal) {
+  const Segments segments = Segments::of(plan.largest_chunk(), segment);
+  const std::size_t lag = segments.in_flight();
+  const auto scratch = device.scratch(lag * segments.length);
+  std::array<Event, 2> added{};  // by the half of scratch that the addition reads
+  const auto wait_for = [&](int step, std::size_t half) {
+    if (added[half].id == 0) return;
+    journal.add("reduce-scatter", step, [&] { device.wait(std::exchange(added[half], {})); });
+  };
+  std::size_t message = 0;
   for (int step = 0; step < plan.steps(); ++step) {
-    const auto outgoing = cut(slice, plan.chunk(plan.reduce_send(step)));
-    const auto sum = cut(slice, plan.chunk(plan.reduce_receive(step)));
-    const auto incoming = scratch.first(sum.size());
-    journal.transfer("reduce-scatter", step, ring.world_rank(plan.right()),
-                     ring.world_rank(plan.left()),
-                     [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
-    journal.add("reduce-scatter", step, [&] {
-      device.add(sum, incoming);
-      device.wait(device.record_own());
-    });
+    for (std::size_t k = 0; k < segments.count; ++k, ++message) {
+      const std::size_t half = message % lag;
+      const auto outgoing = cut(slice, segments.cut(plan.chunk(plan.reduce_send(step)), k));
+      const auto sum = cut(slice, segments.cut(plan.chunk(plan.reduce_receive(step)), k));
+      const auto incoming = scratch.subspan(half * segments.length, sum.size());
+      wait_for(step, half);
+      journal.transfer("reduce-scatter", step, ring.world_rank(plan.right()),
+                       ring.world_rank(plan.left()),
+                       [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+      journal.add("reduce-scatter", step, [&] {
+        device.add(sum, incoming);
+        added[half] = device.record_own();
+      });
+    }
   }
+  for (std::size_t half = 0; half < lag; ++half) wait_for(plan.steps() - 1, half);
 }
 
 void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
@@ -64,14 +92,14 @@ void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slic
 }
 
 std::size_t RingAllReduce::scratch_floats(std::size_t length) const {
-  return ring_scratch_floats(length, ring_->size());
+  return ring_scratch_floats(length, ring_->size(), segment_);
 }
 
 Event RingAllReduce::sum(std::span<float> slice, Event ready) {
   if (ring_->size() == 1 || slice.empty()) return ready;
   const RingPlan plan{slice.size(), ring_->rank(), ring_->size()};
   device_.wait(ready);
-  ring_reduce_scatter(*ring_, device_, plan, slice, journal());
+  ring_reduce_scatter(*ring_, device_, plan, slice, segment_, journal());
   ring_all_gather(*ring_, plan, slice, journal());
   return {};  // everything has been awaited, nothing is left in the device's queue
 }

@@ -31,7 +31,7 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["report"],
-    ["mpi", "cuda", "cpu"],
+    ["mpi", "cuda", "cpu", "timed"],
     ["commands"],
     ["main"],
     ["tests"],

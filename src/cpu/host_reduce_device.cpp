@@ -9,7 +9,11 @@ namespace rueda::cpu {
 void HostReduceDevice::add(std::span<float> into, std::span<const float> from) {
   float* a = into.data();
   const float* b = from.data();
-  parallel_elements(into.size(), [=](std::size_t i) { a[i] = a[i] + b[i]; });
+  if (std::this_thread::get_id() == home_) {
+    parallel_elements(into.size(), [=](std::size_t i) { a[i] = a[i] + b[i]; });
+  } else {
+    for (std::size_t i = 0; i < into.size(); ++i) a[i] = a[i] + b[i];
+  }
 }
 
 void HostReduceDevice::copy(std::span<float> to, std::span<const float> from) {

@@ -1,36 +1,11 @@
 #include "mpi/fixed_order_all_reduce.hpp"
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
-#include "rueda/reduce/tree_order.hpp"
 #include "tests/support/all_reduce_cases.hpp"
+#include "tests/support/tree_sums.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
-
-namespace {
-
-/// The sum of values 0 ... count-1 of element `index`, by one rank alone, in the fixed order.
-float serial_tree(int count, std::size_t index) {
-  TreeOrder order;
-  std::vector<float> slots(TreeOrder::slots_needed(static_cast<std::size_t>(count)));
-  const auto merge = [&](std::size_t into, std::size_t from) {
-    slots.at(into) = slots.at(into) + slots.at(from);
-  };
-  for (int r = 0; r < count; ++r) {
-    slots.at(order.next_slot()) = rough_value(r, index);
-    order.push(merge);
-  }
-  order.finish(merge);
-  return slots.at(0);
-}
-
-std::vector<float> serial_trees(int count, std::size_t length) {
-  std::vector<float> sums(length);
-  for (std::size_t i = 0; i < length; ++i) sums[i] = serial_tree(count, i);
-  return sums;
-}
-
-}  // namespace
 
 TEST_CASE("the fixed order sums whole numbers exactly at every length", "[fixed_order]") {
   Communicator comm;

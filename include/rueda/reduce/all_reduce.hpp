@@ -20,15 +20,31 @@ class AllReduce {
   /// once `ready` has passed; it is reduced once the returned event has. Throws RunError on MPI
   /// failure.
   virtual Event sum(std::span<float> slice, Event ready) = 0;
+  /// The same with fp32 on the wire whatever was asked for: for counts and statistics, which must
+  /// not be rounded.
+  virtual Event sum_exactly(std::span<float> slice, Event ready) { return sum(slice, ready); }
+
+  /// Memory of the length that it was made for, zeroed, from whose slices it sums without a copy;
+  /// empty: any of the device's memory will do.
+  virtual std::span<float> arena() { return {}; }
 
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
   virtual std::size_t scratch_floats(std::size_t length) const = 0;
+  /// Floats of the device's memory that it keeps from sum to sum of such a slice.
+  virtual std::size_t kept_floats(std::size_t length) const {
+    static_cast<void>(length);
+    return 0;
+  }
 
   /// Where its work is written down.
-  virtual ReduceJournal& journal() { return journal_; }
+  ReduceJournal& journal() { return *in_use_; }
+  /// From now on that is `journal`, which outlives it: the book of the all-reduce that it works
+  /// for.
+  void write_into(ReduceJournal& journal) { in_use_ = &journal; }
 
  private:
-  ReduceJournal journal_;
+  ReduceJournal own_;
+  ReduceJournal* in_use_ = &own_;
 };
 
 }  // namespace rueda

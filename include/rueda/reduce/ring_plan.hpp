@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "rueda/core/split.hpp"
@@ -40,9 +41,35 @@ struct RingPlan {
   int wrap(int i) const noexcept { return ((i % size) + size) % size; }
 };
 
-/// Floats that each of `ranks` ranks receives into while the ring sums a slice of `length`.
-inline std::size_t ring_scratch_floats(std::size_t length, int ranks) noexcept {
-  return ranks > 1 ? RingPlan{length, 0, ranks}.largest_chunk() : 0;
+/// The cut of each chunk into segments, which travel one after another. All chunks have as many, in
+/// the same places, so that all ranks agree on every message; where a chunk is shorter than the
+/// largest, its last segment is shorter, or empty.
+struct Segments {
+  std::size_t length = 1;  ///< floats of each but the last
+  std::size_t count = 1;   ///< at least 1
+
+  /// Segments of `wanted` floats of chunks of up to `largest_chunk`; 0: each chunk is one.
+  static constexpr Segments of(std::size_t largest_chunk, std::size_t wanted) noexcept {
+    const std::size_t longest = std::max<std::size_t>(largest_chunk, 1);
+    const std::size_t length = wanted == 0 ? longest : std::min(wanted, longest);
+    return {length, (longest - 1) / length + 1};
+  }
+
+  constexpr Range cut(Range chunk, std::size_t index) const noexcept {
+    const std::size_t begin = std::min(chunk.end, chunk.begin + index * length);
+    return {begin, std::min(chunk.end, begin + length)};
+  }
+  /// How many are worked on at once: one travels while the one before is added.
+  constexpr std::size_t in_flight() const noexcept { return std::min<std::size_t>(count, 2); }
+};
+
+/// Floats that each of `ranks` ranks receives into while the ring sums a slice of `length` in
+/// segments of `segment` floats, 0: whole chunks.
+inline std::size_t ring_scratch_floats(std::size_t length, int ranks,
+                                       std::size_t segment = 0) noexcept {
+  if (ranks == 1 || length == 0) return 0;
+  const Segments segments = Segments::of(RingPlan{length, 0, ranks}.largest_chunk(), segment);
+  return segments.in_flight() * segments.length;
 }
 
 }  // namespace rueda
