@@ -6,6 +6,7 @@
 
 #include "../../report/number_text.hpp"
 #include "../../report/text_table.hpp"
+#include "observed_schedule.hpp"
 #include "rueda/core/error.hpp"
 #include "schedule.hpp"
 
@@ -14,8 +15,7 @@ namespace {
 
 Schedule schedule_of(const BenchExplainOptions& options) {
   if (options.algorithm == Algorithm::ring) return ring_schedule(options.ranks, options.length);
-  throw InputError("--algorithm " + std::string(to_string(options.algorithm)) +
-                   ": only the ring goes by a plan that can be shown; give ring");
+  return observed_schedule(options.algorithm, options.ranks, options.length);
 }
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
