@@ -14,6 +14,8 @@
 #include "mpi/wire_ring_all_reduce.hpp"
 #include "nccl_reduce.hpp"
 #include "reduce_rule.hpp"
+#include "reduce_table_file.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -162,6 +164,16 @@ ReduceSettings reduce_settings(const TrainConfig& config) {
           .wire = config.wire,
           .error_feedback = config.wire_error_feedback,
           .table = {}};
+}
+
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport) {
+  ReduceSettings settings = reduce_settings(config);
+  if (config.reduce_table.empty()) return settings;
+  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
+                        to_string(transport)};
+  settings.table = load_reduce_table(world, config.reduce_table, here);
+  return settings;
 }
 
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "mpi/communicator.hpp"
 #include "rueda/reduce/all_reduce.hpp"
@@ -21,6 +22,10 @@ struct ReduceSettings {
   ReduceTable table;            ///< for `automatic`; no rows: by a rule
 };
 ReduceSettings reduce_settings(const TrainConfig& config);
+/// Collective: the same with the table of --reduce-table, which has to fit ranks, `backend` and
+/// `transport`. Throws InputError.
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport);
 
 /// Where it works; all of it outlives the all-reduce.
 struct ReducePlace {

@@ -21,6 +21,7 @@
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
+#include "reduce_table_file.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/replica.hpp"
@@ -143,8 +144,11 @@ class TrainRun {
     warn(decision.warning);
     bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
                                           .tail_apart = run_.config.wire != Wire::fp32});
-    all_reduce_ = make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
-                                                                 GradientLayout(*graph_).memory()});
+    const ReduceSettings settings =
+        settle_reduce_settings(world_, run_.config, backend_->name(), decision.transport);
+    if (!run_.config.reduce_table.empty()) run_.reduce_table_hash = rows_hash(settings.table);
+    all_reduce_ = make_all_reduce(
+        settings, {world_, device, decision.transport, GradientLayout(*graph_).memory()});
   }
 
   /// On all ranks or on none, so that their times can be compared.
