@@ -104,6 +104,19 @@ class HostsTest(unittest.TestCase):
             self.equal(lab, 2, 4)
             self.equal(lab, 2, 4, "--reduce-order", "fixed")
 
+    def test_hierarchical_sums_equal_the_ring(self):
+        if "hierarchical" not in self.program.run("train", "--help").out:
+            self.skipTest("this program has no hierarchical all-reduce")
+        hierarchical = ("--all-reduce", "hierarchical")
+        fixed = ("--reduce-order", "fixed")
+        with self.lab.hosts(2) as lab:
+            same = self.over_hosts(lab, 4, *hierarchical, *fixed)["epochs"][0]
+            other = self.over_hosts(lab, 4, *hierarchical)["epochs"][0]
+        flat = self.on_one_host(4, "--all-reduce", "ring", *fixed)["epochs"][0]
+        self.assertEqual(same["parameter_hash"], flat["parameter_hash"])
+        # In its own order of additions the last bits differ, and no more.
+        self.assertAlmostEqual(other["loss"], flat["loss"], delta=1e-3 * flat["loss"])
+
     def test_three_hosts(self):
         with self.lab.hosts(3) as lab:
             self.equal(lab, 3, 3)
