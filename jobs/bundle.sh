@@ -72,7 +72,6 @@ programs() {
 rueda rueda
 unit tests/unit
 mpi tests/mpi
-ring_bandwidth tests/ring_bandwidth
 cuda tests/cuda/cuda
 backend_cuda tests/cuda/backend_cuda
 parity_cuda tests/cuda/parity_cuda

@@ -10,6 +10,7 @@
 
 #include "check.hpp"
 #include "mpi_turn.hpp"
+#include "tcp_settings.hpp"
 
 namespace rueda {
 namespace {
@@ -36,6 +37,7 @@ void refuse_second_initialisation() {
 
 Session::Session(ThreadLevel level, ThreadLevel needed) {
   refuse_second_initialisation();
+  prefer_tcp_streams();
   const auto mpi_level = [](ThreadLevel l) { return kMpiLevels.at(static_cast<std::size_t>(l)); };
   const int required = mpi_level(needed);
   int provided = MPI_THREAD_SINGLE;

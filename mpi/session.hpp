@@ -21,7 +21,8 @@ class Session {
  public:
   /// Initialises MPI, asking for `level`. Throws RunError if it offers less than `needed`, and if
   /// MPI is or has been initialised by somebody else. On MPI_COMM_WORLD errors return from here on.
-  /// The calling thread gets the turn (mpi_turn.hpp).
+  /// The calling thread gets the turn (mpi_turn.hpp). Open MPI is told how to use TCP beforehand
+  /// (tcp_settings.hpp).
   Session(ThreadLevel level, ThreadLevel needed);
   explicit Session(ThreadLevel level) : Session(level, level) {}
   /// Finalizes, unless somebody did.

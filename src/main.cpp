@@ -4,6 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/bench/all_reduce.hpp"
+#include "commands/bench/explain.hpp"
+#include "commands/bench/tune.hpp"
 #include "commands/cli.hpp"
 #include "commands/complaint.hpp"
 #include "commands/doctor/doctor.hpp"
@@ -31,6 +34,17 @@ struct Runner {
     return 0;
   }
   int operator()(const rueda::DoctorOptions& options) const { return rueda::run_doctor(options); }
+  int operator()(const rueda::BenchAllReduceOptions& options) const {
+    return rueda::run_bench_all_reduce(options);
+  }
+  int operator()(const rueda::BenchTuneOptions& options) const {
+    return rueda::run_bench_tune(options);
+  }
+  int operator()(const rueda::BenchExplainOptions& options) const {
+    const std::string text = rueda::bench::explain(options);
+    if (rueda::speaks_for_all()) std::cout << text;
+    return 0;
+  }
   int operator()(const rueda::SynthRequest& request) const {
     if (rueda::speaks_for_all()) rueda::run_synth(request, std::cout);
     return 0;
@@ -58,8 +72,9 @@ rueda::Request parse(const std::vector<std::string>& arguments) {
   try {
     return rueda::parse_command_line(arguments);
   } catch (const rueda::Error& error) {
-    const bool trains = !arguments.empty() && arguments.front() == "train";
-    if (trains && rueda::has_peers()) rueda::refuse_train(error);
+    const std::string command = arguments.empty() ? "" : arguments.front();
+    const bool needs_all = command == "train" || command == "bench";
+    if (needs_all && rueda::has_peers()) rueda::refuse_train(error);
     throw;
   }
 }

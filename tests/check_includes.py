@@ -31,7 +31,7 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["report"],
-    ["mpi", "cuda", "cpu"],
+    ["mpi", "cuda", "cpu", "timed"],
     ["commands"],
     ["main"],
     ["tests"],
@@ -49,7 +49,7 @@ LIBRARIES = [
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
-GENERATED = {"version_config.hpp"}
+GENERATED = {"plot_script.hpp", "version_config.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
 

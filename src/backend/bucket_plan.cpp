@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rueda/backend/gradient_arena.hpp"
+
 namespace rueda {
 namespace {
 
@@ -17,7 +19,37 @@ OwnParameters parameters_of(const Node& node) {
   return {};
 }
 
+/// Ends of the buckets of gradients, without the tail.
+std::vector<std::size_t> gradient_ends(const Graph& graph, std::size_t most_bytes) {
+  std::vector<std::size_t> ends;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  for (const Parameter& p : graph.parameters()) {
+    const std::size_t most = ends.empty() ? std::min(most_bytes, kFirstBucketBytes) : most_bytes;
+    if (end > begin && (p.offset + p.count - begin) * sizeof(float) > most) {
+      ends.push_back(end);
+      begin = end;
+    }
+    end = p.offset + p.count;
+  }
+  if (end > begin) ends.push_back(end);
+  return ends;
+}
+
 }  // namespace
+
+std::vector<std::size_t> plan_buckets(const Graph& graph, const BucketOptions& options) {
+  const GradientLayout layout(graph);
+  std::vector<std::size_t> ends;
+  if (options.most_bytes > 0) ends = gradient_ends(graph, options.most_bytes);
+  if (ends.empty()) ends.push_back(layout.parameters);
+  if (options.tail_apart) {
+    ends.push_back(layout.total());
+  } else {
+    ends.back() = layout.total();
+  }
+  return ends;
+}
 
 std::vector<NodeId> completing_nodes(const Graph& graph, const std::vector<std::size_t>& ends) {
   std::vector<NodeId> nodes(ends.size(), graph.logits());

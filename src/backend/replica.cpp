@@ -131,11 +131,13 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
                    std::to_string(kMostBuckets) + " can be announced; use larger ones");
   }
   for (const auto& [batch, program] : plan_->train()) program->announce_buckets(ends);
+  buckets_ = ends.size();
 }
 
 ComputeSeconds Replica::compute(float scale) {
   if (current_ == nullptr) {
     loss(scale);
+    for (std::size_t bucket = 0; bucket < buckets_; ++bucket) backend_.announce(bucket);
     return {};
   }
   set_scale(scale);

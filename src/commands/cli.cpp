@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/command_line.hpp"
 #include "option_helpers.hpp"
 #include "recipe.hpp"
 #include "rueda/core/error.hpp"
@@ -26,13 +27,14 @@ struct CommandLine {
   SummaryOptions summary;
   SynthRequest synth;
   DoctorOptions doctor;
+  BenchLine bench;
   std::string recipe;
 };
 
 CLI::App& add_command(CommandLine& line, const std::string& name, const std::string& purpose,
                       const std::string& examples) {
   CLI::App& command = *line.app.add_subcommand(name, purpose);
-  command.footer("Example:\n" + examples);
+  if (!examples.empty()) command.footer("Example:\n" + examples);
   // A job script may append its own words to common ones.
   command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   return command;
@@ -113,6 +115,11 @@ void add_doctor(CommandLine& line) {
   add_text(command, "--fault", line.doctor.fault, "KIND:RANK", "For tests")->group("");
 }
 
+void add_bench(CommandLine& line) {
+  CLI::App& command = add_command(line, "bench", "Times, tunes and explains the all-reduces", "");
+  add_bench_commands(command, line.bench);
+}
+
 void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
@@ -122,12 +129,24 @@ void build(CommandLine& line) {
   add_summary(line);
   add_synth(line);
   add_doctor(line);
+  add_bench(line);
+}
+
+/// The command that was begun, within it the one that it was begun with; else the program.
+const CLI::App& begun_command(const CLI::App& app) {
+  const auto begun = app.get_subcommands();
+  return begun.empty() ? app : begun_command(*begun.front());
+}
+
+/// "rueda bench tune".
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
 /// What the user is to look at: the help of the command that was begun, or the program's.
 std::string see_help(const CLI::App& app) {
-  const auto begun = app.get_subcommands();
-  return begun.empty() ? "see rueda --help" : "see rueda " + begun.front()->get_name() + " --help";
+  return "see " + full_name(begun_command(app)) + " --help";
 }
 
 std::string known_commands(const CLI::App& app) {
@@ -141,9 +160,13 @@ std::string known_commands(const CLI::App& app) {
 std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto rest = app.remaining(true);
   const std::string first = rest.empty() ? "" : rest.front();
-  if (app.get_subcommands().empty() && !first.starts_with('-'))
-    return (first.empty() ? "a command is missing" : "'" + first + "' is not a command") +
-           ": give one of " + known_commands(app);
+  const CLI::App& begun = begun_command(app);
+  if (!known_commands(begun).empty() && !first.starts_with('-')) {
+    const std::string of = &begun == &app ? "" : " of " + begun.get_name();
+    return (first.empty() ? "a command" + of + " is missing"
+                          : "'" + first + "' is not a command" + of) +
+           ": give one of " + known_commands(begun);
+  }
   if (!first.empty())
     return (first.starts_with('-') ? "unknown option " : "unexpected argument ") + first;
   const std::string message = error.what();
@@ -174,6 +197,19 @@ void check(const SummaryOptions& options) {
     throw InputError("--classes must be from 1 to 100000");
 }
 
+template <typename Options>
+Options settled(Options options) {
+  settle(options);
+  return options;
+}
+
+Request checked_bench(const CommandLine& line) {
+  const std::string name = begun_command(line.app).get_name();
+  if (name == "all-reduce") return settled(line.bench.all_reduce);
+  if (name == "tune") return settled(line.bench.tune);
+  return settled(line.bench.explain);
+}
+
 Request checked_request(const CommandLine& line) {
   const std::string name = line.app.get_subcommands().front()->get_name();
   if (name == "summary") {
@@ -184,11 +220,8 @@ Request checked_request(const CommandLine& line) {
     check(line.synth);
     return line.synth;
   }
-  if (name == "doctor") {
-    DoctorOptions options = line.doctor;
-    settle(options);
-    return options;
-  }
+  if (name == "doctor") return settled(line.doctor);
+  if (name == "bench") return checked_bench(line);
   validate(line.train);
   return line.train;
 }

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/options.hpp"
 #include "doctor/options.hpp"
 #include "rueda/train/config.hpp"
 #include "summary.hpp"
@@ -17,7 +18,8 @@ struct PrintText {
 };
 
 /// What a command line asks for, with every default filled in and checked.
-using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions>;
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
+                             BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions>;
 
 /// Reads the arguments behind the program's name, and the recipe that they name. Throws InputError
 /// with one message that also says which help to see.

@@ -82,16 +82,27 @@ class BatchPlanner {
   MemoryNeed whole_need() const {
     const Backend& backend = request_.backend;
     const bool streams = request_.config.input == InputMode::stream;
-    const std::size_t slice = GradientLayout(request_.graph).total();
     const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need = training_memory(
-        replica_->memory(), request_.graph, run_.micro_batches,
-        request_.all_reduce.scratch_floats(slice) + request_.all_reduce.kept_floats(slice),
-        backend.image_bytes(held + request_.data.test.size()));
+    MemoryNeed need =
+        training_memory(replica_->memory(), request_.graph, run_.micro_batches, message_floats(),
+                        backend.image_bytes(held + request_.data.test.size()));
     if (streams) {
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
     }
     return need;
+  }
+
+  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
+  std::size_t message_floats() const {
+    std::size_t scratch = 0;
+    std::size_t kept = 0;
+    std::size_t begin = 0;
+    for (const std::size_t end : request_.bucket_ends) {
+      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
+      kept += request_.all_reduce.kept_floats(end - begin);
+      begin = end;
+    }
+    return scratch + kept;
   }
 
   const FitRequest& request_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
@@ -20,6 +21,7 @@ struct FitRequest {
   const Graph& graph;
   Backend& backend;
   AllReduce& all_reduce;
+  const std::vector<std::size_t>& bucket_ends;  ///< of gradients that it sums at once
   const Dataset& data;
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory

@@ -61,6 +61,9 @@ bool wants_cuda(BackendChoice choice) {
 }
 
 std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
+  if (options.choice == BackendChoice::timed) {
+    return std::make_unique<timed::TimedBackend>(options.compute, options.jitter);
+  }
   return wants_cuda(options.choice) ? open_cuda(options) : open_cpu(options);
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "../timed/timed_backend.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/train/config.hpp"
 
@@ -19,6 +20,8 @@ struct BackendOptions {
   int threads = 1;             ///< of the cpu backend
   bool deterministic = false;  ///< of the cuda backend, as is the next
   bool tune = false;           ///< times engines for what `use_engines` does not name
+  TimedCompute compute = {};   ///< of the timed backend, as is the next
+  timed::JitterSeed jitter = {};
 };
 
 /// Throws InputError for a backend that is not to be had here, or that cannot compute in the

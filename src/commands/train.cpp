@@ -1,5 +1,6 @@
 #include "train.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/record.hpp"
 #include "complaint.hpp"
 #include "console.hpp"
 #include "device_choice.hpp"
@@ -14,10 +16,15 @@
 #include "fit_batch.hpp"
 #include "make_all_reduce.hpp"
 #include "mpi/launch_check.hpp"
+#include "mpi/mpi_turn.hpp"
 #include "mpi/session.hpp"
+#include "mpi/watchdog.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
+#include "overlap.hpp"
+#include "reduce_table_file.hpp"
 #include "remarks.hpp"
+#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -25,10 +32,13 @@
 #include "rueda/report/result_table.hpp"
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
+#include "rueda/report/trace_json.hpp"
+#include "rueda/train/gradient_sync.hpp"
 #include "rueda/train/trainer.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
+#include "timed_setup.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
 #include "weights_target.hpp"
@@ -41,12 +51,14 @@ namespace {
 class TrainRun {
  public:
   TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,
-           StartupClock& clock)
-      : clock_(clock), device_(device) {
+           ThreadLevel threads, StartupClock& clock)
+      : clock_(clock), device_(device), thread_level_(threads) {
     run_.config = config;
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
     run_.versions = component_versions();
+    // Nothing that it could look at changes.
+    if (config.backend == BackendChoice::timed) run_.config.eval_every = 0;
     run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
   }
 
@@ -115,29 +127,63 @@ class TrainRun {
   }
 
   void open_device() {
+    run_.timed = settle_compute(world_, run_.config, data_.train.size());
     const RankCores cores = settle_cores(world_, run_.config.threads);
-    self_.threads = cores.choice.threads;
     self_.cores = cores.share;
-    remark(cores.choice.remark);
+    settle_overlap(cores);
+    if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
     options_ = {.choice = run_.config.backend,
                 .precision = run_.config.precision,
                 .threads = self_.threads,
-                .deterministic = run_.config.deterministic};
+                .deterministic = run_.config.deterministic,
+                .compute = run_.timed.value_or(TimedCompute{}),
+                .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
     ReduceDevice& device = backend_->reduce_device();
     const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
     run_.transport = to_string(decision.transport);
     warn(decision.warning);
-    all_reduce_ = make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport,
-                                                                 GradientLayout(*graph_).memory()});
+    bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
+                                          .tail_apart = run_.config.wire != Wire::fp32});
+    all_reduce_ = make_all_reduce(
+        settled_reduce(), {world_, device, decision.transport, GradientLayout(*graph_).memory()});
+  }
+
+  ReduceSettings settled_reduce() {
+    ReduceSettings settings = reduce_settings(run_.config);
+    if (run_.config.reduce_table.empty()) return settings;
+    const std::string place(backend_->name());
+    settings.table = load_reduce_table(
+        world_, run_.config.reduce_table,
+        {bench::layout_of(all_gather_text(world_, world_.host())), place, run_.transport});
+    run_.reduce_table_hash = rows_hash(settings.table);
+    return settings;
+  }
+
+  /// On all ranks or on none, so that their times can be compared.
+  void settle_overlap(const RankCores& cores) {
+    OverlapDecision mine;
+    together(world_, [&] {
+      mine = decide_overlap(run_.config.overlap,
+                            {.ranks = world_.size(),
+                             .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
+                             .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
+                             .cores = cores.share,
+                             .threads = cores.choice.threads,
+                             .threads_given = run_.config.threads > 0});
+    });
+    const auto words = all_gather_text(world_, mine.on ? "on" : "off");
+    run_.overlaps = std::count(words.begin(), words.end(), "on") == world_.size();
+    self_.threads = run_.overlaps ? mine.threads : cores.choice.threads;
   }
 
   void build_replica() {
     const auto settle = [this](const std::function<void(Backend&)>& plan) {
       settle_engines(world_, run_.config, options_, *backend_, plan);
     };
-    FittedReplica fitted = fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_,
-                                                data_, world_.host(), device_.uuid, settle});
+    FittedReplica fitted =
+        fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_, bucket_ends_, data_,
+                             world_.host(), device_.uuid, settle});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
@@ -146,6 +192,10 @@ class TrainRun {
     warn(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
+    replica_->announce_buckets(bucket_ends_);
+    const SyncParts parts{*replica_, *all_reduce_, bucket_ends_};
+    sync_ = run_.overlaps ? make_overlapped_sync(parts, {take_mpi_turn, give_mpi_turn})
+                          : make_plain_sync(parts);
   }
 
   void fill_replica() {
@@ -158,9 +208,11 @@ class TrainRun {
 
   /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
   void warm_up() {
-    ReduceDevice& device = backend_->reduce_device();
-    device.wait(all_reduce_->sum(replica_->gradients(), device.record()));
-    all_reduce_->journal().take_times();
+    sync_->begin(0, false);
+    sync_->complete();
+    for (std::size_t i = 0; i < sync_->buckets(); ++i) sync_->wait(i);
+    sync_->end();
+    sync_->take_records();
     clock_.lap("all-reduce");
   }
 
@@ -177,6 +229,9 @@ class TrainRun {
     run_.learning_rate = plan_.learning_rate;
     run_.all_reduce = describe_reduce(reduce_settings(run_.config), *all_reduce_);
     run_.gradient_bytes = replica_->gradients().size_bytes();
+    for (std::size_t i = 0; i < sync_->buckets(); ++i) {
+      run_.bucket_bytes.push_back(sync_->bucket(i).size() * sizeof(float));
+    }
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
       run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));
     }
@@ -199,23 +254,34 @@ class TrainRun {
     const auto monitor = open_monitor(device_.uuid);
     std::optional<DeviceWatch> watch;
     if (monitor) watch.emplace(*monitor, clock_.watch());
-    Trainer trainer(run_.config, plan_,
-                    {world_, *replica_, *all_reduce_, data_, console, clock_.watch(),
-                     watch ? &*watch : nullptr});
+    Trainer trainer(
+        run_.config, plan_,
+        {world_, *replica_, *sync_, data_, console, clock_.watch(), watch ? &*watch : nullptr});
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
     for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
     try {
+      const auto watchdog = watch_ranks();
       trainer.run(run_);
       together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
+      if (sync_->busy()) complain(error.what());  // nobody else will get to say it
       throw;
     }
     finish(console);
     console.say(result_table(run_));
+  }
+
+  std::unique_ptr<Watchdog> watch_ranks() {
+    if (run_.config.stall_seconds == 0 || world_.size() == 1) return nullptr;
+    Watched watched{.rank = world_.rank(),
+                    .host = world_.host(),
+                    .journal = sync_->journal(),
+                    .seconds = static_cast<double>(run_.config.stall_seconds)};
+    return std::make_unique<Watchdog>(std::move(watched));
   }
 
   void write_weights() {
@@ -240,7 +306,9 @@ class TrainRun {
   void finish(Console& console) {
     run_.total_seconds = clock_.watch().seconds();
     console.say("");
-    if (speaks()) write_run_files(run_);
+    if (!speaks()) return;
+    write_run_files(run_);
+    if (!run_.config.trace.empty()) write_trace(run_.config.trace, run_);
   }
 
   StartupClock& clock_;
@@ -248,6 +316,7 @@ class TrainRun {
   RunRecord run_;
   RankInfo self_;
   const SelectedDevice& device_;
+  ThreadLevel thread_level_;
   std::string remark_;                 ///< of this rank
   std::vector<std::string> warnings_;  ///< of rank 0 for all
   Dataset data_;
@@ -258,6 +327,8 @@ class TrainRun {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<AllReduce> all_reduce_;
   std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the all-reduce's arena
+  std::vector<std::size_t> bucket_ends_;
+  std::unique_ptr<GradientSync> sync_;
 };
 
 const char* environment(const char* name) { return std::getenv(name); }
@@ -267,10 +338,12 @@ const char* environment(const char* name) { return std::getenv(name); }
 int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
-  Session session(ThreadLevel::funneled);  // outside the try block: see its own comment
+  // A communication thread takes turns with this one.
+  Session session(ThreadLevel::serialized,
+                  ThreadLevel::funneled);  // outside the try block: see its own comment
   check_launch(environment, Communicator().size());
   try {
-    TrainRun(config, std::move(command_line), device, clock).execute();
+    TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
     if (known != nullptr && is_agreed(error)) throw tell(*known);

@@ -83,6 +83,10 @@ void add_reduce_options(CLI::App& app, TrainConfig& config) {
              "Sum of the gradients: auto chooses by --reduce-table or a rule; ring, recursive "
              "doubling, inside and between hosts, shared memory of one host, all to rank 0 and "
              "back; MPI_Allreduce; ncclAllReduce");
+  add_text(
+      app, "--reduce-table", config.reduce_table, "FILE",
+      "For --all-reduce auto: which way to take for which length, as rueda bench tune measured "
+      "it; the same file gives the same bits");
   add_number(app, "--segment-kb", config.segment_kb, "KIB",
              "KiB in which a chunk of the ring travels, one piece being added while the next is on "
              "its way; changes no bit; 0 for what the table or the rule says");
@@ -92,17 +96,34 @@ void add_reduce_options(CLI::App& app, TrainConfig& config) {
                "With --wire bf16: what rounding takes is added in the next step");
 }
 
+void add_timed_options(CLI::App& app, TrainConfig& config) {
+  add_number(app, "--compute-ms", config.compute_ms, "X",
+             "Of --backend timed: milliseconds for forward and backward of a full micro-batch");
+  add_text(app, "--compute-from", config.compute_from, "RUN.json",
+           "The same, as a run of this model took, by the median of its full steps");
+  add_number(app, "--compute-jitter", config.compute_jitter, "PERCENT",
+             "By which each micro-batch takes longer or shorter, drawn from seed, rank and step");
+}
+
 void add_parallel_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Parallel");
   add_batch_options(app, config);
-  add_choice(app, "--backend", config.backend,
-             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
-             "Device that trains");
+  add_choice(
+      app, "--backend", config.backend,
+      {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda, BackendChoice::timed},
+      "Device that trains; timed: none, each rank waits as long as computing would take, and "
+      "communicates");
+  add_timed_options(app, config);
   add_choice(app, "--precision", config.precision,
              {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");
   add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
   add_reduce_options(app, config);
+  add_choice(app, "--overlap", config.overlap, {Overlap::automatic, Overlap::on, Overlap::off},
+             "Gradients travel on a thread of their own while backward computes others; auto: on a "
+             "GPU, and on CPUs where --threads leaves that thread a core. Changes no bit");
+  add_number(app, "--bucket-mb", config.bucket_mb, "MB",
+             "Gradients that are summed at once, at most; 0 for all");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
   add_choice(app, "--transport", config.transport,
@@ -138,6 +159,15 @@ void add_check_options(CLI::App& app, TrainConfig& config) {
          "Puts in a fault on purpose, to see it found: flip-bit:RANK:STEP or nan:RANK:STEP, "
          "ranks from 0, steps from 1")
       ->option_text("FAULT");
+}
+
+void add_trace_options(CLI::App& app, TrainConfig& config) {
+  add_text(app, "--trace", config.trace, "FILE",
+           "Writes what every rank did when, for Perfetto or chrome://tracing");
+  add_number(app, "--trace-steps", config.trace_steps, "N", "Steps in the trace, from the first");
+  add_number(app, "--stall-seconds", config.stall_seconds, "S",
+             "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI "
+             "for so long; 0 for never");
 }
 
 void add_output_options(CLI::App& app, TrainConfig& config) {
@@ -195,6 +225,7 @@ void add_train_options(CLI::App& app, TrainConfig& config) {
   add_engine_options(app, config);
   add_check_options(app, config);
   add_output_options(app, config);
+  add_trace_options(app, config);
 }
 
 }  // namespace rueda

@@ -37,6 +37,10 @@ class CpuBackend final : public Backend {
   std::uint64_t announced(std::size_t bucket) const override {
     return announcements_.count(bucket);
   }
+  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
+    announcements_.wait(bucket, count);
+    return announcements_.time(bucket);
+  }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;

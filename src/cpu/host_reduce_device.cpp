@@ -6,10 +6,24 @@
 
 namespace rueda::cpu {
 
+/// By this thread's team, or by the calling one alone, where it is another.
+template <class Body>
+void HostReduceDevice::each_range(std::size_t count, const Body& body) const {
+  if (std::this_thread::get_id() == home_) {
+    parallel_ranges(count, body);
+  } else {
+    body(Range{0, count});
+  }
+}
+
 void HostReduceDevice::add(std::span<float> into, std::span<const float> from) {
   float* a = into.data();
   const float* b = from.data();
-  parallel_elements(into.size(), [=](std::size_t i) { a[i] = a[i] + b[i]; });
+  if (std::this_thread::get_id() == home_) {
+    parallel_elements(into.size(), [=](std::size_t i) { a[i] = a[i] + b[i]; });
+  } else {
+    for (std::size_t i = 0; i < into.size(); ++i) a[i] = a[i] + b[i];
+  }
 }
 
 void HostReduceDevice::copy(std::span<float> to, std::span<const float> from) {
@@ -18,20 +32,20 @@ void HostReduceDevice::copy(std::span<float> to, std::span<const float> from) {
 
 void HostReduceDevice::narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
                               std::span<float> lost) {
-  parallel_ranges(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
+  each_range(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
 }
 
 void HostReduceDevice::add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
-  parallel_ranges(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
+  each_range(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
 }
 
 void HostReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
-  parallel_ranges(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
+  each_range(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
 }
 
 void HostReduceDevice::sum_all(std::span<const float* const> from, std::span<float* const> to,
                                std::size_t count) {
-  parallel_ranges(count, [&](Range part) {
+  each_range(count, [&](Range part) {
     std::vector<const float*> sources(from.begin(), from.end());
     std::vector<float*> targets(to.begin(), to.end());
     for (auto& source : sources) source += part.begin;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <thread>
 #include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
@@ -8,7 +9,8 @@
 namespace rueda::cpu {
 
 /// The all-reduce's view of host memory. Work is done when the call returns, so every event has
-/// passed already.
+/// passed already. On the thread that made it, which trains, additions are shared out to its team;
+/// on another one, which works beside that team, they are not.
 class HostReduceDevice final : public ReduceDevice {
  public:
   void add(std::span<float> into, std::span<const float> from) override;
@@ -29,6 +31,10 @@ class HostReduceDevice final : public ReduceDevice {
   void from_host(std::span<float> device, std::span<const float> host) override;
 
  private:
+  template <class Body>
+  void each_range(std::size_t count, const Body& body) const;
+
+  const std::thread::id home_ = std::this_thread::get_id();
   std::vector<float> scratch_;
   std::vector<float> host_scratch_;
   std::deque<std::vector<float>> kept_;

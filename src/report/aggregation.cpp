@@ -14,6 +14,7 @@ struct Sums {
   double seconds = 0;
   PhaseSeconds phases{};
   double busy = 0;
+  double wait = 0;
   double add = 0;
   double prepare = 0;
   double copy = 0;
@@ -25,6 +26,7 @@ struct Sums {
     seconds += s.seconds;
     for (std::size_t p = 0; p < kPhases; ++p) phases[p] += s.phases[p];
     busy += s.all_reduce_busy;
+    wait += s.all_reduce_wait;
     add += s.all_reduce_add;
     prepare += s.prepare_busy;
     copy += s.copy_busy;
@@ -92,6 +94,7 @@ RankTotal rank_total(int rank, const std::vector<StepRecord>& steps, std::size_t
           .seconds = sums.seconds,
           .phases = sums.phases,
           .all_reduce_busy = sums.busy,
+          .all_reduce_wait = sums.wait,
           .all_reduce_add = sums.add,
           .prepare_busy = sums.prepare,
           .copy_busy = sums.copy,
@@ -129,6 +132,8 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
   }
   b.step = per_step(ranks, [](const Sums& s) { return s.seconds; });
   b.busy = per_step(ranks, [](const Sums& s) { return s.busy; });
+  b.wait = per_step(ranks, [](const Sums& s) { return s.wait; });
+  b.transfer = per_step(ranks, [](const Sums& s) { return s.busy - s.wait - s.add; });
   b.add = per_step(ranks, [](const Sums& s) { return s.add; });
   b.prepare = per_step(ranks, [](const Sums& s) { return s.prepare; });
   b.copy = per_step(ranks, [](const Sums& s) { return s.copy; });
@@ -136,6 +141,32 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
   b.slowest = slowest_of(epochs, global_batch, kind, &StepRecord::seconds);
   b.slowest_busy = slowest_of(epochs, global_batch, kind, &StepRecord::all_reduce_busy).mean;
   return b;
+}
+
+std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs) {
+  std::vector<std::vector<BucketRecord>> records;  // by bucket
+  for (const EpochRecord& epoch : epochs) {
+    for (const auto& rank : epoch.bucket_records) {
+      for (const BucketRecord& r : rank) {
+        records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
+        records[r.bucket].push_back(r);
+      }
+    }
+  }
+  std::vector<BucketTimes> times;
+  for (const auto& bucket : records) {
+    const auto over = [&bucket](auto value) {
+      std::vector<double> values;
+      for (const BucketRecord& r : bucket) values.push_back(value(r));
+      return spread_of(values);
+    };
+    times.push_back({over([](const BucketRecord& r) { return r.begin - r.ready; }),
+                     over([](const BucketRecord& r) { return r.end - r.begin; }),
+                     over([](const BucketRecord& r) { return r.wait; }),
+                     over([](const BucketRecord& r) { return r.transfer - r.wait; }),
+                     over([](const BucketRecord& r) { return r.add; })});
+  }
+  return times;
 }
 
 std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch) {

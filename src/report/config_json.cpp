@@ -44,6 +44,9 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["accumulate"] = c.accumulate;
   j["on-oom"] = to_string(c.on_oom);
   j["backend"] = to_string(c.backend);
+  j["compute-ms"] = c.compute_ms != 0 ? Json(c.compute_ms) : Json();
+  j["compute-from"] = path_json(c.compute_from);
+  j["compute-jitter"] = c.compute_jitter;
   j["precision"] = to_string(c.precision);
   j["recompute"] = to_string(c.recompute);
   j["deterministic"] = c.deterministic;
@@ -52,9 +55,13 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["segment-kb"] = c.segment_kb;
+  j["reduce-table"] = path_json(c.reduce_table);
   j["wire"] = to_string(c.wire);
   j["wire-error-feedback"] = c.wire_error_feedback;
   j["reduce-order"] = to_string(c.reduce_order);
+  j["overlap"] = to_string(c.overlap);
+  j["bucket-mb"] = c.bucket_mb;
+  j["stall-seconds"] = c.stall_seconds;
   j["transport"] = to_string(c.transport);
   j["allow-shared-gpu"] = c.allow_shared_gpu;
 }
@@ -68,6 +75,8 @@ void add_output(Json& j, const TrainConfig& c) {
   j["save-weights"] = path_json(c.save_weights);
   j["overwrite"] = c.overwrite;
   j["progress"] = c.progress;
+  j["trace"] = path_json(c.trace);
+  j["trace-steps"] = c.trace_steps;
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ Json rank_json(const RankTotal& r) {
   j["samples"] = r.samples;
   j["phases"] = phases_json(r.phases);
   j["all_reduce_busy"] = r.all_reduce_busy;
+  j["all_reduce_wait"] = r.all_reduce_wait;
   j["all_reduce_add"] = r.all_reduce_add;
   j["prepare_busy"] = r.prepare_busy;
   j["copy_busy"] = r.copy_busy;
@@ -53,6 +54,8 @@ Json mean_step_json(const StepBreakdown& b) {
   j["seconds"] = range_json(b.step);
   j["phases"] = phase_ranges(b.phases);
   j["all_reduce_busy"] = range_json(b.busy);
+  j["all_reduce_wait"] = range_json(b.wait);
+  j["all_reduce_transfer"] = range_json(b.transfer);
   j["all_reduce_add"] = range_json(b.add);
   return j;
 }
@@ -64,16 +67,35 @@ void add_bandwidth(Json& j, const StepBreakdown& b, const RunRecord& run) {
   j["busbw_GBps"] = rate ? Json(rate->busbw) : Json();
 }
 
+Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
+  Json all = Json::array();
+  for (const BucketTimes& times : bucket_times(epochs)) {
+    Json j;
+    j["bytes"] = all.size() < run.bucket_bytes.size() ? Json(run.bucket_bytes[all.size()]) : Json();
+    j["queued"] = spread_json(times.queued);
+    j["busy"] = spread_json(times.busy);
+    j["wait"] = spread_json(times.wait);
+    j["transfer"] = spread_json(times.transfer);
+    j["add"] = spread_json(times.add);
+    all.push_back(j);
+  }
+  return all;
+}
+
 /// Per step: over all steps of whatever `b` covers.
-Json communication_json(const StepBreakdown& b, const RunRecord& run) {
+Json communication_json(const StepBreakdown& b, std::span<const EpochRecord> epochs,
+                        const RunRecord& run) {
   Json j;
   j["steps"] = b.steps;
   j["bytes_per_step"] = run.gradient_bytes;
   j["busy"] = range_json(b.busy);
   j["exposed"] = range_json(b.phases[static_cast<std::size_t>(Phase::all_reduce)]);
+  j["wait"] = range_json(b.wait);
+  j["transfer"] = range_json(b.transfer);
   j["add"] = range_json(b.add);
   j["busy_slowest_rank"] = b.slowest_busy;
   add_bandwidth(j, b, run);
+  j["buckets"] = buckets_json(epochs, run);
   return j;
 }
 
@@ -142,7 +164,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["partial_step_seconds"] = spread_json(partial.slowest);
   j["full_step"] = mean_step_json(full);
   j["partial_step"] = mean_step_json(partial);
-  j["communication"] = communication_json(all, run);
+  j["communication"] = communication_json(all, one, run);
   j["input"] = input_json(all);
   j["ranks"] = ranks_json(ranks);
   j["energy"] = energy_json(e, run);
@@ -162,7 +184,7 @@ Json summary_json(const RunRecord& run) {
   j["steady_full_step_seconds"] = spread_json(full.slowest);
   j["steady_full_step"] = mean_step_json(full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
-  j["steady_communication"] = communication_json(all, run);
+  j["steady_communication"] = communication_json(all, steady.epochs, run);
   j["steady_input"] = input_json(all);
   j["startup_seconds"] = startup_seconds(run.ranks);
   j["training_seconds"] = sum_of(run, [](const EpochRecord& e) { return e.seconds; });

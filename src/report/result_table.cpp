@@ -8,6 +8,7 @@
 #include "rueda/report/run_json.hpp"
 #include "text_table.hpp"
 #include "time_table.hpp"
+#include "timed_text.hpp"
 
 namespace rueda {
 namespace {
@@ -23,7 +24,8 @@ std::string epoch_table(const RunRecord& run) {
   TextTable table(std::vector<Align>(7, Align::right), 2);
   table.add({"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "seconds", "images/s"});
   for (const EpochRecord& e : run.epochs) {
-    table.add({std::to_string(e.epoch), metric_text(e.train.loss), metric_text(e.train.accuracy),
+    table.add({std::to_string(e.epoch), run.timed ? "-" : metric_text(e.train.loss),
+               run.timed ? "-" : metric_text(e.train.accuracy),
                e.test ? metric_text(e.test->loss) : "-",
                e.test ? metric_text(e.test->accuracy) : "-", seconds_text(e.seconds),
                rate_text(e.images_per_second)});
@@ -113,7 +115,8 @@ std::string separated(std::initializer_list<std::string> blocks) {
 }  // namespace
 
 std::string result_table(const RunRecord& run) {
-  return separated({epoch_table(run), time_table(run), startup_table(run), device_table(run),
+  const std::string timed = run.timed ? paragraph("", 0, timed_text(run)) : "";
+  return separated({timed, epoch_table(run), time_table(run), startup_table(run), device_table(run),
                     totals(run), files(run), definitions()});
 }
 

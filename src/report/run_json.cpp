@@ -74,6 +74,17 @@ Json input_json(const TrainConfig& config) {
   return j;
 }
 
+/// Null for a run that computed.
+Json timed_json(const RunRecord& run) {
+  if (!run.timed) return nullptr;
+  Json j;
+  j["seconds"] = run.timed->seconds;
+  j["images"] = run.timed->images;
+  j["jitter_percent"] = run.timed->jitter_percent;
+  j["recorded_in"] = run.timed->recorded_in.empty() ? Json() : Json(run.timed->recorded_in);
+  return j;
+}
+
 /// A column for each quantity; null: the GPU does not tell. Null altogether without samples.
 Json samples_json(const std::vector<DeviceSample>& samples) {
   if (samples.empty()) return nullptr;
@@ -103,10 +114,14 @@ void add_job(Json& j, const RunRecord& run) {
   j["data"] = data_json(run);
   j["batch"] = batch_json(run);
   j["input"] = input_json(run.config);
+  j["timed"] = timed_json(run);
   j["learning_rate"] = run.learning_rate;
   j["all_reduce"]["algorithm"] = run.all_reduce;
+  if (!run.reduce_table_hash.empty()) j["all_reduce"]["table"] = run.reduce_table_hash;
   j["all_reduce"]["transport"] = run.transport;
   j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
+  j["all_reduce"]["bucket_bytes"] = run.bucket_bytes;
+  j["all_reduce"]["overlaps_backward"] = run.overlaps;
 }
 
 void add_ranks(Json& j, const RunRecord& run) {

@@ -8,6 +8,7 @@
 #include "number_text.hpp"
 #include "rank_lines.hpp"
 #include "text_table.hpp"
+#include "timed_text.hpp"
 
 namespace rueda {
 namespace {
@@ -116,14 +117,17 @@ std::string transport(const RunRecord& run) {
 std::string all_reduce(const RunRecord& run) {
   const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
-  return fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
+  std::string text = fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
+  if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
+  return text + (run.overlaps ? ", while backward computes" : "");
 }
 
 }  // namespace
 
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
-  return entry("model", model(run)) + entry("data", data(run)) +
+  const std::string timed = run.timed ? entry("timed", timed_text(run)) : "";
+  return timed + entry("model", model(run)) + entry("data", data(run)) +
          entry("input", input_mode_text(run.config)) + entry("ranks", ranks(run)) +
          rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
          entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +

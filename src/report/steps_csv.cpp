@@ -14,7 +14,7 @@ std::string header() {
     fmt::format_to(std::back_inserter(text), ",{}", name);
   return text +
          ",all_reduce_busy,all_reduce_add,train_loss,train_accuracy,learning_rate,prepare_busy,"
-         "copy_busy,copy_bytes\n";
+         "copy_busy,copy_bytes,all_reduce_wait\n";
 }
 
 void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
@@ -22,9 +22,9 @@ void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
   fmt::format_to(out, "{},{},{},{},{},{}", s.epoch, s.step, rank, s.samples, s.global_samples,
                  s.seconds);
   for (const double phase : s.phases) fmt::format_to(out, ",{}", phase);
-  fmt::format_to(out, ",{},{},{},{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add,
+  fmt::format_to(out, ",{},{},{},{},{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add,
                  s.train_loss, s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy,
-                 s.copy_bytes);
+                 s.copy_bytes, s.all_reduce_wait);
 }
 
 void append_epoch(std::string& text, const EpochRecord& epoch) {

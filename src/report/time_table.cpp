@@ -98,9 +98,10 @@ std::string communication_text(const RunRecord& run) {
   const StepBreakdown b = shown_steps(run).breakdown;
   const auto bytes = static_cast<double>(run.gradient_bytes);
   const auto exposed = b.phases[static_cast<std::size_t>(Phase::all_reduce)];
-  std::string text = fmt::format("{} per step; busy {} ms, of these adding {} ms; exposed {} ms",
-                                 bytes_text(bytes), milliseconds(b.busy.mean),
-                                 milliseconds(b.add.mean), milliseconds(exposed.mean));
+  std::string text = fmt::format(
+      "{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
+      bytes_text(bytes), milliseconds(b.busy.mean), milliseconds(b.wait.mean),
+      milliseconds(b.transfer.mean), milliseconds(b.add.mean), milliseconds(exposed.mean));
   if (const auto rate = bandwidth(bytes, b.slowest_busy, run.ranks.size())) {
     text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
   }

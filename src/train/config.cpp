@@ -14,10 +14,13 @@ namespace {
 constexpr std::size_t kMostEpochs = 1'000'000;
 constexpr int kLeastImageSize = 8;
 constexpr int kMostImageSize = 1024;
+constexpr double kMostBucketMb = 1e6;
+constexpr std::size_t kMostStallSeconds = 1'000'000;
 constexpr int kMostThreads = 1024;
 constexpr std::size_t kMostInputWorkers = 1024;
 constexpr std::size_t kMostSegmentKb = 4'000'000;
 constexpr double kMostLearningRate = 1000;
+constexpr double kMostComputeMs = 1e6;
 
 void require(bool holds, const std::string& message) {
   if (!holds) throw InputError(message);
@@ -110,11 +113,43 @@ void check_parallel(const TrainConfig& config) {
           std::string("--transport ") + to_string(config.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
               "no staging: leave --transport at auto");
+  require(config.bucket_mb >= 0 && config.bucket_mb <= kMostBucketMb,
+          "--bucket-mb must be from 0 to 1000000: 0 sums all gradients at once, 25 is usual");
+  require(config.stall_seconds <= kMostStallSeconds,
+          "--stall-seconds must be at most 1000000; 0 turns the watchdog off");
   require(!config.tune || !config.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
   require(config.fault.kind == InjectedFault::Kind::none ||
               (config.fault.rank >= 0 && config.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
+}
+
+/// What only the timed backend has, and what it has not.
+void check_timed(const TrainConfig& c) {
+  const bool given = c.compute_ms != 0 || !c.compute_from.empty();
+  if (c.backend != BackendChoice::timed) {
+    require(!given && c.compute_jitter == 0,
+            "--compute-ms, --compute-from and --compute-jitter say how long --backend timed waits: "
+            "leave them out, or add --backend timed");
+    return;
+  }
+  require(given && (c.compute_ms == 0 || c.compute_from.empty()),
+          "--backend timed computes nothing and has to know how long that takes: give either "
+          "--compute-ms X or --compute-from RUN.json");
+  require(c.compute_ms >= 0 && c.compute_ms <= kMostComputeMs,
+          "--compute-ms must be above 0 and at most 1000000: milliseconds of a micro-batch");
+  require(c.compute_jitter >= 0 && c.compute_jitter < 100,
+          "--compute-jitter must be from 0 to below 100: per cent of a micro-batch's time");
+  require(c.input == InputMode::resident,
+          "--backend timed looks at no image: leave --input at resident");
+  require(
+      c.batch_per_rank != kMostThatFits,
+      "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
+      "a number");
+  require(!c.target_accuracy && c.save_weights.empty() && c.init_weights.empty() &&
+              c.fault.kind == InjectedFault::Kind::none,
+          "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
+          "--save-weights and --inject");
 }
 
 void check_output(const TrainConfig& config) {
@@ -133,6 +168,7 @@ void validate(const TrainConfig& config) {
   check_sizes(config);
   check_optimizer(config);
   check_parallel(config);
+  check_timed(config);
   check_output(config);
 }
 
@@ -161,9 +197,16 @@ const char* to_string(BackendChoice v) {
       return "cpu";
     case BackendChoice::cuda:
       return "cuda";
+    case BackendChoice::timed:
+      return "timed";
     default:
       return "auto";
   }
+}
+
+std::size_t bucket_bytes(const TrainConfig& config) {
+  if (config.bucket_mb == 0) return 0;
+  return std::max<std::size_t>(1, static_cast<std::size_t>(config.bucket_mb * 1e6));
 }
 
 const char* to_string(Overlap v) {

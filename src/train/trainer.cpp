@@ -1,5 +1,7 @@
 #include "rueda/train/trainer.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -65,7 +67,7 @@ void Trainer::run(RunRecord& run) {
     record.parameter_hash = config_.check_replicas == CheckReplicas::off
                                 ? combined_hash(hash_replica(parts_.replica))
                                 : check_.compare("after epoch " + std::to_string(epoch));
-    record.step_records = gather_records(parts_.group, steps_);
+    gather_steps(run, record);
     gather_device_use(run, record);
     spent += record.seconds + (record.test ? record.test->seconds : 0.0);
     const bool reached = reaches_target(record);
@@ -82,7 +84,9 @@ EpochRecord Trainer::train_epoch(std::size_t epoch) {
   epoch_ = epoch - 1;
   sampler_.set_epoch(epoch_);
   steps_.clear();
+  buckets_.clear();
   Totals totals;
+  clock_.first = note_clock(clock_.first_time);
   parts_.group.barrier();
   const NamedRange range(backend_, "epoch " + std::to_string(epoch));
   const double joules = joules_so_far();
@@ -99,11 +103,13 @@ EpochRecord Trainer::train_epoch(std::size_t epoch) {
                              .seconds = watch.seconds()});
   }
   parts_.group.barrier();
+  const double seconds = watch.seconds();
+  clock_.last = note_clock(clock_.last_time);
 
   EpochRecord record;
   record.epoch = epoch;
   record.steps = sampler_.steps_per_epoch();
-  record.seconds = watch.seconds();
+  record.seconds = seconds;
   energy_ = joules_so_far() - joules;
   record.train = totals.score(record.seconds);
   record.images_per_second = totals.samples / record.seconds;
@@ -116,16 +122,17 @@ StepSums Trainer::train_step(std::size_t epoch, std::size_t step) {
   inject_fault(config_.fault, static_cast<std::size_t>(parts_.group.rank()), global_step,
                parts_.replica);
   const NamedRange range(backend_, "step " + std::to_string(step));
+  keep_trace(is_traced(global_step));
   timer_.begin();
   // The all-reduce only sums, so the loss is divided by the samples of all ranks beforehand.
   const float scale = 1.0F / static_cast<float>(sampler_.step_samples(step - 1));
+  // Only a single micro-batch's gradients are final when backward announces them.
+  parts_.sync.begin(global_step, plan_.micro_batches == 1);
   for (std::size_t k = 0; k < plan_.micro_batches; ++k) run_micro_batch(step - 1, k, scale);
-  reduce_gradients();
-
-  timer_.enter(Phase::optimizer);
+  reduce_and_update(global_step);
   const StepSums sums = parts_.replica.step_sums();
   require_finite(sums, epoch, step);
-  update(sums, global_step);
+  finish_update(sums);
 
   timer_.enter(Phase::other);
   if (config_.check_replicas == CheckReplicas::step) {
@@ -141,27 +148,36 @@ void Trainer::run_micro_batch(std::size_t step, std::size_t micro_batch, float s
   input_->load({epoch_, step, plan_.virtual_rank(rank, micro_batch)}, timer_);
   timer_.enter(Phase::forward);
   timer_.divide(compute_phases(replica.compute(scale), input_->device_phase()));
+  timer_.enter(Phase::other);
   accumulator_.push(replica.gradients());
 }
 
-void Trainer::reduce_gradients() {
-  const std::span<float> arena = parts_.replica.gradients();
-  accumulator_.finish(arena);
-  ReduceDevice& device = backend_.reduce_device();
-  timer_.enter(Phase::all_reduce);
-  device.wait(parts_.all_reduce.sum(arena, device.record()));
-}
-
-void Trainer::update(const StepSums& sums, std::size_t global_step) {
+/// Each bucket is applied as soon as it is summed, while later ones are still on their way.
+void Trainer::reduce_and_update(std::size_t global_step) {
   Replica& replica = parts_.replica;
+  accumulator_.finish(replica.gradients());
+  parts_.sync.complete();
   if (config_.check_replicas == CheckReplicas::step) {
     timer_.enter(Phase::other);
     check_.before_update();
-    timer_.enter(Phase::optimizer);
   }
-  const auto gradients = replica.gradients().first(replica.parameters().size());
-  optimizer_.update(replica.parameters(), gradients, 0,
-                    learning_rate(plan_.schedule, global_step - 1));
+  const std::size_t parameters = replica.parameters().size();
+  const double rate = learning_rate(plan_.schedule, global_step - 1);
+  for (std::size_t i = 0; i < parts_.sync.buckets(); ++i) {
+    timer_.enter(Phase::all_reduce);
+    parts_.sync.wait(i);
+    timer_.enter(Phase::optimizer);
+    const Range range = parts_.sync.bucket(i);
+    if (range.begin >= parameters) continue;
+    const std::size_t count = std::min(range.end, parameters) - range.begin;
+    optimizer_.update(replica.parameters().subspan(range.begin, count),
+                      replica.gradients().subspan(range.begin, count), range.begin, rate);
+  }
+  parts_.sync.end();
+}
+
+void Trainer::finish_update(const StepSums& sums) {
+  Replica& replica = parts_.replica;
   replica.update_running_statistics(sums.samples);
   replica.parameters_changed();
   backend_.finish();  // so that a device's time for it is booked on it, not on the next step
@@ -169,7 +185,15 @@ void Trainer::update(const StepSums& sums, std::size_t global_step) {
 
 void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                           const StepSums& sums) {
-  const ReduceTimes reduce = parts_.all_reduce.journal().take_times();
+  ReduceTimes reduce;
+  std::vector<BucketRecord> buckets = parts_.sync.take_records();
+  for (BucketRecord& bucket : buckets) {
+    bucket.epoch = static_cast<std::uint32_t>(epoch);
+    bucket.step = static_cast<std::uint32_t>(step);
+    reduce.transfer += bucket.transfer;
+    reduce.add += bucket.add;
+    buckets_.push_back(bucket);
+  }
   const InputBusy input = input_->take_busy();
   const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1),
                                               static_cast<std::size_t>(parts_.group.rank()));
@@ -179,6 +203,7 @@ void Trainer::record_step(std::size_t epoch, std::size_t step, std::size_t globa
   record.samples = static_cast<std::uint32_t>(mine);
   record.global_samples = static_cast<std::uint32_t>(sums.samples);
   record.seconds = timer_.end();
+  if (is_traced(global_step)) trace_this_step(global_step, buckets);
   record.phases = timer_.seconds();
   record.all_reduce_busy = reduce.transfer + reduce.add;
   record.all_reduce_add = reduce.add;
@@ -207,6 +232,44 @@ void Trainer::require_finite_parameters(std::size_t epoch) {
 
 double Trainer::joules_so_far() const {
   return parts_.watch != nullptr ? parts_.watch->energy_joules() : DeviceSample::kUnknown;
+}
+
+bool Trainer::is_traced(std::size_t global_step) const {
+  return !config_.trace.empty() && global_step <= config_.trace_steps;
+}
+
+void Trainer::keep_trace(bool keeps) {
+  timer_.keep_spans(keeps);
+  parts_.sync.journal().keep_spans(keeps);
+}
+
+void Trainer::trace_this_step(std::size_t global_step, const std::vector<BucketRecord>& buckets) {
+  const auto step = trace_step(static_cast<std::uint32_t>(global_step), timer_.take_spans(),
+                               buckets, parts_.sync.journal().take_spans());
+  trace_.insert(trace_.end(), step.begin(), step.end());
+}
+
+ClockOffset Trainer::note_clock(double& time) {
+  const ClockOffset offset = parts_.group.clock_offset();
+  time = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return offset;
+}
+
+/// Collective.
+void Trainer::gather_steps(RunRecord& run, EpochRecord& epoch) {
+  epoch.step_records = gather_records(parts_.group, steps_);
+  epoch.bucket_records = gather_records(parts_.group, buckets_);
+  for (const auto& clock : gather_records(parts_.group, std::vector{clock_})) {
+    epoch.clocks.push_back(clock.at(0));
+  }
+  book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
+  if (config_.trace.empty()) return;
+  auto spans = gather_records(parts_.group, std::exchange(trace_, {}));
+  run.trace.resize(spans.size());
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    align(spans[rank], epoch.clocks.at(rank));
+    run.trace[rank].insert(run.trace[rank].end(), spans[rank].begin(), spans[rank].end());
+  }
 }
 
 /// Collective.

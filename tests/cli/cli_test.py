@@ -283,6 +283,10 @@ class Refusals(CliTest):
         self.refused(result, "element", "rank 1", code=1)
         self.assertRegex(result.messages[0], r"\w\.(weight|bias)\b")
 
+    def test_a_recorded_run_that_is_not_there(self):
+        words = ("train", "--data", "data", *SMALL, "--backend", "timed", "--compute-from", "no.json")
+        self.refused(self.program.run_ranks(2, *words), "--compute-from no.json", "cannot be opened")
+
 
 class Output(CliTest):
     def test_output_in_a_file_is_plain_lines(self):
@@ -311,6 +315,30 @@ class Output(CliTest):
         self.assertEqual(record["config"]["precision"], "bf16")
         losses = [epoch["loss"] for epoch in record["epochs"]]
         self.assertLess(losses[-1], losses[0])
+
+    def test_the_timed_backend_waits_and_says_so(self):
+        words = ("train", "--data", "data", *SMALL, "--backend", "timed", "--check-replicas", "step")
+        given = ("--compute-ms", "20", "--run-dir", "timed")
+        out = self.completed(self.program.run_ranks(3, *words, *given)).out
+        self.assertEqual(out.count("NOTHING IS COMPUTED"), 2)
+        self.assertRegex(out, r"(?m)^Epoch 1/1 - 3/3 .*timed, nothing computed")
+        record = self.program.record("timed")
+        self.assertEqual([rank["backend"] for rank in record["ranks"]], ["timed"] * 3)
+        self.assertEqual(record["timed"]["images"], 16)
+        self.assertIsNone(record["epochs"][0]["loss"])
+        phases = record["summary"]["steady_full_step"]["phases"]
+        self.assertGreaterEqual(phases["forward"]["min"] + phases["backward"]["min"], 0.02)
+
+    def test_the_timed_backend_takes_the_time_of_a_run(self):
+        words = ("train", "--data", "data", *SMALL, "--overwrite")
+        self.completed(self.program.run(*words, "--run-dir", "computed"))
+        timed = ("--backend", "timed", "--compute-from", "computed/run.json")
+        self.completed(self.program.run_ranks(2, *words, *timed, "--run-dir", "timed-as"))
+        record = self.program.record("timed-as")
+        self.assertEqual(record["timed"]["recorded_in"], "computed/run.json")
+        computed = self.program.record("computed")["summary"]["steady_full_step"]["phases"]
+        mean = sum(computed[phase]["mean"] for phase in ("forward", "loss", "backward"))
+        self.assertTrue(mean / 3 < record["timed"]["seconds"] < mean * 3, (mean, record["timed"]))
 
     def test_target_accuracy_ends_the_run(self):
         words = ("train", "--data", "data", *SMALL, "--epochs", "5", "--eval-every", "1")

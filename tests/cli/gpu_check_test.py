@@ -28,6 +28,9 @@ import json, os, sys, time
 words = sys.argv[1:]
 if words == ["--version"]: print("rueda 9.9"); sys.exit()
 option = lambda name: words[words.index("--" + name) + 1] if "--" + name in words else ""
+if words[0] == "bench":
+  if "NO_BENCH" in os.environ: print("rueda: what?", file=sys.stderr); print("more", file=sys.stderr); sys.exit(2)
+  open(option("json"), "w").write(os.environ["RING_RECORD"]); sys.exit()
 if words[0] == "doctor":
   json.dump({"verdict": os.environ.get("VERDICT", "works"), "findings": [], "transfers": [], "largest_batch": {}},
             open(option("json"), "w")); sys.exit("VERDICT" in os.environ)
@@ -53,12 +56,11 @@ for variant in task["variants"]:
   if variant == "compile-graphs": print("it died", file=sys.stderr); sys.exit(1)
   print(json.dumps({"variant": variant, "images_per_second": 500.0, "peak_memory_bytes": 4 * 10**9}), flush=True)
 """
-RING_TABLE = """
-       bytes  all-reduce            ms   algbw GB/s   busbw GB/s   ratio
-    44695848  ring              1.5000       29.797       44.696    2.00
-    44695848  fixed order       2.0000       22.348       33.522    1.50
-    94159400  mpi               3.0000       31.386       47.080    1.00
-"""
+RING_RECORD = {"results": [
+    {"bytes": 44695848, "algorithm": "ring", "median_seconds": 0.0015, "busbw_GBps": 44.696},
+    {"bytes": 44695848, "algorithm": "fixed", "median_seconds": 0.002, "busbw_GBps": 33.522},
+    {"bytes": 94159400, "algorithm": "mpi", "median_seconds": 0.003, "busbw_GBps": 47.08},
+]}  # fmt: skip
 PRETENDED_MPIRUN = """#!/bin/sh
 while [ "$1" != -n ]; do shift; done
 shift 2
@@ -166,8 +168,8 @@ def is_running(process):
 
 class FiguresTest(unittest.TestCase):
     def test_rows_of_the_ring(self):
-        rows = ring_part.parse(RING_TABLE)
-        self.assertEqual([row["algorithm"] for row in rows], ["ring", "fixed order", "mpi"])
+        rows = ring_part.rows_of(RING_RECORD)
+        self.assertEqual([row["algorithm"] for row in rows], ["ring", "fixed", "mpi"])
         self.assertEqual(rows[0]["bytes"], 44695848)
         self.assertEqual((rows[2]["milliseconds"], rows[2]["busbw_GBps"]), (3.0, 47.08))
 
@@ -198,7 +200,7 @@ class WholeRunTest(unittest.TestCase):
         passed = says("All tests passed (8 assertions in 5 test cases)")
         for name, text in {
             "rueda": PRETENDED_RUEDA, "cuda": passed, "backend_cuda": passed, "parity_cuda": passed,
-            "mpi": passed, "ring_bandwidth": says(RING_TABLE),
+            "mpi": passed,
             "mpirun": PRETENDED_MPIRUN, "torch": PRETENDED_TORCH,
             "compute-sanitizer": says("========= ERROR SUMMARY: 0 errors"), "nvidia-smi": says("Pretended GPU"),
         }.items():  # fmt: skip
@@ -211,7 +213,7 @@ class WholeRunTest(unittest.TestCase):
 
     def check(self, *options, torch="torch", **env):
         words = [ROOT / "jobs" / "gpu-check.sh", "--out", self.out, "--programs", self.folder, *options]
-        env = {"RUEDA_TORCH_PYTHON": str(self.folder / torch), **env}
+        env = {"RUEDA_TORCH_PYTHON": str(self.folder / torch), "RING_RECORD": json.dumps(RING_RECORD), **env}
         done = subprocess.run(
             words, env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", **env},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
@@ -262,8 +264,7 @@ class WholeRunTest(unittest.TestCase):
         self.put("cuda", says("test cases: 5 | 3 passed | 2 failed", 1))
         self.put("mpi", says("skipped: no CUDA device: none\n3 passed, 0 failed, 2 skipped"))
         self.put("compute-sanitizer", says("========= Invalid read\n========= ERROR SUMMARY: 1 error", 99))
-        self.put("ring_bandwidth", "#!/bin/sh\necho 'ring_bandwidth: what?' >&2; echo more >&2\nexit 2\n")
-        done = self.check("--only", "tests,ring,sanitizer", UNEQUAL="1", VERDICT="will not work")
+        done = self.check("--only", "tests,ring,sanitizer", UNEQUAL="1", VERDICT="will not work", NO_BENCH="1")
         self.assertEqual(done.returncode, 1, done)
         self.assertEqual(self.result("doctor")["why"], "exit code 1: will not work")
         self.assertEqual(self.result("cuda tests")["why"], "2 of 5 cases failed")
@@ -272,7 +273,7 @@ class WholeRunTest(unittest.TestCase):
         self.assertIn("different bits", self.result("train on 2")["why"])
         ring = self.result("all-reduce on 2, device")
         self.assertEqual(ring["status"], "not run")
-        self.assertTrue(ring["why"].endswith("exit code 2: ring_bandwidth: what?"), ring)
+        self.assertTrue(ring["why"].endswith("exit code 2: rueda: what?"), ring)
 
     def test_where_rueda_fails_the_others_figures_stay(self):
         self.check("--only", "bench", BROKEN_MODEL="resnet18")

@@ -20,7 +20,6 @@ PROGRAMS = {
     "backend_cuda": ("bin/backend_cuda", "build/tests/cuda/backend_cuda"),
     "parity_cuda": ("bin/parity_cuda", "build/tests/cuda/parity_cuda"),
     "mpi": ("bin/mpi", "build/tests/mpi"),
-    "ring_bandwidth": ("bin/ring_bandwidth", "build/tests/ring_bandwidth"),
 }
 LIBRARIES = ("cudnn", "cublas")
 

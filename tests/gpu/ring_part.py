@@ -1,18 +1,17 @@
 """All-reduce of the gradients of ResNet-18 and ResNet50V2: over device buffers, through the host, and
 MPI_Allreduce beside them."""
 
-import re
+import json
+from pathlib import Path
 
 from runner import Failure, Item, NotRun, complaint
 from training import require
 
-SIZES = (44_695_848, 94_159_400)
-REHEARSAL_WORDS = ("--repetitions", 2, 400_000, 1_000_000)
+SIZES = "resnet18,resnet50v2"
+REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "400k,1M")
 RANKS = (2, 4)
 TRANSPORTS = ("device", "staged")
-# How tests/bench/ring_bandwidth is told to use a GPU's memory.
-DEVICE_WORDS = ("--backend", "cuda", "--allow-shared-gpu", "--transport")
-ROW = re.compile(r"^\s*(\d+)\s+(\S+(?: \S+)*)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$")
+WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
 
 
 def items(places):
@@ -24,23 +23,25 @@ def item(places, ranks, transport):
     return Item("ring", name, 60, lambda shell: measure(shell, places, ranks, transport), needs=10)
 
 
-def parse(output):
-    """The rows of ring_bandwidth's table."""
-    rows = [match for match in map(ROW.match, output.splitlines()) if match]
+def rows_of(record):
+    """What the report shows of what `rueda bench all-reduce --json` wrote."""
     return [
-        {"bytes": int(row[1]), "algorithm": row[2], "milliseconds": float(row[3]), "busbw_GBps": float(row[5])}
-        for row in rows
-    ]
+        {
+            "bytes": one["bytes"], "algorithm": one["algorithm"],
+            "milliseconds": 1e3 * one["median_seconds"], "busbw_GBps": one["busbw_GBps"],
+        }
+        for one in record["results"]
+    ]  # fmt: skip
 
 
 def measure(shell, places, ranks, transport):
-    require(places, ranks, "ring_bandwidth")
-    sizes = REHEARSAL_WORDS if places.rehearsal else SIZES
-    words = places.launch(ranks, "ring_bandwidth", *DEVICE_WORDS, transport, *sizes)
+    require(places, ranks)
+    sizes = REHEARSAL_WORDS if places.rehearsal else ("--sizes", SIZES)
+    file = Path(shell.folder, f"all-reduce-{ranks}-{transport}.json")
+    words = places.launch(ranks, "rueda", *WORDS, "--transport", transport, *sizes, "--json", file)
     done = shell.run(words, LD_LIBRARY_PATH=places.library_path)
-    rows = parse(done.stdout)
-    if done.returncode == 2 and not rows:
-        raise NotRun(f"ring_bandwidth of this build: {complaint(done)}")
-    if done.returncode != 0 or not rows:
-        raise Failure(complaint(done), {"rows": rows})
-    return {"rows": rows}
+    if done.returncode == 2:
+        raise NotRun(f"rueda bench of this build: {complaint(done)}")
+    if done.returncode != 0:
+        raise Failure(complaint(done))
+    return {"rows": rows_of(json.loads(file.read_text(encoding="utf-8")))}

@@ -31,6 +31,7 @@ inline StepRecord sample_step(std::size_t epoch, std::size_t step, std::size_t r
               0.0015};
   s.all_reduce_busy = 0.045 / slow;
   s.all_reduce_add = 0.005 * slow;
+  s.all_reduce_wait = 0.010 * static_cast<double>(rank);
   s.prepare_busy = 0.008 * part * slow;
   s.copy_busy = 0.002 * part * slow;
   s.copy_bytes = 50'000 * s.samples;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend_under_test.hpp"
+#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/registry.hpp"
@@ -44,11 +45,17 @@ struct SoloTraining {
     return even_split(plan.global_batch, plan.sampler.parts, 0).size();
   }
 
+  std::unique_ptr<GradientSync> make_sync() {
+    return make_plain_sync(
+        {replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
+  }
+
   RunRecord train() {
     RunRecord run;
     run.config = config;
     const Stopwatch clock;
-    Trainer trainer(config, plan, {group, replica, reduce, data, listener, clock});
+    const auto sync = make_sync();
+    Trainer trainer(config, plan, {group, replica, *sync, data, listener, clock});
     trainer.run(run);
     return run;
   }

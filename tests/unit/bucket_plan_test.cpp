@@ -5,7 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include "../support/small_graphs.hpp"
+#include "rueda/backend/announcements.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/model/fusion.hpp"
+#include "rueda/model/registry.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
@@ -43,5 +46,37 @@ TEST_CASE("buckets of a fused graph never announce a gradient that is still to c
       const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
       if (conv != nullptr) CHECK(graph.parameter(conv->weight).offset >= ends[i]);
     }
+  }
+}
+
+TEST_CASE("buckets: tensors are not cut, the first is short, the tail goes with the last") {
+  const Graph graph = small_one_of_each(Origin::pytorch);  // 20, 4, 5, 5, 60, 5 parameters
+  const std::size_t all = GradientLayout(graph).total();
+  using Ends = std::vector<std::size_t>;
+  CHECK(plan_buckets(graph, {.most_bytes = 0}) == Ends{all});
+  CHECK(plan_buckets(graph, {.most_bytes = 1'000'000}) == Ends{all});
+  CHECK(plan_buckets(graph, {.most_bytes = 24 * 4}) == Ends{24, 34, 94, all});
+  CHECK(plan_buckets(graph, {.most_bytes = 1}) == Ends{20, 24, 29, 34, 94, all});
+  CHECK(plan_buckets(graph, {.most_bytes = 24 * 4, .tail_apart = true}) ==
+        Ends{24, 34, 94, graph.parameter_count(), all});
+  CHECK(plan_buckets(graph, {.most_bytes = 0, .tail_apart = true}) ==
+        Ends{graph.parameter_count(), all});
+}
+
+TEST_CASE("buckets: of a real network") {
+  const Graph graph = build_model("resnet18", 32, 10);
+  const auto ends = plan_buckets(graph, {});
+  REQUIRE(ends.size() > 2);
+  CHECK(ends.front() * 4 <= kFirstBucketBytes);
+  for (std::size_t i = 1; i < ends.size(); ++i) {
+    CHECK(ends[i] > ends[i - 1]);
+    CHECK((ends[i] - ends[i - 1]) * 4 <= 25'000'000);
+  }
+  CHECK(ends.back() == GradientLayout(graph).total());
+}
+
+TEST_CASE("buckets: of any network there are never more than can be announced") {
+  for (const std::string& name : model_names()) {
+    CHECK(plan_buckets(build_model(name, 32, 10), {.most_bytes = 1}).size() <= kMostBuckets);
   }
 }

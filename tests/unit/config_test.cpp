@@ -101,3 +101,27 @@ TEST_CASE("a fault needs a rank from 0 and a step from 1", "[config]") {
   CHECK_THAT(with_fault(-1, 1), Contains("--inject"));
   CHECK_THAT(with_fault(0, 0), Contains("--inject"));
 }
+
+TEST_CASE("the timed backend is told how long it waits, and only that one", "[config]") {
+  const auto timed = [](const auto& change) {
+    return refusal([&](TrainConfig& c) {
+      c.backend = rueda::BackendChoice::timed;
+      c.compute_ms = 100;
+      change(c);
+    });
+  };
+  CHECK(timed([](auto&) {}).empty());
+  CHECK(timed([](auto& c) { c.compute_jitter = 10; }).empty());
+  CHECK_THAT(timed([](auto& c) { c.compute_ms = 0; }), Contains("--compute-ms X or"));
+  CHECK_THAT(timed([](auto& c) { c.compute_from = "run.json"; }), Contains("either"));
+  CHECK_THAT(timed([](auto& c) { c.compute_ms = -1; }), Contains("--compute-ms"));
+  CHECK_THAT(timed([](auto& c) { c.compute_jitter = 100; }), Contains("--compute-jitter"));
+  CHECK_THAT(timed([](auto& c) { c.input = rueda::InputMode::stream; }), Contains("--input"));
+  CHECK_THAT(timed([](auto& c) { c.batch_per_rank = rueda::kMostThatFits; }),
+             Contains("--batch-per-rank"));
+  CHECK_THAT(timed([](auto& c) { c.target_accuracy = 0.8; }), Contains("--target-accuracy"));
+  CHECK_THAT(timed([](auto& c) { c.save_weights = "w.safetensors"; }), Contains("--save-weights"));
+  CHECK_THAT(timed([](auto& c) { c.backend = rueda::BackendChoice::cpu; }),
+             Contains("--backend timed"));
+  CHECK_THAT(refusal([](auto& c) { c.compute_jitter = 5; }), Contains("--backend timed"));
+}

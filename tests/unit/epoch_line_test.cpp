@@ -56,3 +56,11 @@ TEST_CASE("epoch line: a loss that is no number is shown as such", "[epoch_line]
   e.train.loss = std::numeric_limits<double>::quiet_NaN();
   CHECK_THAT(epoch_line(e, 3, 2), Catch::Contains("loss: nan"));
 }
+
+TEST_CASE("epoch line: where nothing was computed, no score is shown", "[epoch_line]") {
+  EpochRecord e = example();
+  e.train.loss = e.train.accuracy = std::numeric_limits<double>::quiet_NaN();
+  CHECK(epoch_line(e, 3, 2) ==
+        "Epoch 2/3 - 20/20 - 6.412 s - 0.321 s/step - timed, nothing computed - "
+        "798 images/s (399 per rank)");
+}

@@ -1,6 +1,7 @@
 #include "rueda/report/result_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <vector>
 
@@ -153,4 +154,15 @@ TEST_CASE("result table: fits 80 columns", "[result_table]") {
     CHECK(line.size() <= 80);
     CHECK((line.empty() || line.back() != ' '));
   }
+}
+
+TEST_CASE("result table: a run that computed nothing says so first", "[result_table]") {
+  RunRecord run = test::sample_run();
+  CHECK_THAT(result_table(run), Catch::StartsWith("Epochs"));
+  run.timed = TimedCompute{0.25, 64, 0, ""};
+  run.epochs.front().train.loss = std::nan("");
+  CHECK_THAT(
+      flat(result_table(run)),
+      Catch::StartsWith("NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms for"));
+  CHECK(row(result_table(run), "1").at(1) == "-");
 }

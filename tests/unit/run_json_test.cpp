@@ -95,6 +95,17 @@ TEST_CASE("run.json: GPUs and how gradients reach MPI", "[run_json]") {
   CHECK(j.at("config").at("allow-shared-gpu") == true);
 }
 
+TEST_CASE("run.json: a run that computed nothing tells what it waited for", "[run_json]") {
+  RunRecord run = test::sample_run();
+  CHECK(parsed(run).at("timed").is_null());
+  run.timed = TimedCompute{0.25, 64, 5, ""};
+  const auto timed = parsed(run).at("timed");
+  CHECK(timed.at("seconds") == 0.25);
+  CHECK(timed.at("images") == 64);
+  CHECK(timed.at("jitter_percent") == 5);
+  CHECK(timed.at("recorded_in").is_null());
+}
+
 TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   RunRecord run = test::sample_run();
   run.config.seed = 18'446'744'073'709'551'615ULL;
@@ -159,6 +170,10 @@ TEST_CASE("run.json: communication per step and its bandwidth", "[run_json]") {
   CHECK(c.at("busy").at("max").get<double>() == Approx(0.045));
   CHECK(c.at("exposed").at("max").get<double>() == Approx(0.040));
   CHECK(c.at("add").at("min").get<double>() == Approx(0.005));
+  CHECK(c.at("wait").at("max").get<double>() == Approx(0.030));
+  // Of each rank: what is neither waiting nor adding. The last waits longest.
+  CHECK(c.at("transfer").at("max").get<double>() == Approx(0.045 - 0.005));
+  CHECK(c.at("transfer").at("min").get<double>() == Approx(0.045 / 1.3 - 0.030 - 0.005 * 1.3));
   CHECK(c.at("algbw_GBps").get<double>() == Approx(2));
   CHECK(c.at("busbw_GBps").get<double>() == Approx(3));
   const json alone = parsed(test::sample_run(1, 1)).at("epochs").at(0).at("communication");
@@ -293,13 +308,13 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   CHECK(line ==
         "epoch,step,rank,samples,global_samples,seconds,load,copy,forward,loss,backward,"
         "all_reduce,optimizer,other,all_reduce_busy,all_reduce_add,train_loss,train_accuracy,"
-        "learning_rate,prepare_busy,copy_busy,copy_bytes");
+        "learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait");
   std::vector<std::vector<double>> rows;
   while (std::getline(lines, line)) {
     rows.emplace_back();
     std::istringstream cells(line);
     for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(std::stod(cell));
-    REQUIRE(rows.back().size() == 22);
+    REQUIRE(rows.back().size() == 23);
   }
   REQUIRE(rows.size() == 3 * 3 * 2);
   // Epoch 2, step 3, rank 1 is the twelfth; every digit of its numbers is there.
@@ -316,4 +331,5 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   CHECK(row[19] == s.prepare_busy);
   CHECK(row[20] == s.copy_busy);
   CHECK(row[21] == static_cast<double>(s.copy_bytes));
+  CHECK(row[22] == s.all_reduce_wait);
 }

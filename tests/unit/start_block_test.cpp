@@ -156,3 +156,13 @@ TEST_CASE("start block: ranks that differ are told apart", "[start_block]") {
   CHECK_THAT(block(run), Catch::Contains("5 node1 5 cpu 3 1 Slow One"));
   CHECK_THAT(block(run), Catch::Contains("16 ranks on 1 host rank host"));
 }
+
+TEST_CASE("start block: a run that computes nothing says so first", "[start_block]") {
+  RunRecord run = test::sample_run();
+  CHECK_THAT(block(run), Catch::StartsWith("model"));
+  run.timed = TimedCompute{0.25, 64, 5, "other/run.json"};
+  CHECK_THAT(block(run), Catch::StartsWith(
+                             "timed NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms "
+                             "+- 5 % for forward and backward of 64 images, as recorded in "
+                             "other/run.json; communication is real"));
+}

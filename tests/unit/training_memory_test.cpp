@@ -81,9 +81,10 @@ double measured_bytes(const TrainConfig& config) {
   SoloTraining training(config, {.train = 96, .test = 48});
   RunRecord run;
   const Stopwatch clock;
+  const auto sync = training.make_sync();
   Trainer trainer(
       training.config, training.plan,
-      {training.group, training.replica, training.reduce, training.data, training.listener, clock});
+      {training.group, training.replica, *sync, training.data, training.listener, clock});
   trainer.run(run);
   return static_cast<double>(resident_bytes() - before);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -108,6 +109,11 @@ class Backend {
   virtual void announce(std::size_t bucket) = 0;
   /// How often `bucket` has been announced. Any thread may ask, at any time.
   virtual std::uint64_t announced(std::size_t bucket) const = 0;
+  /// Blocks the calling thread until `bucket` has been announced at least `count` times. Returns
+  /// when that happened: the moment of the announcement, or, from devices that do not tell it, the
+  /// one at which it was seen.
+  virtual std::chrono::steady_clock::time_point wait_announced(std::size_t bucket,
+                                                               std::uint64_t count) const;
 
   /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
   virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;

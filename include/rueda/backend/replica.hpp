@@ -59,8 +59,9 @@ class Replica {
   void loss(float scale);
   void backward();
   /// From the next step on backward announces, through Backend::announced, each bucket of the
-  /// gradient arena that it completes; bucket i ends before float `ends[i]`. Before the first
-  /// `compute`, whose recording keeps them. Throws RunError for more than kMostBuckets.
+  /// gradient arena that it completes; bucket i ends before float `ends[i]`. An empty micro-batch
+  /// announces all of them. Before the first `compute`, whose recording keeps them. Throws RunError
+  /// for more than kMostBuckets.
   void announce_buckets(const std::vector<std::size_t>& ends);
   /// The three at once, which a device may replay from a recording. Returns when they are done,
   /// with the device's time for them and for the load before.
@@ -112,6 +113,7 @@ class Replica {
   std::unique_ptr<Memory> pool_;
   float scale_ = 0;  ///< the one on the device
   double allocation_seconds_ = 0;
+  std::size_t buckets_ = 0;     ///< that are announced
   Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty
 };
 

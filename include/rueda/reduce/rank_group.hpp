@@ -11,6 +11,12 @@
 
 namespace rueda {
 
+/// Where rank 0's steady clock stands against this rank's.
+struct ClockOffset {
+  double seconds = 0;  ///< to add to this rank's time to get rank 0's
+  double error = 0;    ///< by which that is wrong at most
+};
+
 /// The ranks of a run, as everything outside `mpi/` sees them. Every member but rank() and size()
 /// is a collective: all ranks call it in the same order. Failures throw RunError.
 class RankGroup {
@@ -27,6 +33,8 @@ class RankGroup {
   virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine) = 0;
   /// The same, on `root` only; empty elsewhere.
   virtual std::vector<Bytes> gather(std::span<const std::byte> mine, int root) = 0;
+  /// Compares the clocks. None to compare where all ranks are one process.
+  virtual ClockOffset clock_offset() { return {}; }
 };
 
 /// A group of one: a run without MPI (tests, tools).

@@ -25,6 +25,8 @@ struct StepBreakdown {
   std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
   Spread step;                         ///< likewise, of the whole step
   Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
+  Spread wait;                         ///< likewise, of the busy time, waiting for later ranks
+  Spread transfer;                     ///< likewise, of the busy time, the rest: messages
   Spread add;                          ///< likewise, of the busy time, adding
   Spread prepare;                      ///< likewise, of host threads preparing batches
   Spread copy;                         ///< likewise, of copying batches to the device
@@ -36,6 +38,18 @@ struct StepBreakdown {
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
 
+/// One bucket of the gradient: seconds of a step and rank, over both.
+struct BucketTimes {
+  Spread queued;    ///< complete, until its all-reduce began
+  Spread busy;      ///< the all-reduce
+  Spread wait;      ///< of this, waiting for later ranks
+  Spread transfer;  ///< of this, messages
+  Spread add;       ///< of this, adding
+};
+
+/// By bucket.
+std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
+
 /// One rank in one epoch.
 struct RankTotal {
   int rank = 0;
@@ -43,6 +57,7 @@ struct RankTotal {
   double seconds = 0;     ///< sum over its steps
   PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
   double all_reduce_busy = 0;
+  double all_reduce_wait = 0;
   double all_reduce_add = 0;
   double prepare_busy = 0;
   double copy_busy = 0;

@@ -19,7 +19,8 @@ enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
 /// Who makes the batches: the device from images that it holds, or host threads.
 enum class InputMode { resident, stream };
-enum class BackendChoice { automatic, cpu, cuda };
+/// Timed: nothing is computed, the time that it would take is waited for.
+enum class BackendChoice { automatic, cpu, cuda, timed };
 /// How gradients reach MPI: as MPI can, by device memory, or through host memory.
 enum class TransportChoice { automatic, device, staged };
 enum class ReduceOrder { ring, fixed };
@@ -68,6 +69,9 @@ struct TrainConfig {
   std::size_t accumulate = 1;
   OnOom on_oom = OnOom::fail;
   BackendChoice backend = BackendChoice::automatic;
+  double compute_ms = 0;      ///< timed: forward and backward of a full micro-batch; 0: not given
+  std::string compute_from;   ///< timed: a run.json whose times are taken; empty: not given
+  double compute_jitter = 0;  ///< timed: per cent by which a micro-batch takes longer or shorter
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
   bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
@@ -83,6 +87,7 @@ struct TrainConfig {
   std::string reduce_table;         ///< a file of `rueda bench tune`; empty: a rule decides
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   std::string trace;                ///< where the trace goes; empty: nowhere
+  std::size_t trace_steps = 50;     ///< that it shows, from the first on
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
@@ -98,6 +103,9 @@ struct TrainConfig {
   std::string progress = "auto";  ///< auto, bar, lines, off
   InjectedFault fault;
 };
+
+/// Of a bucket at most, 0 for no limit.
+std::size_t bucket_bytes(const TrainConfig& config);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);

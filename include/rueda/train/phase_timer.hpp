@@ -2,10 +2,19 @@
 
 #include <chrono>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
+
+/// A stretch of a step.
+struct PhaseSpan {
+  Phase phase = Phase::other;
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+};
 
 /// Books every moment of a step on exactly one phase, so that the phases add up to the step.
 class PhaseTimer {
@@ -22,6 +31,7 @@ class PhaseTimer {
   void enter(Phase phase) {
     const auto now = Clock::now();
     seconds_[static_cast<std::size_t>(current_)] += elapsed(last_, now);
+    keep(current_, last_, now);
     last_ = now;
     current_ = phase;
   }
@@ -37,7 +47,12 @@ class PhaseTimer {
     const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
     for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
     seconds_[static_cast<std::size_t>(Phase::other)] += passed - sum * share;
+    keep_parts(parts, share, sum * share, now);
   }
+
+  /// From now on single stretches are kept too, until they are taken.
+  void keep_spans(bool keeps) { keeps_ = keeps; }
+  std::vector<PhaseSpan> take_spans() { return std::exchange(spans_, {}); }
 
   /// The step ends; returns its seconds.
   double end() {
@@ -53,6 +68,25 @@ class PhaseTimer {
     return std::chrono::duration<double>(to - from).count();
   }
 
+  void keep(Phase phase, Clock::time_point begin, Clock::time_point end) {
+    if (keeps_ && end > begin) spans_.push_back({phase, begin, end});
+  }
+  /// They came one after another, in the order of the phases, and the last ended just now.
+  void keep_parts(const PhaseSeconds& parts, double share, double sum, Clock::time_point end) {
+    double before = sum;
+    const auto ago = [end](double seconds) {
+      return end -
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    for (std::size_t i = 0; i < kPhases; ++i) {
+      const double rest = before - parts[i] * share;
+      keep(static_cast<Phase>(i), ago(before), ago(rest));
+      before = rest;
+    }
+  }
+
+  bool keeps_ = false;
+  std::vector<PhaseSpan> spans_;
   PhaseSeconds seconds_{};
   Phase current_ = Phase::other;
   Clock::time_point start_, last_;

@@ -9,8 +9,11 @@
 
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
+#include "rueda/backend/timed_compute.hpp"
+#include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
+#include "rueda/train/trace.hpp"
 
 namespace rueda {
 
@@ -19,7 +22,7 @@ struct RankInfo {
   int rank = 0;
   int local_rank = 0;
   std::string host;
-  std::string backend;  ///< "cpu" or "cuda"
+  std::string backend;  ///< "cpu", "cuda" or "timed"
   std::string device;   ///< processor or GPU name
   std::string uuid;     ///< of the GPU, "GPU-8f2c..."; empty without one
   int threads = 1;
@@ -47,7 +50,9 @@ struct EpochRecord {
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
-  std::vector<std::vector<StepRecord>> step_records;  ///< [rank][step]
+  std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]
+  std::vector<std::vector<BucketRecord>> bucket_records;  ///< [rank][step and bucket]
+  std::vector<ClockFit> clocks;                           ///< [rank]
   /// [rank]: of its GPU during the steps, for all who computed on it; NaN: not told.
   std::vector<double> energy_joules;
 };
@@ -72,9 +77,15 @@ struct RunRecord {
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
+  std::string reduce_table_hash;   ///< of the rows of --reduce-table; empty: none was given
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
+  bool overlaps = false;           ///< gradients travel while backward computes
+  std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
+  /// Of a run that computed nothing.
+  std::optional<TimedCompute> timed;
   std::vector<EpochRecord> epochs;
+  std::vector<std::vector<TraceSpan>> trace;           ///< [rank], where one is kept
   std::vector<std::vector<DeviceSample>> gpu_samples;  ///< [rank], in the order of time
   std::string outcome = "running";          ///< "running", "completed", "target reached", "failed"
   std::string failure;                      ///< the message, if it failed

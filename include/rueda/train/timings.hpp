@@ -25,6 +25,21 @@ inline constexpr std::array<std::string_view, kPhases> kPhaseNames = {
 
 using PhaseSeconds = std::array<double, kPhases>;
 
+/// One bucket of one step on one rank. Moments are seconds on the rank's steady clock. Plain bytes:
+/// it is gathered over ranks as it is.
+struct BucketRecord {
+  std::uint32_t epoch = 0;   ///< from 1
+  std::uint32_t step = 0;    ///< from 1
+  std::uint32_t bucket = 0;  ///< from 0
+  std::uint32_t unused = 0;  ///< so that no byte is left open
+  double ready = 0;          ///< its gradients were complete on this rank
+  double begin = 0;          ///< its all-reduce began
+  double end = 0;            ///< and ended
+  double transfer = 0;       ///< seconds of these inside MPI calls
+  double add = 0;            ///< seconds of these adding
+  double wait = 0;           ///< of `transfer`, waiting for ranks that began later; known on rank 0
+};
+
 /// One step of one rank. Plain bytes: it is gathered over ranks as it is.
 struct StepRecord {
   std::uint32_t epoch = 0;    ///< from 1
@@ -35,6 +50,7 @@ struct StepRecord {
   PhaseSeconds phases{};
   double all_reduce_busy = 0;  ///< seconds inside the all-reduce, hidden or not
   double all_reduce_add = 0;   ///< of these, adding
+  double all_reduce_wait = 0;  ///< of these, waiting for ranks whose gradients came later
   double prepare_busy = 0;     ///< seconds of host threads preparing its batches, hidden or not
   double copy_busy = 0;        ///< seconds of copying them to the device, likewise
   std::uint64_t copy_bytes = 0;

@@ -11,17 +11,19 @@
 #include "rueda/data/dataset.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/sgd.hpp"
-#include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/device_watch.hpp"
 #include "rueda/train/evaluator.hpp"
 #include "rueda/train/gradient_accumulator.hpp"
+#include "rueda/train/gradient_sync.hpp"
 #include "rueda/train/observer.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/replica_check.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
+#include "rueda/train/trace.hpp"
 #include "rueda/train/train_input.hpp"
 
 namespace rueda {
@@ -30,7 +32,7 @@ namespace rueda {
 struct TrainerParts {
   RankGroup& group;
   Replica& replica;
-  AllReduce& all_reduce;
+  GradientSync& sync;
   const Dataset& data;
   TrainObserver& observer;
   const Stopwatch& since_start;  ///< of the program
@@ -54,13 +56,18 @@ class Trainer {
   EpochRecord train_epoch(std::size_t epoch);
   StepSums train_step(std::size_t epoch, std::size_t step);
   void run_micro_batch(std::size_t step, std::size_t micro_batch, float scale);
-  void reduce_gradients();
-  void update(const StepSums& sums, std::size_t global_step);
+  void reduce_and_update(std::size_t global_step);
+  void finish_update(const StepSums& sums);
   void record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
                    const StepSums& sums);
   void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
   void require_finite_parameters(std::size_t epoch);
   double joules_so_far() const;
+  void keep_trace(bool keeps);
+  bool is_traced(std::size_t global_step) const;
+  void trace_this_step(std::size_t global_step, const std::vector<BucketRecord>& buckets);
+  void gather_steps(RunRecord& run, EpochRecord& epoch);
+  ClockOffset note_clock(double& time);
   void gather_device_use(RunRecord& run, EpochRecord& epoch);
   bool reaches_target(const EpochRecord& epoch) const;
 
@@ -75,9 +82,12 @@ class Trainer {
   ReplicaCheck check_;
   std::unique_ptr<TrainInput> input_;
   PhaseTimer timer_;
-  std::size_t epoch_ = 0;          ///< the one in hand, from 0: part of every random choice
-  std::vector<StepRecord> steps_;  ///< of this epoch, this rank
-  double energy_ = 0;              ///< joules of this epoch's steps
+  std::size_t epoch_ = 0;              ///< the one in hand, from 0: part of every random choice
+  std::vector<StepRecord> steps_;      ///< of this epoch, this rank
+  std::vector<BucketRecord> buckets_;  ///< likewise
+  ClockFit clock_;                     ///< likewise
+  std::vector<TraceSpan> trace_;       ///< likewise
+  double energy_ = 0;                  ///< joules of this epoch's steps
 };
 
 }  // namespace rueda

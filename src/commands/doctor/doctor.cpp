@@ -1,11 +1,10 @@
 #include "doctor.hpp"
 
-#include <filesystem>
 #include <iostream>
 
 #include "../complaint.hpp"
 #include "../launcher_env.hpp"
-#include "../run_directory.hpp"
+#include "../output_file.hpp"
 #include "../version.hpp"
 #include "facts_json.hpp"
 #include "findings.hpp"
@@ -17,18 +16,6 @@
 
 namespace rueda {
 namespace {
-
-/// Before anything else is done: a report that cannot be written is noticed at once.
-void check_json(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored) ||
-      !can_write_into(folder.empty() ? "." : folder)) {
-    throw InputError("--json " + path +
-                     ": a file cannot be written there; name one in a folder that exists and that "
-                     "you may write into");
-  }
-}
 
 /// A rank that does not speak says what befell it alone: the one that speaks sees no more of it
 /// than that it does not come.
@@ -81,7 +68,7 @@ int run_doctor(const DoctorOptions& options) {
     supervisor.finish();
     return static_cast<int>(ExitCode::done);
   }
-  if (!options.json.empty()) check_json(options.json);
+  check_output_file("--json", options.json);
   Speaker speaker(options);
   doctor::Supervisor supervisor(options, true, [&](const doctor::ClusterFacts& cluster) {
     speaker.before_transfer(cluster);

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Draws steps of a trace that `rueda train --trace FILE` wrote.
+
+usage: plot_trace.py FILE [--step N] [--steps COUNT] [--out trace.png]
+
+A block for each rank with three rows: the phases of the step, the buckets from the moment they are
+complete to the one they are summed, and the messages and additions of the all-reduce.
+"""
+
+import argparse
+import json
+import sys
+
+ROWS = ["training", "buckets", "all-reduce"]
+# Told apart by lightness, so that they also are in greyscale.
+COLOURS = {
+    "load": "#f2f2f2", "copy": "#e0e0e0", "forward": "#a8c8e8", "loss": "#808080",
+    "backward": "#3f77b0", "all_reduce": "#f0b030", "optimizer": "#305030", "other": "#ffffff",
+    "add": "#702020", "reduce-scatter": "#d06050", "all-gather": "#f0c0a8",
+}  # fmt: skip
+MESSAGE, BUCKET = "#d06050", ("#c8c8c8", "#989898")
+
+
+def read_spans(path, first, count):
+    """Spans of the chosen steps by rank and row, and the names of the ranks."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"plot_trace: {path} is no trace of rueda ({error}); write one with --trace FILE")
+    if not spans:
+        sys.exit(f"plot_trace: {path} has no step {first}; see --trace-steps")
+    return spans, names
+
+
+def colour(span):
+    """Of the bar of a span."""
+    if span["cat"] == "buckets":
+        return BUCKET[span["args"]["bucket"] % 2]
+    return COLOURS.get(span["name"], MESSAGE)
+
+
+def draw(axes, spans, origin, place):
+    """The bars of one rank."""
+    for span in spans:
+        row = ROWS.index(span["cat"])
+        begin, length = (span["ts"] - origin) / 1e3, span["dur"] / 1e3
+        height = 0.8
+        bottom = place + row - height / 2
+        if row == 1:  # buckets queue up, so that they overlap: each a little lower than the last
+            height = 0.8 / 6
+            bottom += height * (span["args"]["bucket"] % 6)
+        axes.broken_barh([(begin, length)], (bottom, height), facecolors=colour(span), linewidth=0)
+
+
+def legend(axes, spans, pyplot):
+    """What the colours mean, in the order of the table above."""
+    seen = {span["name"] for span in spans if span["cat"] != "buckets"}
+    shown = [name for name in COLOURS if name in seen and name != "other"]
+    shown += sorted(seen - set(COLOURS))
+    handles = [
+        pyplot.Rectangle((0, 0), 1, 1, facecolor=COLOURS.get(name, MESSAGE), edgecolor="#606060")
+        for name in shown
+    ]
+    handles.append(pyplot.Rectangle((0, 0), 1, 1, facecolor=BUCKET[0], edgecolor="#606060"))
+    labels = [name.replace("all_reduce", "waiting for the all-reduce") for name in shown]
+    axes.legend(
+        handles, [*labels, "bucket: complete to summed"], loc="upper center", ncols=4,
+        bbox_to_anchor=(0.5, -0.12), frameon=False, fontsize=8,
+    )  # fmt: skip
+
+
+def main():
+    """Reads the command line and writes the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("file")
+    parser.add_argument("--step", type=int, default=2, help="first step to draw, from 1 [2]")
+    parser.add_argument("--steps", type=int, default=1, help="how many [1]")
+    parser.add_argument("--out", default="trace.png")
+    options = parser.parse_args()
+    spans, names = read_spans(options.file, options.step, options.steps)
+
+    import matplotlib  # pylint: disable=import-outside-toplevel
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
+
+    ranks = sorted({span["pid"] for span in spans})
+    figure, axes = pyplot.subplots(figsize=(10, 1.4 + 1.0 * len(ranks)), dpi=150)
+    origin = min(span["ts"] for span in spans)
+    ticks, labels = [], []
+    for i, rank in enumerate(ranks):
+        place = i * (len(ROWS) + 0.6)
+        draw(axes, [span for span in spans if span["pid"] == rank], origin, place)
+        ticks += [place + row for row in range(len(ROWS))]
+        labels += [f"{names.get(rank, rank)}: {ROWS[0]}", *ROWS[1:]]
+    axes.set_yticks(ticks, labels, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("ms")
+    axes.spines[["top", "right"]].set_visible(False)
+    legend(axes, spans, pyplot)
+    figure.savefig(options.out, bbox_inches="tight")
+    print(options.out)
+
+
+if __name__ == "__main__":
+    main()

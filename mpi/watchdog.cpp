@@ -1,0 +1,89 @@
+#include "watchdog.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr Seconds kMostBetweenLooks{1.0};
+// Between two looks: this process itself was stopped, and has not been stuck for as long.
+constexpr Seconds kOverslept{2.0};
+// The others stall at about the same time, and look as often.
+constexpr Seconds kForTheOthers{3.0};
+
+std::string peers(const ReduceAct& act) {
+  std::string text;
+  if (act.to >= 0) text += ", sends to rank " + std::to_string(act.to);
+  if (act.from >= 0) text += ", receives from rank " + std::to_string(act.from);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_stall(const Watched& rank, const char* call, double seconds,
+                           const ReduceNow& reduce) {
+  std::string text = "rank " + std::to_string(rank.rank) + " on " + rank.host + ": in " + call +
+                     " for " + std::to_string(static_cast<long>(seconds)) + " s";
+  if (reduce.act.kind == ReduceAct::Kind::none) return text;
+  text += reduce.train_step > 0 ? ": step " + std::to_string(reduce.train_step) : ": warm-up";
+  return text + ", bucket " + std::to_string(reduce.bucket) + ", " + reduce.act.phase + " step " +
+         std::to_string(reduce.act.step) + peers(reduce.act);
+}
+
+Watchdog::Watchdog(Watched watched) : watched_(std::move(watched)) {
+  thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+double Watchdog::awake_since(SteadyTime begin) const {
+  return Seconds(std::chrono::steady_clock::now() - std::max(begin, awake_)).count();
+}
+
+std::string Watchdog::stall() const {
+  const MpiCallNow call = mpi_call_now();
+  const ReduceNow reduce = watched_.journal.now();
+  const double in_call = call.name != nullptr ? awake_since(call.since) : 0;
+  if (in_call >= watched_.seconds) return describe_stall(watched_, call.name, in_call, reduce);
+  const double in_add = reduce.act.kind == ReduceAct::Kind::add ? awake_since(reduce.since) : 0;
+  if (in_add >= watched_.seconds) return describe_stall(watched_, "an addition", in_add, reduce);
+  return "";
+}
+
+void Watchdog::watch() {
+  const Seconds interval = std::min(kMostBetweenLooks, Seconds(watched_.seconds / 4));
+  SteadyTime last = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, interval, [this] { return stopping_; })) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now - last > interval + kOverslept) awake_ = now;
+    last = now;
+    const std::string text = stall();
+    if (text.empty()) continue;
+    std::fputs(("rueda: the ring is stuck. " + text +
+                ". Look at the ranks that others wait for: one that says nothing has stopped. "
+                "(--stall-seconds sets the limit)\n")
+                   .c_str(),
+               stderr);
+    std::fflush(nullptr);
+    changed_.wait_for(lock, kForTheOthers, [this] { return stopping_; });
+    if (stopping_) return;
+    std::_Exit(static_cast<int>(ExitCode::run_failed));
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "mpi_turn.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
+
+namespace rueda {
+
+/// Whom a watchdog watches.
+struct Watched {
+  int rank = 0;
+  std::string host;
+  const ReduceJournal& journal;  ///< of what sums; outlives the watchdog
+  double seconds = 120;          ///< that one call may take
+};
+
+/// "rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter step 0, sends to
+/// rank 2, receives from rank 0". `reduce` of no kind: not in an all-reduce.
+std::string describe_stall(const Watched& rank, const char* call, double seconds,
+                           const ReduceNow& reduce);
+
+/// A thread that looks whether this rank has been inside one call of MPI, or in one addition, for
+/// too long: its peers have stopped, or a link has. It says so on the standard error stream, leaves
+/// the other ranks a moment to say where they are, and ends the process with exit code 1, by
+/// leaving: MPI is in the hands of the thread that is stuck. The launcher then ends the other
+/// ranks.
+class Watchdog {
+ public:
+  explicit Watchdog(Watched watched);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void watch();
+  /// What is stuck, in words; empty if nothing is.
+  std::string stall() const;
+
+  /// Seconds since `begin` during which this process ran.
+  double awake_since(SteadyTime begin) const;
+
+  Watched watched_;
+  SteadyTime awake_;  ///< this process has not been stopped since
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,45 @@
+#include "entrants.hpp"
+
+#include <algorithm>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda::bench {
+
+std::unique_ptr<AllReduce> try_all_reduce(Stage& stage, const ReduceSettings& settings,
+                                          std::string& refusal) {
+  std::unique_ptr<AllReduce> made;
+  std::string mine;
+  try {
+    made = make_all_reduce(settings, stage.place());
+  } catch (const InputError& error) {
+    mine = error.what();
+  }
+  const auto refusals = all_gather_text(stage.world(), mine);
+  const auto said = std::find_if(refusals.begin(), refusals.end(),
+                                 [](const std::string& text) { return !text.empty(); });
+  if (said == refusals.end()) return made;
+  refusal = *said;
+  return nullptr;
+}
+
+Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& common) {
+  Field field;
+  for (const Entry& entry : entries) {
+    ReduceSettings settings = common;
+    settings.algorithm = entry.algorithm;
+    settings.order = entry.order;
+    std::string refusal;
+    auto reduce = try_all_reduce(stage, settings, refusal);
+    if (reduce) {
+      field.entrants.push_back({entry.name, std::move(reduce)});
+    } else if (entries.all) {
+      field.left_out.emplace_back(entry.name, refusal);
+    } else {
+      throw_agreed(ExitCode::bad_input, "--algorithms '" + entry.name + "': " + refusal);
+    }
+  }
+  return field;
+}
+
+}  // namespace rueda::bench

@@ -1,0 +1,128 @@
+#include "measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "known_sums.hpp"
+#include "rueda/core/error.hpp"
+
+namespace rueda::bench {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1}
+                               << 16U;  // floats that pass through host memory at once
+constexpr std::size_t kLeastRepetitions = 3;
+
+double seconds_since(SteadyTime begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// What one length is measured with.
+class Course {
+ public:
+  Course(const Ground& ground, std::size_t floats)
+      : ground_(ground), floats_(floats), piece_(std::min(kPiece, floats)) {}
+
+  /// The seconds of a sum on this rank. A wrong one is remembered, because the others do not see
+  /// it.
+  double sum(AllReduce& reduce, KnownSums::Kind kind) {
+    // Its own place for gradients, where it has one, as in training.
+    const auto arena = reduce.arena();
+    slice_ = (arena.size() < floats_ ? ground_.buffer.floats() : arena).first(floats_);
+    const KnownSums values(kind, ground_.group.size(), ground_.wire);
+    fill(values);
+    ground_.group.barrier();
+    const SteadyTime begin = std::chrono::steady_clock::now();
+    ground_.device.wait(reduce.sum(slice_, ground_.device.record()));
+    const double seconds = seconds_since(begin);
+    check(values, reduce);
+    return seconds;
+  }
+
+  /// Collective: throws what any rank has found wrong.
+  void agree() {
+    together(ground_.group, [this] {
+      if (!fault_.empty()) throw RunError(fault_);
+    });
+  }
+
+ private:
+  std::span<float> host_piece(std::size_t first) {
+    return std::span(piece_).first(std::min(kPiece, slice_.size() - first));
+  }
+
+  void fill(const KnownSums& values) {
+    for (std::size_t first = 0; first < slice_.size(); first += kPiece) {
+      const auto host = host_piece(first);
+      values.fill(ground_.group.rank(), first, host);
+      ground_.buffer.upload(slice_.subspan(first, host.size()), host);
+    }
+  }
+
+  void check(const KnownSums& values, const AllReduce& reduce) {
+    for (std::size_t first = 0; first < slice_.size(); first += kPiece) {
+      const auto host = host_piece(first);
+      ground_.buffer.download(host, slice_.subspan(first, host.size()));
+      const auto wrong = values.first_wrong(first, host);
+      if (!wrong || !fault_.empty()) continue;
+      fault_ = std::string(reduce.name()) + ": wrong sum in element " +
+               std::to_string(first + *wrong) + " of " + std::to_string(slice_.size());
+    }
+  }
+
+  const Ground& ground_;
+  std::size_t floats_;
+  std::span<float> slice_;  ///< of the sum in hand
+  std::vector<float> piece_;
+  std::string fault_;
+};
+
+/// Rank 0's clock decides for all.
+bool time_is_up(RankGroup& group, SteadyTime begin, double limit) {
+  std::byte up{seconds_since(begin) > limit};
+  group.broadcast({&up, 1}, 0);
+  return up != std::byte{0};
+}
+
+Seconds slowest_of(RankGroup& group, const Seconds& mine) {
+  Seconds slowest(mine.size(), 0.0);
+  for (const auto& bytes : group.all_gather(std::as_bytes(std::span(mine)))) {
+    Seconds theirs(mine.size());
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    for (std::size_t i = 0; i < mine.size(); ++i) slowest[i] = std::max(slowest[i], theirs[i]);
+  }
+  return slowest;
+}
+
+}  // namespace
+
+std::size_t usual_repetitions(std::size_t bytes) {
+  return std::clamp<std::size_t>(400'000'000 / std::max<std::size_t>(bytes, 1), 15, 500);
+}
+
+std::vector<Seconds> measure(const Ground& ground, std::span<AllReduce* const> contestants,
+                             std::size_t floats, const Effort& effort) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  const std::size_t bytes = floats * sizeof(float);
+  const std::size_t count = effort.repetitions > 0 ? effort.repetitions : usual_repetitions(bytes);
+  const std::size_t warm_up = bytes < 1'000'000 ? 4 : 1;
+  std::vector<Seconds> seconds(contestants.size());
+  Course course(ground, floats);
+  for (std::size_t round = 0; round < warm_up + count; ++round) {
+    const auto kind = round % 2 == 0 ? KnownSums::Kind::whole : KnownSums::Kind::real;
+    for (std::size_t k = 0; k < contestants.size(); ++k) {
+      const std::size_t turn = (round + k) % contestants.size();
+      const double taken = course.sum(*contestants[turn], kind);
+      if (round >= warm_up) seconds[turn].push_back(taken);
+    }
+    course.agree();
+    const std::size_t done = round + 1 - std::min(round + 1, warm_up);
+    if (time_is_up(ground.group, begin, effort.seconds) && done >= kLeastRepetitions) break;
+  }
+  for (Seconds& series : seconds) series = slowest_of(ground.group, series);
+  return seconds;
+}
+
+}  // namespace rueda::bench

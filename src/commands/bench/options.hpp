@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "entries.hpp"
+#include "rueda/train/config.hpp"
+#include "sizes.hpp"
+
+namespace rueda {
+
+/// On what all-reduces are measured: as for training.
+struct BenchPlace {
+  BackendChoice backend = BackendChoice::automatic;
+  TransportChoice transport = TransportChoice::automatic;
+  bool allow_shared_gpu = false;
+  int threads = 0;
+  Wire wire = Wire::fp32;
+};
+
+/// The options of `rueda bench all-reduce`. Texts as they were given, and as they were read.
+struct BenchAllReduceOptions {
+  BenchPlace place;
+  std::string size_words;  ///< empty: kDefaultSizes
+  std::string algorithm_words = "all";
+  std::size_t segment_kb = 0;
+  std::string reduce_table;  ///< for `auto`; empty: by its rule
+  std::size_t repetitions = 0;
+  double seconds = 10;  ///< for a size
+  std::string json;     ///< file to write; empty: none
+  std::string plot;     ///< likewise
+
+  std::vector<bench::Size> sizes;
+  bench::Entries entries;
+};
+
+/// The options of `rueda bench tune`.
+struct BenchTuneOptions {
+  BenchPlace place;
+  std::string out;
+  std::string algorithm_words = "ring,doubling,hierarchical,shared";
+  std::string segment_words = "0,64,256,1024";  ///< KiB; 0: whole chunks
+  std::string most = "256M";                    ///< the longest slice
+  double seconds = 120;                         ///< in all
+
+  bench::Entries entries;
+  std::vector<std::size_t> segments;  ///< bytes
+  std::size_t most_bytes = 0;
+};
+
+/// The options of `rueda bench explain`.
+struct BenchExplainOptions {
+  int ranks = 4;
+  std::size_t length = 1000;  ///< floats
+  Algorithm algorithm = Algorithm::ring;
+};
+
+/// Reads the words and checks the rest; throws InputError naming the option.
+void settle(BenchAllReduceOptions& options);
+void settle(BenchTuneOptions& options);
+void settle(BenchExplainOptions& options);
+
+}  // namespace rueda

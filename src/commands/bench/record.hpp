@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure.hpp"
+#include "rueda/report/statistics.hpp"
+#include "sizes.hpp"
+
+namespace rueda::bench {
+
+/// Where something was measured: what tables and files of figures say of it.
+struct Scene {
+  std::string started_at;  ///< UTC, ISO 8601
+  std::vector<std::pair<std::string, std::string>> versions;
+  std::vector<std::string> hosts;  ///< of each rank
+  std::string backend;
+  std::string device;
+  std::string transport;
+  std::vector<int> threads;  ///< of each rank
+  Wire wire = Wire::fp32;
+  std::size_t ranks() const { return hosts.size(); }
+};
+
+/// What one algorithm did at one size.
+struct Row {
+  Size size;
+  std::string algorithm;
+  Seconds seconds;
+};
+
+/// A whole measurement.
+struct Record {
+  Scene scene;
+  std::size_t segment_bytes = 0;
+  std::string table_file;  ///< that `auto` goes by; empty: none
+  std::string table_hash;
+  std::vector<std::pair<std::string, std::string>> left_out;  ///< algorithm, why
+  std::vector<Row> rows;                                      ///< by size
+};
+
+/// The figures of a row. docs/bench.md defines them.
+struct Figures {
+  double median = 0;  ///< seconds
+  double p99 = 0;
+  std::optional<Bandwidth> bandwidth;  ///< by the median
+  std::optional<double> times_mpi;     ///< median of MPI_Allreduce / median of this one
+};
+Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi);
+
+/// The row of MPI_Allreduce at that size, or null.
+const Row* mpi_row(const std::vector<Row>& rows, const Size& size);
+
+/// Each host's number, in the order in which ranks name them first.
+std::vector<int> layout_of(const std::vector<std::string>& hosts);
+
+}  // namespace rueda::bench

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rueda/core/split.hpp"
+#include "rueda/reduce/algorithm.hpp"
+
+namespace rueda::bench {
+
+/// A chunk on its way.
+struct Message {
+  int from = 0;
+  int to = 0;
+  int chunk = 0;
+  bool adds = false;  ///< whether the receiver adds it to its own, or keeps it instead
+};
+
+/// Messages that are sent at the same time.
+struct Step {
+  std::string phase;
+  int number = 0;  ///< of the phase
+  std::vector<Message> messages;
+};
+
+/// All messages of one all-reduce. Empty chunks are no messages.
+struct Schedule {
+  int ranks = 1;
+  std::size_t length = 0;  ///< floats
+  std::vector<Range> chunks;
+  std::vector<Step> steps;
+};
+
+/// As RingPlan has it.
+Schedule ring_schedule(int ranks, std::size_t length);
+
+/// Whose values each rank has summed: [rank][chunk], a bit for each rank.
+using Holdings = std::vector<std::vector<unsigned>>;
+Holdings first_holdings(const Schedule& schedule);
+/// After `step`: what was sent is what its sender held before.
+Holdings holdings_after(const Step& step, const Holdings& before);
+
+/// What a rank sends, or all ranks.
+struct Traffic {
+  std::size_t messages = 0;
+  std::size_t floats = 0;
+};
+/// Of each rank.
+std::vector<Traffic> sent_by_rank(const Schedule& schedule);
+
+}  // namespace rueda::bench

@@ -1,0 +1,95 @@
+#include "stage.hpp"
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include "../complaint.hpp"
+#include "../open_backend.hpp"
+#include "../shared_device_check.hpp"
+#include "../train_setup.hpp"
+#include "../version.hpp"
+#include "known_sums.hpp"
+#include "mpi/launch_check.hpp"
+#include "mpi/session.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/reduce/agreement.hpp"
+
+namespace rueda::bench {
+namespace {
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+std::vector<int> threads_of_all(RankGroup& group, int mine) {
+  std::vector<int> threads;
+  for (const std::string& text : all_gather_text(group, std::to_string(mine))) {
+    threads.push_back(std::stoi(text));
+  }
+  return threads;
+}
+
+void note(const std::string& text) {
+  if (!text.empty()) std::cerr << "note: " + text + '\n' << std::flush;
+}
+
+}  // namespace
+
+Stage::Stage(const BenchPlace& place, const SelectedDevice& device, const std::string& asked) {
+  require_same(world_, "the program version", version_text());
+  require_same(world_, "what the benchmark was asked for", asked);
+  together(world_, [&] {
+    if (world_.size() > kMostExactRanks) {
+      throw InputError("the benchmark tests sums of up to " + std::to_string(kMostExactRanks) +
+                       " ranks; start fewer");
+    }
+  });
+  note(check_shared_devices(world_, {world_.host(), device.uuid}, place.allow_shared_gpu));
+  const int threads = settle_cores(world_, place.threads).choice.threads;
+  together(world_, [&] { backend_ = open_backend({.choice = place.backend, .threads = threads}); });
+  const auto decision = settle_transport(world_, place.transport, backend_->reduce_device());
+  transport_ = decision.transport;
+  note(decision.warning);
+  describe(place, threads);
+}
+
+void Stage::describe(const BenchPlace& place, int threads) {
+  scene_.started_at = utc_now();
+  scene_.versions = component_versions();
+  scene_.versions.insert(scene_.versions.begin(), {"rueda", program_version()});
+  scene_.hosts = all_gather_text(world_, world_.host());
+  scene_.backend = backend_->name();
+  scene_.device = backend_->device();
+  scene_.transport = to_string(transport_);
+  scene_.threads = threads_of_all(world_, threads);
+  scene_.wire = place.wire;
+}
+
+int in_session(BackendChoice backend, const Preparation& prepare, const Performance& perform) {
+  SelectedDevice device;
+  std::exception_ptr failure;
+  try {
+    prepare();
+    device = select_device(backend);  // before MPI looks for one
+    failure = device.failure;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  Session session(ThreadLevel::funneled);  // outside the try block: see its own comment
+  check_launch(environment, Communicator().size());
+  try {
+    Communicator world;
+    together(world, [&] {
+      if (failure) std::rethrow_exception(failure);
+    });
+    perform(device);
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    if (known != nullptr && is_agreed(error)) throw tell(*known);
+    // Peers may wait in a collective that this rank will never reach.
+    complain(error.what());
+    session.abort(known == nullptr ? ExitCode::run_failed : known->code());
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace rueda::bench

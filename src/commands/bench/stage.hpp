@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../device_choice.hpp"
+#include "../make_all_reduce.hpp"
+#include "mpi/communicator.hpp"
+#include "options.hpp"
+#include "record.hpp"
+#include "rueda/backend/backend.hpp"
+
+namespace rueda::bench {
+
+/// Ranks and a device each, as training would have them: what all-reduces are measured on.
+class Stage {
+ public:
+  /// Collective. `asked` is what ranks must have been asked alike, one fact a line. Notes go to
+  /// standard error, from rank 0. Throws InputError as training would.
+  Stage(const BenchPlace& place, const SelectedDevice& device, const std::string& asked);
+
+  Communicator& world() { return world_; }
+  Backend& backend() { return *backend_; }
+  bool speaks() const { return world_.rank() == 0; }
+  /// Where all-reduces are made. Outlives them.
+  ReducePlace place() {
+    return {world_, backend_->reduce_device(), transport_, longest_bytes_ / sizeof(float)};
+  }
+  /// What will be summed is at most that long. Before `place`.
+  void sums_up_to(std::size_t bytes) { longest_bytes_ = bytes; }
+  Transport transport() const { return transport_; }
+  const Scene& scene() const { return scene_; }
+
+ private:
+  void describe(const BenchPlace& place, int threads);
+
+  Communicator world_;
+  std::unique_ptr<Backend> backend_;
+  Transport transport_ = Transport::host;
+  std::size_t longest_bytes_ = 0;
+  Scene scene_;
+};
+
+/// What precedes MPI on this rank, and may fail on it alone.
+using Preparation = std::function<void()>;
+using Performance = std::function<void(const SelectedDevice&)>;
+
+/// Does `perform` between MPI's beginning and its end. What `prepare` throws before is told when
+/// all ranks can hear of it. Returns the exit code; throws Told for what all ranks agreed on.
+int in_session(BackendChoice backend, const Preparation& prepare, const Performance& perform);
+
+}  // namespace rueda::bench

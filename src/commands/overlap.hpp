@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "rueda/train/config.hpp"
+
+namespace rueda {
+
+/// What decides whether a rank's gradients travel on a thread of their own.
+struct OverlapFacts {
+  int ranks = 1;
+  bool threads_may_take_turns = false;  ///< MPI offers at least MPI_THREAD_SERIALIZED
+  bool computes_on_host = true;  ///< a thread beside the computing ones takes a core of theirs
+  double cores = 1;              ///< that this rank may use
+  int threads = 1;               ///< that compute
+  bool threads_given = false;    ///< --threads says so
+};
+
+struct OverlapDecision {
+  bool on = false;
+  int threads = 1;  ///< that compute then
+};
+
+/// Throws InputError for an overlap asked for that this MPI cannot give.
+OverlapDecision decide_overlap(Overlap choice, const OverlapFacts& facts);
+
+}  // namespace rueda

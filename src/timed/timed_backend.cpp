@@ -1,0 +1,103 @@
+#include "timed_backend.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "host_arena.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/host_memory.hpp"
+#include "rueda/kernels/element_hash.hpp"
+#include "rueda/model/flops.hpp"
+
+namespace rueda::timed {
+namespace {
+
+constexpr double kForwardShare = 1.0 / 3;
+constexpr double kBackwardShare = 2.0 / 3;
+constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+
+struct NoImages final : DeviceImages {};
+
+/// Waits where the layer would compute.
+class Wait final : public Operation {
+ public:
+  /// `share` of the network's FLOPs is the layer's.
+  Wait(Schedule& schedule, double share, int batch)
+      : schedule_(schedule), share_(share), batch_(batch) {}
+
+  OperationNeeds needs() const override { return {}; }
+  void bind(const OperationMemory&) override {}
+  void forward() override { schedule_.work(share_ * kForwardShare, batch_); }
+  void recompute() override {}  // the time that was given is of the whole micro-batch
+  void backward() override { schedule_.work(share_ * kBackwardShare, batch_); }
+
+ private:
+  Schedule& schedule_;
+  double share_;
+  int batch_;
+};
+
+}  // namespace
+
+TimedBackend::TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
+                           std::unique_ptr<Timepiece> timepiece)
+    : compute_(compute),
+      timepiece_(std::move(timepiece)),
+      schedule_(*timepiece_, compute_, jitter) {}
+
+std::string TimedBackend::device() const {
+  std::string text =
+      fmt::format("none: waits {:.4g} ms for {} images", compute_.seconds * 1e3, compute_.images);
+  if (compute_.jitter_percent > 0) text += fmt::format(" +- {:g} %", compute_.jitter_percent);
+  return text;
+}
+
+std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
+  return std::make_unique<HostArena>(bytes);
+}
+
+std::size_t TimedBackend::free_memory() const { return available_host_memory(); }
+
+std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
+                                                        Mode) {
+  if (node == graph.input()) return nullptr;
+  const auto all = static_cast<double>(forward_flops(graph));
+  const auto own = static_cast<double>(forward_flops(graph, node));
+  return std::make_unique<Wait>(schedule_, own / all, batch);
+}
+
+std::unique_ptr<DeviceImages> TimedBackend::hold(const ImageSet&) {
+  return std::make_unique<NoImages>();
+}
+
+std::unique_ptr<BatchStager> TimedBackend::make_stager(int, std::size_t) {
+  throw InputError("--backend timed looks at no image: leave --input at resident");
+}
+
+void TimedBackend::softmax_cross_entropy(const LossRequest& r) { *r.sums = {kNothing, kNothing}; }
+
+void TimedBackend::write_step_sums(StepSums* to, const LossSums*, std::span<const float>,
+                                   float samples, float*) {
+  *to = {.loss = kNothing, .correct = kNothing, .samples = samples};
+}
+
+std::uint64_t TimedBackend::hash(std::span<const float> values) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
+  return sum;
+}
+
+void TimedBackend::zero(std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
+
+void TimedBackend::upload(std::span<float> device, std::span<const float> host) {
+  std::copy(host.begin(), host.end(), device.begin());
+}
+
+void TimedBackend::download(std::span<float> host, std::span<const float> device) {
+  std::copy(device.begin(), device.end(), host.begin());
+}
+
+}  // namespace rueda::timed

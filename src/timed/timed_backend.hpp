@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+
+#include "host_adder.hpp"
+#include "rueda/backend/backend.hpp"
+#include "schedule.hpp"
+
+namespace rueda::timed {
+
+/// A backend that computes nothing: it waits as long as it is told, with arenas of real size in
+/// host memory, so that communication and its overlap can be studied with more ranks than cores. A
+/// third of the time is forward's and two thirds are backward's, divided over the layers by their
+/// FLOPs, so that buckets of gradients are announced when a real backward would. Parameters stay as
+/// they are, gradients are zeros, losses are NaN, and there are no activations and no images.
+class TimedBackend final : public Backend {
+ public:
+  TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
+               std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>());
+
+  std::string_view name() const override { return "timed"; }
+  /// What it waits for.
+  std::string device() const override;
+  ReduceDevice& reduce_device() override { return adder_; }
+  std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+  std::size_t free_memory() const override;
+
+  void mark(Mark mark) override { schedule_.mark(mark); }
+  ComputeSeconds compute_seconds() override { return schedule_.seconds(); }
+  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
+  std::uint64_t announced(std::size_t bucket) const override {
+    return announcements_.count(bucket);
+  }
+  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
+    announcements_.wait(bucket, count);
+    return announcements_.time(bucket);
+  }
+  std::size_t activation_bytes(const Graph&, NodeId, int) const override { return 0; }
+  std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
+                                            Mode mode) override;
+  std::size_t packed_bytes() const override { return 0; }
+  std::size_t scratch_bytes() const override { return 0; }
+  void forget_plans() override {}
+  void bind_parameters(const Graph&, const ParameterMemory&) override {}
+  void pack_parameters() override {}
+
+  std::unique_ptr<DeviceImages> hold(const ImageSet&) override;
+  void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}
+  /// Throws InputError: there is no input to stream.
+  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
+  std::size_t stager_bytes(int, std::size_t) const override { return 0; }
+  void softmax_cross_entropy(const LossRequest& request) override;
+  void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
+                       float samples, float* nonfinite) override;
+  void sum_gradients(const Graph&, NodeId, int, std::byte*, const std::byte*,
+                     const std::byte*) override {}
+  void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
+                  const kernels::SgdStep&) override {}
+  void weigh_statistics(std::span<float>, std::span<const float>, std::span<const float>,
+                        float) override {}
+  void update_running(std::span<float>, std::span<const float>, float, float) override {}
+  std::uint64_t hash(std::span<const float> values) override;
+
+  void write_activation(const Graph&, NodeId, int, std::span<const float>, std::byte*) override {}
+  void read_activation(const Graph&, NodeId, int, const std::byte*, std::span<float>) override {}
+  void zero(std::span<float> values) override;
+  void upload(std::span<float> device, std::span<const float> host) override;
+  void download(std::span<float> host, std::span<const float> device) override;
+  void finish() override {}
+
+ private:
+  TimedCompute compute_;
+  std::unique_ptr<Timepiece> timepiece_;
+  Schedule schedule_;
+  HostAdder adder_;
+  HostAnnouncements announcements_;
+};
+
+}  // namespace rueda::timed

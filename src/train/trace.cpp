@@ -1,0 +1,69 @@
+#include "rueda/train/trace.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace rueda {
+namespace {
+
+double seconds(SteadyTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+TraceSpan of_phase(const PhaseSpan& phase) {
+  TraceSpan span;
+  span.begin = seconds(phase.begin);
+  span.end = seconds(phase.end);
+  span.set_name(kPhaseNames[static_cast<std::size_t>(phase.phase)]);
+  return span;
+}
+
+TraceSpan of_bucket(const BucketRecord& bucket) {
+  TraceSpan span;
+  span.begin = std::min(bucket.ready, bucket.begin);
+  span.end = bucket.end;
+  span.lane = TraceLane::buckets;
+  span.bucket = static_cast<std::int16_t>(bucket.bucket);
+  span.set_name("bucket " + std::to_string(bucket.bucket));
+  return span;
+}
+
+TraceSpan of_act(const ReduceSpan& done) {
+  TraceSpan span;
+  span.begin = seconds(done.begin);
+  span.end = seconds(done.end);
+  span.lane = TraceLane::all_reduce;
+  span.bucket = static_cast<std::int16_t>(done.bucket);
+  span.part = done.act.step;
+  span.to = done.act.to;
+  span.from = done.act.from;
+  span.set_name(done.act.kind == ReduceAct::Kind::add ? "add" : done.act.phase);
+  return span;
+}
+
+}  // namespace
+
+void TraceSpan::set_name(std::string_view text) {
+  name = {};
+  std::copy_n(text.begin(), std::min(text.size(), name.size() - 1), name.begin());
+}
+
+std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
+                                  const std::vector<BucketRecord>& buckets,
+                                  const std::vector<ReduceSpan>& acts) {
+  std::vector<TraceSpan> spans;
+  for (const PhaseSpan& phase : phases) spans.push_back(of_phase(phase));
+  for (const BucketRecord& bucket : buckets) spans.push_back(of_bucket(bucket));
+  for (const ReduceSpan& act : acts) spans.push_back(of_act(act));
+  for (TraceSpan& span : spans) span.step = step;
+  return spans;
+}
+
+void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
+  for (TraceSpan& span : spans) {
+    span.begin = clock.to_rank0(span.begin);
+    span.end = clock.to_rank0(span.end);
+  }
+}
+
+}  // namespace rueda

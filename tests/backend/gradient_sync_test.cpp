@@ -1,0 +1,154 @@
+#include "rueda/train/gradient_sync.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "../support/replica_bench.hpp"
+#include "../support/small_graphs.hpp"
+#include "rueda/backend/bucket_plan.hpp"
+#include "rueda/core/error.hpp"
+#include "tests/support/training_bench.hpp"
+
+namespace rueda::test {
+namespace {
+
+/// Pretends to be one of two ranks with the same gradients, and remembers who asked for what.
+class Doubler final : public AllReduce {
+ public:
+  explicit Doubler(Backend& backend) : backend_(backend) {}
+  std::string_view name() const override { return "doubler"; }
+  Event sum(std::span<float> slice, Event) override {
+    threads.push_back(std::this_thread::get_id());
+    lengths.push_back(slice.size());
+    if (fails_at == lengths.size()) throw RunError("the peer is gone");
+    ReduceDevice& device = backend_.reduce_device();
+    device.add(slice, slice);
+    return device.record_own();
+  }
+  std::size_t scratch_floats(std::size_t) const override { return 0; }
+
+  std::vector<std::thread::id> threads;
+  std::vector<std::size_t> lengths;
+  std::size_t fails_at = 0;
+
+ private:
+  Backend& backend_;
+};
+
+/// One training step's gradients, summed by either kind of synchronisation.
+struct SyncBench {
+  SyncBench()
+      : graph(small_preactivation(quick_image_size())),
+        images(random_images(4)),
+        bench(graph, images, random_vector(3, graph.parameter_count(), 0.3), {4}),
+        doubler(bench.backend()),
+        ends(plan_buckets(graph, {.most_bytes = 400})) {
+    bench.replica().announce_buckets(ends);
+  }
+
+  SyncParts parts() { return {bench.replica(), doubler, ends}; }
+
+  std::vector<float> gradients_after(GradientSync& sync, bool announced,
+                                     const std::vector<std::uint32_t>& indices) {
+    sync.begin(1, announced);
+    bench.load(indices);
+    bench.replica().compute(0.25F);
+    sync.complete();
+    for (std::size_t i = 0; i < sync.buckets(); ++i) sync.wait(i);
+    sync.end();
+    std::vector<float> host(bench.replica().gradients().size());
+    bench.backend().download(host, bench.replica().gradients());
+    return host;
+  }
+
+  Graph graph;
+  ImageSet images;
+  ReplicaBench bench;
+  Doubler doubler;
+  std::vector<std::size_t> ends;
+};
+
+TEST_CASE("gradient sync: on a thread of its own the same bits", "[backend][sync]") {
+  SyncBench plain;
+  const auto expected = plain.gradients_after(*make_plain_sync(plain.parts()), true, {0, 1, 2, 3});
+  REQUIRE(plain.ends.size() > 3);
+  CHECK(plain.doubler.lengths.size() == plain.ends.size());
+  for (const bool announced : {true, false}) {
+    SyncBench other;
+    const auto sync = make_overlapped_sync(other.parts(), {});
+    for (int step = 0; step < 3; ++step) {
+      CHECK(other.gradients_after(*sync, announced, {0, 1, 2, 3}) == expected);
+    }
+    CHECK(other.doubler.threads.size() == 3 * other.ends.size());
+    for (const auto& thread : other.doubler.threads) CHECK(thread != std::this_thread::get_id());
+    CHECK_FALSE(sync->busy());
+  }
+}
+
+TEST_CASE("gradient sync: a rank without samples takes part", "[backend][sync]") {
+  SyncBench bench;
+  const auto sync = make_overlapped_sync(bench.parts(), {});
+  const auto gradients = bench.gradients_after(*sync, true, {});
+  CHECK(gradients == std::vector<float>(gradients.size(), 0.0F));
+  CHECK(bench.doubler.lengths.size() == bench.ends.size());
+}
+
+TEST_CASE("gradient sync: buckets are recorded in order, ready before they begin",
+          "[backend][sync]") {
+  SyncBench bench;
+  for (const bool overlaps : {false, true}) {
+    const auto sync =
+        overlaps ? make_overlapped_sync(bench.parts(), {}) : make_plain_sync(bench.parts());
+    bench.gradients_after(*sync, true, {0, 1, 2, 3});
+    const auto records = sync->take_records();
+    REQUIRE(records.size() == bench.ends.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      CHECK(records[i].bucket == i);
+      CHECK(records[i].ready <= records[i].begin);
+      CHECK(records[i].begin <= records[i].end);
+      if (i > 0) CHECK(records[i].begin >= records[i - 1].end);
+    }
+    CHECK(sync->take_records().empty());
+  }
+}
+
+TEST_CASE("gradient sync: the turn goes to the thread and comes back", "[backend][sync]") {
+  SyncBench bench;
+  std::atomic<int> holders{1};  // the training thread
+  std::atomic<bool> clash{false};
+  const TurnHooks turn{.take = [&] { clash = clash || ++holders != 1; },
+                       .give = [&] { clash = clash || --holders != 0; }};
+  const auto sync = make_overlapped_sync(bench.parts(), turn);
+  for (int step = 0; step < 20; ++step) {
+    bench.gradients_after(*sync, true, {0, 1, 2, 3});
+    CHECK(holders == 1);
+  }
+  CHECK_FALSE(clash);
+}
+
+TEST_CASE("gradient sync: what the thread met, the waiting one throws", "[backend][sync]") {
+  SyncBench bench;
+  bench.doubler.fails_at = 2;
+  const auto sync = make_overlapped_sync(bench.parts(), {});
+  CHECK_THROWS_WITH(bench.gradients_after(*sync, true, {0, 1, 2, 3}), "the peer is gone");
+  CHECK_FALSE(sync->busy());  // so that it may be destroyed
+}
+
+TEST_CASE("gradient sync: training in buckets changes no bit", "[backend][sync]") {
+  TrainConfig config = small_run();
+  config.bucket_mb = 0;
+  const RunRecord whole = SoloTraining(config).train();
+  for (const double mb : {0.000001, 0.1, 0.6}) {
+    config.bucket_mb = mb;
+    const RunRecord run = SoloTraining(config).train();
+    CHECK(run.epochs.back().parameter_hash == whole.epochs.back().parameter_hash);
+    CHECK(run.epochs.back().bucket_records[0].size() >
+          whole.epochs.back().bucket_records[0].size());
+  }
+}
+
+}  // namespace
+}  // namespace rueda::test

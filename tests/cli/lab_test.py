@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Runs over several hosts on this machine (tests/lab/hosts.sh) equal those on one.
+
+usage: lab_test.py RUEDA MPIEXEC WIRE MPI_TESTS
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import Program, environment
+
+HOSTS = Path(__file__).resolve().parents[1] / "lab" / "hosts.sh"
+TIME_LIMIT = 60  # seconds; a run takes two or three
+
+# 70 images in global batches of 24: the last step has 22, which 4 ranks share as 6, 6, 5, 5.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "1"]
+SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0", "--check-replicas", "step"]
+
+
+def obstacle():
+    """Why there can be no hosts here, or nothing."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    for tool in ("ip", "unshare", "mpirun"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not installed"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "/dev/net/tun is not there"
+    probe = f"labprobe{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", probe], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        return "network namespaces are not allowed here: " + made.stderr.strip()
+    subprocess.run(["ip", "netns", "del", probe], check=True)
+    return ""
+
+
+class Lab:
+    """Hosts of this test's own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": PATHS[2], "LAB_LINK": "wire"}
+
+    @contextlib.contextmanager
+    def hosts(self, count):
+        self._call("up", str(count), "1gbit", "50us")
+        try:
+            yield self
+        finally:
+            self._call("down")
+
+    def run(self, ranks, *command):
+        return self._call("run", str(ranks), "--", *command)
+
+    def _call(self, *words):
+        done = subprocess.run(
+            [HOSTS, *words], cwd=self.folder, env=environment(self.variables), text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done}")
+        return done.stdout
+
+
+@unittest.skipIf(obstacle(), f"no hosts can be made: {obstacle()}")
+class HostsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-lab-")
+        cls.program = Program(PATHS[0], PATHS[1], cls.temporary.name, time_limit=TIME_LIMIT)
+        cls.lab = Lab(cls.temporary.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def over_hosts(self, lab, ranks, *options):
+        """The run.json of a run over the hosts that are up."""
+        lab.run(ranks, self.program.binary, "train", *SMALL, *options, "--run-dir", "over", "--overwrite")
+        return self.program.record("over")
+
+    def on_one_host(self, ranks, *options):
+        result = self.program.run_ranks(
+            ranks, "train", *SMALL, *options, "--run-dir", "alone", "--overwrite"
+        )
+        self.assertEqual(result.code, 0, result)
+        return self.program.record("alone")
+
+    def equal(self, lab, hosts, ranks, *options):
+        over = self.over_hosts(lab, ranks, *options)
+        self.assertEqual(len(over["hosts"]), hosts)
+        alone = self.on_one_host(ranks, *options)
+        self.assertEqual(over["epochs"][0]["parameter_hash"], alone["epochs"][0]["parameter_hash"])
+
+    def test_two_hosts_of_two_ranks(self):
+        with self.lab.hosts(2) as lab:
+            self.equal(lab, 2, 4)
+            self.equal(lab, 2, 4, "--reduce-order", "fixed")
+
+    def test_three_hosts(self):
+        with self.lab.hosts(3) as lab:
+            self.equal(lab, 3, 3)
+
+    def test_the_sums_of_the_ring(self):
+        with self.lab.hosts(2) as lab:
+            told = lab.run(4, PATHS[3], "[ring]")
+            self.assertIn("4 ranks: passed", told)
+
+
+if __name__ == "__main__":
+    PATHS = [str(Path(path).resolve()) for path in sys.argv[1:]]
+    summary_line.main()

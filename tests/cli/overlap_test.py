@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Gradients in buckets and on a thread of their own, the trace, and the watchdog.
+
+usage: overlap_test.py RUEDA MPIEXEC cpu|cuda
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import Program, environment
+
+# Batches of 24, the last step of an epoch has 22 images.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
+SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0"]
+BUCKETS = ["--bucket-mb", "0.2"]
+
+
+class OverlapTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-overlap-")
+        cls.folder = Path(cls.temporary.name)
+        cls.program = Program(*PATHS, cls.temporary.name, time_limit=600)
+        cls.runs = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def options(self, *more):
+        OverlapTest.runs += 1
+        options = [*SMALL, "--backend", BACKEND, "--run-dir", f"run-{self.runs}"]
+        return options + ["--allow-shared-gpu"] * (BACKEND == "cuda") + list(more)
+
+    def train(self, ranks, *more):
+        """The record of a run that ends well."""
+        options = self.options(*more)
+        result = self.program.run_ranks(ranks, "train", *options)
+        self.assertEqual((result.code, result.messages), (0, []), result)
+        return self.program.record(f"run-{self.runs}")
+
+    @staticmethod
+    def hashes(record):
+        return [epoch["parameter_hash"] for epoch in record["epochs"]]
+
+    def check_same_bits(self, ranks, *more):
+        with self.subTest(ranks=ranks, options=more):
+            off = self.train(ranks, *BUCKETS, "--overlap", "off", *more)
+            on = self.train(ranks, *BUCKETS, "--overlap", "on", *more)
+            self.assertEqual(self.hashes(on), self.hashes(off))
+            self.assertGreater(len(off["all_reduce"]["bucket_bytes"]), 4)
+            self.assertEqual(off["all_reduce"]["overlaps_backward"], False)
+            self.assertEqual(on["all_reduce"]["overlaps_backward"], True)
+
+    def test_overlap_changes_no_bit(self):
+        self.check_same_bits(2)
+        self.check_same_bits(3, "--check-replicas", "step")
+
+    def test_nor_with_micro_batches_or_empty_shards(self):
+        self.check_same_bits(2, "--accumulate", "2")
+        self.check_same_bits(3, "--data-limit", "25")  # one image in the last step
+
+    def test_the_fixed_order_does_not_see_buckets(self):
+        fixed = ["--reduce-order", "fixed"]
+        whole = self.train(3, *fixed, "--bucket-mb", "0", "--overlap", "off")
+        self.assertEqual(len(whole["all_reduce"]["bucket_bytes"]), 1)
+        for size in ("0.000001", "0.2", "25"):
+            for overlap in ("on", "off"):
+                cut = self.train(3, *fixed, "--bucket-mb", size, "--overlap", overlap)
+                self.assertEqual(self.hashes(cut), self.hashes(whole))
+
+    def test_one_rank_has_nothing_to_overlap(self):
+        record = self.train(1, "--overlap", "on")
+        self.assertEqual(record["all_reduce"]["overlaps_backward"], False)
+
+    def test_times_of_buckets_are_told_apart(self):
+        record = self.train(2, *BUCKETS, "--overlap", "on")
+        communication = record["epochs"][1]["communication"]
+        buckets = communication["buckets"]
+        sizes = [bucket["bytes"] for bucket in buckets]
+        self.assertEqual(sizes, record["all_reduce"]["bucket_bytes"])
+        self.assertEqual(sum(sizes), record["all_reduce"]["gradient_bytes"])
+        for bucket in buckets:
+            self.assertEqual(bucket["busy"]["count"], 2 * 3)  # ranks and steps
+            parts = sum(bucket[part]["mean"] for part in ("wait", "transfer", "add"))
+            self.assertLessEqual(parts, bucket["busy"]["mean"] * (1 + 1e-9))
+        whole = sum(communication[part]["mean"] for part in ("wait", "transfer", "add"))
+        self.assertAlmostEqual(whole, communication["busy"]["mean"])
+
+    def spans_of(self, trace, rank, step, row):
+        """Spans of one row of one rank's step, in the order of time."""
+        chosen = [
+            event
+            for event in trace["traceEvents"]
+            if event["ph"] == "X"
+            and (event["pid"], event["args"]["step"], event["cat"]) == (rank, step, row)
+        ]
+        return sorted(chosen, key=lambda event: event["ts"])
+
+    def test_the_trace_shows_steps_and_rings_of_all_ranks(self):
+        self.train(3, *BUCKETS, "--trace", "trace.json", "--trace-steps", "4", "--overlap", "on")
+        trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
+        steps = {e["args"]["step"] for e in trace["traceEvents"] if e["ph"] == "X"}
+        self.assertEqual(steps, {1, 2, 3, 4})
+        self.assertLess(trace["otherData"]["clock_error_us"], 1e6)
+        for rank in range(3):
+            phases = self.spans_of(trace, rank, 4, "training")
+            names = [event["name"] for event in phases]
+            self.assertLess(names.index("forward"), names.index("backward"))
+            self.assertLess(names.index("backward"), names.index("optimizer"))
+            for before, after in zip(phases, phases[1:]):
+                self.assertLess(before["ts"] + before["dur"], after["ts"] + 1)  # microseconds
+            acts = self.spans_of(trace, rank, 4, "all-reduce")
+            first = [event for event in acts if event["args"]["bucket"] == 0]
+            self.assertEqual(
+                [(event["name"], event["args"]["ring_step"]) for event in first],
+                [("reduce-scatter", 0), ("add", 0), ("reduce-scatter", 1), ("add", 1)]
+                + [("all-gather", 0), ("all-gather", 1)],
+            )
+            self.assertEqual(first[0]["args"]["to_rank"], (rank + 1) % 3)
+            self.assertEqual(first[0]["args"]["from_rank"], (rank + 2) % 3)
+
+    def test_impossible_options_are_refused(self):
+        for option, value in (("--bucket-mb", "-1"), ("--overlap", "maybe")):
+            result = self.program.run_ranks(2, "train", *self.options(option, value))
+            self.assertEqual(result.code, 2, result)
+            self.assertEqual(len(result.messages), 1, result)
+            self.assertIn(option, result.messages[0])
+
+
+class StuckTest(unittest.TestCase):
+    """A rank that stops, or dies, in the middle of training."""
+
+    def start(self, folder, *more):
+        binary, mpiexec = PATHS
+        options = ["--model", "resnet20", "--epochs", "1000", "--eval-every", "0", "--threads", "1"]
+        options += ["--batch-per-rank", "8", "--image-size", "16"]
+        options += ["--backend", BACKEND, "--progress", "lines", *more]
+        options += ["--allow-shared-gpu"] * (BACKEND == "cuda")
+        command = [mpiexec, "--bind-to", "none", "-n", "3", str(Path(binary).resolve())]
+        # pylint: disable-next=consider-using-with
+        process = subprocess.Popen(
+            [*command, "train", *options],
+            cwd=folder,
+            env=environment({}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if line.startswith("  run in"):
+                time.sleep(1)  # into the thousands of steps of the first epoch
+                return process
+        self.fail("no training: " + process.stderr.read())
+        return None
+
+    @staticmethod
+    def rank_process(launcher, rank):
+        """The process of a rank below a launcher."""
+        wanted = f"OMPI_COMM_WORLD_RANK={rank}".encode()
+        for entry in Path("/proc").iterdir():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == launcher and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    return int(entry.name)
+            except (OSError, ValueError, IndexError):
+                continue
+        raise AssertionError(f"no process of rank {rank}")
+
+    def end(self, process):
+        out, err = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0, out + err)
+        return [line for line in err.splitlines() if line.startswith("rueda: ")], err
+
+    def check_stopped_rank_is_named(self, *more):
+        with tempfile.TemporaryDirectory(prefix="rueda-stuck-") as folder:
+            process = self.start(folder, "--stall-seconds", "3", *more)
+            os.kill(self.rank_process(process.pid, 1), signal.SIGSTOP)
+            begin = time.monotonic()
+            messages, err = self.end(process)
+            self.assertLess(time.monotonic() - begin, 50, err)
+            self.assertTrue(all("the ring is stuck" in message for message in messages), err)
+            named = [m for m in messages if "rank 2 on " in m and "receives from rank 1" in m]
+            self.assertEqual(len(named), 1, err)
+            self.assertIn("step ", named[0])
+            self.assertIn("bucket ", named[0])
+            self.assertFalse(any("rank 1 on " in message for message in messages), err)
+
+    def test_a_stopped_rank_is_named_by_those_who_wait(self):
+        self.check_stopped_rank_is_named("--overlap", "off", "--all-reduce", "ring")
+
+    def test_also_where_a_thread_of_its_own_waits(self):
+        self.check_stopped_rank_is_named("--overlap", "on", "--all-reduce", "ring")
+
+    def test_a_dead_rank_ends_the_job(self):
+        with tempfile.TemporaryDirectory(prefix="rueda-dead-") as folder:
+            process = self.start(folder)
+            os.kill(self.rank_process(process.pid, 2), signal.SIGKILL)
+            _, err = self.end(process)
+            self.assertIn("rank 2", err)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    PATHS = (sys.argv[1], sys.argv[2])
+    BACKEND = sys.argv[3]
+    summary_line.main()

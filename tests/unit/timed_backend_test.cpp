@@ -1,0 +1,143 @@
+#include "timed/timed_backend.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/model/flops.hpp"
+#include "rueda/model/registry.hpp"
+
+using namespace rueda;
+using timed::Time;
+
+namespace {
+
+/// A test's own time. What comes after a wait is late, as sleeping always is.
+struct FakeTime {
+  Time now{};
+  std::chrono::milliseconds late{0};
+  std::vector<Time> waits;
+};
+
+class FakeTimepiece final : public timed::Timepiece {
+ public:
+  explicit FakeTimepiece(FakeTime& time) : time_(time) {}
+  Time now() override { return time_.now; }
+  void wait_until(Time moment) override {
+    time_.waits.push_back(moment);
+    if (moment > time_.now) time_.now = moment + time_.late;
+  }
+
+ private:
+  FakeTime& time_;
+};
+
+double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
+
+struct Bench {
+  explicit Bench(const TimedCompute& compute, const std::vector<std::size_t>& batches)
+      : backend(compute, {1, 0}, std::make_unique<FakeTimepiece>(time)),
+        replica(graph, backend, batches, {}) {}
+
+  ComputeSeconds compute(std::size_t batch) {
+    const std::vector<std::uint32_t> indices(batch);
+    const auto images = backend.hold({});
+    replica.load({images.get(), {indices, {}, 1, 0}});
+    return replica.compute(1);
+  }
+
+  FakeTime time;
+  Graph graph = build_model("resnet20", 32, 10);
+  timed::TimedBackend backend;
+  Replica replica;
+};
+
+}  // namespace
+
+TEST_CASE("timed: a third of the time is forward's, the rest backward's", "[timed]") {
+  Bench bench({0.3, 64}, {64, 16});
+  const auto full = bench.compute(64);
+  CHECK(full.forward == Approx(0.1));
+  CHECK(full.backward == Approx(0.2));
+  const auto part = bench.compute(16);
+  CHECK(part.forward == Approx(0.025));
+  CHECK(part.backward == Approx(0.05));
+}
+
+TEST_CASE("timed: what one wait takes too long is not added to the next", "[timed]") {
+  Bench bench({0.3, 64}, {64});
+  bench.time.late = std::chrono::milliseconds(1);
+  bench.compute(64);
+  const auto full = bench.compute(64);
+  CHECK(full.forward + full.backward == Approx(0.301).margin(1e-6));
+}
+
+TEST_CASE("timed: layers wait in proportion to their FLOPs", "[timed]") {
+  Bench bench({0.3, 64}, {64});
+  const Time begin = bench.time.now;
+  bench.compute(64);
+  double share = 0;
+  for (NodeId node = 1; node <= bench.graph.logits(); ++node) {
+    share += static_cast<double>(forward_flops(bench.graph, node)) /
+             static_cast<double>(forward_flops(bench.graph));
+    const auto wait = static_cast<std::size_t>(node - 1);
+    CHECK(seconds(begin, bench.time.waits.at(wait)) == Approx(0.1 * share).margin(1e-6));
+  }
+}
+
+TEST_CASE("timed: buckets are announced once each, and nothing is changed", "[timed]") {
+  Bench bench({0.3, 8}, {8});
+  bench.replica.initialise(7);
+  const auto before = bench.backend.hash(bench.replica.parameters());
+  const std::size_t count = bench.replica.gradients().size();
+  bench.replica.announce_buckets({count / 2, count});
+  bench.compute(8);
+  CHECK(bench.backend.announced(0) == 1);
+  CHECK(bench.backend.announced(1) == 1);
+  bench.backend.sgd_update(bench.replica.parameters(), {}, {}, {});
+  CHECK(bench.backend.hash(bench.replica.parameters()) == before);
+}
+
+TEST_CASE("timed: samples are counted, loss and accuracy do not exist", "[timed]") {
+  Bench bench({0.3, 8}, {8});
+  bench.compute(8);
+  const StepSums sums = bench.replica.step_sums();
+  CHECK(sums.samples == 8);
+  CHECK(sums.nonfinite == 0);
+  CHECK((std::isnan(sums.loss) && std::isnan(sums.correct)));
+  CHECK(bench.replica.was_finite());
+}
+
+TEST_CASE("timed: only parameters and gradients take memory", "[timed]") {
+  Bench bench({0.3, 64}, {64});
+  CHECK(bench.replica.memory().of_batch() < 1000);
+}
+
+TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, within its bounds",
+          "[timed]") {
+  double least = 2, most = 0;
+  for (std::uint64_t step = 1; step <= 1000; ++step) {
+    const double factor = timed::jitter_factor({1, 0}, step, 20);
+    CHECK(factor == timed::jitter_factor({1, 0}, step, 20));
+    CHECK(factor != timed::jitter_factor({1, 1}, step, 20));
+    CHECK(factor != timed::jitter_factor({2, 0}, step, 20));
+    least = std::min(least, factor);
+    most = std::max(most, factor);
+  }
+  CHECK((least >= 0.8 && least < 0.81));
+  CHECK((most <= 1.2 && most > 1.19));
+  CHECK(timed::jitter_factor({1, 0}, 1, 0) == 1);
+
+  Bench bench({0.3, 64, 20}, {64});
+  const auto first = bench.compute(64);
+  const auto second = bench.compute(64);
+  const double drawn = timed::jitter_factor({1, 0}, 2, 20);
+  CHECK(second.forward + second.backward == Approx(0.3 * drawn).margin(1e-6));
+  CHECK(first.forward != second.forward);
+}
+
+TEST_CASE("timed: what the device is called says what it does", "[timed]") {
+  CHECK(Bench({0.3, 64, 20}, {64}).backend.device() == "none: waits 300 ms for 64 images +- 20 %");
+}
