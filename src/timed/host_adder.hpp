@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
@@ -28,6 +29,8 @@ class HostAdder final : public ReduceDevice {
   void from_host(std::span<float> device, std::span<const float> host) override {
     copy(device, host);
   }
+  /// Memory that stays, zeroed, as long as this object.
+  std::span<float> keep(std::size_t count) { return kept_.emplace_back(count); }
 
  private:
   static std::span<float> grown(std::vector<float>& memory, std::size_t count) {
@@ -37,6 +40,7 @@ class HostAdder final : public ReduceDevice {
 
   std::vector<float> scratch_;
   std::vector<float> host_;
+  std::deque<std::vector<float>> kept_;
 };
 
 }  // namespace rueda::timed
