@@ -57,6 +57,30 @@ void CudaReduceDevice::from_host(std::span<float> device, std::span<const float>
   move(device, host, cudaMemcpyHostToDevice);
 }
 
+void CudaReduceDevice::narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+                              std::span<float> lost) {
+  select();
+  check(narrow_wire(to.data(), from.data(), lost.data(), to.size(), own_.get()), "narrow_wire");
+}
+
+void CudaReduceDevice::add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
+  select();
+  check(add_wire(into.data(), from.data(), into.size(), own_.get()), "add_wire");
+}
+
+void CudaReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
+  select();
+  check(widen_wire(to.data(), from.data(), to.size(), own_.get()), "widen_wire");
+}
+
+std::span<float> CudaReduceDevice::keep(std::size_t count) {
+  select();
+  kept_.push_back(make_device_memory(count * sizeof(float)));
+  void* memory = kept_.back().get();
+  check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
+  return {static_cast<float*>(memory), count};
+}
+
 rueda::Event CudaReduceDevice::record() {
   select();
   return events_.record({compute_, own_.get()});

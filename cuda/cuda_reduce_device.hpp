@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "event_pool.hpp"
 #include "handles.hpp"
 #include "rueda/reduce/reduce_device.hpp"
@@ -23,6 +25,11 @@ class CudaReduceDevice final : public ReduceDevice {
 
   void add(std::span<float> into, std::span<const float> from) override;
   void copy(std::span<float> to, std::span<const float> from) override;
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+              std::span<float> lost) override;
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
+  std::span<float> keep(std::size_t count) override;
   /// Of both streams.
   rueda::Event record() override;
   /// Of the communication stream alone.
@@ -42,13 +49,14 @@ class CudaReduceDevice final : public ReduceDevice {
   void to_host(std::span<float> host, std::span<const float> device) override;
   void from_host(std::span<float> device, std::span<const float> host) override;
 
+  /// Makes the device current for this thread.
+  void select() const;
   /// The communication stream.
   cudaStream_t stream() const { return own_.get(); }
   /// CUDA events made so far.
   std::size_t events() const { return events_.size(); }
 
  private:
-  void select() const;
   void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind);
 
   int ordinal_ = 0;
@@ -61,6 +69,7 @@ class CudaReduceDevice final : public ReduceDevice {
   std::size_t scratch_count_ = 0;
   PinnedMemory host_scratch_;
   std::size_t host_scratch_count_ = 0;
+  std::vector<DeviceMemory> kept_;
 };
 
 }  // namespace rueda::cuda

@@ -9,6 +9,7 @@
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
+#include "rueda/kernels/wire.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its work on `stream` and
 /// returns at once, with the error of the launch; a length of 0 queues nothing. Pointers are device
@@ -18,6 +19,17 @@ namespace rueda::cuda {
 
 /// into[i] = into[i] + from[i]: the ring's sum.
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
+
+/// For a wire of bf16. to[i] = from[i] rounded; if `lost` is not null, by
+/// kernels::narrow_with_feedback.
+cudaError_t narrow_wire(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
+                        cudaStream_t stream);
+/// into[i] = into[i] + from[i].
+cudaError_t add_wire(float* into, const kernels::Bfloat16* from, std::size_t count,
+                     cudaStream_t stream);
+/// to[i] = from[i].
+cudaError_t widen_wire(float* to, const kernels::Bfloat16* from, std::size_t count,
+                       cudaStream_t stream);
 
 /// kernels::sgd_update on every element.
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,

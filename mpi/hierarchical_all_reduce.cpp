@@ -60,7 +60,7 @@ std::size_t HierarchicalAllReduce::kept_floats(std::size_t length) const {
   return has_shard() ? sum_across_->kept_floats(plan.chunk(plan.owned()).size()) : 0;
 }
 
-Event HierarchicalAllReduce::sum(std::span<float> slice, Event ready) {
+Event HierarchicalAllReduce::sum_by(SumAcross across, std::span<float> slice, Event ready) {
   if (between_all_->size() == 1 || slice.empty()) return ready;
   device_.wait(ready);
   if (!has_shard()) {
@@ -72,7 +72,7 @@ Event HierarchicalAllReduce::sum(std::span<float> slice, Event ready) {
   reduce_scatter(plan, slice);
   const Range shard = plan.chunk(plan.owned());
   sum_across_->write_into(journal());
-  device_.wait(sum_across_->sum(slice.subspan(shard.begin, shard.size()), {}));
+  device_.wait(((*sum_across_).*across)(slice.subspan(shard.begin, shard.size()), {}));
   ring_all_gather(*between_inside_, plan, slice, journal());
   give_back(slice);
   return {};

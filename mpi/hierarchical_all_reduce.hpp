@@ -34,11 +34,19 @@ class HierarchicalAllReduce final : public AllReduce {
                         HierarchicalParts parts);
 
   std::string_view name() const override { return "hierarchical"; }
-  Event sum(std::span<float> slice, Event ready) override;
+  Event sum(std::span<float> slice, Event ready) override {
+    return sum_by(&AllReduce::sum, slice, ready);
+  }
+  Event sum_exactly(std::span<float> slice, Event ready) override {
+    return sum_by(&AllReduce::sum_exactly, slice, ready);
+  }
   std::size_t scratch_floats(std::size_t length) const override;
   std::size_t kept_floats(std::size_t length) const override;
 
  private:
+  using SumAcross = Event (AllReduce::*)(std::span<float>, Event);
+
+  Event sum_by(SumAcross across, std::span<float> slice, Event ready);
   bool has_shard() const { return place_ < shards_; }
   RingPlan plan_of(std::size_t length) const { return {length, inside_.rank(), inside_.size()}; }
   /// The slice of a rank without a shard goes to the one that adds it, and comes back.

@@ -42,7 +42,7 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 LIBRARIES = [
     ("oneDNN", r"(oneapi/)?dnnl(/.*|[^/]*\.hp*)", {"cpu", "tests"}),
     ("MPI", r"mpi(-ext)?\.h", {"mpi", "tests"}),
-    ("CUDA", r"(cuda|cudnn|cublas|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
+    ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data"}),
     ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "commands", "tests"}),

@@ -16,8 +16,13 @@ Replica::Replica(const Graph& graph, Backend& backend,
           graph, backend,
           std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
 
-Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan)
-    : graph_(graph), backend_(backend), layout_(graph), plan_(std::move(plan)) {
+Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
+                 GradientMemory gradients)
+    : graph_(graph),
+      backend_(backend),
+      layout_(graph),
+      plan_(std::move(plan)),
+      gradient_memory_(gradients.floats) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
@@ -26,7 +31,7 @@ Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPl
 
 void Replica::allocate() {
   values_ = backend_.allocate((layout_.lead() + layout_.parameters) * sizeof(float));
-  gradients_ = backend_.allocate((layout_.lead() + layout_.total()) * sizeof(float));
+  allocate_gradients();
   batch_statistics_ = backend_.allocate(layout_.statistics * sizeof(float));
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
@@ -36,6 +41,16 @@ void Replica::allocate() {
       graph_, {parameters(), gradients(), batch_statistics_->floats(), running_->floats()});
   plan_->bind(pool_->data());
   backend_.upload(values_per_image_->floats(), values_per_image());
+}
+
+void Replica::allocate_gradients() {
+  if (gradient_memory_.empty()) {
+    own_gradients_ = backend_.allocate(layout_.memory() * sizeof(float));
+    gradient_memory_ = own_gradients_->floats();
+  } else if (gradient_memory_.size() < layout_.memory()) {
+    throw RunError("memory for " + std::to_string(gradient_memory_.size()) +
+                   " floats of gradients, of which there are " + std::to_string(layout_.memory()));
+  }
 }
 
 /// How many values per image and channel stand behind a variance that is to be unbiased; 0 for all

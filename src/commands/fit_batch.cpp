@@ -69,7 +69,8 @@ class BatchPlanner {
   /// later is not to be had.
   std::unique_ptr<Replica> allocate(bool all) {
     Backend& backend = request_.backend;
-    auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_));
+    auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_),
+                                             GradientMemory(request_.all_reduce.arena()));
     if (all) {
       backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
                        need_.staging);

@@ -20,7 +20,7 @@ struct FitRequest {
   const TrainConfig& config;
   const Graph& graph;
   Backend& backend;
-  const AllReduce& all_reduce;
+  AllReduce& all_reduce;
   const std::vector<std::size_t>& bucket_ends;  ///< of gradients that it sums at once
   const Dataset& data;
   std::string host;

@@ -1,19 +1,159 @@
 #include "make_all_reduce.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "mpi/central_all_reduce.hpp"
+#include "mpi/doubling_all_reduce.hpp"
 #include "mpi/fixed_order_all_reduce.hpp"
+#include "mpi/hierarchical_all_reduce.hpp"
+#include "mpi/host_layout.hpp"
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
+#include "mpi/shared_all_reduce.hpp"
+#include "mpi/wire_ring_all_reduce.hpp"
+#include "nccl_reduce.hpp"
+#include "reduce_rule.hpp"
+#include "reduce_table_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/reduce/chosen_all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
 
-std::unique_ptr<Exchange> make_exchange(const ReducePlace& place) {
-  if (place.transport == Transport::staged) {
-    return std::make_unique<StagedExchange>(place.world, place.device);
+/// All ranks find the same.
+[[noreturn]] void refuse(const std::string& message) { throw_agreed(ExitCode::bad_input, message); }
+
+/// Makes one way to sum after the other. Every member is a collective.
+class ReduceMaker {
+ public:
+  ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
+      : settings_(settings), place_(place), layout_(HostLayout::of(place.world)) {}
+
+  std::unique_ptr<AllReduce> make() {
+    if (settings_.algorithm != Algorithm::automatic) {
+      return make_way({settings_.algorithm, settings_.segment_bytes});
+    }
+    ReduceTable table = settings_.table.rows.empty() ? reduce_rule(situation()) : settings_.table;
+    return std::make_unique<ChosenAllReduce>(
+        std::move(table), [this](const ReduceWay& way) { return make_way(way); });
   }
-  return std::make_unique<DirectExchange>(place.world);
-}
+
+ private:
+  bool fixed() const { return settings_.order == ReduceOrder::fixed; }
+  bool on_host() const { return place_.device.memory_is_on_host(); }
+
+  std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
+    if (place_.transport == Transport::staged) {
+      return std::make_unique<StagedExchange>(ranks, place_.device);
+    }
+    return std::make_unique<DirectExchange>(ranks);
+  }
+
+  /// In floats: what the user says, else the way, else the usual.
+  std::size_t segment_of(const ReduceWay& way) const {
+    std::size_t bytes = settings_.segment_bytes > 0 ? settings_.segment_bytes : way.segment_bytes;
+    if (bytes == 0) bytes = usual_segment_bytes(on_host());
+    return std::max<std::size_t>(1, bytes / sizeof(float));
+  }
+
+  std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
+    refuse_wire(way.algorithm);
+    switch (way.algorithm) {
+      case Algorithm::doubling:
+        return std::make_unique<DoublingAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::central:
+        return std::make_unique<CentralAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::hierarchical:
+        return make_hierarchical(way);
+      case Algorithm::shared:
+        return make_shared();
+      case Algorithm::mpi:
+        return std::make_unique<MpiAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::nccl:
+        return make_nccl(place_.world, place_.device);
+      case Algorithm::ring:
+      case Algorithm::automatic:
+        break;
+    }
+    return make_ring(place_.world, way);
+  }
+
+  void refuse_wire(Algorithm algorithm) const {
+    if (settings_.wire == Wire::fp32 || algorithm == Algorithm::ring ||
+        algorithm == Algorithm::hierarchical) {
+      return;
+    }
+    refuse(std::string("--wire bf16 is for the ring and the hierarchical all-reduce, ") +
+           "not for " + to_string(algorithm) + ": leave --wire at fp32");
+  }
+
+  std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
+    if (fixed()) return std::make_unique<FixedOrderAllReduce>(exchange(ranks), place_.device);
+    if (settings_.wire == Wire::bf16) {
+      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment_of(way),
+                                                 settings_.error_feedback);
+    }
+    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
+  }
+
+  /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
+  /// its owner, as in the ring's place.
+  std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
+    if (fixed() && !layout_.keeps_tree_order()) return make_ring(place_.world, way);
+    HierarchicalParts parts{
+        .exchange = [this](Communicator& ranks) { return exchange(ranks); },
+        .across = [this, way](Communicator& ranks) { return make_ring(ranks, way); },
+        .segment = segment_of(way),
+        .fixed_order = fixed()};
+    return std::make_unique<HierarchicalAllReduce>(place_.world, place_.device, layout_,
+                                                   std::move(parts));
+  }
+
+  std::size_t window_bytes() const {
+    return SharedWindow::bytes(place_.world.size(), place_.arena_floats,
+                               SharedAllReduce::kMailboxFloats);
+  }
+
+  /// As the rank with least room sees it: they share a host, but containers may not.
+  bool has_shared_room() const {
+    const std::size_t free = free_shared_memory();
+    const bool here = free >= window_bytes() + window_bytes() / 8;
+    const auto answers = all_gather_text(place_.world, here ? "yes" : "no");
+    return std::find(answers.begin(), answers.end(), "no") == answers.end();
+  }
+
+  std::unique_ptr<AllReduce> make_shared() {
+    if (!on_host()) {
+      refuse(
+          "--all-reduce shared adds in host memory, and gradients of a GPU are not "
+          "there: leave --all-reduce at auto");
+    }
+    if (layout_.hosts() > 1) {
+      refuse("--all-reduce shared is for ranks of one host, and these are on " +
+             std::to_string(layout_.hosts()) + ": leave --all-reduce at auto");
+    }
+    if (!has_shared_room()) {
+      refuse("--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
+             " MiB of /dev/shm, which has not that much free: make it larger (docker: "
+             "--shm-size), or leave --all-reduce at auto");
+    }
+    return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
+  }
+
+  ReduceSituation situation() const {
+    return {.hosts = layout_.hosts(),
+            .most_on_a_host = layout_.most(),
+            .memory_is_on_host = on_host(),
+            .may_share = layout_.hosts() == 1 && on_host() && has_shared_room(),
+            .wire = settings_.wire};
+  }
+
+  ReduceSettings settings_;
+  const ReducePlace& place_;
+  HostLayout layout_;
+};
 
 }  // namespace
 
@@ -26,25 +166,29 @@ ReduceSettings reduce_settings(const TrainConfig& config) {
           .table = {}};
 }
 
-std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
-                                           const ReducePlace& place) {
-  auto exchange = make_exchange(place);
-  if (settings.algorithm == Algorithm::mpi) {
-    return std::make_unique<MpiAllReduce>(std::move(exchange), place.device);
-  }
-  if (settings.algorithm != Algorithm::ring && settings.algorithm != Algorithm::automatic) {
-    throw InputError("--all-reduce " + std::string(to_string(settings.algorithm)) +
-                     ": not available here; use ring or mpi");
-  }
-  if (settings.order == ReduceOrder::fixed) {
-    return std::make_unique<FixedOrderAllReduce>(std::move(exchange), place.device);
-  }
-  return std::make_unique<RingAllReduce>(std::move(exchange), place.device);
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport) {
+  ReduceSettings settings = reduce_settings(config);
+  if (config.reduce_table.empty()) return settings;
+  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
+                        to_string(transport)};
+  settings.table = load_reduce_table(world, config.reduce_table, here);
+  return settings;
 }
 
-std::string describe_reduce(const ReduceSettings& settings) {
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place) {
+  return ReduceMaker(settings, place).make();
+}
+
+std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
   if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
-  return settings.order == ReduceOrder::fixed ? "ring, fixed order" : "ring";
+  if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
+  std::string text(made.name());
+  if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos) {
+    text += ", fixed order";
+  }
+  return settings.error_feedback ? text + " with error feedback" : text;
 }
 
 }  // namespace rueda

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "mpi/communicator.hpp"
 #include "rueda/reduce/all_reduce.hpp"
@@ -21,18 +22,25 @@ struct ReduceSettings {
   ReduceTable table;            ///< for `automatic`; no rows: by a rule
 };
 ReduceSettings reduce_settings(const TrainConfig& config);
+/// Collective: the same with the table of --reduce-table, which has to fit ranks, `backend` and
+/// `transport`. Throws InputError.
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport);
 
 /// Where it works; all of it outlives the all-reduce.
 struct ReducePlace {
   Communicator& world;
   ReduceDevice& device;
   Transport transport = Transport::host;
+  /// The longest arena that will be summed: AllReduce::arena() has that many floats where it has
+  /// any.
+  std::size_t arena_floats = 0;
 };
 
-/// Collective. Throws InputError for what the place does not offer.
+/// Collective. Throws InputError, alike on all ranks, for what the place does not offer.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
-/// For people: "ring", "ring, fixed order", ...
-std::string describe_reduce(const ReduceSettings& settings);
+/// For people: "ring", "ring, fixed order", "auto (shared)", ...
+std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made);
 
 }  // namespace rueda

@@ -114,6 +114,17 @@ Json row_json(const ReduceTable::Row& row) {
 
 }  // namespace
 
+std::vector<int> layout_of(const std::vector<std::string>& hosts) {
+  std::vector<std::string> known;
+  std::vector<int> layout;
+  for (const std::string& host : hosts) {
+    auto place = std::find(known.begin(), known.end(), host);
+    if (place == known.end()) place = known.insert(known.end(), host);
+    layout.push_back(static_cast<int>(place - known.begin()));
+  }
+  return layout;
+}
+
 std::string rows_text(const ReduceTable& table) {
   Json rows = Json::array();
   for (const ReduceTable::Row& row : table.rows) rows.push_back(row_json(row));

@@ -15,6 +15,9 @@ struct TablePlace {
   std::string transport;
 };
 
+/// Each host's number, in the order in which ranks name them first.
+std::vector<int> layout_of(const std::vector<std::string>& hosts);
+
 /// The `rows` of a table file: [{"most_bytes": 65536, "algorithm": "doubling", "segment_bytes": 0},
 /// ...], JSON in the shape that docs/bench.md describes. The last row's most_bytes is null.
 std::string rows_text(const ReduceTable& table);

@@ -21,6 +21,7 @@
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
+#include "reduce_table_file.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/replica.hpp"
@@ -143,8 +144,11 @@ class TrainRun {
     warn(decision.warning);
     bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
                                           .tail_apart = run_.config.wire != Wire::fp32});
-    all_reduce_ =
-        make_all_reduce(reduce_settings(run_.config), {world_, device, decision.transport});
+    const ReduceSettings settings =
+        settle_reduce_settings(world_, run_.config, backend_->name(), decision.transport);
+    if (!run_.config.reduce_table.empty()) run_.reduce_table_hash = rows_hash(settings.table);
+    all_reduce_ = make_all_reduce(
+        settings, {world_, device, decision.transport, GradientLayout(*graph_).memory()});
   }
 
   /// On all ranks or on none, so that their times can be compared.
@@ -214,7 +218,7 @@ class TrainRun {
     run_.global_batch = plan_.global_batch;
     run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
     run_.learning_rate = plan_.learning_rate;
-    run_.all_reduce = describe_reduce(reduce_settings(run_.config));
+    run_.all_reduce = describe_reduce(reduce_settings(run_.config), *all_reduce_);
     run_.gradient_bytes = replica_->gradients().size_bytes();
     for (std::size_t i = 0; i < sync_->buckets(); ++i) {
       run_.bucket_bytes.push_back(sync_->bucket(i).size() * sizeof(float));
@@ -312,8 +316,8 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Replica> replica_;
   std::unique_ptr<AllReduce> all_reduce_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the all-reduce's arena
   std::vector<std::size_t> bucket_ends_;
   std::unique_ptr<GradientSync> sync_;
 };

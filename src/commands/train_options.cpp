@@ -85,6 +85,22 @@ void add_timed_options(CLI::App& app, TrainConfig& config) {
              "By which each micro-batch takes longer or shorter, drawn from seed, rank and step");
 }
 
+void add_reduce_options(CLI::App& app, TrainConfig& config) {
+  add_choice(app, "--all-reduce", config.all_reduce,
+             {Algorithm::automatic, Algorithm::ring, Algorithm::doubling, Algorithm::hierarchical,
+              Algorithm::shared, Algorithm::central, Algorithm::mpi, Algorithm::nccl},
+             "Sum of the gradients: auto chooses by --reduce-table or a rule; ring, recursive "
+             "doubling, inside and between hosts, shared memory of one host, all to rank 0 and "
+             "back; MPI_Allreduce; ncclAllReduce");
+  add_number(app, "--segment-kb", config.segment_kb, "KIB",
+             "KiB in which a chunk of the ring travels, one piece being added while the next is on "
+             "its way; changes no bit; 0 for what the table or the rule says");
+  add_choice(app, "--wire", config.wire, {Wire::fp32, Wire::bf16},
+             "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32");
+  app.add_flag("--wire-error-feedback", config.wire_error_feedback,
+               "With --wire bf16: what rounding takes is added in the next step");
+}
+
 void add_parallel_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Parallel");
   add_batch_options(app, config);
@@ -98,9 +114,7 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              {Precision::fp32, Precision::tf32, Precision::bf16},
              "Activations and packed weights; parameters, gradients and statistics stay fp32");
   add_number(app, "--threads", config.threads, "N", "Threads of a rank, 0 for cores / ranks");
-  add_choice(app, "--all-reduce", config.all_reduce,
-             {Algorithm::automatic, Algorithm::ring, Algorithm::mpi},
-             "Sum of the gradients: own ring, or MPI_Allreduce");
+  add_reduce_options(app, config);
   add_choice(app, "--overlap", config.overlap, {Overlap::automatic, Overlap::on, Overlap::off},
              "Gradients travel on a thread of their own while backward computes others; auto: on a "
              "GPU, and on CPUs where --threads leaves that thread a core. Changes no bit");
@@ -108,6 +122,8 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              "Gradients that are summed at once, at most; 0 for all");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
+  add_text(app, "--reduce-table", config.reduce_table, "FILE",
+           "Table of rueda bench tune, by which --all-reduce auto chooses");
   add_choice(app, "--transport", config.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "

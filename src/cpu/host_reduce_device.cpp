@@ -1,41 +1,48 @@
 #include "host_reduce_device.hpp"
 
-#include <algorithm>
+#include <vector>
 
 #include "parallel.hpp"
 
 namespace rueda::cpu {
 
-void HostReduceDevice::add(std::span<float> into, std::span<const float> from) {
-  float* a = into.data();
-  const float* b = from.data();
+template <class Work>
+void HostReduceDevice::share_out(std::size_t count, const Work& work) const {
   if (std::this_thread::get_id() == home_) {
-    parallel_elements(into.size(), [=](std::size_t i) { a[i] = a[i] + b[i]; });
+    parallel_ranges(count, work);
   } else {
-    for (std::size_t i = 0; i < into.size(); ++i) a[i] = a[i] + b[i];
+    work(Range{0, count});
   }
 }
 
-void HostReduceDevice::copy(std::span<float> to, std::span<const float> from) {
-  std::copy(from.begin(), from.end(), to.begin());
+void HostReduceDevice::add(std::span<float> into, std::span<const float> from) {
+  share_out(into.size(), [=, this](Range r) {
+    HostAdder::add(into.subspan(r.begin, r.size()), from.subspan(r.begin, r.size()));
+  });
 }
 
-std::span<float> HostReduceDevice::scratch(std::size_t count) {
-  if (scratch_.size() < count) scratch_.resize(count);
-  return {scratch_.data(), count};
+void HostReduceDevice::narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+                              std::span<float> lost) {
+  share_out(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
 }
 
-std::span<float> HostReduceDevice::host_scratch(std::size_t count) {
-  if (host_scratch_.size() < count) host_scratch_.resize(count);
-  return {host_scratch_.data(), count};
+void HostReduceDevice::add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
+  share_out(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
 }
 
-void HostReduceDevice::to_host(std::span<float> host, std::span<const float> device) {
-  copy(host, device);
+void HostReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
+  share_out(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
 }
 
-void HostReduceDevice::from_host(std::span<float> device, std::span<const float> host) {
-  copy(device, host);
+void HostReduceDevice::sum_all(std::span<const float* const> from, std::span<float* const> to,
+                               std::size_t count) {
+  share_out(count, [=](Range part) {
+    std::vector<const float*> sources(from.begin(), from.end());
+    std::vector<float*> targets(to.begin(), to.end());
+    for (auto& source : sources) source += part.begin;
+    for (auto& target : targets) target += part.begin;
+    tree_sum(sources, targets, part.size());
+  });
 }
 
 }  // namespace rueda::cpu

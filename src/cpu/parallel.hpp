@@ -16,12 +16,26 @@ void parallel_for(std::size_t count, const Body& body) {
   for (std::size_t i = 0; i < count; ++i) body(i);
 }
 
-/// The same for elementwise loops over floats: short ones are not worth waking threads for. Each
+/// Fewer elements are not worth waking threads for.
+inline constexpr std::size_t kWorthThreads = 1U << 14U;
+
+/// body(range) for ranges that together are all below `count`, one for each thread.
+template <typename Body>
+void parallel_ranges(std::size_t count, const Body& body) {
+  if (count <= kWorthThreads || omp_get_max_threads() == 1) {
+    body(Range{0, count});
+    return;
+  }
+#pragma omp parallel
+  body(even_split(count, static_cast<std::size_t>(omp_get_num_threads()),
+                  static_cast<std::size_t>(omp_get_thread_num())));
+}
+
+/// The same for elementwise loops over floats, body(i) for all i below `count`. Each
 /// thread works on its own copy of `body`; with a shared one the compiler does not vectorise.
 template <typename Body>
 void parallel_elements(std::size_t count, const Body& body) {
-  constexpr std::size_t worthwhile = 1U << 14U;
-#pragma omp parallel if (count > worthwhile)
+#pragma omp parallel if (count > kWorthThreads)
   {
     const Range mine = even_split(count, static_cast<std::size_t>(omp_get_num_threads()),
                                   static_cast<std::size_t>(omp_get_thread_num()));

@@ -117,6 +117,10 @@ void add_job(Json& j, const RunRecord& run) {
   j["timed"] = timed_json(run);
   j["learning_rate"] = run.learning_rate;
   j["all_reduce"]["algorithm"] = run.all_reduce;
+  if (!run.reduce_table_hash.empty()) {
+    j["all_reduce"]["table"] = {{"file", run.config.reduce_table},
+                                {"rows_hash", run.reduce_table_hash}};
+  }
   j["all_reduce"]["transport"] = run.transport;
   j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
   j["all_reduce"]["bucket_bytes"] = run.bucket_bytes;

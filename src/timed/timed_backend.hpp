@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "host_adder.hpp"
 #include "rueda/backend/backend.hpp"
+#include "rueda/reduce/host_adder.hpp"
 #include "schedule.hpp"
 
 namespace rueda::timed {

@@ -18,6 +18,7 @@ constexpr double kMostBucketMb = 1e6;
 constexpr std::size_t kMostStallSeconds = 1'000'000;
 constexpr int kMostThreads = 1024;
 constexpr std::size_t kMostInputWorkers = 1024;
+constexpr std::size_t kMostSegmentKb = 4'000'000;
 constexpr double kMostLearningRate = 1000;
 constexpr double kMostComputeMs = 1e6;
 
@@ -72,7 +73,40 @@ void check_optimizer(const TrainConfig& config) {
           "--warmup-epochs must be from 0 to the number of --epochs");
 }
 
+bool has_segments(Algorithm a) {
+  return a == Algorithm::automatic || a == Algorithm::ring || a == Algorithm::hierarchical;
+}
+
+void check_all_reduce(const TrainConfig& config) {
+  const std::string algorithm = to_string(config.all_reduce);
+  require_range("--segment-kb", config.segment_kb, 0, kMostSegmentKb);
+  require(config.segment_kb == 0 || has_segments(config.all_reduce),
+          "--segment-kb cuts the chunks of a ring, and --all-reduce " + algorithm +
+              " has none: leave it at 0");
+  require(config.wire == Wire::fp32 || has_segments(config.all_reduce),
+          "--wire bf16 is for --all-reduce auto, ring or hierarchical, not for " + algorithm);
+  require(
+      config.wire == Wire::fp32 || config.reduce_order == ReduceOrder::ring,
+      "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
+      "the two");
+  require(!config.wire_error_feedback || config.wire == Wire::bf16,
+          "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
+  require(config.reduce_table.empty() || config.all_reduce == Algorithm::automatic,
+          "--reduce-table is what --all-reduce auto goes by, not " + algorithm +
+              ": leave --all-reduce at auto");
+  require(config.all_reduce != Algorithm::nccl || config.backend != BackendChoice::cpu,
+          "--all-reduce nccl sums on GPUs, and --backend cpu trains without: leave --all-reduce at "
+          "auto");
+  require(config.all_reduce != Algorithm::nccl || config.transport == TransportChoice::automatic,
+          "--transport says how gradients reach MPI, which --all-reduce nccl does without: leave "
+          "it at auto");
+  require(config.all_reduce != Algorithm::shared || config.backend != BackendChoice::cuda,
+          "--all-reduce shared adds in host memory, and --backend cuda keeps gradients on the GPU: "
+          "leave --all-reduce at auto");
+}
+
 void check_parallel(const TrainConfig& config) {
+  check_all_reduce(config);
   require(config.reduce_order == ReduceOrder::ring || is_own(config.all_reduce),
           "--reduce-order fixed is an order of our own all-reduces: leave --all-reduce at auto");
   require(config.transport == TransportChoice::automatic || config.backend != BackendChoice::cpu,

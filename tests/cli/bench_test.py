@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 import summary_line
-from rueda_runs import Program
+from rueda_runs import SMALL, Program
 
 FEW = ("--repetitions", "4", "--threads", "1")
 ALWAYS = ("ring", "mpi", "fixed")  # to be had wherever rueda is
@@ -148,6 +148,14 @@ class Tune(BenchCase):
         expected = {"file": "t.json", "rows_hash": table["rows_hash"]}
         self.assertEqual(self.read("a.json")["reduce_table"], expected)
         self.refused(self.program.run_ranks(3, *words), "2 ranks on 1 host, and these are 3 ranks")
+
+    def test_training_goes_by_it_and_names_it(self):
+        _, table = self.tuned(2)
+        words = ("train", *SMALL, "--reduce-table", "t.json", "--run-dir", "run", "--progress", "off")
+        self.completed(self.program.run_ranks(2, *words))
+        expected = {"file": "t.json", "rows_hash": table["rows_hash"]}
+        self.assertEqual(self.program.record("run")["all_reduce"]["table"], expected)
+        self.refused(self.program.run_ranks(3, *words, "--overwrite"), "--reduce-table t.json")
 
     def test_refusals(self):
         for words, told in (

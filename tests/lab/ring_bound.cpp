@@ -22,7 +22,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/reduce/exchange_buffer.hpp"
-#include "timed/host_adder.hpp"
+#include "rueda/reduce/host_adder.hpp"
 
 namespace {
 
@@ -116,7 +116,7 @@ void print(const Communicator& world, const Options& options, double alpha, doub
 
 void run(Communicator& world, const std::vector<std::string>& words) {
   Options options;
-  timed::HostAdder device;
+  HostAdder device;
   together(world, [&] { options = parse(words); });
   ReduceSettings settings;
   settings.algorithm = options.algorithm;

@@ -23,6 +23,7 @@ class HostReduceDevice final : public ReduceDevice {
   void copy(std::span<float> to, std::span<const float> from) override {
     std::copy(from.begin(), from.end(), to.begin());
   }
+  std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
   Event record() override { return {}; }
   void wait(Event) override {}
   std::span<float> scratch(std::size_t count) override {
@@ -42,8 +43,15 @@ class HostReduceDevice final : public ReduceDevice {
   }
   /// The most that was asked for.
   std::size_t scratch_floats() const { return scratch_.size(); }
+  /// All that is kept.
+  std::size_t kept_floats() const {
+    std::size_t sum = 0;
+    for (const auto& block : kept_) sum += block.size();
+    return sum;
+  }
 
  private:
+  std::deque<std::vector<float>> kept_;
   std::vector<float> scratch_;
   std::vector<float> host_scratch_;
 };
@@ -67,6 +75,20 @@ class LazyReduceDevice final : public ReduceDevice {
   void from_host(std::span<float> device, std::span<const float> host) override {
     copy(device, host);
   }
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+              std::span<float> lost) override {
+    queue_.push_back([=] { narrow_part(to, from, lost, 0, to.size()); });
+    ++queued_;
+  }
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
+    queue_.push_back([=] { add_narrow_part(into, from, 0, into.size()); });
+    ++queued_;
+  }
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
+    queue_.push_back([=] { widen_part(to, from, 0, to.size()); });
+    ++queued_;
+  }
+  std::span<float> keep(std::size_t count) override { return kept_.emplace_back(count); }
   Event record() override { return {queued_}; }
   void wait(Event event) override {
     for (; done_ < event.id; ++done_) {
@@ -89,6 +111,7 @@ class LazyReduceDevice final : public ReduceDevice {
   std::size_t largest_scratch() const { return scratch_.size(); }
 
  private:
+  std::deque<std::vector<float>> kept_;
   std::deque<std::function<void()>> queue_;
   std::uint64_t queued_ = 0;
   std::uint64_t done_ = 0;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,13 +33,16 @@ struct Place {
 struct Candidate {
   std::string name;
   std::function<std::unique_ptr<AllReduce>(const Place&)> make;
-  bool has_tree_order = false;  ///< the bits of the fixed order
+  bool has_tree_order = false;                                    ///< the bits of the fixed order
+  std::size_t longest = std::numeric_limits<std::size_t>::max();  ///< beyond, too many messages
 };
 
 inline Candidate ring_of(std::size_t segment) {
-  return {"ring in segments of " + std::to_string(segment), [segment](const Place& p) {
+  return {"ring in segments of " + std::to_string(segment),
+          [segment](const Place& p) {
             return std::make_unique<RingAllReduce>(p.exchange(p.world), p.device, segment);
-          }};
+          },
+          false, segment == 0 ? std::numeric_limits<std::size_t>::max() : 500 * segment};
 }
 
 /// On pretended hosts: rank r is on host `host_of(r)`.
@@ -54,7 +59,7 @@ inline Candidate hierarchy_of(const std::string& name, std::size_t segment,
     };
     return std::make_unique<HierarchicalAllReduce>(p.world, p.device, HostLayout(hosts), parts);
   };
-  return {name, make, fixed_order};
+  return {name, make, fixed_order, 5000};
 }
 
 /// All that need nothing but messages.
@@ -65,7 +70,7 @@ inline std::vector<Candidate> own_algorithms() {
                  [](const Place& p) {
                    return std::make_unique<FixedOrderAllReduce>(p.exchange(p.world), p.device, 100);
                  },
-                 true});
+                 true, 5000});
   all.push_back({"doubling",
                  [](const Place& p) {
                    return std::make_unique<DoublingAllReduce>(p.exchange(p.world), p.device);

@@ -56,6 +56,17 @@ class SlowReduceDevice final : public ReduceDevice {
   void copy(std::span<float> to, std::span<const float> from) override {
     queue([to, from] { std::copy(from.begin(), from.end(), to.begin()); });
   }
+  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+              std::span<float> lost) override {
+    queue([=] { narrow_part(to, from, lost, 0, to.size()); });
+  }
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
+    queue([=] { add_narrow_part(into, from, 0, into.size()); });
+  }
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
+    queue([=] { widen_part(to, from, 0, to.size()); });
+  }
+  std::span<float> keep(std::size_t count) override { return allocate(count); }
   void to_host(std::span<float> host, std::span<const float> device) override {
     ++staged_copies_;
     copy(host, device);

@@ -2,6 +2,7 @@
 
 #include "rueda/core/error.hpp"
 #include "src/commands/bench/explain.hpp"
+#include "src/commands/bench/observed_schedule.hpp"
 #include "src/commands/bench/schedule.hpp"
 
 using Catch::Matchers::Contains;
@@ -70,6 +71,31 @@ TEST_CASE("the text names senders, chunks, holdings and totals", "[explain]") {
   REQUIRE_THAT(text, Contains("rank 0   *   *   *   *\n"));
   REQUIRE_THAT(text, Contains("A rank sends 6 messages, 6,000 bytes."));
   REQUIRE_THAT(text, Contains("All ranks together: 24 messages, 24,000 bytes."));
+}
+
+TEST_CASE("what doubling and the central sum were seen to send leaves the sum on all",
+          "[explain]") {
+  for (const auto algorithm : {rueda::Algorithm::doubling, rueda::Algorithm::central}) {
+    for (int ranks = 2; ranks <= kMostExplainedRanks; ++ranks) {
+      const Schedule schedule = observed_schedule(algorithm, ranks, 10);
+      Holdings holdings = first_holdings(schedule);
+      for (const Step& step : schedule.steps) holdings = holdings_after(step, holdings);
+      for (const auto& rank : holdings) {
+        REQUIRE(rank[0] == (1U << static_cast<unsigned>(ranks)) - 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("doubling takes the logarithm of steps, rank 0 as many as there are others",
+          "[explain]") {
+  REQUIRE(observed_schedule(rueda::Algorithm::doubling, 8, 10).steps.size() == 3);
+  const Schedule central = observed_schedule(rueda::Algorithm::central, 5, 10);
+  REQUIRE(central.steps.size() == 8);
+  REQUIRE(sent_by_rank(central)[0].floats == 40);
+  REQUIRE(sent_by_rank(central)[3].floats == 10);
+  REQUIRE_THAT(explain({4, 1000, rueda::Algorithm::doubling}),
+               Contains("0->1, 1->0, 2->3, 3->2; what comes in is added"));
 }
 
 TEST_CASE("it can be read up to the most ranks, and for any length", "[explain]") {

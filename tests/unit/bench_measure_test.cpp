@@ -7,9 +7,11 @@
 #include "src/commands/bench/known_sums.hpp"
 #include "src/commands/bench/measure.hpp"
 #include "src/commands/bench/record.hpp"
+#include "src/commands/reduce_table_file.hpp"
 #include "tests/support/host_reduce_device.hpp"
 
 using Catch::Matchers::Contains;
+using rueda::layout_of;
 using rueda::Wire;
 using namespace rueda::bench;
 
@@ -58,6 +60,15 @@ class SoloSum final : public rueda::AllReduce {
  private:
   float error_;
 };
+
+/// Of 1 GB.
+Row row_of(const std::string& algorithm, const Seconds& seconds) {
+  Row row;
+  row.size.bytes = 1'000'000'000;
+  row.algorithm = algorithm;
+  row.seconds = seconds;
+  return row;
+}
 
 }  // namespace
 
@@ -114,8 +125,8 @@ TEST_CASE("each contestant sums as often as asked, and once more to warm up", "[
   rueda::test::HostReduceDevice device;
   HostBuffer buffer(300'000);
   SoloSum one, other;
-  rueda::AllReduce* contestants[] = {&one, &other};
-  const auto seconds = measure({group, device, buffer}, contestants, 300'000, {7, 100});
+  const Contestant contestants[] = {{&one, &buffer}, {&other, &buffer}};
+  const auto seconds = measure({group, device}, contestants, 300'000, {7, 100});
   REQUIRE(seconds.size() == 2);
   REQUIRE(seconds[0].size() == 7);
   REQUIRE(seconds[1].size() == 7);
@@ -128,8 +139,8 @@ TEST_CASE("time that is up ends the repetitions, but for the first three", "[ben
   rueda::test::HostReduceDevice device;
   HostBuffer buffer(300'000);
   SoloSum reduce;
-  rueda::AllReduce* contestants[] = {&reduce};
-  REQUIRE(measure({group, device, buffer}, contestants, 300'000, {1000, 1e-9})[0].size() == 3);
+  const Contestant contestants[] = {{&reduce, &buffer}};
+  REQUIRE(measure({group, device}, contestants, 300'000, {1000, 1e-9})[0].size() == 3);
 }
 
 TEST_CASE("a wrong sum ends the measurement", "[bench]") {
@@ -137,14 +148,14 @@ TEST_CASE("a wrong sum ends the measurement", "[bench]") {
   rueda::test::HostReduceDevice device;
   HostBuffer buffer(70'000);
   SoloSum wrong(0.25F);
-  rueda::AllReduce* contestants[] = {&wrong};
-  REQUIRE_THROWS_WITH(measure({group, device, buffer}, contestants, 70'000, {1, 1}),
+  const Contestant contestants[] = {{&wrong, &buffer}};
+  REQUIRE_THROWS_WITH(measure({group, device}, contestants, 70'000, {1, 1}),
                       Contains("solo: wrong sum in element 69999 of 70000"));
 }
 
 TEST_CASE("figures of a row", "[bench]") {
-  const Row ring{{1'000'000'000, ""}, "ring", {0.5, 0.1, 0.3}};
-  const Row mpi{{1'000'000'000, ""}, "mpi", {0.6, 0.6}};
+  const Row ring = row_of("ring", {0.5, 0.1, 0.3});
+  const Row mpi = row_of("mpi", {0.6, 0.6});
   const Figures figures = figures_of(ring, 4, &mpi);
   REQUIRE(figures.median == Approx(0.3));
   REQUIRE(figures.p99 == Approx(0.496));
@@ -153,7 +164,7 @@ TEST_CASE("figures of a row", "[bench]") {
   REQUIRE(*figures.times_mpi == Approx(2));
   REQUIRE_FALSE(figures_of(ring, 4, nullptr).times_mpi);
   REQUIRE_FALSE(figures_of(ring, 1, &mpi).bandwidth);
-  REQUIRE(mpi_row({ring, mpi}, {1'000'000'000, ""})->algorithm == "mpi");
+  REQUIRE(mpi_row({ring, mpi}, ring.size)->algorithm == "mpi");
   REQUIRE(mpi_row({ring, mpi}, {4, ""}) == nullptr);
 }
 

@@ -39,6 +39,8 @@ struct GradientLayout {
   std::size_t statistics_offset() const noexcept { return parameters; }
   std::size_t sums_offset() const noexcept { return parameters + statistics; }
   std::size_t total() const noexcept { return sums_offset() + kStepSums; }
+  /// Floats of the memory in which it lies.
+  std::size_t memory() const noexcept { return lead() + total(); }
 };
 
 }  // namespace rueda

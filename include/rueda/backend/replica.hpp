@@ -13,6 +13,13 @@
 
 namespace rueda {
 
+/// Memory of a backend's kind for a gradient arena, which outlives the replica: at least
+/// GradientLayout::memory() floats, zeroed, aligned for kernels. Empty: the replica takes its own.
+struct GradientMemory {
+  explicit GradientMemory(std::span<float> memory) : floats(memory) {}
+  std::span<float> floats;
+};
+
 /// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
 /// will occur are planned at construction and share one pool; afterwards nothing is allocated.
 class Replica {
@@ -21,7 +28,8 @@ class Replica {
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
           const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
   /// From a plan for the same graph on the same backend. Throws OutOfMemory.
-  Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan);
+  Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
+          GradientMemory gradients = GradientMemory(std::span<float>()));
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
@@ -34,7 +42,7 @@ class Replica {
 
   std::span<float> parameters() { return values_->floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).
-  std::span<float> gradients() { return gradients_->floats().subspan(layout_.lead()); }
+  std::span<float> gradients() { return gradient_memory_.subspan(layout_.lead(), layout_.total()); }
   std::span<float> running_statistics() { return running_->floats(); }
   std::span<float> parameter(ParameterId id);
   std::span<float> gradient(ParameterId id);
@@ -76,6 +84,7 @@ class Replica {
 
  private:
   void allocate();
+  void allocate_gradients();
   /// Makes the program for that many images the current one; whether there is one.
   bool choose_program(std::size_t images);
   /// Single numbers, on the device.
@@ -95,7 +104,8 @@ class Replica {
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
   std::unique_ptr<Memory> values_;
-  std::unique_ptr<Memory> gradients_;
+  std::unique_ptr<Memory> own_gradients_;  ///< null: somebody else's
+  std::span<float> gradient_memory_;
   std::unique_ptr<Memory> batch_statistics_;
   std::unique_ptr<Memory> running_;
   std::unique_ptr<Memory> values_per_image_;

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "rueda/reduce/reduce_loops.hpp"
+#include "rueda/reduce/tree_sum.hpp"
+
 namespace rueda {
 
 /// A point in a device's order of work. 0 has always passed, which is all that a host needs.
@@ -22,6 +25,31 @@ class ReduceDevice {
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
   /// to[i] = from[i] for all i; lengths agree, no overlap. Queued, not awaited.
   virtual void copy(std::span<float> to, std::span<const float> from) = 0;
+
+  // For a wire of bf16; lengths agree. Queued, not awaited.
+
+  /// to[i] = from[i] rounded. With `lost`, as long, by kernels::narrow_with_feedback.
+  virtual void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
+                      std::span<float> lost) {
+    narrow_part(to, from, lost, 0, to.size());
+  }
+  /// into[i] = into[i] + from[i].
+  virtual void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
+    add_narrow_part(into, from, 0, into.size());
+  }
+  /// to[i] = from[i].
+  virtual void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
+    widen_part(to, from, 0, to.size());
+  }
+  /// `count` floats of the device's memory, zeroed, for as long as this object lives.
+  virtual std::span<float> keep(std::size_t count) = 0;
+
+  /// Of a device whose memory is the host's: to[k][i] = the sum of all from[r][i] in the order of
+  /// TreeOrder, for all k and all i below `count` (tree_sum). Done on return.
+  virtual void sum_all(std::span<const float* const> from, std::span<float* const> to,
+                       std::size_t count) {
+    tree_sum(from, to, count);
+  }
   /// An event that passes when all work that the device was given so far is done, through this
   /// object or not. It is waited for, once: until then the device keeps it.
   virtual Event record() = 0;

@@ -25,8 +25,9 @@ struct ReduceTable {
   };
   std::vector<Row> rows;  ///< ascending; the last one has no end
 
-  /// Throws std::out_of_range if no row covers `bytes`.
-  const ReduceWay& way(std::size_t bytes) const;
+  /// The row that covers `bytes`; throws std::out_of_range if there is none.
+  const Row& row(std::size_t bytes) const;
+  const ReduceWay& way(std::size_t bytes) const { return row(bytes).way; }
 };
 
 }  // namespace rueda

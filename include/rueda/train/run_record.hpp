@@ -77,6 +77,7 @@ struct RunRecord {
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
+  std::string reduce_table_hash;   ///< of the rows of --reduce-table; empty without one
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   bool overlaps = false;           ///< gradients travel while backward computes

@@ -65,12 +65,13 @@ class Bench {
   }
 
   void run_size(const Size& size) {
-    std::vector<AllReduce*> contestants;
-    for (const Entrant& entrant : entrants_) contestants.push_back(entrant.reduce.get());
-    const Ground ground{stage_.world(), stage_.backend().reduce_device(), *buffer_,
-                        options_.place.wire};
-    auto seconds = measure(ground, contestants, size.bytes / sizeof(float),
-                           {options_.repetitions, options_.seconds});
+    const std::size_t floats = size.bytes / sizeof(float);
+    std::vector<Contestant> contestants;
+    for (const Entrant& entrant : entrants_) {
+      contestants.push_back(contestant_of(entrant, *buffer_, floats));
+    }
+    const Ground ground{stage_.world(), stage_.backend().reduce_device(), options_.place.wire};
+    auto seconds = measure(ground, contestants, floats, {options_.repetitions, options_.seconds});
     std::vector<Row> rows;
     for (std::size_t i = 0; i < entrants_.size(); ++i) {
       rows.push_back({size, entrants_[i].name, std::move(seconds[i])});

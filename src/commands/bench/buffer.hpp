@@ -8,8 +8,7 @@
 
 namespace rueda::bench {
 
-/// The memory that is summed in place. An algorithm that wants it in a place of its own, for
-/// example in a window that all ranks of a host share, gets another one from `make_buffer`.
+/// Memory that is summed in place.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -23,5 +22,8 @@ class Buffer {
 /// Of the backend's memory, taken once for all sizes as the arena of a training run is. Throws
 /// OutOfMemory.
 std::unique_ptr<Buffer> make_buffer(Backend& backend, std::size_t bytes);
+/// Memory of the backend's kind that an all-reduce has: for example a window that the ranks of a
+/// host share.
+std::unique_ptr<Buffer> make_buffer(Backend& backend, std::span<float> arena);
 
 }  // namespace rueda::bench

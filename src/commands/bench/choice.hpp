@@ -19,12 +19,13 @@ struct Trial {
 /// 16 B, 64 B, ... by fours, up to `most_bytes`; at least one.
 std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
 
-/// Each algorithm as a whole and, where chunks travel in pieces (ring, hierarchical), in each of
-/// `segments` (bytes; 0 is the whole).
+/// Each algorithm with its usual segments and, where chunks travel in pieces (ring, hierarchical),
+/// with each of `segments` (bytes; 0 are the usual ones).
 std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
                                   const std::vector<std::size_t>& segments);
 
-/// Whether `way` differs from the same without segments, for a slice of `bytes` over `ranks`.
+/// Whether chunks of a slice of `bytes` over `ranks` are longer than the segments of `way`, so that
+/// these are of account; always for the usual ones.
 bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
 
 /// For each length, ascending, the way of the least median, or that of the length before where it

@@ -42,7 +42,7 @@ void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
   add_number(command, "--seconds", options.seconds, "S",
              "After this time no further repetition of a size begins, but for the first 3");
   add_number(command, "--segment-kb", options.segment_kb, "KIB",
-             "Pieces in which chunks travel, 0 as tuned");
+             "Pieces in which chunks travel, 0 for the usual or, with auto, the table's");
   add_text(command, "--reduce-table", options.reduce_table, "FILE",
            "Table of rueda bench tune that auto goes by");
   add_place(command, options.place);
@@ -60,7 +60,7 @@ void add_tune(CLI::App& bench, BenchTuneOptions& options) {
   add_text(command, "--algorithms", options.algorithm_words, "LIST",
            "Own algorithms to choose among; those that are not to be had here are left out");
   add_text(command, "--segments-kb", options.segment_words, "LIST",
-           "Sizes in KiB of the pieces in which chunks travel, 0 for whole chunks");
+           "Sizes in KiB of the pieces in which chunks travel, 0 for the usual one");
   add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
   add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
   add_place(command, options.place);

@@ -6,6 +6,18 @@
 
 namespace rueda::bench {
 
+Entrant make_entrant(Stage& stage, const std::string& name, std::unique_ptr<AllReduce> reduce) {
+  Entrant entrant{name, std::move(reduce)};
+  const auto arena = entrant.reduce->arena();
+  if (!arena.empty()) entrant.arena = make_buffer(stage.backend(), arena);
+  return entrant;
+}
+
+Contestant contestant_of(const Entrant& entrant, Buffer& common, std::size_t floats) {
+  const bool fits = entrant.arena && entrant.arena->floats().size() >= floats;
+  return {entrant.reduce.get(), fits ? entrant.arena.get() : &common};
+}
+
 std::unique_ptr<AllReduce> try_all_reduce(Stage& stage, const ReduceSettings& settings,
                                           std::string& refusal) {
   std::unique_ptr<AllReduce> made;
@@ -32,7 +44,7 @@ Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& com
     std::string refusal;
     auto reduce = try_all_reduce(stage, settings, refusal);
     if (reduce) {
-      field.entrants.push_back({entry.name, std::move(reduce)});
+      field.entrants.push_back(make_entrant(stage, entry.name, std::move(reduce)));
     } else if (entries.all) {
       field.left_out.emplace_back(entry.name, refusal);
     } else {

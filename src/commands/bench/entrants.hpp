@@ -4,16 +4,25 @@
 #include <string>
 #include <vector>
 
+#include "buffer.hpp"
 #include "entries.hpp"
+#include "measure.hpp"
 #include "stage.hpp"
 
 namespace rueda::bench {
 
-/// An entry that can be measured here.
+/// An all-reduce that can be measured here.
 struct Entrant {
   std::string name;
   std::unique_ptr<AllReduce> reduce;
+  std::unique_ptr<Buffer> arena = {};  ///< memory of its own that it sums; null: any will do
 };
+
+/// With the memory that `reduce` has of its own, if it has.
+Entrant make_entrant(Stage& stage, const std::string& name, std::unique_ptr<AllReduce> reduce);
+
+/// `entrant` for a slice of `floats`, which lies in `common` unless it has memory of its own.
+Contestant contestant_of(const Entrant& entrant, Buffer& common, std::size_t floats);
 
 struct Field {
   std::vector<Entrant> entrants;

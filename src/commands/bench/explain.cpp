@@ -6,6 +6,7 @@
 
 #include "../../report/number_text.hpp"
 #include "../../report/text_table.hpp"
+#include "observed_schedule.hpp"
 #include "rueda/core/error.hpp"
 #include "schedule.hpp"
 
@@ -14,8 +15,7 @@ namespace {
 
 Schedule schedule_of(const BenchExplainOptions& options) {
   if (options.algorithm == Algorithm::ring) return ring_schedule(options.ranks, options.length);
-  throw InputError("--algorithm " + std::string(to_string(options.algorithm)) +
-                   ": only the ring goes by a plan that can be shown; give ring");
+  return observed_schedule(options.algorithm, options.ranks, options.length);
 }
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
@@ -98,12 +98,12 @@ std::string totals(const Schedule& schedule) {
   for (const Traffic& t : sent) messages += t.messages, floats += static_cast<double>(t.floats);
   const double p = schedule.ranks;
   const double bound = 2 * (p - 1) / p * static_cast<double>(schedule.length);
-  std::string text = "A rank sends " + counted(most->messages, "message");
-  text += least->floats == most->floats ? ", " + bytes_of(static_cast<double>(most->floats))
-                                        : ", " + bytes_of(static_cast<double>(least->floats)) +
-                                              " to " + bytes_of(static_cast<double>(most->floats));
-  text += ". No algorithm does with less than 2(P-1)/P of the slice for each rank, " +
-          bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)) + ".";
+  const bool same = least->floats == most->floats && least->messages == most->messages;
+  std::string text = same ? "A rank sends " : "A rank sends up to ";
+  text +=
+      counted(most->messages, "message") + ", " + bytes_of(static_cast<double>(most->floats)) +
+      ". No algorithm does with less than 2(P-1)/P of the slice for the rank that sends most, " +
+      bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)) + ".";
   return paragraph("", 0, text) + "All ranks together: " + counted(messages, "message") + ", " +
          bytes_of(floats) + ".\n";
 }

@@ -23,20 +23,20 @@ double seconds_since(SteadyTime begin) {
 class Course {
  public:
   Course(const Ground& ground, std::size_t floats)
-      : ground_(ground),
-        slice_(ground.buffer.floats().first(floats)),
-        piece_(std::min(kPiece, floats)) {}
+      : ground_(ground), floats_(floats), piece_(std::min(kPiece, floats)) {}
 
   /// The seconds of a sum on this rank. A wrong one is remembered, because the others do not see
   /// it.
-  double sum(AllReduce& reduce, KnownSums::Kind kind) {
+  double sum(const Contestant& contestant, KnownSums::Kind kind) {
     const KnownSums values(kind, ground_.group.size(), ground_.wire);
-    fill(values);
+    const auto slice = contestant.buffer->floats().first(floats_);
+    fill(values, *contestant.buffer, slice);
     ground_.group.barrier();
     const SteadyTime begin = std::chrono::steady_clock::now();
-    ground_.device.wait(reduce.sum(slice_, ground_.device.record()));
+    ground_.device.wait(contestant.reduce->sum(slice, ground_.device.record()));
     const double seconds = seconds_since(begin);
-    check(values, reduce);
+    const std::string wrong = find_wrong(values, *contestant.buffer, slice);
+    if (!wrong.empty() && fault_.empty()) fault_ = std::string(contestant.reduce->name()) + wrong;
     return seconds;
   }
 
@@ -49,30 +49,32 @@ class Course {
 
  private:
   std::span<float> host_piece(std::size_t first) {
-    return std::span(piece_).first(std::min(kPiece, slice_.size() - first));
+    return std::span(piece_).first(std::min(kPiece, floats_ - first));
   }
 
-  void fill(const KnownSums& values) {
-    for (std::size_t first = 0; first < slice_.size(); first += kPiece) {
+  void fill(const KnownSums& values, Buffer& buffer, std::span<float> slice) {
+    for (std::size_t first = 0; first < floats_; first += kPiece) {
       const auto host = host_piece(first);
       values.fill(ground_.group.rank(), first, host);
-      ground_.buffer.upload(slice_.subspan(first, host.size()), host);
+      buffer.upload(slice.subspan(first, host.size()), host);
     }
   }
 
-  void check(const KnownSums& values, const AllReduce& reduce) {
-    for (std::size_t first = 0; first < slice_.size(); first += kPiece) {
+  /// Tells the first wrong element; empty if there is none.
+  std::string find_wrong(const KnownSums& values, Buffer& buffer, std::span<const float> slice) {
+    for (std::size_t first = 0; first < floats_; first += kPiece) {
       const auto host = host_piece(first);
-      ground_.buffer.download(host, slice_.subspan(first, host.size()));
+      buffer.download(host, slice.subspan(first, host.size()));
       const auto wrong = values.first_wrong(first, host);
-      if (!wrong || !fault_.empty()) continue;
-      fault_ = std::string(reduce.name()) + ": wrong sum in element " +
-               std::to_string(first + *wrong) + " of " + std::to_string(slice_.size());
+      if (!wrong) continue;
+      return ": wrong sum in element " + std::to_string(first + *wrong) + " of " +
+             std::to_string(floats_);
     }
+    return {};
   }
 
   const Ground& ground_;
-  std::span<float> slice_;
+  std::size_t floats_;
   std::vector<float> piece_;
   std::string fault_;
 };
@@ -100,7 +102,7 @@ std::size_t usual_repetitions(std::size_t bytes) {
   return std::clamp<std::size_t>(400'000'000 / std::max<std::size_t>(bytes, 1), 15, 500);
 }
 
-std::vector<Seconds> measure(const Ground& ground, std::span<AllReduce* const> contestants,
+std::vector<Seconds> measure(const Ground& ground, std::span<const Contestant> contestants,
                              std::size_t floats, const Effort& effort) {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const std::size_t bytes = floats * sizeof(float);
@@ -112,7 +114,7 @@ std::vector<Seconds> measure(const Ground& ground, std::span<AllReduce* const> c
     const auto kind = round % 2 == 0 ? KnownSums::Kind::whole : KnownSums::Kind::real;
     for (std::size_t k = 0; k < contestants.size(); ++k) {
       const std::size_t turn = (round + k) % contestants.size();
-      const double taken = course.sum(*contestants[turn], kind);
+      const double taken = course.sum(contestants[turn], kind);
       if (round >= warm_up) seconds[turn].push_back(taken);
     }
     course.agree();

@@ -18,8 +18,14 @@ using Seconds = std::vector<double>;
 struct Ground {
   RankGroup& group;
   ReduceDevice& device;
-  Buffer& buffer;
   Wire wire = Wire::fp32;
+};
+
+/// An all-reduce and the memory that it sums in place: one and the same for all, but for those that
+/// want it in a place of their own.
+struct Contestant {
+  AllReduce* reduce = nullptr;
+  Buffer* buffer = nullptr;
 };
 
 /// How long one length is measured.
@@ -31,12 +37,12 @@ struct Effort {
 /// Repetitions of a slice of `bytes` where nobody says how many.
 std::size_t usual_repetitions(std::size_t bytes);
 
-/// Collective: has each of `contestants` sum the first `floats` of the buffer again and again. They
+/// Collective: has each of `contestants` sum the first `floats` of its buffer again and again. They
 /// take turns, and take turns in going first; a barrier precedes each sum, and every element of
 /// every sum is tested, whole numbers and real ones alternately. Warm-up sums are not counted. On
 /// every rank the same times, in the order of `contestants`. Throws RunError naming algorithm, rank
 /// and element for a wrong sum.
-std::vector<Seconds> measure(const Ground& ground, std::span<AllReduce* const> contestants,
+std::vector<Seconds> measure(const Ground& ground, std::span<const Contestant> contestants,
                              std::size_t floats, const Effort& effort);
 
 }  // namespace rueda::bench

@@ -40,7 +40,7 @@ struct BenchTuneOptions {
   BenchPlace place;
   std::string out;
   std::string algorithm_words = "ring,doubling,hierarchical,shared";
-  std::string segment_words = "0,64,256,1024";  ///< KiB; 0: whole chunks
+  std::string segment_words = "0,64,256,1024";  ///< KiB; 0: the usual
   std::string most = "256M";                    ///< the longest slice
   double seconds = 120;                         ///< in all
 

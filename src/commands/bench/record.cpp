@@ -22,15 +22,4 @@ const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-std::vector<int> layout_of(const std::vector<std::string>& hosts) {
-  std::vector<std::string> known;
-  std::vector<int> layout;
-  for (const std::string& host : hosts) {
-    auto place = std::find(known.begin(), known.end(), host);
-    if (place == known.end()) place = known.insert(known.end(), host);
-    layout.push_back(static_cast<int>(place - known.begin()));
-  }
-  return layout;
-}
-
 }  // namespace rueda::bench

@@ -54,7 +54,4 @@ Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi);
 /// The row of MPI_Allreduce at that size, or null.
 const Row* mpi_row(const std::vector<Row>& rows, const Size& size);
 
-/// Each host's number, in the order in which ranks name them first.
-std::vector<int> layout_of(const std::vector<std::string>& hosts);
-
 }  // namespace rueda::bench

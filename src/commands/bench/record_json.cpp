@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../reduce_table_file.hpp"
 #include "known_sums.hpp"
 
 namespace rueda::bench {

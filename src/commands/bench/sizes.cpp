@@ -100,7 +100,7 @@ std::vector<std::size_t> parse_segments(const std::string& words) {
   for (const std::string& word : split_words(words)) {
     const auto quantity = parse_quantity(word);
     if (!quantity || !quantity->unit.empty() || quantity->number * 1024 > kMostSegmentBytes) {
-      throw InputError("segment '" + printable(word) + "': give KiB from 0 (whole) to 1048576");
+      throw InputError("segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
     }
     segments.push_back(quantity->number * 1024);
   }

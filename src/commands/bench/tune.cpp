@@ -28,7 +28,7 @@ std::string asked_text(const BenchTuneOptions& options) {
 /// A way to sum that is to be had here.
 struct Candidate {
   ReduceWay way;
-  std::unique_ptr<AllReduce> reduce;
+  Entrant entrant;
 };
 
 /// The measurement of one rank.
@@ -71,7 +71,7 @@ class Tuning {
     std::string refusal;
     auto reduce = try_all_reduce(stage_, settings, refusal);
     if (reduce) {
-      candidates_.push_back({way, std::move(reduce)});
+      candidates_.push_back({way, make_entrant(stage_, way_text(way), std::move(reduce))});
     } else if (way.segment_bytes == 0) {
       left_out_ += "\n  " + refusal;
     }
@@ -89,17 +89,17 @@ class Tuning {
   }
 
   void measure_length(std::size_t bytes) {
-    std::vector<AllReduce*> contestants;
+    const std::size_t floats = bytes / sizeof(float);
+    std::vector<Contestant> contestants;
     std::vector<ReduceWay> ways;
     for (const Candidate& candidate : candidates_) {
       if (!is_distinct(candidate.way, bytes, stage_.scene().ranks())) continue;
-      contestants.push_back(candidate.reduce.get());
+      contestants.push_back(contestant_of(candidate.entrant, *buffer_, floats));
       ways.push_back(candidate.way);
     }
-    const Ground ground{stage_.world(), stage_.backend().reduce_device(), *buffer_,
-                        options_.place.wire};
+    const Ground ground{stage_.world(), stage_.backend().reduce_device(), options_.place.wire};
     const double share = options_.seconds / static_cast<double>(lengths_.size());
-    auto seconds = measure(ground, contestants, bytes / sizeof(float), {.seconds = share});
+    auto seconds = measure(ground, contestants, floats, {.seconds = share});
     std::vector<Trial> trials;
     for (std::size_t i = 0; i < ways.size(); ++i) trials.push_back({bytes, ways[i], seconds[i]});
     say(length_text(trials));

@@ -58,6 +58,7 @@ class DriverReduceDevice final : public ReduceDevice {
     std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
     return memory;
   }
+  std::span<float> keep(std::size_t) override { throw RunError("nothing is kept here"); }
   bool memory_is_on_host() const override { return false; }
   std::span<float> host_scratch(std::size_t) override { throw RunError("nothing is staged here"); }
   void to_host(std::span<float>, std::span<const float>) override { host_scratch(0); }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/reduce_table.hpp"
+
+namespace rueda {
+
+/// Sums each slice in the way that a table names for its length.
+class ChosenAllReduce final : public AllReduce {
+ public:
+  using Make = std::function<std::unique_ptr<AllReduce>(const ReduceWay&)>;
+
+  /// Collective if `make` is: makes each way of the table once, in its order. The table has rows.
+  ChosenAllReduce(ReduceTable table, const Make& make);
+
+  /// For people: "auto (doubling to 64 KiB, ring)".
+  std::string_view name() const override { return name_; }
+  Event sum(std::span<float> slice, Event ready) override;
+  Event sum_exactly(std::span<float> slice, Event ready) override;
+  std::span<float> arena() override;
+  /// The most that a slice of up to `length` takes.
+  std::size_t scratch_floats(std::size_t length) const override;
+  std::size_t kept_floats(std::size_t length) const override;
+
+ private:
+  AllReduce& part_for(std::size_t length);
+
+  ReduceTable table_;
+  std::vector<std::unique_ptr<AllReduce>> parts_;
+  std::vector<AllReduce*> part_of_row_;
+  std::string name_;
+};
+
+}  // namespace rueda

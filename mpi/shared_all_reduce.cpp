@@ -1,0 +1,111 @@
+#include "shared_all_reduce.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "rueda/core/error.hpp"
+#include "rueda/reduce/ring_plan.hpp"
+
+// The shared window, in words.
+//
+// Each rank counts its meetings in a flag that all can see. A rank has come to meeting m when its
+// flag is m or more; it goes on when all flags are.
+//
+// A slice of the arena takes two meetings. At the first, all slices are ready. Then rank r sums
+// chunk r of all arenas and writes it into all of them; nobody else reads or writes that chunk. At
+// the second, all chunks are written.
+//
+// Through mailboxes it takes one. A rank writes its values into its mailbox, meets, and reads the
+// mailboxes of all. It may go on and write the next values while others still read these: so there
+// are two mailboxes, which take turns. Writing again into the same one is safe, because before that
+// it was at a meeting in between, to which nobody came who was still reading. The same holds for
+// the offers, by which ranks tell what they are about to sum.
+
+namespace rueda {
+
+SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device,
+                                 std::size_t arena_floats, std::size_t mailbox_floats)
+    : device_(device),
+      window_(ranks, arena_floats, mailbox_floats),
+      rank_(ranks.rank()),
+      size_(ranks.size()),
+      from_(static_cast<std::size_t>(ranks.size())),
+      to_(static_cast<std::size_t>(ranks.size())),
+      mailbox_floats_(mailbox_floats) {
+  for (int rank = 0; rank < size_; ++rank) world_ranks_.push_back(ranks.world_rank(rank));
+}
+
+Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
+  if (size_ == 1 || slice.empty()) return ready;
+  device_.wait(ready);
+  if (slice.size() > std::min(kShortFloats, mailbox_floats_) && in_arena(slice)) {
+    sum_in_place(slice);
+    return {};
+  }
+  for (std::size_t begin = 0; begin < slice.size(); begin += mailbox_floats_) {
+    sum_by_mailbox(slice.subspan(begin, std::min(mailbox_floats_, slice.size() - begin)));
+  }
+  return {};
+}
+
+bool SharedAllReduce::in_arena(std::span<const float> slice) const {
+  const auto arena = window_.arena(rank_);
+  return std::less_equal<>()(arena.data(), slice.data()) &&
+         std::less_equal<>()(slice.data() + slice.size(), arena.data() + arena.size());
+}
+
+void SharedAllReduce::sum_in_place(std::span<float> slice) {
+  const auto offset = static_cast<std::size_t>(slice.data() - window_.arena(rank_).data());
+  meet({offset, slice.size()});
+  journal().add("shared", 0, [&] {
+    const Range chunk = RingPlan{slice.size(), rank_, size_}.chunk(rank_);
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto i = static_cast<std::size_t>(rank);
+      from_[i] = to_[i] = window_.arena(rank).data() + offset + chunk.begin;
+    }
+    device_.sum_all(from_, to_, chunk.size());
+  });
+  window_.flag(rank_).raise(++round_);
+  wait_for_all();
+}
+
+void SharedAllReduce::sum_by_mailbox(std::span<float> block) {
+  const std::size_t turn = (round_ + 1) % 2;
+  std::copy(block.begin(), block.end(), window_.mailbox(rank_, turn).begin());
+  meet({SharedWindow::kMailbox, block.size()});
+  journal().add("shared", 0, [&] {
+    for (int rank = 0; rank < size_; ++rank) {
+      from_[static_cast<std::size_t>(rank)] = window_.mailbox(rank, turn).data();
+    }
+    to_[0] = block.data();
+    device_.sum_all(from_, std::span(to_).first(1), block.size());
+  });
+}
+
+void SharedAllReduce::meet(const Offer& mine) {
+  ++round_;
+  const std::size_t turn = round_ % 2;
+  window_.offer(rank_, turn) = mine;
+  window_.flag(rank_).raise(round_);
+  wait_for_all();
+  for (int rank = 0; rank < size_; ++rank) {
+    if (window_.offer(rank, turn) == mine) continue;
+    throw RunError("rank " + std::to_string(world_ranks_[static_cast<std::size_t>(rank_)]) +
+                   " sums " + std::to_string(mine.length) + " floats and rank " +
+                   std::to_string(world_ranks_[static_cast<std::size_t>(rank)]) + " " +
+                   std::to_string(window_.offer(rank, turn).length) +
+                   ", or another part of the gradients: the ranks are not at the same step");
+  }
+}
+
+void SharedAllReduce::wait_for_all() {
+  for (int rank = 0; rank < size_; ++rank) {
+    SequenceFlag& flag = window_.flag(rank);
+    if (flag.reached_soon(round_)) continue;
+    journal().transfer("shared", 0, -1, world_ranks_[static_cast<std::size_t>(rank)],
+                       [&] { flag.await(round_); });
+  }
+}
+
+}  // namespace rueda

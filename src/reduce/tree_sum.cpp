@@ -1,0 +1,50 @@
+#include "rueda/reduce/tree_sum.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace rueda {
+namespace {
+
+/// Floats that are summed at a time: partial sums stay in the processor's first cache.
+constexpr std::size_t kBlock = 1024;
+using Block = std::array<float, kBlock>;
+
+void add(float* __restrict to, const float* __restrict a, const float* __restrict b,
+         std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
+}
+
+void add_to(float* __restrict to, const float* __restrict a, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = to[i] + a[i];
+}
+
+/// The tree is that of TreeOrder: its left part is the largest power of two below the number of
+/// summands. `at` is where the block begins in each source.
+void sum_block(std::span<const float* const> from, std::size_t at, std::size_t count, float* to) {
+  if (from.size() == 1) {
+    std::copy_n(from[0] + at, count, to);
+  } else if (from.size() == 2) {
+    add(to, from[0] + at, from[1] + at, count);
+  } else {
+    const std::size_t left = std::bit_floor(from.size() - 1);
+    Block right;
+    sum_block(from.first(left), at, count, to);
+    sum_block(from.subspan(left), at, count, right.data());
+    add_to(to, right.data(), count);
+  }
+}
+
+}  // namespace
+
+void tree_sum(std::span<const float* const> from, std::span<float* const> to, std::size_t count) {
+  Block sum;
+  for (std::size_t at = 0; at < count; at += kBlock) {
+    const std::size_t length = std::min(kBlock, count - at);
+    sum_block(from, at, length, sum.data());
+    for (float* target : to) std::copy_n(sum.data(), length, target + at);
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Times rueda's all-reduces beside that of PyTorch's gloo process group, on the same cores, taking
+turns: rueda, gloo, rueda, gloo, ... Both sum fp32 in place over as many processes.
+
+usage: gloo.py [--binary build/rueda] [--ranks 2] [--rounds 3] [--sizes LIST] [--algorithms LIST]
+
+docs/bench.md says more. Needs a Python with PyTorch: RUEDA_TORCH_PYTHON, or what jobs/parity.sh installs.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TIME_LIMIT = 600  # seconds, of one process
+
+
+class UsageError(Exception):
+    """What the caller has to change; one line."""
+
+
+def torch_python():
+    given = os.environ.get("RUEDA_TORCH_PYTHON")
+    python = Path(given) if given else HERE.parents[1] / "build-parity" / "torch" / "bin" / "python"
+    if os.access(python, os.X_OK):
+        return str(python)
+    raise UsageError(
+        "there is no Python with PyTorch: set RUEDA_TORCH_PYTHON to one, or have jobs/parity.sh install "
+        "it below build-parity/"
+    )
+
+
+def run_rueda(arguments, folder):
+    """Sizes to algorithms to seconds."""
+    file = Path(folder, "rueda.json")
+    words = [
+        arguments.mpiexec, "--bind-to", "none", "-n", str(arguments.ranks), arguments.binary,
+        "bench", "all-reduce", "--threads", "1", "--sizes", arguments.sizes, "--json", str(file),
+        "--algorithms", arguments.algorithms, "--repetitions", str(arguments.repetitions),
+    ]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+    if done.returncode:
+        raise UsageError(f"rueda bench all-reduce failed: {done.stderr.strip().splitlines()[:1]}")
+    seconds = {}
+    for one in json.loads(file.read_text(encoding="utf-8"))["results"]:
+        seconds.setdefault(one["bytes"], {})[one["algorithm"]] = one["seconds"]
+    return seconds
+
+
+def run_gloo(arguments, sizes, folder, turn):
+    task = {
+        "ranks": arguments.ranks, "sizes": sizes, "repetitions": arguments.repetitions,
+        "store": str(Path(folder, f"store-{turn}")),
+    }  # fmt: skip
+    workers = [
+        subprocess.Popen(
+            [torch_python(), str(HERE / "gloo_worker.py"), json.dumps({**task, "rank": rank})],
+            stdout=subprocess.PIPE, text=True,
+        )
+        for rank in range(arguments.ranks)
+    ]  # fmt: skip
+    try:
+        outputs = [worker.communicate(timeout=TIME_LIMIT)[0] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    if any(worker.returncode for worker in workers):
+        raise UsageError("a process of gloo failed; it says why above")
+    report = json.loads(outputs[0].splitlines()[-1])
+    return report["version"], {int(size): seconds for size, seconds in report["seconds"].items()}
+
+
+def run_rounds(arguments):
+    """PyTorch's version, and sizes to names to the median seconds of each round."""
+    medians, version = {}, ""
+    with tempfile.TemporaryDirectory(prefix="rueda-gloo-") as folder:
+        for turn in range(arguments.rounds):
+            ours = run_rueda(arguments, folder)
+            version, gloo = run_gloo(arguments, list(ours), folder, turn)
+            for size, series in ours.items():
+                for name, seconds in {**series, "gloo": gloo[size]}.items():
+                    medians.setdefault(size, {}).setdefault(name, []).append(statistics.median(seconds))
+            print(f"round {turn + 1} of {arguments.rounds} is done", file=sys.stderr)
+    return version, medians
+
+
+def as_markdown(version, medians, arguments):
+    names = list(dict.fromkeys(name for series in medians.values() for name in series if name != "gloo"))
+    head = ["bytes", "gloo, ms", *(f"{name}, ms" for name in names), *(f"gloo / {name}" for name in names)]
+    lines = [
+        f"{arguments.ranks} processes, gloo of PyTorch {version}; medians of {arguments.rounds} rounds of "
+        f"{arguments.repetitions} repetitions (slowest rank). gloo / X: how many times as fast X is.",
+        "", f"| {' | '.join(head)} |", f"|{'---:|' * len(head)}",
+    ]  # fmt: skip
+    for size, series in medians.items():
+        gloo = statistics.median(series["gloo"])
+        ours = [statistics.median(series[name]) for name in names]
+        cells = [f"{size:,}", *(f"{1e3 * one:.4g}" for one in (gloo, *ours)), *(f"{gloo / one:.2f}" for one in ours)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", default="build/rueda", help="rueda [%(default)s]")
+    parser.add_argument("--mpiexec", default="mpiexec", help="launcher of its ranks [%(default)s]")
+    parser.add_argument("--ranks", type=int, default=2, help="processes of each [%(default)s]")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each [%(default)s]")
+    parser.add_argument("--repetitions", type=int, default=20, help="sums a round [%(default)s]")
+    parser.add_argument("--sizes", default="4,1k,100k,resnet20,10M,40M,resnet18,resnet50v2", help="[%(default)s]")
+    parser.add_argument("--algorithms", default="auto,ring,mpi", help="of rueda [%(default)s]")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        if min(arguments.ranks, arguments.rounds, arguments.repetitions) < 1:
+            raise UsageError("--ranks, --rounds and --repetitions are at least 1")
+        if not Path(arguments.binary).is_file():
+            raise UsageError(f"{arguments.binary} is not there: run jobs/setup.sh, or give --binary")
+        torch_python()
+        version, medians = run_rounds(arguments)
+    except (UsageError, subprocess.TimeoutExpired) as error:
+        print(f"gloo: {error}", file=sys.stderr)
+        return 2
+    print(as_markdown(version, medians, arguments))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
