@@ -11,9 +11,10 @@ overlap  a timed run of resnet18 (--backend timed), whose gradients travel while
          share of the all-reduce that a step waits for; by default with backward passes that take
          about as long as the all-reduce, and a third longer
 Without a word, both. Needs root and a build (jobs/setup.sh). The ranks run by `nice -n -20`, so that
-other programs of the machine bend the figures less. (Not with real-time priority: Linux then takes
-50 ms of each second from them, and from the links.) Prints Markdown tables of medians, with the load
-of the machine. docs/ring.md, "On emulated hosts", tells what they mean.
+other programs of the machine bend the figures less. (By `chrt -r 5` before this script they do not
+at all, but Linux takes 50 ms of each second from real-time programs, and so from the links.) Prints
+Markdown tables of medians, with the load of the machine. docs/ring.md, "On emulated hosts", tells
+what they mean.
 """
 
 import argparse
