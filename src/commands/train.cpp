@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/record.hpp"
 #include "complaint.hpp"
 #include "console.hpp"
 #include "device_choice.hpp"

@@ -126,8 +126,6 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              "Gradients that are summed at once, at most; 0 for all");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
-  add_text(app, "--reduce-table", config.reduce_table, "FILE",
-           "Table of rueda bench tune, by which --all-reduce auto chooses");
   add_choice(app, "--transport", config.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "

@@ -59,7 +59,6 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["wire"] = to_string(c.wire);
   j["wire-error-feedback"] = c.wire_error_feedback;
   j["reduce-order"] = to_string(c.reduce_order);
-  j["reduce-table"] = path_json(c.reduce_table);
   j["overlap"] = to_string(c.overlap);
   j["bucket-mb"] = c.bucket_mb;
   j["stall-seconds"] = c.stall_seconds;
