@@ -32,6 +32,9 @@ struct ReducePlace {
   Communicator& world;
   ReduceDevice& device;
   Transport transport = Transport::host;
+  /// The longest arena that will be summed: AllReduce::arena() has that many floats where it has
+  /// any.
+  std::size_t arena_floats = 0;
 };
 
 /// Collective. Throws InputError for what the place does not offer.

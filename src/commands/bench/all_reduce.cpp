@@ -37,10 +37,10 @@ class Bench {
       : options_(options), stage_(options.place, device, asked_text(options)) {
     record_.scene = stage_.scene();
     record_.segment_bytes = options.segment_kb * 1024;
-    Field field = make_field(stage_, options.entries, settings());
+    const std::size_t most = options.sizes.back().bytes;
+    Field field = make_field(stage_, options.entries, settings(), most / sizeof(float));
     entrants_ = std::move(field.entrants);
     record_.left_out = std::move(field.left_out);
-    const std::size_t most = options.sizes.back().bytes;
     together(stage_.world(), [&] { buffer_ = make_buffer(stage_.backend(), most); });
   }
 

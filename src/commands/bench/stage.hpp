@@ -24,8 +24,10 @@ class Stage {
   Communicator& world() { return world_; }
   Backend& backend() { return *backend_; }
   bool speaks() const { return world_.rank() == 0; }
-  /// Where all-reduces are made. Outlives them.
-  ReducePlace place() { return {world_, backend_->reduce_device(), transport_}; }
+  /// Where all-reduces are made. Outlives them. `arena_floats`: of the longest slice.
+  ReducePlace place(std::size_t arena_floats) {
+    return {world_, backend_->reduce_device(), transport_, arena_floats};
+  }
   Transport transport() const { return transport_; }
   const Scene& scene() const { return scene_; }
 

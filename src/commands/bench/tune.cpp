@@ -69,7 +69,7 @@ class Tuning {
                             .wire = options_.place.wire,
                             .table = {{{.way = way}}}};
     std::string refusal;
-    auto reduce = try_all_reduce(stage_, settings, refusal);
+    auto reduce = try_all_reduce(stage_, settings, lengths_.back() / sizeof(float), refusal);
     if (reduce) {
       candidates_.push_back({way, make_entrant(stage_, way_text(way), std::move(reduce))});
     } else if (way.segment_bytes == 0) {
