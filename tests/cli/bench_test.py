@@ -84,6 +84,8 @@ class AllReduce(BenchCase):
     def test_what_is_asked_for_and_not_to_be_had_is_refused(self):
         words = ("--sizes", "4", "--algorithms", "ring,nccl")
         self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'nccl'")
+        words = ("--sizes", "4", "--algorithms", "fixed", "--wire", "bf16")
+        self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'fixed'", "fp32")
 
     def test_the_gradients_of_a_network(self):
         _, record = self.measured(2, "--sizes", "resnet20", "--algorithms", "ring")

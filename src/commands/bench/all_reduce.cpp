@@ -38,8 +38,7 @@ class Bench {
     record_.scene = stage_.scene();
     record_.segment_bytes = options.segment_kb * 1024;
     const std::size_t most = options.sizes.back().bytes;
-    stage_.sums_up_to(most);
-    Field field = make_field(stage_, options.entries, settings());
+    Field field = make_field(stage_, options.entries, settings(), most / sizeof(float));
     entrants_ = std::move(field.entrants);
     record_.left_out = std::move(field.left_out);
     together(stage_.world(), [&] { buffer_ = make_buffer(stage_.backend(), most); });

@@ -19,11 +19,11 @@ Contestant contestant_of(const Entrant& entrant, Buffer& common, std::size_t flo
 }
 
 std::unique_ptr<AllReduce> try_all_reduce(Stage& stage, const ReduceSettings& settings,
-                                          std::string& refusal) {
+                                          std::size_t floats, std::string& refusal) {
   std::unique_ptr<AllReduce> made;
   std::string mine;
   try {
-    made = make_all_reduce(settings, stage.place());
+    made = make_all_reduce(settings, stage.place(floats));
   } catch (const InputError& error) {
     mine = error.what();
   }
@@ -35,14 +35,16 @@ std::unique_ptr<AllReduce> try_all_reduce(Stage& stage, const ReduceSettings& se
   return nullptr;
 }
 
-Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& common) {
+Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& common,
+                 std::size_t floats) {
   Field field;
   for (const Entry& entry : entries) {
     ReduceSettings settings = common;
     settings.algorithm = entry.algorithm;
     settings.order = entry.order;
-    std::string refusal;
-    auto reduce = try_all_reduce(stage, settings, refusal);
+    const bool rounds = settings.wire != Wire::fp32 && settings.order == ReduceOrder::fixed;
+    std::string refusal = rounds ? "the fixed order goes over the wire in fp32 only" : "";
+    auto reduce = rounds ? nullptr : try_all_reduce(stage, settings, floats, refusal);
     if (reduce) {
       field.entrants.push_back(make_entrant(stage, entry.name, std::move(reduce)));
     } else if (entries.all) {

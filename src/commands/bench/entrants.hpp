@@ -29,13 +29,14 @@ struct Field {
   std::vector<std::pair<std::string, std::string>> left_out;  ///< name, why
 };
 
-/// Collective: `settings` for one all-reduce, or why it is not to be had here, the same on all
-/// ranks.
+/// Collective: `settings` for one all-reduce of slices up to `floats`, or why it is not to be had
+/// here, the same on all ranks.
 std::unique_ptr<AllReduce> try_all_reduce(Stage& stage, const ReduceSettings& settings,
-                                          std::string& refusal);
+                                          std::size_t floats, std::string& refusal);
 
 /// Collective: makes them all. `common` says what they share. Throws InputError for one that is not
 /// to be had here, unless all were asked for.
-Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& common);
+Field make_field(Stage& stage, const Entries& entries, const ReduceSettings& common,
+                 std::size_t floats);
 
 }  // namespace rueda::bench

@@ -38,7 +38,6 @@ class Tuning {
       : options_(options),
         stage_(options.place, device, asked_text(options)),
         lengths_(tuned_lengths(options.most_bytes)) {
-    stage_.sums_up_to(lengths_.back());
     for (const ReduceWay& way : ways()) add_candidate(way);
     if (candidates_.empty()) {
       throw_agreed(ExitCode::bad_input,
@@ -70,7 +69,7 @@ class Tuning {
                             .wire = options_.place.wire,
                             .table = {{{.way = way}}}};
     std::string refusal;
-    auto reduce = try_all_reduce(stage_, settings, refusal);
+    auto reduce = try_all_reduce(stage_, settings, lengths_.back() / sizeof(float), refusal);
     if (reduce) {
       candidates_.push_back({way, make_entrant(stage_, way_text(way), std::move(reduce))});
     } else if (way.segment_bytes == 0) {
