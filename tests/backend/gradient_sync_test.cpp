@@ -20,7 +20,12 @@ class Doubler final : public AllReduce {
  public:
   explicit Doubler(Backend& backend) : backend_(backend) {}
   std::string_view name() const override { return "doubler"; }
+  Event sum_exactly(std::span<float> slice, Event ready) override {
+    exact = slice.size();
+    return sum(slice, ready);
+  }
   Event sum(std::span<float> slice, Event) override {
+    ++calls;
     threads.push_back(std::this_thread::get_id());
     lengths.push_back(slice.size());
     if (fails_at == lengths.size()) throw RunError("the peer is gone");
@@ -33,6 +38,8 @@ class Doubler final : public AllReduce {
   std::vector<std::thread::id> threads;
   std::vector<std::size_t> lengths;
   std::size_t fails_at = 0;
+  std::size_t exact = 0;      ///< floats of the last exact sum
+  std::atomic<int> calls{0};  ///< for other threads
 
  private:
   Backend& backend_;
@@ -86,6 +93,35 @@ TEST_CASE("gradient sync: on a thread of its own the same bits", "[backend][sync
     for (const auto& thread : other.doubler.threads) CHECK(thread != std::this_thread::get_id());
     CHECK_FALSE(sync->busy());
   }
+}
+
+TEST_CASE("gradient sync: nothing is summed before it is complete", "[backend][sync]") {
+  for (const bool announced : {true, false}) {
+    SyncBench bench;
+    const auto sync = make_overlapped_sync(bench.parts(), {});
+    bench.gradients_after(*sync, announced, {0, 1, 2, 3});
+    const int before = bench.doubler.calls;
+    sync->begin(2, announced);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(bench.doubler.calls == before);
+    bench.bench.load({0, 1, 2, 3});
+    bench.bench.replica().compute(0.25F);
+    sync->complete();
+    for (std::size_t i = 0; i < sync->buckets(); ++i) sync->wait(i);
+    sync->end();
+    CHECK(bench.doubler.calls == 2 * before);
+  }
+}
+
+TEST_CASE("gradient sync: a tail of its own is summed exactly", "[backend][sync]") {
+  SyncBench bench;
+  bench.gradients_after(*make_plain_sync(bench.parts()), true, {0, 1, 2, 3});
+  CHECK(bench.doubler.exact == 0);
+  bench.ends = plan_buckets(bench.graph, {.most_bytes = 400, .tail_apart = true});
+  bench.bench.replica().announce_buckets(bench.ends);
+  bench.gradients_after(*make_plain_sync(bench.parts()), true, {0, 1, 2, 3});
+  const GradientLayout layout(bench.graph);
+  CHECK(bench.doubler.exact == layout.total() - layout.parameters);
 }
 
 TEST_CASE("gradient sync: a rank without samples takes part", "[backend][sync]") {
