@@ -51,11 +51,11 @@ class ReduceMaker {
     return std::make_unique<DirectExchange>(ranks);
   }
 
-  /// In floats: what the user says, else the way, else the usual.
-  std::size_t segment_of(const ReduceWay& way) const {
+  /// In floats, 0 for whole chunks: what the user says, else the way, else the usual.
+  std::size_t segment_of(const ReduceWay& way, bool between_hosts) const {
     std::size_t bytes = settings_.segment_bytes > 0 ? settings_.segment_bytes : way.segment_bytes;
-    if (bytes == 0) bytes = usual_segment_bytes(on_host());
-    return std::max<std::size_t>(1, bytes / sizeof(float));
+    if (bytes == 0) bytes = usual_segment_bytes(on_host(), between_hosts);
+    return bytes == 0 ? 0 : std::max<std::size_t>(1, bytes / sizeof(float));
   }
 
   std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
@@ -91,11 +91,13 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
     if (fixed()) return std::make_unique<FixedOrderAllReduce>(exchange(ranks), place_.device);
+    // A ring of all ranks, or one across hosts: on several hosts both leave them.
+    const std::size_t segment = segment_of(way, layout_.hosts() > 1);
     if (settings_.wire == Wire::bf16) {
-      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment_of(way),
+      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment,
                                                  settings_.error_feedback);
     }
-    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
+    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment);
   }
 
   /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
@@ -105,7 +107,7 @@ class ReduceMaker {
     HierarchicalParts parts{
         .exchange = [this](Communicator& ranks) { return exchange(ranks); },
         .across = [this, way](Communicator& ranks) { return make_ring(ranks, way); },
-        .segment = segment_of(way),
+        .segment = segment_of(way, false),
         .fixed_order = fixed()};
     return std::make_unique<HierarchicalAllReduce>(place_.world, place_.device, layout_,
                                                    std::move(parts));
