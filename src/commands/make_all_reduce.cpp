@@ -33,11 +33,13 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make() {
     if (settings_.algorithm != Algorithm::automatic) {
-      return make_way({settings_.algorithm, settings_.segment_bytes});
+      return make_way({settings_.algorithm, segment_bytes()});
     }
     ReduceTable table = settings_.table.rows.empty() ? reduce_rule(situation()) : settings_.table;
-    return std::make_unique<ChosenAllReduce>(
-        std::move(table), [this](const ReduceWay& way) { return make_way(way); });
+    return std::make_unique<ChosenAllReduce>(std::move(table), [this](ReduceWay way) {
+      if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
+      return make_way(way);
+    });
   }
 
  private:
@@ -51,11 +53,18 @@ class ReduceMaker {
     return std::make_unique<DirectExchange>(ranks);
   }
 
-  /// In floats, 0 for whole chunks: what the user says, else the way, else the usual.
-  std::size_t segment_of(const ReduceWay& way, bool between_hosts) const {
-    std::size_t bytes = settings_.segment_bytes > 0 ? settings_.segment_bytes : way.segment_bytes;
-    if (bytes == 0) bytes = usual_segment_bytes(on_host(), between_hosts);
-    return bytes == 0 ? 0 : std::max<std::size_t>(1, bytes / sizeof(float));
+  /// Of one algorithm for all lengths: what the user says, else the table for it, else the usual.
+  std::size_t segment_bytes() const {
+    if (settings_.segment_bytes > 0) return settings_.segment_bytes;
+    for (const auto& row : settings_.table.rows) {
+      if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
+    }
+    return usual_segment_bytes(on_host(), layout_.hosts() > 1);
+  }
+
+  /// In floats; 0 stays 0.
+  static std::size_t segment_of(const ReduceWay& way) {
+    return (way.segment_bytes + sizeof(float) - 1) / sizeof(float);
   }
 
   std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
@@ -91,13 +100,11 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
     if (fixed()) return std::make_unique<FixedOrderAllReduce>(exchange(ranks), place_.device);
-    // A ring of all ranks, or one across hosts: on several hosts both leave them.
-    const std::size_t segment = segment_of(way, layout_.hosts() > 1);
     if (settings_.wire == Wire::bf16) {
-      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment,
+      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment_of(way),
                                                  settings_.error_feedback);
     }
-    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment);
+    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
   }
 
   /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
@@ -107,7 +114,7 @@ class ReduceMaker {
     HierarchicalParts parts{
         .exchange = [this](Communicator& ranks) { return exchange(ranks); },
         .across = [this, way](Communicator& ranks) { return make_ring(ranks, way); },
-        .segment = segment_of(way, false),
+        .segment = segment_of(way),
         .fixed_order = fixed()};
     return std::make_unique<HierarchicalAllReduce>(place_.world, place_.device, layout_,
                                                    std::move(parts));

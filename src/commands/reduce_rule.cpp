@@ -16,8 +16,9 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
   }
   if (!rounds) table.rows.push_back({kSmallBytes, {Algorithm::doubling, 0}});
   const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
-  // The usual segments, which differ inside and between hosts.
-  table.rows.push_back({.way = {nested ? Algorithm::hierarchical : Algorithm::ring, 0}});
+  table.rows.push_back(
+      {.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
+               usual_segment_bytes(situation.memory_is_on_host, situation.hosts > 1)}});
   return table;
 }
 

@@ -92,6 +92,10 @@ void add_reduce_options(CLI::App& app, TrainConfig& config) {
              "Sum of the gradients: auto chooses by --reduce-table or a rule; ring, recursive "
              "doubling, inside and between hosts, shared memory of one host, all to rank 0 and "
              "back; MPI_Allreduce; ncclAllReduce");
+  add_text(
+      app, "--reduce-table", config.reduce_table, "FILE",
+      "For --all-reduce auto: which way to take for which length, as rueda bench tune measured "
+      "it; the same file gives the same bits");
   add_number(app, "--segment-kb", config.segment_kb, "KIB",
              "KiB in which a chunk of the ring travels, one piece being added while the next is on "
              "its way; changes no bit; 0 for what the table or the rule says");
@@ -122,8 +126,6 @@ void add_parallel_options(CLI::App& app, TrainConfig& config) {
              "Gradients that are summed at once, at most; 0 for all");
   add_choice(app, "--reduce-order", config.reduce_order, {ReduceOrder::ring, ReduceOrder::fixed},
              "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)");
-  add_text(app, "--reduce-table", config.reduce_table, "FILE",
-           "Table of rueda bench tune, by which --all-reduce auto chooses");
   add_choice(app, "--transport", config.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "Gradients of a GPU: MPI takes them from the device, or through host memory; auto: "

@@ -55,10 +55,10 @@ void add_parallel(Json& j, const TrainConfig& c) {
   j["threads"] = c.threads;
   j["all-reduce"] = to_string(c.all_reduce);
   j["segment-kb"] = c.segment_kb;
+  j["reduce-table"] = path_json(c.reduce_table);
   j["wire"] = to_string(c.wire);
   j["wire-error-feedback"] = c.wire_error_feedback;
   j["reduce-order"] = to_string(c.reduce_order);
-  j["reduce-table"] = path_json(c.reduce_table);
   j["overlap"] = to_string(c.overlap);
   j["bucket-mb"] = c.bucket_mb;
   j["stall-seconds"] = c.stall_seconds;

@@ -43,9 +43,10 @@ TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[re
   CHECK(usual_segment_bytes(true, true) == 0);
   CHECK(usual_segment_bytes(false, false) == kDeviceSegmentBytes);
   CHECK(usual_segment_bytes(false, true) == kDeviceSegmentBytes);
-  // The rule leaves it to that: a hierarchical sum has rings of both kinds.
   CHECK(reduce_rule({.hosts = 4, .most_on_a_host = 1}).way(kLarge).segment_bytes == 0);
   CHECK(reduce_rule({.hosts = 2, .most_on_a_host = 2}).way(kLarge).segment_bytes == 0);
+  CHECK(reduce_rule({.hosts = 1, .most_on_a_host = 2}).way(kLarge).segment_bytes ==
+        kHostSegmentBytes);
 }
 
 }  // namespace rueda::test

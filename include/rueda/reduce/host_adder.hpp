@@ -33,8 +33,6 @@ class HostAdder : public ReduceDevice {
   void from_host(std::span<float> device, std::span<const float> host) override {
     copy(device, host);
   }
-  /// Memory that stays, zeroed, as long as this object.
-  std::span<float> keep(std::size_t count) { return kept_.emplace_back(count); }
 
  private:
   static std::span<float> grown(std::vector<float>& memory, std::size_t count) {

@@ -37,10 +37,11 @@ class Bench {
       : options_(options), stage_(options.place, device, asked_text(options)) {
     record_.scene = stage_.scene();
     record_.segment_bytes = options.segment_kb * 1024;
+    const std::size_t most = options.sizes.back().bytes;
+    stage_.sums_up_to(most);
     Field field = make_field(stage_, options.entries, settings());
     entrants_ = std::move(field.entrants);
     record_.left_out = std::move(field.left_out);
-    const std::size_t most = options.sizes.back().bytes;
     together(stage_.world(), [&] { buffer_ = make_buffer(stage_.backend(), most); });
   }
 

@@ -25,7 +25,11 @@ class Stage {
   Backend& backend() { return *backend_; }
   bool speaks() const { return world_.rank() == 0; }
   /// Where all-reduces are made. Outlives them.
-  ReducePlace place() { return {world_, backend_->reduce_device(), transport_}; }
+  ReducePlace place() {
+    return {world_, backend_->reduce_device(), transport_, longest_bytes_ / sizeof(float)};
+  }
+  /// What will be summed is at most that long. Before `place`.
+  void sums_up_to(std::size_t bytes) { longest_bytes_ = bytes; }
   Transport transport() const { return transport_; }
   const Scene& scene() const { return scene_; }
 
@@ -35,6 +39,7 @@ class Stage {
   Communicator world_;
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;
+  std::size_t longest_bytes_ = 0;
   Scene scene_;
 };
 

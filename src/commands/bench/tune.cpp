@@ -38,6 +38,7 @@ class Tuning {
       : options_(options),
         stage_(options.place, device, asked_text(options)),
         lengths_(tuned_lengths(options.most_bytes)) {
+    stage_.sums_up_to(lengths_.back());
     for (const ReduceWay& way : ways()) add_candidate(way);
     if (candidates_.empty()) {
       throw_agreed(ExitCode::bad_input,
