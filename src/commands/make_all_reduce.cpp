@@ -59,7 +59,7 @@ class ReduceMaker {
     for (const auto& row : settings_.table.rows) {
       if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
     }
-    return usual_segment_bytes(on_host());
+    return usual_segment_bytes(on_host(), layout_.hosts() > 1);
   }
 
   /// In floats; 0 stays 0.

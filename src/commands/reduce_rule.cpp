@@ -2,8 +2,9 @@
 
 namespace rueda {
 
-std::size_t usual_segment_bytes(bool memory_is_on_host) {
-  return memory_is_on_host ? kHostSegmentBytes : kDeviceSegmentBytes;
+std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts) {
+  if (!memory_is_on_host) return kDeviceSegmentBytes;
+  return between_hosts ? 0 : kHostSegmentBytes;
 }
 
 ReduceTable reduce_rule(const ReduceSituation& situation) {
@@ -15,8 +16,9 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
   }
   if (!rounds) table.rows.push_back({kSmallBytes, {Algorithm::doubling, 0}});
   const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
-  table.rows.push_back({.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
-                                usual_segment_bytes(situation.memory_is_on_host)}});
+  table.rows.push_back(
+      {.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
+               usual_segment_bytes(situation.memory_is_on_host, situation.hosts > 1)}});
   return table;
 }
 

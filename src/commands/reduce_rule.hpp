@@ -29,7 +29,9 @@ inline constexpr std::size_t kDeviceSegmentBytes = std::size_t{4} << 20;
 /// others. With bf16 on the wire there is no doubling.
 ReduceTable reduce_rule(const ReduceSituation& situation);
 
-/// Segments where neither a table nor the user names any.
-std::size_t usual_segment_bytes(bool memory_is_on_host);
+/// Segments where neither a table nor the user names any; 0: whole chunks. Over several hosts those
+/// of host memory are not cut: each piece would wait for the slower direction of its exchange,
+/// which over TCP takes up to twice the time (docs/ring.md).
+std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts);
 
 }  // namespace rueda

@@ -23,7 +23,6 @@ TEST_CASE("one host with host memory takes the shared window", "[reduce]") {
   ReduceSituation gpu = here;
   gpu.memory_is_on_host = false;
   CHECK(chosen(gpu, kLarge) == Algorithm::ring);
-  CHECK(reduce_rule(gpu).way(kLarge).segment_bytes == kDeviceSegmentBytes);
   ReduceSituation narrow = here;
   narrow.wire = Wire::bf16;
   CHECK(chosen(narrow, 4) == Algorithm::ring);
@@ -34,10 +33,20 @@ TEST_CASE("several hosts take doubling, then what fits their ranks", "[reduce]")
   const ReduceSituation single{.hosts = 4, .most_on_a_host = 1};
   CHECK(chosen(single, kSmallBytes) == Algorithm::doubling);
   CHECK(chosen(single, kSmallBytes + 1) == Algorithm::ring);
-  CHECK(reduce_rule(single).way(kLarge).segment_bytes == kHostSegmentBytes);
   const ReduceSituation several{.hosts = 2, .most_on_a_host = 2};
   CHECK(chosen(several, 4) == Algorithm::doubling);
   CHECK(chosen(several, kLarge) == Algorithm::hierarchical);
+}
+
+TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[reduce]") {
+  CHECK(usual_segment_bytes(true, false) == kHostSegmentBytes);
+  CHECK(usual_segment_bytes(true, true) == 0);
+  CHECK(usual_segment_bytes(false, false) == kDeviceSegmentBytes);
+  CHECK(usual_segment_bytes(false, true) == kDeviceSegmentBytes);
+  CHECK(reduce_rule({.hosts = 4, .most_on_a_host = 1}).way(kLarge).segment_bytes == 0);
+  CHECK(reduce_rule({.hosts = 2, .most_on_a_host = 2}).way(kLarge).segment_bytes == 0);
+  CHECK(reduce_rule({.hosts = 1, .most_on_a_host = 2}).way(kLarge).segment_bytes ==
+        kHostSegmentBytes);
 }
 
 }  // namespace rueda::test
