@@ -217,3 +217,37 @@ TEST_CASE("two threads record and wait at the same time", "[device]") {
   other.join();
   CHECK(bench.device.events() <= 2);
 }
+
+TEST_CASE("a GPU rounds, keeps, adds and widens for a bf16 wire as the host does", "[device]") {
+  using rueda::kernels::Bfloat16;
+  Bench bench;
+  auto& device = bench.device;
+  std::vector<float> values(kLength), sums(kLength, 2.0F), lost(kLength, 0.0F);
+  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i + 1);
+  std::vector<Bfloat16> narrow(kLength);
+  const auto host = device.host_scratch(kLength);
+  const DeviceVector<float> from(values, bench.reader.get());
+  const DeviceVector<float> into(sums, bench.reader.get());
+  const auto wire = device.scratch(kLength / 2 + 1);
+  const std::span<Bfloat16> on_wire(reinterpret_cast<Bfloat16*>(wire.data()), kLength);
+  const auto kept = device.keep(kLength);
+  const auto read = [&](std::span<const float> memory) {
+    device.to_host(host, memory);
+    device.wait(device.record());
+    return std::vector<float>(host.begin(), host.end());
+  };
+  CHECK(read(kept) == all(0.0F));
+  for (int round = 0; round < 2; ++round) {  // the second begins with what the first kept
+    device.narrow(on_wire, span_of(from), kept);
+    device.add_narrow(span_of(into), on_wire);
+    rueda::narrow_part(narrow, values, lost, 0, kLength);
+    rueda::add_narrow_part(sums, narrow, 0, kLength);
+    CHECK(read(kept) == lost);
+    CHECK(read(span_of(into)) == sums);
+  }
+  device.narrow(on_wire, span_of(from), {});
+  device.widen(span_of(into), on_wire);
+  rueda::narrow_part(narrow, values, {}, 0, kLength);
+  rueda::widen_part(sums, narrow, 0, kLength);
+  CHECK(read(span_of(into)) == sums);
+}

@@ -86,6 +86,8 @@ inline std::vector<Candidate> own_algorithms() {
   all.push_back(hierarchy_of("ranks dealt out to two hosts", 7, [](int rank) { return rank % 2; }));
   all.push_back(hierarchy_of("a host of one rank and one of the others", 0,
                              [](int rank) { return rank == 1 ? 5 : 3; }));
+  all.push_back(hierarchy_of("a host of two ranks and one of the others", 7,
+                             [](int rank) { return rank < 2 ? 0 : 1; }));
   all.push_back(hierarchy_of("one host", 7, [](int) { return 4; }));
   all.push_back(hierarchy_of("one rank a host", 7, [](int rank) { return rank; }));
   return all;
