@@ -59,8 +59,9 @@ std::string Watchdog::stall() const {
   const ReduceNow reduce = watched_.journal.now();
   const double in_call = call.name != nullptr ? awake_since(call.since) : 0;
   if (in_call >= watched_.seconds) return describe_stall(watched_, call.name, in_call, reduce);
-  const double in_add = reduce.act.kind == ReduceAct::Kind::add ? awake_since(reduce.since) : 0;
-  if (in_add >= watched_.seconds) return describe_stall(watched_, "an addition", in_add, reduce);
+  // What waits without MPI: for an addition, or at a meeting in shared memory.
+  const double in_act = reduce.act.kind != ReduceAct::Kind::none ? awake_since(reduce.since) : 0;
+  if (in_act >= watched_.seconds) return describe_stall(watched_, "the sum", in_act, reduce);
   return "";
 }
 

@@ -25,11 +25,11 @@ struct Watched {
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce);
 
-/// A thread that looks whether this rank has been inside one call of MPI, or in one addition, for
-/// too long: its peers have stopped, or a link has. It says so on the standard error stream, leaves
-/// the other ranks a moment to say where they are, and ends the process with exit code 1, by
-/// leaving: MPI is in the hands of the thread that is stuck. The launcher then ends the other
-/// ranks.
+/// A thread that looks whether this rank has been inside one call of MPI, one message or one
+/// addition, for too long: its peers have stopped, or a link has. It says so on the standard error
+/// stream, leaves the other ranks a moment to say where they are, and ends the process with exit
+/// code 1, by leaving: MPI is in the hands of the thread that is stuck. The launcher then ends the
+/// other ranks.
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);

@@ -25,7 +25,7 @@ std::vector<std::size_t> gradient_ends(const Graph& graph, std::size_t most_byte
   std::size_t begin = 0;
   std::size_t end = 0;
   for (const Parameter& p : graph.parameters()) {
-    const std::size_t most = ends.empty() ? std::min(most_bytes, kFirstBucketBytes) : most_bytes;
+    const std::size_t most = ends.empty() ? std::min(most_bytes, kOuterBucketBytes) : most_bytes;
     if (end > begin && (p.offset + p.count - begin) * sizeof(float) > most) {
       ends.push_back(end);
       begin = end;
@@ -36,12 +36,24 @@ std::vector<std::size_t> gradient_ends(const Graph& graph, std::size_t most_byte
   return ends;
 }
 
+/// Cuts the last parameters off the last bucket, where that is a long one.
+void shorten_last(std::vector<std::size_t>& ends, const Graph& graph) {
+  const std::size_t begin = ends.size() > 1 ? ends[ends.size() - 2] : 0;
+  const std::size_t end = ends.back();
+  for (const Parameter& p : graph.parameters()) {
+    if (p.offset <= begin || (end - p.offset) * sizeof(float) > kOuterBucketBytes) continue;
+    if ((end - begin) * sizeof(float) > kOuterBucketBytes) ends.insert(ends.end() - 1, p.offset);
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> plan_buckets(const Graph& graph, const BucketOptions& options) {
   const GradientLayout layout(graph);
   std::vector<std::size_t> ends;
   if (options.most_bytes > 0) ends = gradient_ends(graph, options.most_bytes);
+  if (!ends.empty()) shorten_last(ends, graph);
   if (ends.empty()) ends.push_back(layout.parameters);
   if (options.tail_apart) {
     ends.push_back(layout.total());

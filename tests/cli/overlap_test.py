@@ -201,6 +201,9 @@ class StuckTest(unittest.TestCase):
     def test_also_where_a_thread_of_its_own_waits(self):
         self.check_stopped_rank_is_named("--overlap", "on", "--all-reduce", "ring")
 
+    def test_also_in_shared_memory(self):
+        self.check_stopped_rank_is_named("--all-reduce", "shared")
+
     def test_a_dead_rank_ends_the_job(self):
         with tempfile.TemporaryDirectory(prefix="rueda-dead-") as folder:
             process = self.start(folder)

@@ -67,12 +67,16 @@ TEST_CASE("buckets: of a real network") {
   const Graph graph = build_model("resnet18", 32, 10);
   const auto ends = plan_buckets(graph, {});
   REQUIRE(ends.size() > 2);
-  CHECK(ends.front() * 4 <= kFirstBucketBytes);
+  CHECK(ends.front() * 4 <= kOuterBucketBytes);
   for (std::size_t i = 1; i < ends.size(); ++i) {
     CHECK(ends[i] > ends[i - 1]);
     CHECK((ends[i] - ends[i - 1]) * 4 <= 25'000'000);
   }
   CHECK(ends.back() == GradientLayout(graph).total());
+  const std::size_t before_last = ends[ends.size() - 2];
+  CHECK((graph.parameter_count() - before_last) * 4 <= kOuterBucketBytes);
+  CHECK((graph.parameter_count() - before_last) * 4 >
+        kOuterBucketBytes / 4);  // but not for nothing
 }
 
 TEST_CASE("buckets: of any network there are never more than can be announced") {

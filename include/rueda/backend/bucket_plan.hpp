@@ -13,8 +13,9 @@ struct BucketOptions {
   bool tail_apart = false;  ///< what is not a gradient (GradientLayout) in a bucket of its own
 };
 
-/// The longest first bucket: a short one, so that communication begins early.
-inline constexpr std::size_t kFirstBucketBytes = 1'000'000;
+/// The longest first and last bucket: short ones, so that communication begins early, and little of
+/// it is left when backward ends.
+inline constexpr std::size_t kOuterBucketBytes = 1'000'000;
 
 /// Where the buckets end, in floats, in the order in which backward completes them. Tensors are not
 /// cut: one that is longer than the limit has a bucket for itself. The tail goes with the last.
