@@ -5,9 +5,12 @@
 #   jobs/test.sh              everything
 #   jobs/test.sh --sanitize   the unit tests, built into build-asan with address and undefined
 #                             behaviour sanitizers
+#   jobs/test.sh --sanitize-threads
+#                             training and communication thread, built into build-tsan with the
+#                             thread sanitizer
 set -euo pipefail
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 directory=build
 options=()
@@ -18,6 +21,11 @@ case ${1:-} in
     directory=build-asan
     options=('-Db_sanitize=address,undefined' -Db_lundef=false -Dbuildtype=debug -Doptimization=1)
     suites=(--suite unit)
+    ;;
+  --sanitize-threads)
+    directory=build-tsan
+    options=(-Db_sanitize=thread -Db_lundef=false -Dbuildtype=debug -Doptimization=1 -Dcuda=disabled)
+    suites=(--suite threads)
     ;;
   -h | --help) usage; exit 0 ;;
   *) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
