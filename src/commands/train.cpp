@@ -13,17 +13,13 @@
 #include "device_choice.hpp"
 #include "engine_tuning.hpp"
 #include "fit_batch.hpp"
-#include "make_all_reduce.hpp"
+#include "gradient_road.hpp"
 #include "mpi/launch_check.hpp"
-#include "mpi/mpi_turn.hpp"
 #include "mpi/session.hpp"
-#include "mpi/watchdog.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
-#include "reduce_table_file.hpp"
 #include "remarks.hpp"
-#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -32,7 +28,6 @@
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/start_block.hpp"
 #include "rueda/report/trace_json.hpp"
-#include "rueda/train/gradient_sync.hpp"
 #include "rueda/train/trainer.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
@@ -78,7 +73,8 @@ class TrainRun {
     build_replica();
     open_run_directory();  // only now, so that refused input leaves no empty ones
     fill_replica();
-    warm_up();
+    road_->warm_up();
+    clock_.lap("all-reduce");
     describe();
     train();
   }
@@ -138,17 +134,8 @@ class TrainRun {
                 .compute = run_.timed.value_or(TimedCompute{}),
                 .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
-    ReduceDevice& device = backend_->reduce_device();
-    const TransportDecision decision = settle_transport(world_, run_.config.transport, device);
-    run_.transport = to_string(decision.transport);
-    warn(decision.warning);
-    bucket_ends_ = plan_buckets(*graph_, {.most_bytes = bucket_bytes(run_.config),
-                                          .tail_apart = run_.config.wire != Wire::fp32});
-    const ReduceSettings settings =
-        settle_reduce_settings(world_, run_.config, backend_->name(), decision.transport);
-    if (!run_.config.reduce_table.empty()) run_.reduce_table_hash = rows_hash(settings.table);
-    all_reduce_ = make_all_reduce(
-        settings, {world_, device, decision.transport, GradientLayout(*graph_).memory()});
+    road_ = std::make_unique<GradientRoad>(world_, run_.config, *graph_, *backend_);
+    warn(road_->warning());
   }
 
   /// On all ranks or on none, so that their times can be compared.
@@ -173,8 +160,8 @@ class TrainRun {
       settle_engines(world_, run_.config, options_, *backend_, plan);
     };
     FittedReplica fitted =
-        fit_replica(world_, {run_.config, *graph_, *backend_, *all_reduce_, bucket_ends_, data_,
-                             world_.host(), device_.uuid, settle});
+        fit_replica(world_, {run_.config, *graph_, *backend_, road_->all_reduce(),
+                             road_->bucket_ends(), data_, world_.host(), device_.uuid, settle});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
@@ -183,10 +170,7 @@ class TrainRun {
     warn(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
-    replica_->announce_buckets(bucket_ends_);
-    const SyncParts parts{*replica_, *all_reduce_, bucket_ends_};
-    sync_ = run_.overlaps ? make_overlapped_sync(parts, {take_mpi_turn, give_mpi_turn})
-                          : make_plain_sync(parts);
+    road_->open(*replica_, run_.overlaps);
   }
 
   void fill_replica() {
@@ -195,16 +179,6 @@ class TrainRun {
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
-  }
-
-  /// The first all-reduce opens connections and takes its scratch memory; on zeros it does no harm.
-  void warm_up() {
-    sync_->begin(0, false);
-    sync_->complete();
-    for (std::size_t i = 0; i < sync_->buckets(); ++i) sync_->wait(i);
-    sync_->end();
-    sync_->take_records();
-    clock_.lap("all-reduce");
   }
 
   /// Fills the record with what is known before the first step.
@@ -218,11 +192,7 @@ class TrainRun {
     run_.global_batch = plan_.global_batch;
     run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
     run_.learning_rate = plan_.learning_rate;
-    run_.all_reduce = describe_reduce(reduce_settings(run_.config), *all_reduce_);
-    run_.gradient_bytes = replica_->gradients().size_bytes();
-    for (std::size_t i = 0; i < sync_->buckets(); ++i) {
-      run_.bucket_bytes.push_back(sync_->bucket(i).size() * sizeof(float));
-    }
+    road_->describe(run_);
     for (std::size_t rank = 0; rank < plan_.world; ++rank) {
       run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));
     }
@@ -245,34 +215,25 @@ class TrainRun {
     const auto monitor = open_monitor(device_.uuid);
     std::optional<DeviceWatch> watch;
     if (monitor) watch.emplace(*monitor, clock_.watch());
-    Trainer trainer(
-        run_.config, plan_,
-        {world_, *replica_, *sync_, data_, console, clock_.watch(), watch ? &*watch : nullptr});
+    Trainer trainer(run_.config, plan_,
+                    {world_, *replica_, road_->sync(), data_, console, clock_.watch(),
+                     watch ? &*watch : nullptr});
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
     console.say(start_block(run_));
     for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
     try {
-      const auto watchdog = watch_ranks();
+      const auto watchdog = road_->watch();
       trainer.run(run_);
       together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
-      if (sync_->busy()) complain(error.what());  // nobody else will get to say it
+      if (road_->sync().busy()) complain(error.what());  // nobody else will get to say it
       throw;
     }
     finish(console);
     console.say(result_table(run_));
-  }
-
-  std::unique_ptr<Watchdog> watch_ranks() {
-    if (run_.config.stall_seconds == 0 || world_.size() == 1) return nullptr;
-    Watched watched{.rank = world_.rank(),
-                    .host = world_.host(),
-                    .journal = sync_->journal(),
-                    .seconds = static_cast<double>(run_.config.stall_seconds)};
-    return std::make_unique<Watchdog>(std::move(watched));
   }
 
   void write_weights() {
@@ -316,10 +277,8 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<AllReduce> all_reduce_;
-  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the all-reduce's arena
-  std::vector<std::size_t> bucket_ends_;
-  std::unique_ptr<GradientSync> sync_;
+  std::unique_ptr<GradientRoad> road_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the road's arena
 };
 
 const char* environment(const char* name) { return std::getenv(name); }

@@ -106,7 +106,8 @@ class OverlapTest(unittest.TestCase):
         return sorted(chosen, key=lambda event: event["ts"])
 
     def test_the_trace_shows_steps_and_rings_of_all_ranks(self):
-        self.train(3, *BUCKETS, "--trace", "trace.json", "--trace-steps", "4", "--overlap", "on")
+        ring = ["--all-reduce", "ring", "--overlap", "on"]
+        self.train(3, *BUCKETS, *ring, "--trace", "trace.json", "--trace-steps", "4")
         trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         steps = {e["args"]["step"] for e in trace["traceEvents"] if e["ph"] == "X"}
         self.assertEqual(steps, {1, 2, 3, 4})
