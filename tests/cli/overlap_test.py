@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gradients in buckets and on a thread of their own, the trace, and the watchdog.
 
-usage: overlap_test.py RUEDA MPIEXEC cpu|cuda
+usage: overlap_test.py RUEDA MPIEXEC cpu|cuda [CASE...]
 """
 
 import json
@@ -121,10 +121,11 @@ class OverlapTest(unittest.TestCase):
                 self.assertLess(before["ts"] + before["dur"], after["ts"] + 1)  # microseconds
             acts = self.spans_of(trace, rank, 4, "all-reduce")
             first = [event for event in acts if event["args"]["bucket"] == 0]
+            self.assertIn("add", [event["name"] for event in first])
+            first = [event for event in first if event["name"] != "add"]
             self.assertEqual(
                 [(event["name"], event["args"]["ring_step"]) for event in first],
-                [("reduce-scatter", 0), ("add", 0), ("reduce-scatter", 1), ("add", 1)]
-                + [("all-gather", 0), ("all-gather", 1)],
+                [(phase, step) for phase in ("reduce-scatter", "all-gather") for step in (0, 1)],
             )
             self.assertEqual(first[0]["args"]["to_rank"], (rank + 1) % 3)
             self.assertEqual(first[0]["args"]["from_rank"], (rank + 2) % 3)
@@ -214,8 +215,8 @@ class StuckTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
     PATHS = (sys.argv[1], sys.argv[2])
     BACKEND = sys.argv[3]
-    summary_line.main()
+    summary_line.main(sys.argv[4:])
