@@ -82,7 +82,10 @@ def main():
     options = parser.parse_args()
     spans, names = read_spans(options.file, options.step, options.steps)
 
-    import matplotlib  # pylint: disable=import-outside-toplevel
+    try:
+        import matplotlib  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        sys.exit("plot_trace: needs matplotlib: apt-get install python3-matplotlib, then /usr/bin/python3")
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel

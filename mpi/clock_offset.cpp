@@ -1,18 +1,14 @@
 #include <array>
 #include <bit>
-#include <chrono>
 #include <limits>
 
 #include "communicator.hpp"
+#include "rueda/core/steady_time.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr int kTrips = 10;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// A double as the two floats' bits that messages carry.
 using Words = std::array<float, 2>;
@@ -22,7 +18,7 @@ void answer(Communicator& ranks, int peer) {
   for (int trip = 0; trip < kTrips; ++trip) {
     Words question{};
     ranks.sendrecv({}, peer, question, peer);
-    const auto time = std::bit_cast<Words>(now());
+    const auto time = std::bit_cast<Words>(steady_seconds());
     ranks.sendrecv(time, peer, {}, peer);
   }
 }
@@ -31,10 +27,10 @@ ClockOffset ask(Communicator& ranks) {
   ClockOffset best{0, std::numeric_limits<double>::infinity()};
   for (int trip = 0; trip < kTrips; ++trip) {
     Words answer{};
-    const double begin = now();
+    const double begin = steady_seconds();
     ranks.sendrecv(answer, 0, {}, 0);
     ranks.sendrecv({}, 0, answer, 0);
-    const double end = now();
+    const double end = steady_seconds();
     const double error = (end - begin) / 2;
     if (error < best.error) best = {std::bit_cast<double>(answer) - (begin + error), error};
   }

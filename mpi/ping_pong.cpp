@@ -1,12 +1,20 @@
 #include "ping_pong.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 #include <vector>
-
-#include "timed.hpp"
 
 namespace rueda {
 namespace {
+
+/// Does `work` and adds the seconds that it took to `total`.
+template <class Work>
+void timed(double& total, Work&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::forward<Work>(work)();
+  total += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
 constexpr int kSmallTrips = 51;

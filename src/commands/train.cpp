@@ -19,6 +19,7 @@
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
+#include "rank_errors.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
@@ -289,18 +290,11 @@ int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
   // A communication thread takes turns with this one.
-  Session session(ThreadLevel::serialized,
-                  ThreadLevel::funneled);  // outside the try block: see its own comment
+  Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
-  try {
+  speak_for_ranks(session, [&] {
     TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
-  } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    if (known != nullptr && is_agreed(error)) throw tell(*known);
-    // Peers may wait in a collective that this rank will never reach.
-    complain(error.what());
-    session.abort(known == nullptr ? ExitCode::run_failed : known->code());
-  }
+  });
   return static_cast<int>(ExitCode::done);
 }
 

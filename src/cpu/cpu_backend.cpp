@@ -79,8 +79,6 @@ std::unique_ptr<Memory> CpuBackend::allocate(std::size_t bytes) {
   return std::make_unique<HostMemory>(bytes);
 }
 
-std::size_t CpuBackend::free_memory() const { return available_host_memory(); }
-
 std::size_t CpuBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
   return context_.desc(graph, node, batch).get_size();
 }

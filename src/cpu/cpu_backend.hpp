@@ -5,7 +5,7 @@
 
 #include "context.hpp"
 #include "host_reduce_device.hpp"
-#include "rueda/backend/backend.hpp"
+#include "rueda/backend/host_backend.hpp"
 
 namespace rueda::cpu {
 
@@ -19,7 +19,7 @@ struct CpuOptions {
 std::string onednn_version();
 
 /// Backend on oneDNN. All work is done when a call returns.
-class CpuBackend final : public Backend {
+class CpuBackend final : public HostBackend {
  public:
   /// Sets the number of OpenMP threads of this process, which oneDNN uses too. Throws InputError if
   /// the processor cannot compute in the precision.
@@ -29,18 +29,9 @@ class CpuBackend final : public Backend {
   std::string device() const override;
   ReduceDevice& reduce_device() override { return reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
-  std::size_t free_memory() const override;
 
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
-  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
-  std::uint64_t announced(std::size_t bucket) const override {
-    return announcements_.count(bucket);
-  }
-  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
-    announcements_.wait(bucket, count);
-    return announcements_.time(bucket);
-  }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -71,16 +62,11 @@ class CpuBackend final : public Backend {
                         std::byte* activation) override;
   void read_activation(const Graph& graph, NodeId node, int batch, const std::byte* activation,
                        std::span<float> nchw) override;
-  void zero(std::span<float> values) override;
-  void upload(std::span<float> device, std::span<const float> host) override;
-  void download(std::span<float> host, std::span<const float> device) override;
-  void finish() override {}
 
  private:
   Context context_;
   HostReduceDevice reduce_device_;
   HostMarks marks_;
-  HostAnnouncements announcements_;
 };
 
 }  // namespace rueda::cpu

@@ -120,16 +120,6 @@ std::uint64_t CpuBackend::hash(std::span<const float> values) {
   return sum;
 }
 
-void CpuBackend::zero(std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
-
-void CpuBackend::upload(std::span<float> device, std::span<const float> host) {
-  std::copy(host.begin(), host.end(), device.begin());
-}
-
-void CpuBackend::download(std::span<float> host, std::span<const float> device) {
-  std::copy(device.begin(), device.end(), host.begin());
-}
-
 namespace {
 
 /// f(index in the activation, index in plain N, C, H, W order) for every element.

@@ -59,8 +59,6 @@ std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
   return std::make_unique<HostArena>(bytes);
 }
 
-std::size_t TimedBackend::free_memory() const { return available_host_memory(); }
-
 std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                         Mode) {
   if (node == graph.input()) return nullptr;
@@ -88,16 +86,6 @@ std::uint64_t TimedBackend::hash(std::span<const float> values) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
   return sum;
-}
-
-void TimedBackend::zero(std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
-
-void TimedBackend::upload(std::span<float> device, std::span<const float> host) {
-  std::copy(host.begin(), host.end(), device.begin());
-}
-
-void TimedBackend::download(std::span<float> host, std::span<const float> device) {
-  std::copy(device.begin(), device.end(), host.begin());
 }
 
 }  // namespace rueda::timed

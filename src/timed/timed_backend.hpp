@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "rueda/backend/backend.hpp"
+#include "rueda/backend/host_backend.hpp"
 #include "rueda/reduce/host_adder.hpp"
 #include "schedule.hpp"
 
@@ -13,7 +13,7 @@ namespace rueda::timed {
 /// third of the time is forward's and two thirds are backward's, divided over the layers by their
 /// FLOPs, so that buckets of gradients are announced when a real backward would. Parameters stay as
 /// they are, gradients are zeros, losses are NaN, and there are no activations and no images.
-class TimedBackend final : public Backend {
+class TimedBackend final : public HostBackend {
  public:
   TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
                std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>());
@@ -23,18 +23,9 @@ class TimedBackend final : public Backend {
   std::string device() const override;
   ReduceDevice& reduce_device() override { return adder_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
-  std::size_t free_memory() const override;
 
   void mark(Mark mark) override { schedule_.mark(mark); }
   ComputeSeconds compute_seconds() override { return schedule_.seconds(); }
-  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
-  std::uint64_t announced(std::size_t bucket) const override {
-    return announcements_.count(bucket);
-  }
-  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
-    announcements_.wait(bucket, count);
-    return announcements_.time(bucket);
-  }
   std::size_t activation_bytes(const Graph&, NodeId, int) const override { return 0; }
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -63,17 +54,12 @@ class TimedBackend final : public Backend {
 
   void write_activation(const Graph&, NodeId, int, std::span<const float>, std::byte*) override {}
   void read_activation(const Graph&, NodeId, int, const std::byte*, std::span<float>) override {}
-  void zero(std::span<float> values) override;
-  void upload(std::span<float> device, std::span<const float> host) override;
-  void download(std::span<float> host, std::span<const float> device) override;
-  void finish() override {}
 
  private:
   TimedCompute compute_;
   std::unique_ptr<Timepiece> timepiece_;
   Schedule schedule_;
   HostAdder adder_;
-  HostAnnouncements announcements_;
 };
 
 }  // namespace rueda::timed

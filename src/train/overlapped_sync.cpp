@@ -73,7 +73,6 @@ class OverlappedSync final : public GradientSync {
     const std::lock_guard lock(mutex_);
     return open_ && !failure_;
   }
-  const char* name() const override { return "on"; }
 
  private:
   void communicate() {
@@ -110,7 +109,7 @@ class OverlappedSync final : public GradientSync {
     }
   }
 
-  Time wait_until_ready(std::size_t bucket) {
+  SteadyTime wait_until_ready(std::size_t bucket) {
     if (announced_) return backend().wait_announced(bucket, counts_[bucket]);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return complete_; });
@@ -133,7 +132,7 @@ class OverlappedSync final : public GradientSync {
   std::size_t train_step_ = 0;
   bool announced_ = false;  ///< this step's buckets are
   bool complete_ = false;
-  Time completed_at_;
+  SteadyTime completed_at_;
   std::size_t summed_ = 0;  ///< buckets of this step
   bool open_ = false;
   bool starts_ = false;

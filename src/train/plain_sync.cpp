@@ -16,11 +16,10 @@ class PlainSync final : public GradientSync {
   void wait(std::size_t bucket) override { sum(train_step_, bucket, complete_); }
   void end() override {}
   bool busy() const override { return false; }  // between its calls it does nothing
-  const char* name() const override { return "off"; }
 
  private:
   std::size_t train_step_ = 0;
-  Time complete_;
+  SteadyTime complete_;
 };
 
 }  // namespace

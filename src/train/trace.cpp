@@ -6,14 +6,10 @@
 namespace rueda {
 namespace {
 
-double seconds(SteadyTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 TraceSpan of_phase(const PhaseSpan& phase) {
   TraceSpan span;
-  span.begin = seconds(phase.begin);
-  span.end = seconds(phase.end);
+  span.begin = steady_seconds(phase.begin);
+  span.end = steady_seconds(phase.end);
   span.set_name(kPhaseNames[static_cast<std::size_t>(phase.phase)]);
   return span;
 }
@@ -30,8 +26,8 @@ TraceSpan of_bucket(const BucketRecord& bucket) {
 
 TraceSpan of_act(const ReduceSpan& done) {
   TraceSpan span;
-  span.begin = seconds(done.begin);
-  span.end = seconds(done.end);
+  span.begin = steady_seconds(done.begin);
+  span.end = steady_seconds(done.end);
   span.lane = TraceLane::all_reduce;
   span.bucket = static_cast<std::int16_t>(done.bucket);
   span.part = done.act.step;

@@ -1,7 +1,6 @@
 #include "rueda/train/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -251,7 +250,7 @@ void Trainer::trace_this_step(std::size_t global_step, const std::vector<BucketR
 
 ClockOffset Trainer::note_clock(double& time) {
   const ClockOffset offset = parts_.group.clock_offset();
-  time = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  time = steady_seconds();
   return offset;
 }
 

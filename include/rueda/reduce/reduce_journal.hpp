@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/core/steady_time.hpp"
+
 namespace rueda {
 
 /// Where the time of an all-reduce went, in seconds, since the last `take_times`.
@@ -24,8 +26,6 @@ struct ReduceAct {
   int to = -1;             ///< world rank that is sent to; -1: none, or all
   int from = -1;           ///< world rank that is received from; likewise
 };
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// An act that is over.
 struct ReduceSpan {

@@ -45,7 +45,6 @@ class GradientSync {
   virtual void end() = 0;
   /// Whether somebody may still be inside an all-reduce: between `begin` and `end`.
   virtual bool busy() const = 0;
-  virtual const char* name() const = 0;
 
   std::size_t buckets() const noexcept { return parts_.ends.size(); }
   /// Floats of the gradient arena.
@@ -57,9 +56,8 @@ class GradientSync {
   ReduceJournal& journal() { return parts_.all_reduce.journal(); }
 
  protected:
-  using Time = std::chrono::steady_clock::time_point;
   /// Sums `bucket`, whose gradients were complete at `ready`.
-  void sum(std::size_t train_step, std::size_t bucket, Time ready);
+  void sum(std::size_t train_step, std::size_t bucket, SteadyTime ready);
   Backend& backend() const { return parts_.replica.backend(); }
 
  private:

@@ -4,8 +4,8 @@
 #include <exception>
 #include <iostream>
 
-#include "../complaint.hpp"
 #include "../open_backend.hpp"
+#include "../rank_errors.hpp"
 #include "../shared_device_check.hpp"
 #include "../train_setup.hpp"
 #include "../version.hpp"
@@ -74,21 +74,15 @@ int in_session(BackendChoice backend, const Preparation& prepare, const Performa
   } catch (...) {
     failure = std::current_exception();
   }
-  Session session(ThreadLevel::funneled);  // outside the try block: see its own comment
+  Session session(ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
-  try {
+  speak_for_ranks(session, [&] {
     Communicator world;
     together(world, [&] {
       if (failure) std::rethrow_exception(failure);
     });
     perform(device);
-  } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    if (known != nullptr && is_agreed(error)) throw tell(*known);
-    // Peers may wait in a collective that this rank will never reach.
-    complain(error.what());
-    session.abort(known == nullptr ? ExitCode::run_failed : known->code());
-  }
+  });
   return static_cast<int>(ExitCode::done);
 }
 
