@@ -1,6 +1,7 @@
 #include "rueda/study/series.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -13,7 +14,8 @@ using Kind = std::tuple<std::string, std::string, std::string, Processor, std::s
 using Place = std::tuple<std::size_t, std::size_t, std::size_t>;  // ranks, hosts, global batch
 
 Kind kind_of(const Observation& o) {
-  return {o.source, o.model, o.variant, o.processor, o.image_size, o.images};
+  const double images = std::isnan(o.images) ? 0 : o.images;  // NaN has no place in an order
+  return {o.source, o.model, o.variant, o.processor, o.image_size, images};
 }
 
 /// Over repeats; one alone keeps what it says of itself (rounding).
