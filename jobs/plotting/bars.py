@@ -126,7 +126,7 @@ def chart(name, section, series, quantity):
     columns = ["", *[f"P = {place_text(one, places)}" for one in places]]
     return Chart(
         name, title, section, lambda axes: draw(axes, series, quantity),
-        columns, _rows(series, quantity), remarks_on([series]), about=([name_of(series)], (quantity.title,)),
+        columns, _rows(series, quantity), remarks_on([series], quantity.key), about=([name_of(series)], (quantity.title,)),
     )  # fmt: skip
 
 
@@ -179,6 +179,6 @@ def singles_chart(all_series, quantity):
     ]
     return Chart(
         f"single-{quantity.name}", f"Single configurations: {quantity.title}", "Single configurations",
-        lambda axes: draw_singles(axes, shown, quantity), ["", quantity.title], rows, remarks_on(shown),
+        lambda axes: draw_singles(axes, shown, quantity), ["", quantity.title], rows, remarks_on(shown, quantity.key),
         height=1.6 + 0.55 * len(shown), about=([name_of(series) for series in shown], (quantity.title,)),
     )  # fmt: skip

@@ -83,18 +83,21 @@ def charts(report):
     for i, (key, by_ranks) in enumerate(sweeps(report["series"])):
         refused = refused_in(report, key)
         batches = sorted({batch for one in by_ranks.values() for batch in one})
-        remarks = remarks_on([{"points": list(one.values())} for one in by_ranks.values()])
+        shown = [{"source": key[0], "points": list(one.values())} for one in by_ranks.values()]
+        remarks = remarks_on(shown, THROUGHPUT.key)
         remarks += [
             f"Refused, because it does not fit: {SHOW['count'](batch)} images a rank." for batch in refused
         ]
-        made.append(
-            Chart(
-                "batch-sweep" + (f"-{i + 1}" if i else ""), f"{_title(key)}: batch sizes", "Batch sizes",
-                lambda axes, shown=by_ranks, marks=refused: draw(axes, shown, marks),
-                ["images/s", *map(str, batches)], _rows(by_ranks, batches), remarks,
-            )  # fmt: skip
-        )
+        made.append(_chart(i, key, by_ranks, refused, batches, remarks))
     return made
+
+
+def _chart(i, key, by_ranks, refused, batches, remarks):
+    return Chart(
+        "batch-sweep" + (f"-{i + 1}" if i else ""), f"{_title(key)}: batch sizes", "Batch sizes",
+        lambda axes: draw(axes, by_ranks, refused), ["images/s", *map(str, batches)],
+        _rows(by_ranks, batches), remarks,
+    )  # fmt: skip
 
 
 def _title(key):

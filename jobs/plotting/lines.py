@@ -111,7 +111,7 @@ def chart(name, title, section, all_series, quantity, least=2):
     return Chart(
         name, title, section, lambda axes: draw(axes, shown, quantity),
         columns=["", *[f"P = {place_text(one, places)}" for one in places]],
-        rows=[_row(series, places, quantity) for series in shown], remarks=remarks_on(shown),
+        rows=[_row(series, places, quantity) for series in shown], remarks=remarks_on(shown, quantity.key),
         about=([name_of(series) for series in shown], (quantity.title,)),
     )  # fmt: skip
 

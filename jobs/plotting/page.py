@@ -33,7 +33,7 @@ figcaption { font-size: .8125rem; color: #444; margin-top: .35rem; }
   nav { display: none; }
   a { color: inherit; text-decoration: none; }
   .scroll { overflow: visible; }
-  table { font-size: 8pt; }
+  table, figcaption, .notes { font-size: 8pt; }
   h2, caption { break-after: avoid; }
   tr { break-inside: avoid; }
   .charts { grid-template-columns: 1fr 1fr; gap: 1rem; }
@@ -82,9 +82,18 @@ def table_html(table):
     )
 
 
-def _chart_html(chart, png):
+def _charts_html(drawn):
+    """The charts of one section; a remark stands below the first that it belongs to."""
+    told, figures = set(), []
+    for chart, png in drawn:
+        figures.append(_chart_html(chart, png, [one for one in chart.remarks if one not in told]))
+        told.update(chart.remarks)
+    return '<div class="charts">\n' + "".join(figures) + "</div>\n"
+
+
+def _chart_html(chart, png, remarks):
     data = base64.b64encode(png).decode("ascii")
-    remarks = clean(" ".join(chart.remarks))
+    remarks = clean(" ".join(remarks))
     caption = f"<figcaption>{remarks}</figcaption>" if remarks else ""
     return f'<figure><img alt="{clean(_described(chart))}" src="data:image/png;base64,{data}">{caption}</figure>\n'
 
@@ -102,8 +111,8 @@ def _sections(report, drawn):
     for heading, tables in tables_of(report):
         sections.append((heading, "".join(map(table_html, tables))))
     for heading in dict.fromkeys(chart.section for chart, _ in drawn):
-        charts = "".join(_chart_html(chart, png) for chart, png in drawn if chart.section == heading)
-        sections.append((f"Charts: {heading}", f'<div class="charts">\n{charts}</div>\n'))
+        members = [(chart, png) for chart, png in drawn if chart.section == heading]
+        sections.append((f"Charts: {heading}", _charts_html(members)))
     return sections or [("Nothing to show", "<p>The report holds no tables and nothing to draw.</p>")]
 
 

@@ -49,6 +49,6 @@ def chart(series):
     rows = [[f"P = {place_text(place_of(point), places)}", *_row(point)] for point in points]
     return Chart(
         f"{series['id']}-predicted", f"{name_of(series)}: predicted and measured", "Predicted and measured",
-        lambda axes: draw(axes, series), ["", "measured, s", "predicted, s", "error"], rows, remarks_on([series]),
+        lambda axes: draw(axes, series), ["", "measured, s", "predicted, s", "error"], rows, remarks_on([series], EPOCH_TIME.key),
         about=([name_of(series)], ("predict",)),
     )  # fmt: skip

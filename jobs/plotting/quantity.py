@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 from .number_text import SHOW, significant, unit_of_time
-from .report import estimate, number
+from .report import estimate, is_own, number
 
 Quantity = namedtuple("Quantity", "name title key step_key kind ideal")
 """name of files, title, keys of report.json in the epoch view and the step view (or None), kind of
@@ -94,16 +94,29 @@ def is_hollow(point):
     return point.get("oversubscribed") is True
 
 
-def remarks_on(all_series):
-    """What has to be known about the points of these series."""
+def _spread_remarks(all_series, keys):
+    """What the error bars of these series mean."""
+    spread = [
+        (series, point)
+        for series in all_series
+        for point in series["points"]
+        if any(value and value.low < value.high for value in (estimate(point, key) for key in keys))
+    ]
+    most = max((number(point.get("repeats")) or 1 for series, point in spread if is_own(series)), default=1)
+    remarks = [f"Error bars: least and most of up to {most:.0f} repeats."] if most > 1 else []
+    if any(not is_own(series) for series, _ in spread):
+        remarks.append("Error bars of other sources: what their rounding leaves.")
+    return remarks
+
+
+def remarks_on(all_series, *keys):
+    """What has to be known about the points of these series; of error bars, if the estimates `keys` are
+    drawn with them."""
     points = [point for series in all_series for point in series["points"]]
-    remarks = []
+    remarks = _spread_remarks(all_series, keys)
     if any(is_hollow(point) for point in points):
         remarks.append("Hollow: more threads than cores; such points are left out of fits.")
     warm = sorted({ranks_of(point) for point in points if point.get("includes_warm_up") is True})
     if warm:
         remarks.append("A single epoch, which includes warm-up: P = " + ", ".join(map(str, warm)) + ".")
-    most = max((number(point.get("repeats")) or 1 for point in points), default=1)
-    if most > 1:
-        remarks.append(f"Bars of error: least and most of up to {most:.0f} repeats.")
     return remarks

@@ -167,7 +167,9 @@ def _tighten_legend(axes):
 def draw_page(page, number, made_with):
     """The page as a figure."""
     figure = new_figure(*_SIZE)
-    _put(figure, _LEFT, 0.95, _wrapped_to(figure, page.title, 0.9, 22), fontsize=22)
+    title = _wrapped_to(figure, page.title, 0.9, 22)
+    size = 22 if "\n" not in title else 16
+    _put(figure, _LEFT, 0.95, _wrapped_to(figure, page.title, 0.9, size), fontsize=size)
     left = _LEFT
     if page.chart:
         axes = figure.add_subplot()
