@@ -52,14 +52,11 @@ std::string markdown_text(const std::string& text) {
 }
 
 std::string csv_text(const Cell& cell) {
-  if (const auto* number = std::get_if<double>(&cell)) {
-    return std::isfinite(*number) ? fmt::format("{}", *number) : "";
-  }
-  const auto* text = std::get_if<std::string>(&cell);
-  if (text == nullptr) return "";
-  if (text->find_first_of("\",\r\n") == std::string::npos) return *text;
+  if (cell.is_number()) return fmt::format("{}", cell.number());
+  const std::string& text = cell.text();
+  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : *text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
 
@@ -84,9 +81,8 @@ void Table::add(std::vector<Cell> row) {
 }
 
 std::string cell_text(const Cell& cell, Show show) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return text->empty() ? kNothing : *text;
-  const auto* number = std::get_if<double>(&cell);
-  return number == nullptr || !std::isfinite(*number) ? kNothing : number_text(*number, show);
+  if (cell.is_number()) return number_text(cell.number(), show);
+  return cell.text().empty() ? kNothing : cell.text();
 }
 
 std::string to_markdown(const Table& table) {
