@@ -15,15 +15,23 @@ namespace {
 
 constexpr const char* kNothing = "-";
 
+/// Milliseconds with three digits that count, but no more than three decimals.
+std::string millis_text(double seconds) {
+  const double millis = seconds * 1e3;
+  const double size = std::abs(millis);
+  const int decimals = size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return fmt::format("{:.{}f}", size < 5e-4 ? 0 : millis, decimals);
+}
+
 std::string number_text(double value, Show show) {
+  constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
   switch (show) {
     case Show::count:
       return count_text(static_cast<std::size_t>(std::llround(std::max(0.0, value))));
     case Show::seconds:
-      return seconds_text(value);
+      return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
     case Show::millis:
-      return value * 1e3 >= 100 ? fmt::format("{:.1f}", value * 1e3)
-                                : fmt::format("{:.3g}", value * 1e3);
+      return millis_text(value);
     case Show::rate:
       return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
                            : rate_text(value);

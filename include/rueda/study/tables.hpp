@@ -12,6 +12,8 @@ namespace rueda {
 /// no row are left out. docs/report.md shows them.
 std::vector<Table> study_tables(const Study& study, const std::vector<SeriesFigures>& all);
 
+/// The shortest answer, narrow enough for a terminal.
+Table overview_table(const std::vector<SeriesFigures>& all);
 /// Epoch time, throughput, speedup and efficiency of every point.
 Table scaling_table(const std::vector<SeriesFigures>& all);
 /// The step view: full steps alone.

@@ -61,7 +61,7 @@ Table cost_table(const std::vector<SeriesFigures>& all) {
       .id = "cost",
       .title = "Device hours and energy",
       .columns = with_point({{"device_seconds_per_epoch", "P x epoch, s", Show::seconds},
-                             {"device_hours_per_100_epochs", "h for 100 epochs", Show::ratio},
+                             {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate},
                              {"joules_per_epoch", "J per epoch", Show::rate},
                              {"images_per_joule", "images/J", Show::ratio}}),
       .rows = {},

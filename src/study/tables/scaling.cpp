@@ -4,10 +4,14 @@
 namespace rueda {
 namespace {
 
-std::string marks_of(const Point& point) {
+std::string marks_of(const Series& series, const Point& point) {
   std::string marks;
-  if (point.oversubscribed) marks = "more threads than cores";
-  if (point.includes_warm_up) marks += (marks.empty() ? "" : "; ") + std::string("one epoch only");
+  const auto add = [&](bool is, const std::string& mark) {
+    if (is) marks += (marks.empty() ? "" : "; ") + mark;
+  };
+  add(series.processor == Processor::timed, "nothing computed");
+  add(point.oversubscribed, "more threads than cores");
+  add(point.includes_warm_up, "one epoch only");
   return marks;
 }
 
@@ -26,6 +30,27 @@ std::string scaling_text(const SeriesFigures& series) {
 Cell batch_cell(std::size_t batch) { return batch == 0 ? Cell() : Cell(double(batch)); }
 
 }  // namespace
+
+Table overview_table(const std::vector<SeriesFigures>& all) {
+  Table table{.id = "overview",
+              .title = "Scaling by epoch time",
+              .columns = {{"series", "series", Show::text},
+                          {"ranks", "P", Show::count},
+                          {"epoch_seconds", "epoch, s", Show::seconds},
+                          {"images_per_second", "images/s", Show::rate},
+                          {"speedup", "speedup", Show::ratio},
+                          {"efficiency", "efficiency, %", Show::percent},
+                          {"marks", "", Show::text}},
+              .rows = {},
+              .notes = {}};
+  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
+    const bool first = &f == &series.points.front();
+    table.add({first ? series.series->label : " ", double(f.point->ranks), f.point->epoch.value,
+               f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
+               f.point->oversubscribed ? "*" : " "});
+  });
+  return table;
+}
 
 Table scaling_table(const std::vector<SeriesFigures>& all) {
   Table table{.id = "scaling",
@@ -51,7 +76,7 @@ Table scaling_table(const std::vector<SeriesFigures>& all) {
              double(p.repeats), p.epoch.value, range_cell(p.epoch, Show::seconds),
              f.images_per_second.value, f.images_per_second.value / double(p.ranks),
              f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
-             range_cell(f.epoch_view.efficiency, Show::percent), marks_of(p)});
+             range_cell(f.epoch_view.efficiency, Show::percent), marks_of(*series.series, p)});
   });
   table.notes = {
       "Epoch: seconds of training steps of an epoch, between barriers, without evaluation and "
