@@ -15,9 +15,14 @@ def choose_launcher(word, machine):
 
 
 def mpirun_words(configuration, options, machine):
+    """Ranks are bound to cores of their own in an allocation that has them."""
     words = ["mpirun", "-n", str(configuration.ranks)]
+    place = "ppr:{}:node".format(configuration.ranks_per_node)
+    if machine.in_slurm and configuration.ranks_per_node * options.threads <= machine.here:
+        words += ["--use-hwthread-cpus", "--map-by", "{}:pe={}".format(place, options.threads)]
+        return words + ["--bind-to", "hwthread"] + options.mpi_options
     if configuration.nodes > 1 or machine.in_slurm:
-        words += ["--map-by", "ppr:{}:node".format(configuration.ranks_per_node)]
+        words += ["--map-by", place]
     return words + ["--bind-to", "none"] + options.mpi_options
 
 

@@ -9,6 +9,7 @@ class Machine(NamedTuple):
     in_slurm: bool
     nodes: int
     cores: int  # of a node, as far as this program may use them
+    here: int  # that the system lets it use; Slurm may count on more
     tasks_per_node: int  # that Slurm counts on; outside of it, the cores
 
 
@@ -20,11 +21,12 @@ def fewest_tasks(text):
 def this_machine(environment=os.environ):
     cores = len(os.sched_getaffinity(0))
     if "SLURM_JOB_ID" not in environment:
-        return Machine(False, 1, cores, cores)
+        return Machine(False, 1, cores, cores, cores)
     return Machine(
         True,
         int(environment.get("SLURM_JOB_NUM_NODES", "1")),
         int(environment.get("SLURM_CPUS_ON_NODE", cores)),
+        cores,
         fewest_tasks(environment.get("SLURM_TASKS_PER_NODE", "1")),
     )
 

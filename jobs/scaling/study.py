@@ -1,10 +1,13 @@
 """The study as a whole: one run after the other, a line for each, and what is left to say."""
 
+import re
 import subprocess
 import sys
 
 from attempts import FAILED, FINISHED, OPEN
 from launch import help_of, program_words, text_of
+
+LARGEST_BATCH = re.compile(r"the largest batch that fits is (\d+)")
 
 
 def say(text):
@@ -19,7 +22,8 @@ class Study:
         self.attempts = attempts
         self.options = options
         self.number = 0
-        self.skipped = 0
+        self.finished = 0  # earlier, and so not run again
+        self.failed = 0
 
     def run(self):
         for series in self.plan:
@@ -28,15 +32,20 @@ class Study:
                 self.number += 1
                 trained = self.settle(configuration)
                 configuration = self.next_of(series, configuration) if trained else None
-        if self.skipped:
-            say("{} finished or failed earlier and not repeated".format(counted(self.skipped, "run")))
+        if self.finished:
+            say("{} finished earlier and not repeated".format(counted(self.finished, "run")))
+        if self.failed:
+            say("{} failed earlier and not repeated (--retry does)".format(counted(self.failed, "run")))
 
     def settle(self, configuration):
         """Runs it unless that is done. Whether it was trained."""
         state = self.attempts.state(configuration)
-        if state == FINISHED or (state == FAILED and not self.options.retry):
-            self.skipped += 1
-            return state == FINISHED
+        if state == FINISHED:
+            self.finished += 1
+            return True
+        if state == FAILED and not self.options.retry:
+            self.failed += 1
+            return False
         if self.refused_before(configuration):
             return False
         attempt = self.attempts.run(configuration)
@@ -61,7 +70,7 @@ class Study:
         more = "+" if any(series.sweep for series in self.plan) else ""
         head = "[{}/{}{}] {}: ".format(self.number, len(self.plan), more, configuration.words)
         if attempt["exit_code"] != 0:
-            return head + "failed ({}): {}".format(attempt["exit_code"], attempt["message"])
+            return head + outcome_words(attempt)
         summary = self.attempts.run_record(configuration).get("summary", {})
         rate = summary.get("steady_images_per_second") or 0
         return head + "{:.1f} s, {} images/s".format(attempt["seconds"], figures(rate))
@@ -70,9 +79,9 @@ class Study:
         failed = [attempt for attempt in map(self.attempts.record, self.tried()) if attempt]
         failed = [attempt for attempt in failed if attempt["exit_code"] != 0]
         if failed:
-            say("{} failed; --retry runs them again:".format(counted(len(failed), "run")))
+            say("{} did not end well; --retry runs them again:".format(counted(len(failed), "run")))
         for attempt in failed:
-            say("  {}: {}".format(short_name(attempt), attempt["message"]))
+            say("  {}: {}".format(short_name(attempt), outcome_words(attempt)))
 
     def tried(self):
         """Every configuration of the plan that has a directory."""
@@ -102,6 +111,15 @@ def counted(number, noun):
 def figures(rate):
     """812, or 8.12."""
     return "{:.0f}".format(rate) if rate >= 100 else "{:.3g}".format(rate)
+
+
+def outcome_words(attempt):
+    """Why an attempt failed. How much memory is missing stands in attempt.json."""
+    if not attempt["out_of_memory"]:
+        return "failed ({}): {}".format(attempt["exit_code"], attempt["message"])
+    largest = LARGEST_BATCH.search(attempt["message"])
+    more = "; the largest batch that does is {}".format(largest.group(1)) if largest else ""
+    return "does not fit into memory" + more
 
 
 def short_name(attempt):
