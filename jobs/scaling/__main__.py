@@ -10,15 +10,15 @@ from fault import Fault
 from launch import text_of
 from machine import this_machine, threads_for
 from plan import make_plan
-from study import Study, say
+from study import Study, counted, say
 from submit import submit
 
 
 def choose_threads(options, machine):
     if options.threads is None:
         options.threads = threads_for(machine.cores, options.ranks_per_node)
-    threads = "1 thread" if options.threads == 1 else "{} threads".format(options.threads)
-    line = "{} per rank on {} cores".format(threads, machine.cores)
+    threads, cores = counted(options.threads, "thread"), counted(machine.cores, "core")
+    line = "{} per rank on {}".format(threads, cores)
     crowded = [ranks for ranks in options.ranks_per_node if ranks * options.threads > machine.cores]
     if crowded and not machine.in_slurm:
         line += "; with {} ranks they share cores".format(" or ".join(map(str, crowded)))
@@ -42,7 +42,7 @@ def scale(words):
         plan = [series for series in plan if series.name == options.only]
     check_batches(plan)
     if options.submit:
-        return submit(plan, options, words)
+        return submit(plan, options, machine, words)
     choose_threads(options, machine)
     attempts = Attempts(options, machine)
     study = Study(plan, attempts, options)

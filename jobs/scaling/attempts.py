@@ -45,6 +45,16 @@ class Attempts:
         completed = self.run_record(configuration).get("outcome") in ("completed", "target reached")
         return FINISHED if attempt.get("exit_code") == 0 and completed else FAILED
 
+    def next_of(self, series, configuration):
+        """What follows a trained one. A batch for which there are not images enough ends a sweep: it
+        would have no full step."""
+        following = series.after(configuration)
+        data = self.run_record(configuration).get("data", {})
+        images = data.get("train_images")
+        if following and images and following.global_batch > images:
+            return None
+        return following
+
     def run(self, configuration):
         """Runs it, whatever was there before; its attempt.json."""
         directory = self.directory(configuration)

@@ -8,6 +8,7 @@ from pathlib import Path
 from fault import Fault
 from plan import parse_sweep
 from presets import DEFAULTS, PRESETS, ROOT
+from site_file import read_site
 
 USAGE = "jobs/scale.sh [PRESET] [options] [-- options of rueda train]"
 
@@ -98,13 +99,17 @@ def make_parser():
     add("--dry-run", action="store_true", help="prints the commands and runs nothing")
     add("--submit", action="store_true",
         help="sends a Slurm job for each configuration, and one for the report after them")  # fmt: skip
-    add("--site", metavar="FILE", help="site file of the jobs (jobs/slurm/sites) [RUEDA_SITE]")
+    add("--site", metavar="FILE",
+        help="of --submit: the site file, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
+    add("--time", default="00:30:00", metavar="LIMIT", help="of each job of --submit [00:30:00]")
     add("--report-only", action="store_true", help="only makes the report on what is there")
     add("--only", metavar="NAME", help=argparse.SUPPRESS)  # one series, as --submit names it
     return parser
 
 
 def find_program(path):
+    if os.environ.get("RUEDA_CONTAINER"):
+        return path or os.environ.get("RUEDA") or "rueda"  # in there it cannot be looked for
     candidates = [path or os.environ.get("RUEDA")]
     if candidates[0] is None:
         candidates = [str(ROOT / "build" / "rueda"), str(ROOT / "bin" / "rueda"), "rueda"]
@@ -126,6 +131,9 @@ def apply_preset(options):
     if options.batch_per_rank or options.global_batch or options.batch_sweep:
         preset.update(batch_per_rank=[], global_batch=[])  # any batch replaces all of the preset's
     preset_options = preset.pop("options")
+    data = os.environ.get("RUEDA_DATA")
+    if data and "--data" not in preset_options:
+        preset_options = preset_options + ["--data", data]
     for name, value in preset.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -145,6 +153,8 @@ def parse(words):
     options = make_parser().parse_args(words[:split])
     options.train_options = words[split + 1 :]
     refuse_own_options(options.train_options)
+    if options.submit:
+        read_site(options.site)
     apply_preset(options)
     options.rueda = find_program(options.rueda)
     return options

@@ -31,7 +31,7 @@ class Study:
             while configuration:
                 self.number += 1
                 trained = self.settle(configuration)
-                configuration = self.next_of(series, configuration) if trained else None
+                configuration = self.attempts.next_of(series, configuration) if trained else None
         if self.finished:
             say("{} finished earlier and not repeated".format(counted(self.finished, "run")))
         if self.failed:
@@ -56,15 +56,6 @@ class Study:
         """Whether memory refused it in the first repeat: it would again."""
         first = self.attempts.record(configuration._replace(repeat=1))
         return configuration.repeat > 1 and bool(first) and first.get("out_of_memory", False)
-
-    def next_of(self, series, configuration):
-        """A batch for which there are not images enough ends a sweep: it has no full step."""
-        following = series.after(configuration)
-        data = self.attempts.run_record(configuration).get("data", {})
-        images = data.get("train_images")
-        if following and images and following.global_batch > images:
-            return None
-        return following
 
     def progress(self, configuration, attempt):
         more = "+" if any(series.sweep for series in self.plan) else ""

@@ -30,10 +30,11 @@ elif [ "$restarts" -gt 0 ]; then
   echo "Restart $restarts: this rueda cannot resume a run, so it begins anew."
 fi
 
+step=
 # shellcheck disable=SC2317
 hand_on() {
   echo "USR1: the time is almost up."
-  kill -USR1 "$step" 2>/dev/null || true
+  [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null || true
 }
 
 # `wait` returns at every signal, and then is to wait on.
@@ -49,9 +50,9 @@ print_job
 check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
 prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
   --backend "$RUEDA_BACKEND" --run-dir "$run_dir" "${continuation[@]}" "$@"
+trap hand_on USR1
 "${command[@]}" &
 step=$!
-trap hand_on USR1
 code=0
 await_step || code=$?
 

@@ -88,7 +88,7 @@ END
     echo "NodeName=${names[i]} NodeHostname=${names[i]} NodeAddr=127.0.0.1 Port=$((port + 1 + i))" \
       "CPUs=$cpus RealMemory=$memory $gres State=UNKNOWN"
   done
-  echo "PartitionName=main Nodes=$(IFS=, && echo "${names[*]}") Default=YES MaxTime=1:00:00 State=UP"
+  echo "PartitionName=main Nodes=$(IFS=, && echo "${names[*]}") Default=YES MaxTime=1-0 State=UP"
 }
 
 # Slurm 22.05 counts a GPU without a device file as none; these files behave as /dev/null.
