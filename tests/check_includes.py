@@ -31,6 +31,7 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["report"],
+    ["predict"],
     ["mpi", "cuda", "cpu", "timed"],
     ["commands"],
     ["main"],
