@@ -51,6 +51,11 @@ TEST_CASE("quantiles pass through what was measured", "[predict]") {
   CHECK(sample.quantile(0.75) == Approx(3));
   CHECK(sample.quantile(1) == 4);
   CHECK(sample.mean() == Approx((1.5 + 3) / 2));
+  const auto spread =
+      Distribution::of_spread({.count = 9, .min = 1, .median = 2, .p90 = 3, .max = 10});
+  CHECK(spread.quantile(0.5) == Approx(2));
+  CHECK(spread.quantile(0.9) == Approx(3));
+  CHECK(spread.quantile(0.95) == Approx(6.5));
 }
 
 TEST_CASE("nothing beyond the sample is foreseen", "[predict]") {
