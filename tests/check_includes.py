@@ -31,6 +31,7 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["report"],
+    ["study"],
     ["predict"],
     ["mpi", "cuda", "cpu", "timed"],
     ["commands"],
@@ -46,7 +47,7 @@ LIBRARIES = [
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data"}),
-    ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "commands", "tests"}),
+    ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "study", "predict", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")

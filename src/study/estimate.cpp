@@ -1,0 +1,34 @@
+#include "rueda/study/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace rueda {
+
+Estimate exactly(double value) noexcept { return {value, value, value}; }
+
+Estimate rounded(double value, double half) noexcept { return {value, value - half, value + half}; }
+
+Estimate over_repeats(std::span<const double> values) {
+  const Spread spread = spread_of(values);
+  return {spread.median, spread.min, spread.max};
+}
+
+bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
+
+bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
+
+Estimate operator/(const Estimate& a, const Estimate& b) noexcept {
+  return {a.value / b.value, a.low / b.high, a.high / b.low};
+}
+
+Estimate operator*(const Estimate& a, double factor) noexcept {
+  return {a.value * factor, a.low * factor, a.high * factor};
+}
+
+Estimate per(double numerator, const Estimate& a) noexcept {
+  return {numerator / a.value, numerator / a.high, numerator / a.low};
+}
+
+}  // namespace rueda
