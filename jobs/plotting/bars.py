@@ -2,11 +2,12 @@
 
 import textwrap
 
+from matplotlib import rcParams
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from . import lines
-from .chart import Chart, horizontal_grid, legend_below
+from .chart import Chart, horizontal_grid, legend_below, width_of
 from .quantity import (
     bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, place_of, place_text, ranks_of,
     remarks_on, scale, unit_text,
@@ -18,7 +19,7 @@ from .style import LIGHT, MEASURED, QUIET, plain
 _IDEAL_LOOK = {"facecolor": "white", "edgecolor": "#555555", "hatch": "///", "linewidth": 1}
 _MOST_GROUPS = 6
 _WIDEST_RANGE = 16  # of P
-_LETTERS = 64  # of the numbers above bars, over the width of a chart
+_LETTERS = 100  # of small numbers that an inch holds, times the size of letters in points
 
 
 def look(colour, hollow):
@@ -32,7 +33,7 @@ class _Columns:
     def __init__(self, axes, points, kinds):
         self.axes, self.kinds = axes, kinds
         self.width = 0.8 / kinds
-        self.letters = _LETTERS / (points * kinds)
+        self.letters = width_of(axes) * _LETTERS / rcParams["font.size"] / (points * kinds)
         self.labels, self.tops = [], [0]
 
     def add(self, group, kind, value, looks, error=None):

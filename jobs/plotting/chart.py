@@ -98,13 +98,18 @@ def fit(axes, box):
         axes.set_position((left, bottom, max(right - left, 0.1), max(top - bottom, 0.1)))
 
 
+def width_of(axes):
+    """Inches."""
+    return axes.get_window_extent().width / axes.figure.dpi
+
+
 def legend_below(axes, handles):
     """A legend below the axes and their label, in as many columns as its own labels allow."""
     if not handles:
         return
     labels = [plain("\n".join(textwrap.wrap(one.get_label(), 66))) for one in handles]
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    room = axes.get_window_extent().width / axes.figure.dpi * _LETTERS / rcParams["legend.fontsize"]
+    room = width_of(axes) * _LETTERS / rcParams["legend.fontsize"]
     columns = max(1, min(len(handles), int(room / (longest + 7))))  # 7: the sample and the gap
     below = axes.transAxes + ScaledTranslation(0, -3.9 * rcParams["font.size"] / 72, axes.figure.dpi_scale_trans)
     axes.legend(

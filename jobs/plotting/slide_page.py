@@ -21,7 +21,7 @@ _SIZE = (13.333, 7.5)  # inches
 _PAGE = Box(0.04, 0.25, 0.96, 0.87)
 _MIDDLE = 0.57  # between figure and table
 _WIDE_TABLE = 7  # columns that need the width of the page
-_ABOVE = 0.48  # where a wide table begins below the figure
+_ABOVE = 0.51  # where a wide table begins below the figure
 _LETTERS = {1: 13, 2: 10, 3: 8, 4: 8}  # size of those of so many charts
 _TALL_LEGEND = 1.2  # inches
 _GUTTER = 0.025
@@ -78,7 +78,7 @@ def _draw_above(figure, page):
     if page.charts:
         _draw_charts(figure, page.charts, upper)
     top = _ABOVE - 0.01 if page.charts else _PAGE.top
-    end = draw_table(figure, page, _PAGE._replace(top=top, bottom=_PAGE.bottom + 0.07))
+    end = draw_table(figure, page, _PAGE._replace(top=top, bottom=_PAGE.bottom + 0.045))
     draw_facts(figure, page.facts, _PAGE._replace(top=end - 0.01))
 
 
