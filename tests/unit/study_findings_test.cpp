@@ -70,6 +70,17 @@ TEST_CASE("rounding that changes nothing is said to change nothing", "[study]") 
   CHECK_THAT(Evaluated(study).text(), Contains("rounding would not have changed the conclusion"));
 }
 
+TEST_CASE("epochs that round to nothing are said to tell nothing", "[study]") {
+  Study study;
+  for (const auto& [ranks, seconds] :
+       std::vector<std::pair<std::size_t, double>>{{1, 0.8}, {2, 0.42}}) {
+    study.runs.push_back(made_run({.ranks = ranks, .epochs = {9, seconds}}));
+  }
+  CHECK_THAT(Evaluated(study).text(),
+             Contains("could not tell this efficiency at all: it would show "
+                      "1 s and 0 s"));
+}
+
 TEST_CASE("ranks are recommended by purpose", "[study]") {
   Study study;
   // Efficiencies 1, 0.9, 0.7, 0.3.
