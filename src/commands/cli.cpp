@@ -30,6 +30,7 @@ struct CommandLine {
   DoctorOptions doctor;
   BenchLine bench;
   PredictOptions predict;
+  ReportOptions report;
   std::string recipe;
 };
 
@@ -132,6 +133,34 @@ void add_predict(CommandLine& line) {
   add_predict_options(command, line.predict);
 }
 
+void add_report(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "report",
+                  "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
+                  "  rueda report study --out study/report\n"
+                  "  rueda report runs/one runs/two runs/four --purpose cost");
+  ReportOptions& options = line.report;
+  command
+      .add_option("RUN_DIR", options.places,
+                  "Run directories of rueda train, or directories that hold some, five levels deep")
+      ->option_text("...");
+  add_text(command, "--out", options.out, "DIR",
+           "Writes report.md, report.json and tables/*.csv there; without it the overview alone is "
+           "printed");
+  add_text(command, "--title", options.title, "TEXT", "Heading of the report");
+  add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
+            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
+            "efficiency, most ranks of at least --efficiency",
+            [&options](const std::string& word) { options.purpose = word; });
+  add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
+             "What the recommendation by efficiency keeps");
+  command
+      .add_option("--prediction", options.predictions,
+                  "File of rueda predict --json, to be put beside the runs; may be repeated")
+      ->option_text("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
@@ -143,6 +172,7 @@ void build(CommandLine& line) {
   add_doctor(line);
   add_bench(line);
   add_predict(line);
+  add_report(line);
 }
 
 /// The command that was begun, within it the one that it was begun with; else the program.
@@ -236,6 +266,7 @@ Request checked_request(const CommandLine& line) {
   if (name == "doctor") return settled(line.doctor);
   if (name == "bench") return checked_bench(line);
   if (name == "predict") return settled(line.predict);
+  if (name == "report") return settled(line.report);
   validate(line.train);
   return line.train;
 }

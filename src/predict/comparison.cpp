@@ -66,8 +66,7 @@ std::vector<Comparison> compare(const std::vector<RunResult>& runs, const CostFi
   const Graph graph = build_model(fit.network, static_cast<int>(fit.image_size), kClasses);
   std::vector<Comparison> all;
   for (const RunResult& run : runs) {
-    if (run.model != fit.network || run.image_size != fit.image_size || run.epochs.empty())
-      continue;
+    if (run.model != fit.network || run.image_size != fit.image_size) continue;
     all.push_back(compare(run, fit, graph));
     all.back().fitted = !observe(run).oversubscribed &&
                         (fit_ranks.empty() || std::ranges::count(fit_ranks, run.world_size()) > 0);

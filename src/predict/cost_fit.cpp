@@ -226,9 +226,7 @@ std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
                                    std::vector<std::string>& notes) {
   std::vector<RunResult> usable;
   for (const RunResult& run : runs) {
-    if (run.epochs.empty()) {
-      notes.push_back(run.file.string() + " has no finished epoch and is left out.");
-    } else if (observe(run).oversubscribed) {
+    if (observe(run).oversubscribed) {
       notes.push_back(run.file.string() +
                       " ran more threads than it had cores, which measures the scheduler: it is "
                       "shown beside the prediction, but nothing is fitted to it.");

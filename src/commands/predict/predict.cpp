@@ -77,9 +77,8 @@ std::vector<Table> tables_of(const PredictOptions& options, const PredictStudy& 
 }
 
 Json cell_json(const Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* number = std::get_if<double>(&cell)) return *number;
-  return nullptr;
+  if (cell.is_number()) return cell.number();
+  return cell.text().empty() ? Json() : Json(cell.text());
 }
 
 Json table_json(const Table& table) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rueda/core/error.hpp"
-#include "run_files.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda {
 namespace {
@@ -19,6 +19,23 @@ std::vector<RunResult> on_ranks(const std::vector<RunResult>& runs,
     if (ranks.empty() || std::ranges::count(ranks, run.world_size()) > 0) chosen.push_back(run);
   }
   return chosen;
+}
+
+/// Runs without an epoch, and files that cannot be read, are told in `remarks`.
+void read_runs(const std::vector<std::string>& places, std::vector<RunResult>& runs,
+               std::vector<std::string>& remarks) {
+  if (places.empty()) return;
+  Study found = load_study({places.begin(), places.end()});
+  runs = std::move(found.runs);
+  for (const RunResult& run : found.empty_runs) {
+    remarks.push_back(run.file.string() + " has no finished epoch and is left out.");
+  }
+  for (const Unreadable& file : found.unreadable) remarks.push_back(file.why);
+  if (runs.empty()) {
+    throw InputError(
+        "no run to predict from: " +
+        (remarks.empty() ? "none of those that were started has a run.json" : remarks.front()));
+  }
 }
 
 /// The run that the scenario goes by where nothing is given.
@@ -50,7 +67,7 @@ std::size_t images_of(const PredictOptions& options, const RunResult* run) {
 PredictStudy read_study(const PredictOptions& options) {
   PredictStudy study;
   std::vector<std::string> remarks;
-  study.runs = read_runs(options.runs);
+  read_runs(options.runs, study.runs, remarks);
   std::vector<BenchResult> benches;
   for (const std::string& file : options.benches) benches.push_back(read_bench(file));
   const auto usable = usable_runs(study.runs, remarks);
