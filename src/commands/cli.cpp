@@ -6,6 +6,7 @@
 
 #include "bench/command_line.hpp"
 #include "option_helpers.hpp"
+#include "predict/command_line.hpp"
 #include "recipe.hpp"
 #include "rueda/core/error.hpp"
 #include "train_options.hpp"
@@ -28,6 +29,7 @@ struct CommandLine {
   SynthRequest synth;
   DoctorOptions doctor;
   BenchLine bench;
+  PredictOptions predict;
   ReportOptions report;
   std::string recipe;
 };
@@ -121,6 +123,16 @@ void add_bench(CommandLine& line) {
   add_bench_commands(command, line.bench);
 }
 
+void add_predict(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
+                  "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
+                  "  rueda predict runs/ --cross-validate\n"
+                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
+                  "--alpha 10us --bandwidth 100GB/s");
+  add_predict_options(command, line.predict);
+}
+
 void add_report(CommandLine& line) {
   CLI::App& command =
       add_command(line, "report",
@@ -159,6 +171,7 @@ void build(CommandLine& line) {
   add_synth(line);
   add_doctor(line);
   add_bench(line);
+  add_predict(line);
   add_report(line);
 }
 
@@ -252,6 +265,7 @@ Request checked_request(const CommandLine& line) {
   }
   if (name == "doctor") return settled(line.doctor);
   if (name == "bench") return checked_bench(line);
+  if (name == "predict") return settled(line.predict);
   if (name == "report") return settled(line.report);
   validate(line.train);
   return line.train;
