@@ -18,16 +18,17 @@ Work work_of(const Observation& o) {
   return {o.model, o.image_size, o.global_batch, std::isnan(o.images) ? 0 : o.images};
 }
 
-bool same_machine(const Observation& a, const Observation& b) {
-  return a.source == b.source && a.processor == b.processor && a.variant == b.variant;
+bool same_processor(const Observation& a, const Observation& b) {
+  return a.source == b.source && a.processor == b.processor;
 }
 
 /// Repeats of one configuration.
 using Repeats = std::vector<const Observation*>;
 
 void add(std::vector<Repeats>& machines, const Observation& seen) {
-  const auto found = std::ranges::find_if(
-      machines, [&](const Repeats& repeats) { return same_machine(seen, *repeats.front()); });
+  const auto found = std::ranges::find_if(machines, [&](const Repeats& repeats) {
+    return same_processor(seen, *repeats.front()) && seen.variant == repeats.front()->variant;
+  });
   if (found == machines.end())
     machines.push_back({&seen});
   else
@@ -56,7 +57,8 @@ std::string name_of(const Observation& o) {
          ")";
 }
 
-Cell count_cell(std::size_t count) { return count == 0 ? Cell() : Cell(double(count)); }
+/// An unknown count is nothing in a table.
+double count_cell(std::size_t count) { return count == 0 ? kUnknown : double(count); }
 
 void add_row(Table& table, const Observation& slow, const Observation& fast) {
   const Estimate first = slow.first_epoch / fast.first_epoch;
@@ -75,8 +77,10 @@ void add_pairs(Table& table, const std::vector<Repeats>& all) {
     return a.epoch.value > b.epoch.value;
   });
   for (std::size_t slow = 0; slow < machines.size(); ++slow) {
-    for (std::size_t fast = slow + 1; fast < machines.size(); ++fast)
+    for (std::size_t fast = slow + 1; fast < machines.size(); ++fast) {
+      if (same_processor(machines[slow], machines[fast])) continue;
       add_row(table, machines[slow], machines[fast]);
+    }
   }
 }
 
@@ -102,8 +106,8 @@ Table empty_table() {
           .rows = {},
           .notes = {"One processor or GPU each (P = 1), the same model, images and batch: this is "
                     "acceleration by other hardware, not scaling.",
-                    "Ratio = time of the slower / time of the faster. Least and most: what spread "
-                    "or rounding leaves.",
+                    "Ratio = time of the slower / time of the faster. At least and at most: what "
+                    "repeats or rounding leave.",
                     "As printed: from the rounded seconds of an epoch in a log; the ratio before "
                     "uses the printed time per step, too, where there is one."}};
 }
