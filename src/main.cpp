@@ -11,6 +11,7 @@
 #include "commands/complaint.hpp"
 #include "commands/doctor/doctor.hpp"
 #include "commands/launcher_env.hpp"
+#include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"
 #include "commands/train.hpp"
 #include "rueda/core/error.hpp"
@@ -44,6 +45,10 @@ struct Runner {
   int operator()(const rueda::BenchExplainOptions& options) const {
     const std::string text = rueda::bench::explain(options);
     if (rueda::speaks_for_all()) std::cout << text;
+    return 0;
+  }
+  int operator()(const rueda::PredictOptions& options) const {
+    if (rueda::speaks_for_all()) rueda::run_predict(options, std::cout);
     return 0;
   }
   int operator()(const rueda::ReportOptions& options) const {

@@ -44,4 +44,11 @@ double Distribution::expected_max(double count) const {
   return sum;
 }
 
+Distribution Distribution::spread_by(double factor) const {
+  const double middle = mean();
+  std::vector<Knot> knots = knots_;
+  for (Knot& knot : knots) knot.value = middle + factor * (knot.value - middle);
+  return Distribution(std::move(knots));
+}
+
 }  // namespace rueda::predict

@@ -23,6 +23,8 @@ class Distribution {
   /// The mean of the largest of `count` independent values: the integral of the quantile function
   /// to v^count, in closed form between knots.
   double expected_max(double count) const;
+  /// The same mean, every distance from it times `factor`.
+  Distribution spread_by(double factor) const;
 
  private:
   struct Knot {
