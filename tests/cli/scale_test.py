@@ -297,8 +297,9 @@ class RefusalTest(ScaleCase):
 
     def bare_path(self):
         """The fake programs and what a shell script needs, but no Slurm."""
-        for name in ("bash", "dirname", "basename", "id", "awk", "python3", "env"):
+        for name in ("bash", "dirname", "basename", "id", "awk", "env"):
             (self.folder / "bin" / name).symlink_to(shutil.which(name))
+        (self.folder / "bin" / "python3").symlink_to(sys.executable)
         return str(self.folder / "bin")
 
     def test_an_allocation_that_is_too_small_is_refused(self):
