@@ -31,6 +31,8 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["report"],
+    ["study"],
+    ["predict"],
     ["mpi", "cuda", "cpu", "timed"],
     ["commands"],
     ["main"],
@@ -45,11 +47,11 @@ LIBRARIES = [
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data"}),
-    ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "commands", "tests"}),
+    ("nlohmann-json", r"nlohmann/.*", {"weights", "report", "study", "predict", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
-GENERATED = {"plot_script.hpp", "version_config.hpp"}
+GENERATED = {"plot_script.hpp", "published_data.hpp", "version_config.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
 

@@ -7,9 +7,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "number_text.hpp"
+#include "rueda/report/number_text.hpp"
 #include "rueda/report/statistics.hpp"
-#include "text_table.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda {
 namespace {

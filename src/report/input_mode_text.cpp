@@ -1,6 +1,6 @@
 #include "input_mode_text.hpp"
 
-#include "number_text.hpp"
+#include "rueda/report/number_text.hpp"
 
 namespace rueda {
 

@@ -1,7 +1,7 @@
 #include "rueda/report/memory_table.hpp"
 
-#include "number_text.hpp"
-#include "text_table.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda {
 namespace {

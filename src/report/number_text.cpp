@@ -1,4 +1,4 @@
-#include "number_text.hpp"
+#include "rueda/report/number_text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "number_text.hpp"
+#include "rueda/report/number_text.hpp"
 
 namespace rueda {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "number_text.hpp"
-#include "text_table.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "number_text.hpp"
 #include "rueda/report/aggregation.hpp"
 #include "rueda/report/device_use.hpp"
+#include "rueda/report/number_text.hpp"
 #include "rueda/report/run_json.hpp"
-#include "text_table.hpp"
+#include "rueda/report/text_table.hpp"
 #include "time_table.hpp"
 #include "timed_text.hpp"
 

@@ -5,9 +5,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "input_mode_text.hpp"
-#include "number_text.hpp"
 #include "rank_lines.hpp"
-#include "text_table.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 #include "timed_text.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "text_table.hpp"
+#include "rueda/report/text_table.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -3,9 +3,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "input_mode_text.hpp"
-#include "number_text.hpp"
 #include "rueda/report/aggregation.hpp"
-#include "text_table.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda {
 namespace {

@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "../../report/number_text.hpp"
-#include "../../report/text_table.hpp"
 #include "observed_schedule.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 #include "schedule.hpp"
 
 namespace rueda::bench {

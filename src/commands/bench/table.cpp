@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "../../report/number_text.hpp"
-#include "../../report/text_table.hpp"
 #include "known_sums.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include "../../report/number_text.hpp"
 #include "../launcher_env.hpp"
 #include "../output_file.hpp"
 #include "../reduce_table_file.hpp"
@@ -11,6 +10,7 @@
 #include "entrants.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/report/number_text.hpp"
 #include "table.hpp"
 
 namespace rueda {

@@ -4,9 +4,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "../../report/number_text.hpp"
 #include "findings.hpp"
 #include "rank_sets.hpp"
+#include "rueda/report/number_text.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../../report/number_text.hpp"
 #include "rank_rows.hpp"
+#include "rueda/report/number_text.hpp"
 
 namespace rueda::doctor {
 namespace {

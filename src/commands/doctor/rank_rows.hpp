@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "../../report/text_table.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda::doctor {
 

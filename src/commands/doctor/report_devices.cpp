@@ -2,12 +2,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "../../report/number_text.hpp"
-#include "../../report/text_table.hpp"
 #include "link_table.hpp"
 #include "rank_rows.hpp"
 #include "rank_sets.hpp"
 #include "report.hpp"
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
 
 namespace rueda::doctor {
 namespace {

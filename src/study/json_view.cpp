@@ -1,0 +1,117 @@
+#include "json_view.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <system_error>
+
+#include "rueda/core/error.hpp"
+#include "rueda/core/printable.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kMostCount = 9e15;  // whole numbers beyond are not exact in a double
+
+[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::string& why,
+                              const std::string& remedy) {
+  throw InputError(file.string() + ": " + why + "; " + remedy);
+}
+
+}  // namespace
+
+JsonView::JsonView(const Json& value, const JsonView& above, const std::string& place)
+    : value_(&value), file_(above.file_), remedy_(above.remedy_), place_(place) {}
+
+void JsonView::refuse(const std::string& why) const {
+  refuse_file(*file_, (place_.empty() ? "it" : place_) + " " + why, *remedy_);
+}
+
+bool JsonView::has(const std::string& name) const {
+  return value_->is_object() && value_->contains(name) && !(*value_)[name].is_null();
+}
+
+JsonView JsonView::at(const std::string& name) const {
+  if (!value_->is_object()) refuse("is not an object");
+  const std::string place = (place_.empty() ? "" : place_ + ".") + printable(name);
+  if (!value_->contains(name)) JsonView(*value_, *this, place).refuse("is missing");
+  return {(*value_)[name], *this, place};
+}
+
+JsonView JsonView::at(std::size_t index) const {
+  if (index >= size()) refuse("has no element " + std::to_string(index));
+  return {(*value_)[index], *this, place_ + "[" + std::to_string(index) + "]"};
+}
+
+std::size_t JsonView::size() const {
+  if (!value_->is_array()) refuse("is not a list");
+  return value_->size();
+}
+
+std::vector<JsonView> JsonView::items(const std::string& name) const {
+  std::vector<JsonView> items;
+  if (!has(name)) return items;
+  const JsonView list = at(name);
+  const std::size_t size = list.size();
+  for (std::size_t i = 0; i < size; ++i) items.push_back(list.at(i));
+  return items;
+}
+
+std::vector<std::pair<std::string, JsonView>> JsonView::fields(const std::string& name) const {
+  std::vector<std::pair<std::string, JsonView>> fields;
+  if (!has(name)) return fields;
+  const JsonView object = at(name);
+  if (!object.value_->is_object()) object.refuse("is not an object");
+  for (const auto& [key, value] : object.value_->items()) {
+    fields.emplace_back(key, JsonView(value, object, object.place_ + "." + printable(key)));
+  }
+  return fields;
+}
+
+double JsonView::number() const {
+  if (!value_->is_number()) refuse("is not a number");
+  return value_->get<double>();
+}
+
+std::size_t JsonView::count() const {
+  const double value = number();
+  if (!(value >= 0) || value > kMostCount || value != std::floor(value)) {
+    refuse("is not a whole number from 0");
+  }
+  return static_cast<std::size_t>(value);
+}
+
+std::string JsonView::text() const {
+  if (!value_->is_string()) refuse("is not a text");
+  return value_->get<std::string>();
+}
+
+bool JsonView::flag() const {
+  if (!value_->is_boolean()) refuse("is neither true nor false");
+  return value_->get<bool>();
+}
+
+double JsonView::number_if_any(const std::string& name) const {
+  return has(name) ? number(name) : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string JsonView::text_if_any(const std::string& name) const {
+  return has(name) ? text(name) : "";
+}
+
+nlohmann::ordered_json read_json(const std::filesystem::path& file, std::size_t most_bytes,
+                                 const std::string& remedy) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  if (error) refuse_file(file, "it cannot be opened: " + error.message(), remedy);
+  if (bytes > most_bytes) refuse_file(file, "it has " + std::to_string(bytes) + " bytes", remedy);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse_file(file, "it cannot be opened", remedy);
+  try {
+    return nlohmann::ordered_json::parse(stream);
+  } catch (const nlohmann::ordered_json::parse_error& fault) {
+    refuse_file(file, "no JSON from byte " + std::to_string(fault.byte) + " on", remedy);
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace rueda {
+
+/// A value in a JSON file, which knows where it stands, so that a fault is told by its place.
+/// Every function throws InputError naming file, place and remedy if the value is not as asked.
+class JsonView {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  /// `remedy` ends every message: what to give instead. All three have to outlive the view.
+  JsonView(const Json& value, const std::filesystem::path& file, const std::string& remedy)
+      : value_(&value), file_(&file), remedy_(&remedy) {}
+
+  bool has(const std::string& name) const;  ///< there, and not null
+  JsonView at(const std::string& name) const;
+  JsonView at(std::size_t index) const;
+  std::size_t size() const;  ///< elements of an array
+  /// Elements of an array, or an empty one where the field is missing or null.
+  std::vector<JsonView> items(const std::string& name) const;
+  /// Fields of an object, in order; none where it is missing or null.
+  std::vector<std::pair<std::string, JsonView>> fields(const std::string& name) const;
+
+  double number() const;
+  std::size_t count() const;  ///< a whole number from 0
+  std::string text() const;
+  bool flag() const;
+  double number(const std::string& name) const { return at(name).number(); }
+  std::size_t count(const std::string& name) const { return at(name).count(); }
+  std::string text(const std::string& name) const { return at(name).text(); }
+  /// NaN where it is missing or null.
+  double number_if_any(const std::string& name) const;
+  /// Empty where it is missing or null.
+  std::string text_if_any(const std::string& name) const;
+  const Json& json() const { return *value_; }
+
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  JsonView(const Json& value, const JsonView& above, const std::string& place);
+
+  const Json* value_;
+  const std::filesystem::path* file_;
+  const std::string* remedy_;
+  std::string place_;
+};
+
+/// Parses a JSON file. Throws InputError if it is not there, larger than `most_bytes`, or no JSON
+/// (then with the byte at which it ends to be).
+nlohmann::ordered_json read_json(const std::filesystem::path& file, std::size_t most_bytes,
+                                 const std::string& remedy);
+
+}  // namespace rueda

@@ -1,0 +1,114 @@
+#include "rueda/study/observation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <stdexcept>
+
+namespace rueda {
+namespace {
+
+/// Options that change how long a step takes, beside those that a series or an observation names.
+constexpr std::array kTimingOptions = {
+    "input",
+    "input-workers",
+    "shard",
+    "last-batch",
+    "accumulate",
+    "recompute",
+    "deterministic",
+    "precision",
+    "threads",
+    "all-reduce",
+    "segment-kb",
+    "reduce-table",
+    "wire",
+    "overlap",
+    "bucket-mb",
+    "transport",
+    "reduce-order",
+    "augment",
+    "check-replicas",
+    "wire-error-feedback",
+    "compute-jitter",
+    "compute-from",
+    "allow-shared-gpu",
+    "tuning-file",
+};
+
+Processor processor_of(const RunResult& run) {
+  const std::string& backend = run.ranks.front().backend;
+  if (backend == "timed") return Processor::timed;
+  return backend == "cpu" ? Processor::cpu : Processor::gpu;
+}
+
+/// Threads that compute need a core each; a GPU's host threads and the timed backend's do not.
+bool is_oversubscribed(const RunResult& run) {
+  constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
+  return processor_of(run) == Processor::cpu &&
+         std::ranges::any_of(run.ranks, [](const RankResult& rank) {
+           return rank.threads > rank.cores * (1 + kClockwork);
+         });
+}
+
+std::size_t common_batch(const std::vector<std::size_t>& batches) {
+  const bool same = std::ranges::all_of(batches, [&](std::size_t b) { return b == batches[0]; });
+  return same && !batches.empty() ? batches[0] : 0;
+}
+
+std::string unquoted(const std::string& json) {
+  const bool quoted = json.size() >= 2 && json.front() == '"' && json.back() == '"';
+  return quoted ? json.substr(1, json.size() - 2) : json;
+}
+
+std::string option_of(const Observation& seen, const std::string& name) {
+  const auto found = seen.run->options.find(name);
+  return found == seen.run->options.end() ? "null" : unquoted(found->second);
+}
+
+}  // namespace
+
+Observation observe(const RunResult& run) {
+  const auto steady = steady_epochs(run);
+  if (steady.empty()) throw std::invalid_argument("no epoch was finished");
+  std::vector<double> seconds;
+  for (const EpochResult* e : steady) seconds.push_back(e->seconds);
+  Observation seen;
+  seen.source = "rueda";
+  seen.model = run.model;
+  seen.processor = processor_of(run);
+  seen.image_size = run.image_size;
+  seen.ranks = run.world_size();
+  seen.hosts = run.hosts.size();
+  seen.rank_batch = common_batch(run.rank_batches);
+  seen.global_batch = run.global_batch;
+  seen.images = steady.front()->images;
+  seen.steps = steady.front()->steps;
+  seen.epoch = exactly(median_of(seconds));
+  seen.first_epoch = exactly(run.epochs.front().seconds);
+  seen.full_step = exactly(run.steady_full_step_seconds.median);
+  seen.mean_step = exactly(seen.epoch.value / static_cast<double>(seen.steps));
+  seen.oversubscribed = is_oversubscribed(run);
+  seen.includes_warm_up = run.epochs.size() == 1;
+  seen.run = &run;
+  return seen;
+}
+
+std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
+  std::vector<Observation> all;
+  for (const RunResult& run : runs) {
+    if (!run.epochs.empty()) all.push_back(observe(run));
+  }
+  for (const char* name : kTimingOptions) {
+    std::set<std::string> values;
+    for (const Observation& seen : all) values.insert(option_of(seen, name));
+    if (values.size() < 2) continue;
+    for (Observation& seen : all) {
+      seen.variant +=
+          (seen.variant.empty() ? "" : ", ") + std::string(name) + " " + option_of(seen, name);
+    }
+  }
+  return all;
+}
+
+}  // namespace rueda

@@ -1,0 +1,146 @@
+#include "rueda/study/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rueda/report/number_text.hpp"
+#include "rueda/report/text_table.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr const char* kNothing = "-";
+
+/// Milliseconds with three digits that count, but no more than three decimals.
+std::string millis_text(double seconds) {
+  const double millis = seconds * 1e3;
+  const double size = std::abs(millis);
+  const int decimals = size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return fmt::format("{:.{}f}", size < 5e-4 ? 0 : millis, decimals);
+}
+
+std::string number_text(double value, Show show) {
+  constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
+  switch (show) {
+    case Show::count:
+      return count_text(static_cast<std::size_t>(std::llround(std::max(0.0, value))));
+    case Show::seconds:
+      return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
+    case Show::millis:
+      return millis_text(value);
+    case Show::rate:
+      return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
+                           : rate_text(value);
+    case Show::ratio:
+      return fmt::format("{:.2f}", value);
+    case Show::percent:
+      return fmt::format("{:.1f}", value * 100);
+    case Show::bytes:
+      return bytes_text(value);
+    case Show::gigabytes:
+      return fmt::format("{:.3g}", value);
+    case Show::text:
+      return setting_text(value);
+  }
+  return {};
+}
+
+/// A bar would end the cell.
+std::string markdown_text(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result;
+}
+
+std::string csv_text(const Cell& cell) {
+  if (cell.is_number()) return fmt::format("{}", cell.number());
+  const std::string& text = cell.text();
+  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+template <typename TextOf>
+std::string joined(std::size_t count, const std::string& between, TextOf text_of) {
+  std::string line;
+  for (std::size_t i = 0; i < count; ++i) line += (i == 0 ? "" : between) + text_of(i);
+  return line;
+}
+
+std::string markdown_row(std::size_t count, const auto& text_of) {
+  return "| " + joined(count, " | ", text_of) + " |\n";
+}
+
+bool is_number(const Column& column) { return column.show != Show::text; }
+
+}  // namespace
+
+void Table::add(std::vector<Cell> row) {
+  if (row.size() != columns.size()) throw std::logic_error("table " + id + ": cells and columns");
+  rows.push_back(std::move(row));
+}
+
+std::string cell_text(const Cell& cell, Show show) {
+  if (cell.is_number()) return number_text(cell.number(), show);
+  return cell.text().empty() ? kNothing : cell.text();
+}
+
+std::string to_markdown(const Table& table) {
+  const auto& columns = table.columns;
+  std::string text = "### " + markdown_text(table.title) + "\n\n";
+  text += markdown_row(columns.size(),
+                       [&](std::size_t i) { return markdown_text(columns[i].heading); });
+  text +=
+      "|" +
+      joined(columns.size(), "|",
+             [&](std::size_t i) { return std::string(is_number(columns[i]) ? "---:" : "---"); }) +
+      "|\n";
+  for (const auto& row : table.rows) {
+    text += markdown_row(columns.size(), [&](std::size_t i) {
+      return markdown_text(cell_text(row[i], columns[i].show));
+    });
+  }
+  if (!table.notes.empty()) text += "\n";
+  for (const std::string& note : table.notes) text += "- " + note + "\n";
+  return text;
+}
+
+std::string to_csv(const Table& table) {
+  const std::size_t count = table.columns.size();
+  std::string text =
+      joined(count, ",", [&](std::size_t i) { return csv_text(Cell(table.columns[i].key)); }) +
+      "\r\n";
+  for (const auto& row : table.rows) {
+    text += joined(count, ",", [&](std::size_t i) { return csv_text(row[i]); }) + "\r\n";
+  }
+  return text;
+}
+
+std::string to_text(const Table& table) {
+  std::vector<Align> align;
+  for (const Column& column : table.columns)
+    align.push_back(is_number(column) ? Align::right : Align::left);
+  TextTable lines(align, 2);
+  std::vector<std::string> headings;
+  for (const Column& column : table.columns) headings.push_back(column.heading);
+  lines.add(headings);
+  for (const auto& row : table.rows) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      cells.push_back(cell_text(row[i], table.columns[i].show));
+    lines.add(cells);
+  }
+  std::string text = table.title + "\n" + lines.text();
+  for (const std::string& note : table.notes) text += paragraph("  - ", 4, note);
+  return text;
+}
+
+}  // namespace rueda
