@@ -11,6 +11,8 @@
 #include "commands/complaint.hpp"
 #include "commands/doctor/doctor.hpp"
 #include "commands/launcher_env.hpp"
+#include "commands/predict/predict.hpp"
+#include "commands/report/report.hpp"
 #include "commands/train.hpp"
 #include "rueda/core/error.hpp"
 
@@ -43,6 +45,14 @@ struct Runner {
   int operator()(const rueda::BenchExplainOptions& options) const {
     const std::string text = rueda::bench::explain(options);
     if (rueda::speaks_for_all()) std::cout << text;
+    return 0;
+  }
+  int operator()(const rueda::PredictOptions& options) const {
+    if (rueda::speaks_for_all()) rueda::run_predict(options, std::cout);
+    return 0;
+  }
+  int operator()(const rueda::ReportOptions& options) const {
+    if (rueda::speaks_for_all()) rueda::run_report(options, std::cout);
     return 0;
   }
   int operator()(const rueda::SynthRequest& request) const {

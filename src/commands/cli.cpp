@@ -6,6 +6,7 @@
 
 #include "bench/command_line.hpp"
 #include "option_helpers.hpp"
+#include "predict/command_line.hpp"
 #include "recipe.hpp"
 #include "rueda/core/error.hpp"
 #include "train_options.hpp"
@@ -28,6 +29,8 @@ struct CommandLine {
   SynthRequest synth;
   DoctorOptions doctor;
   BenchLine bench;
+  PredictOptions predict;
+  ReportOptions report;
   std::string recipe;
 };
 
@@ -120,6 +123,63 @@ void add_bench(CommandLine& line) {
   add_bench_commands(command, line.bench);
 }
 
+void add_predict(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
+                  "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
+                  "  rueda predict runs/ --cross-validate\n"
+                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
+                  "--alpha 10us --bandwidth 100GB/s");
+  add_predict_options(command, line.predict);
+}
+
+void add_report(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "report",
+                  "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
+                  "  rueda report study --out study/report\n"
+                  "  rueda report runs/one runs/two runs/four --purpose cost");
+  ReportOptions& options = line.report;
+  command
+      .add_option("RUN_DIR", options.places,
+                  "Run directories of rueda train, or directories that hold some, five levels deep")
+      ->option_text("...");
+  add_text(command, "--out", options.out, "DIR",
+           "Writes report.md, report.json and tables/*.csv there; without it the overview alone is "
+           "printed");
+  add_text(command, "--title", options.title, "TEXT", "Heading of the report");
+  command
+      .add_option(
+          "--keras-log", options.logs,
+          "What Keras' fit() printed, put beside the runs; what it does not tell may be added: "
+          "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; may be "
+          "repeated")
+      ->option_text("FILE[,...]")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--published", {"book", "nyu", "all"}, options.published,
+            "Runs that others published, put beside the runs (docs/published.md)",
+            [&options](const std::string& word) { options.published = word; });
+  command
+      .add_option(
+          "--layout", options.layouts,
+          "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on data "
+          "parallelism); may be repeated")
+      ->option_text("book|nyu")
+      ->check(CLI::IsMember({"book", "nyu"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
+            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
+            "efficiency, most ranks of at least --efficiency",
+            [&options](const std::string& word) { options.purpose = word; });
+  add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
+             "What the recommendation by efficiency keeps");
+  command
+      .add_option("--prediction", options.predictions,
+                  "File of rueda predict --json, to be put beside the runs; may be repeated")
+      ->option_text("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
@@ -130,6 +190,8 @@ void build(CommandLine& line) {
   add_synth(line);
   add_doctor(line);
   add_bench(line);
+  add_predict(line);
+  add_report(line);
 }
 
 /// The command that was begun, within it the one that it was begun with; else the program.
@@ -222,6 +284,8 @@ Request checked_request(const CommandLine& line) {
   }
   if (name == "doctor") return settled(line.doctor);
   if (name == "bench") return checked_bench(line);
+  if (name == "predict") return settled(line.predict);
+  if (name == "report") return settled(line.report);
   validate(line.train);
   return line.train;
 }

@@ -6,6 +6,8 @@
 
 #include "bench/options.hpp"
 #include "doctor/options.hpp"
+#include "predict/options.hpp"
+#include "report/options.hpp"
 #include "rueda/train/config.hpp"
 #include "summary.hpp"
 #include "synth.hpp"
@@ -19,7 +21,8 @@ struct PrintText {
 
 /// What a command line asks for, with every default filled in and checked.
 using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
-                             BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions>;
+                             BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions,
+                             PredictOptions, ReportOptions>;
 
 /// Reads the arguments behind the program's name, and the recipe that they name. Throws InputError
 /// with one message that also says which help to see.

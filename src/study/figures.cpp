@@ -152,6 +152,18 @@ std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
   return result;
 }
 
+EpochParts epoch_parts(const Point& point) {
+  const Spread& step = point.runs.front()->steady_full_step_seconds;
+  const auto images = static_cast<std::size_t>(point.images);
+  const auto full_steps = double(images / point.global_batch);
+  EpochParts parts;
+  parts.partial_images = images % point.global_batch;
+  parts.slow_steps = full_steps * (step.mean - step.median);
+  parts.partial = point.epoch.value - full_steps * step.mean;
+  parts.partial_by_images = step.median * double(parts.partial_images) / double(point.global_batch);
+  return parts;
+}
+
 std::optional<Losses> losses(const SeriesFigures& series, const PointFigures& point) {
   const PointFigures& base = series.points.front();
   const bool same = point.point->ranks == base.point->ranks;

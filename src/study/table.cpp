@@ -15,15 +15,23 @@ namespace {
 
 constexpr const char* kNothing = "-";
 
+/// Milliseconds with three digits that count, but no more than three decimals.
+std::string millis_text(double seconds) {
+  const double millis = seconds * 1e3;
+  const double size = std::abs(millis);
+  const int decimals = size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return fmt::format("{:.{}f}", size < 5e-4 ? 0 : millis, decimals);
+}
+
 std::string number_text(double value, Show show) {
+  constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
   switch (show) {
     case Show::count:
       return count_text(static_cast<std::size_t>(std::llround(std::max(0.0, value))));
     case Show::seconds:
-      return seconds_text(value);
+      return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
     case Show::millis:
-      return value * 1e3 >= 100 ? fmt::format("{:.1f}", value * 1e3)
-                                : fmt::format("{:.3g}", value * 1e3);
+      return millis_text(value);
     case Show::rate:
       return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
                            : rate_text(value);
@@ -52,14 +60,11 @@ std::string markdown_text(const std::string& text) {
 }
 
 std::string csv_text(const Cell& cell) {
-  if (const auto* number = std::get_if<double>(&cell)) {
-    return std::isfinite(*number) ? fmt::format("{}", *number) : "";
-  }
-  const auto* text = std::get_if<std::string>(&cell);
-  if (text == nullptr) return "";
-  if (text->find_first_of("\",\r\n") == std::string::npos) return *text;
+  if (cell.is_number()) return fmt::format("{}", cell.number());
+  const std::string& text = cell.text();
+  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : *text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
 
@@ -84,9 +89,8 @@ void Table::add(std::vector<Cell> row) {
 }
 
 std::string cell_text(const Cell& cell, Show show) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return text->empty() ? kNothing : *text;
-  const auto* number = std::get_if<double>(&cell);
-  return number == nullptr || !std::isfinite(*number) ? kNothing : number_text(*number, show);
+  if (cell.is_number()) return number_text(cell.number(), show);
+  return cell.text().empty() ? kNothing : cell.text();
 }
 
 std::string to_markdown(const Table& table) {

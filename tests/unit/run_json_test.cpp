@@ -7,48 +7,21 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
 #include "tests/support/sample_run.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 using namespace rueda;
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::content;
+using test::ScratchDirectory;
 
 namespace {
 
 json parsed(const RunRecord& run) { return json::parse(to_json(run)); }
-
-/// A directory of its own, gone with the test.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string name = (fs::temp_directory_path() / "rueda-run-json-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 double sum_of_phases(const json& phases, const char* which) {
   double sum = 0;

@@ -70,6 +70,15 @@ struct Losses {
   double rest = kUnknown;
 };
 
+/// What a steady epoch consists of beside full steps of median length; seconds, of the first run.
+struct EpochParts {
+  double slow_steps = kUnknown;  ///< what full steps took beyond the median of all
+  double partial = kUnknown;     ///< everything but full steps
+  std::size_t partial_images = 0;
+  double partial_by_images = kUnknown;  ///< of a full step, their share of the images
+};
+EpochParts epoch_parts(const Point& point);
+
 /// None for the first point, oversubscribed ones and those that rueda did not run.
 std::optional<Losses> losses(const SeriesFigures& series, const PointFigures& point);
 

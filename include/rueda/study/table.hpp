@@ -1,14 +1,29 @@
 #pragma once
 
-#include <cstddef>
+#include <cmath>
+#include <limits>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace rueda {
 
-/// Nothing, a text, or a number that its column says how to show.
-using Cell = std::variant<std::monostate, std::string, double>;
+/// Nothing, a text, or a number that its column says how to show. A NaN is nothing.
+class Cell {
+ public:
+  Cell() = default;
+  Cell(double number) : number_(number) {}            // NOLINT: a row is a list of values
+  Cell(std::string text) : text_(std::move(text)) {}  // NOLINT
+  Cell(const char* text) : text_(text) {}             // NOLINT
+
+  bool is_number() const noexcept { return std::isfinite(number_); }
+  double number() const noexcept { return number_; }  ///< NaN if it is none
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  double number_ = std::numeric_limits<double>::quiet_NaN();
+  std::string text_;
+};
 
 /// How a column shows its numbers.
 enum class Show {

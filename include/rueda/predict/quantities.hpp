@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda::predict {
+
+/// Amounts as people write them, a number and a unit: 5us, 544ms, 10GB/s, 1Gbit/s. Units are powers
+/// of 1000. Each throws InputError naming `option`, which takes the text, and the units.
+
+/// Seconds, of s, ms, us or ns; 0 is allowed.
+double parse_seconds(const std::string& option, const std::string& text);
+/// Bytes per second, of B/s, kB/s, MB/s, GB/s, TB/s, kbit/s, Mbit/s, Gbit/s or Tbit/s; above 0.
+double parse_rate(const std::string& option, const std::string& text);
+/// A share, as 20% or 0.2; from 0 on.
+double parse_share(const std::string& option, const std::string& text);
+
+/// Numbers of ranks, as 1,2,4, or 1,2,4,...,64 for what goes on by the same factor or, if the last
+/// two of three do not have the factor of the first two, by the same difference. Ascending, each
+/// once.
+std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text);
+
+/// 52.1 us, 1.20 ms, 3.4 s.
+std::string seconds_with_unit(double seconds);
+/// 118 MB/s, 1.25 GB/s.
+std::string rate_with_unit(double bytes_per_second);
+
+}  // namespace rueda::predict

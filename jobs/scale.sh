@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# A scaling study in one command: every model on every number of ranks with every batch, repeated,
+# each run in a directory of its own, and the report on them. Finished runs are not repeated.
+#
+#   jobs/scale.sh cpu                        a study that ends in minutes on two cores
+#   jobs/scale.sh book --out runs/book       ResNet50V2, 101V2, 152V2 on 1, 2 and 4 devices
+#   jobs/scale.sh --help                     every option; docs/study.md tells more
+#
+# The work is done by jobs/scaling, in Python 3.6 or newer, which login nodes have.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+if ! python=$(command -v python3); then
+  echo "scale.sh: python3 was not found: install it, or load its module" >&2
+  exit 2
+fi
+
+# In a job the site decides how MPI behaves (jobs/slurm); elsewhere more ranks than cores are allowed.
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  # shellcheck source=jobs/env.sh
+  . "$root/jobs/env.sh"
+fi
+
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$root/jobs/scaling" "$@"

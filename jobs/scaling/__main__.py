@@ -1,0 +1,82 @@
+"""What jobs/scale.sh runs: python3 jobs/scaling ARGUMENTS."""
+
+import signal
+import sys
+
+from attempts import Attempts
+from checks import check_batches, check_launcher, check_models, check_places, write_study
+from command_line import parse
+from fault import Fault
+from launch import text_of
+from machine import this_machine, threads_for
+from plan import make_plan
+from study import Study, counted, say
+from submit import submit
+
+
+def choose_threads(options, machine):
+    if options.threads is None:
+        options.threads = threads_for(machine.cores, options.ranks_per_node)
+    threads, cores = counted(options.threads, "thread"), counted(machine.cores, "core")
+    line = "{} per rank on {}".format(threads, cores)
+    crowded = [ranks for ranks in options.ranks_per_node if ranks * options.threads > machine.cores]
+    if crowded and not machine.in_slurm:
+        line += "; with {} ranks they share cores".format(" or ".join(map(str, crowded)))
+    say(line)
+
+
+def dry_run(plan, attempts):
+    for series in plan:
+        say(text_of(attempts.command(series.first)))
+        if series.sweep:
+            last = series.sweep.last or "memory is full"
+            say("# and so on, {} times as many each time, until {}".format(series.sweep.factor, last))
+
+
+def scale(words):
+    options = parse(words)
+    machine = this_machine()
+    check_models(options)
+    plan = make_plan(options)
+    if options.only:
+        plan = [series for series in plan if series.name == options.only]
+    check_batches(plan)
+    if options.submit:
+        return submit(plan, options, machine, words)
+    choose_threads(options, machine)
+    attempts = Attempts(options, machine)
+    study = Study(plan, attempts, options)
+    if options.report_only:
+        return study.report()
+    check_places(plan, options, machine)
+    if options.dry_run:
+        dry_run(plan, attempts)
+        return 0
+    check_launcher(options, machine)
+    if not options.only:
+        write_study(plan, options)
+    study.run()
+    if options.only:
+        return 0
+    study.tell_failures()
+    return study.report()
+
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return scale(sys.argv[1:])
+    except Fault as fault:
+        print("scale.sh: {}".format(fault), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("scale.sh: interrupted; the same command goes on with what is missing", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""One configuration run, and what its directory tells about earlier attempts."""
+
+import shutil
+import signal
+import subprocess
+import time
+
+from files import read_json, write_json
+from launch import command_of, text_of
+
+GRACE_SECONDS = 10  # for a launcher to end its ranks
+OWN_MESSAGE = "rueda: "
+NO_MEMORY = "out of memory"
+
+FINISHED, FAILED, OPEN = "finished", "failed", "open"
+
+
+class Attempts:
+    """The runs of a study below its directory."""
+
+    def __init__(self, options, machine):
+        self.options = options
+        self.machine = machine
+        self.runs = options.out / "runs"
+
+    def directory(self, configuration):
+        return self.runs / configuration.name
+
+    def command(self, configuration):
+        directory = self.directory(configuration)
+        return command_of(configuration, self.options, self.machine, directory)
+
+    def record(self, configuration):
+        """attempt.json, or None while no attempt has ended."""
+        return read_json(self.directory(configuration) / "attempt.json")
+
+    def run_record(self, configuration):
+        return read_json(self.directory(configuration) / "run.json") or {}
+
+    def state(self, configuration):
+        """An attempt that was interrupted has left no attempt.json: it is open."""
+        attempt = self.record(configuration)
+        if attempt is None:
+            return OPEN
+        completed = self.run_record(configuration).get("outcome") in ("completed", "target reached")
+        return FINISHED if attempt.get("exit_code") == 0 and completed else FAILED
+
+    def next_of(self, series, configuration):
+        """What follows a trained one. A batch for which there are not images enough ends a sweep: it
+        would have no full step."""
+        following = series.after(configuration)
+        data = self.run_record(configuration).get("data", {})
+        images = data.get("train_images")
+        if following and images and following.global_batch > images:
+            return None
+        return following
+
+    def run(self, configuration):
+        """Runs it, whatever was there before; its attempt.json."""
+        directory = self.directory(configuration)
+        if directory.exists():
+            shutil.rmtree(str(directory))  # of an attempt that failed or was interrupted
+        directory.mkdir(parents=True)
+        command = self.command(configuration)
+        begin = time.monotonic()
+        code = execute(command, directory / "rueda.log")
+        seconds = time.monotonic() - begin
+        attempt = describe(configuration, self.options.threads, command)
+        message = last_message(directory / "rueda.log") if code else None
+        attempt.update(exit_code=code, seconds=round(seconds, 3), message=message)
+        attempt["out_of_memory"] = message is not None and message.startswith(NO_MEMORY)
+        write_json(directory / "attempt.json", attempt)
+        return attempt
+
+
+def execute(command, log):
+    """Its exit code, as a shell would tell it. Interrupted, it ends the command first."""
+    with log.open("wb") as out:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            out.write("{}{}\n".format(OWN_MESSAGE, error).encode())
+            return 127
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            end(process)
+            raise
+    return 128 - code if code < 0 else code
+
+
+def end(process):
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def last_message(log):
+    """rueda's own message, without its name; or the last line of whoever spoke last."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    own = [line[len(OWN_MESSAGE) :] for line in lines if line.startswith(OWN_MESSAGE)]
+    said = own or [line.strip() for line in lines if line.strip()]
+    return said[-1] if said else None
+
+
+def describe(configuration, threads, command):
+    per_rank = configuration.batch if configuration.kind == "rank" else None
+    return {
+        "schema": "rueda-attempt",
+        "schema_version": 1,
+        "model": configuration.model,
+        "nodes": configuration.nodes,
+        "ranks_per_node": configuration.ranks_per_node,
+        "ranks": configuration.ranks,
+        "batch_per_rank": per_rank,
+        "global_batch": None if per_rank else configuration.batch,
+        "repeat": configuration.repeat,
+        "threads": threads,
+        "command": text_of(command),
+    }

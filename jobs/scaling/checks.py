@@ -1,0 +1,125 @@
+"""What would fail later is refused before anything runs."""
+
+import re
+import shutil
+
+from fault import Fault
+from files import read_json, write_json
+from launch import choose_launcher, help_of, program_words
+from presets import PRESETS, recipe_of
+
+KNOWN_MODELS = re.compile(r"Network to train: ([a-z0-9, \n]+?) \[")
+
+
+def check_models(options):
+    if not options.models:
+        raise Fault("no models: give a preset ({}) or --models".format(", ".join(PRESETS)))
+    told = help_of(program_words(options) + ["train"])
+    known = KNOWN_MODELS.search(told)
+    if known is None and options.submit:
+        return  # a program that only runs in the jobs, whose outputs will tell
+    if known is None:
+        last = told.strip().splitlines()[-1:] or ["it said nothing"]
+        raise Fault("{} does not run here: {}".format(options.rueda, last[0]))
+    known = known.group(1).replace(",", " ").split()
+    for model in options.models:
+        if model not in known:
+            raise Fault("unknown model {}: rueda trains {}".format(model, ", ".join(known)))
+        recipe = recipe_of(model, options.recipe)
+        if recipe is not None and not recipe.is_file():
+            raise Fault("the recipe {} is not there: give --recipe FILE, auto or none".format(recipe))
+
+
+def check_batches(plan):
+    for first, _ in plan:
+        if first.kind == "global" and first.batch % first.ranks:
+            raise Fault(
+                "a global batch of {} cannot be shared evenly by {} ranks: give --global-batch "
+                "multiples of all numbers of ranks".format(first.batch, first.ranks)
+            )
+
+
+def check_places(plan, options, machine):
+    """That every configuration finds its nodes and cores."""
+    if not machine.in_slurm:
+        if max(first.nodes for first, _ in plan) > 1 and not options.mpi_options:
+            raise Fault(
+                "several nodes need a Slurm allocation (or --submit), or hosts for mpirun: "
+                "--mpi-options='--hostfile FILE'"
+            )
+        return
+    for first, _ in plan:
+        if first.nodes > machine.nodes:
+            raise Fault(
+                "{} nodes are asked for, and the allocation has {}: sbatch --nodes={}".format(
+                    first.nodes, machine.nodes, first.nodes
+                )
+            )
+        check_slots(first.ranks_per_node, options, machine)
+
+
+def check_slots(ranks, options, machine):
+    if choose_launcher(options.launcher, machine) == "mpirun":
+        have, remedy = machine.tasks_per_node, "sbatch --ntasks-per-node={}".format(ranks)
+    else:
+        have, remedy = machine.cores // options.threads, "give --threads {}".format(
+            max(1, machine.cores // ranks)
+        )
+    if ranks > have:
+        raise Fault(
+            "{} ranks per node with {} threads do not fit into the allocation of {} tasks and {} "
+            "cores per node: {}, or fewer --ranks-per-node".format(
+                ranks, options.threads, machine.tasks_per_node, machine.cores, remedy
+            )
+        )
+
+
+def check_launcher(options, machine):
+    launcher = choose_launcher(options.launcher, machine)
+    if shutil.which(launcher) is None:
+        raise Fault("{} was not found: load the module of MPI, or choose --launcher".format(launcher))
+
+
+def common_part(options):
+    """What has to be the same for all runs of a study."""
+    return {
+        "threads": options.threads,
+        "epochs": options.epochs,
+        "recipe": options.recipe,
+        "train_options": options.train_options,
+    }
+
+
+def write_study(plan, options):
+    """OUT/study.json: the plan. Another one may be added to it if it differs in no common part."""
+    path = options.out / "study.json"
+    earlier = read_json(path) or {}
+    common = common_part(options)
+    for name, value in common.items():
+        if earlier.get("common", common).get(name) != value:
+            raise Fault(
+                "{} holds a study with {} {}, not {}: give the same, or another --out".format(
+                    options.out, name.replace("_", " "), earlier["common"][name], value
+                )
+            )
+    series = {entry["name"]: entry for entry in earlier.get("series", [])}
+    for each in plan:
+        series[each.name] = describe(each)
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_json(
+        path,
+        {
+            "schema": "rueda-study",
+            "schema_version": 1,
+            "preset": options.preset,
+            "common": common,
+            "series": list(series.values()),
+        },
+    )
+
+
+def describe(series):
+    first, sweep = series
+    entry = dict(first._asdict(), name=series.name, ranks=first.ranks)
+    entry["sweep"] = dict(sweep._asdict()) if sweep else None
+    return entry

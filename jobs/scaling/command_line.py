@@ -1,0 +1,160 @@
+"""The options of scale.sh: a preset's, unless the command line says otherwise."""
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from fault import Fault
+from plan import parse_sweep
+from presets import DEFAULTS, PRESETS, ROOT
+from site_file import read_site
+
+USAGE = "jobs/scale.sh [PRESET] [options] [-- options of rueda train]"
+
+DESCRIPTION = """\
+Trains every model on every number of ranks with every batch, repeated; each run in
+OUT/runs/NAME (run.json, rueda.log, attempt.json). Runs that are finished are not repeated when the
+same command is given again, so a study may be interrupted at any time.
+
+presets
+  book   resnet50v2, resnet101v2, resnet152v2 with the recipes of the book, on 1, 2 and 4 devices
+  nyu    resnet18 with 32, 128, 512 and 2048 images, per rank and in all, on 1, 2 and 4 devices
+  cpu    resnet20 and resnet18, 16 images per rank and 64 in all, on 1, 2 and 4 ranks: minutes on
+         two cores
+"""
+
+EPILOG = """\
+A configuration that fails is recorded and does not end the study. Exit codes: 0 the study is done
+and the report made, whatever failed in it; 1 no report could be made; 2 the request cannot be met
+(nothing was run); 130 interrupted.
+
+examples
+  jobs/scale.sh cpu
+  jobs/scale.sh book --out runs/book -- --data data/cifar-10-batches-py
+  jobs/scale.sh --models resnet18 --batch-sweep 32x4:oom --ranks-per-node 1,2,4
+  RUEDA_SITE=marenostrum5-acc jobs/scale.sh book --submit
+"""
+
+# What scale.sh itself gives to rueda train.
+OWN_OPTIONS = {
+    "--model": "--models",
+    "--batch-per-rank": "--batch-per-rank before the --",
+    "--global-batch": "--global-batch before the --",
+    "--epochs": "--epochs before the --",
+    "--threads": "--threads before the --",
+    "--config": "--recipe",
+    "--run-dir": "--out",
+}
+
+
+def names(text):
+    return list(dict.fromkeys(word for word in text.split(",") if word))
+
+
+def numbers(text):
+    words = names(text)
+    if not words or not all(word.isdigit() and int(word) > 0 for word in words):
+        raise argparse.ArgumentTypeError("'{}': whole numbers like 1,2,4".format(text))
+    return [int(word) for word in words]
+
+
+def number(text):
+    return numbers(text)[0]
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Fault("{}; see jobs/scale.sh --help".format(message))
+
+
+def make_parser():
+    parser = Parser(
+        prog="jobs/scale.sh", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    add = parser.add_argument
+    add("preset", nargs="?", metavar="PRESET", help="book, nyu or cpu")
+    add("--out", type=Path, default=Path("study"), metavar="DIR", help="[study]")
+    add("--models", type=names, metavar="A,B", help="networks")
+    add("--nodes", type=numbers, metavar="1,2", help="numbers of nodes [1]")
+    add("--ranks-per-node", type=numbers, metavar="1,2,4", help="[1]")
+    add("--batch-per-rank", type=numbers, metavar="32,128", help="images of a rank and step")
+    add("--global-batch", type=numbers, metavar="128,512", help="images of all ranks and a step")
+    add("--batch-sweep", type=parse_sweep, metavar="32x4:oom",
+        help="32 images per rank, then 4 times as many, until memory is full; or to a number, as in "
+        "32x4:512")  # fmt: skip
+    add("--repeats", type=number, metavar="N", help="runs of each configuration")
+    add("--epochs", type=number, metavar="N", help="of each run; the first is warm-up")
+    add("--threads", type=number, metavar="N",
+        help="of each rank in the whole study [cores of a node / the most ranks that fit on it]")  # fmt: skip
+    add("--recipe", metavar="FILE",
+        help="for all models; auto: the one of jobs/recipes for each model, none: no recipe [auto]")  # fmt: skip
+    add("--rueda", metavar="PATH", help="the program [build/rueda, else the one in PATH]")
+    add("--launcher", choices=["auto", "mpirun", "srun"], default="auto",
+        help="auto: srun in a Slurm allocation, else mpirun [auto]")  # fmt: skip
+    add("--mpi-options", type=str.split, default=[], metavar="WORDS",
+        help="more options of the launcher, in one word: --mpi-options='--hostfile hosts'")  # fmt: skip
+    add("--retry", action="store_true", help="runs again what failed")
+    add("--dry-run", action="store_true", help="prints the commands and runs nothing")
+    add("--submit", action="store_true",
+        help="sends a Slurm job for each configuration, and one for the report after them")  # fmt: skip
+    add("--site", metavar="FILE",
+        help="of --submit: the site file, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
+    add("--time", default="00:30:00", metavar="LIMIT", help="of each job of --submit [00:30:00]")
+    add("--report-only", action="store_true", help="only makes the report on what is there")
+    add("--only", metavar="NAME", help=argparse.SUPPRESS)  # one series, as --submit names it
+    return parser
+
+
+def find_program(path):
+    if os.environ.get("RUEDA_CONTAINER"):
+        return path or os.environ.get("RUEDA") or "rueda"  # in there it cannot be looked for
+    candidates = [path or os.environ.get("RUEDA")]
+    if candidates[0] is None:
+        candidates = [str(ROOT / "build" / "rueda"), str(ROOT / "bin" / "rueda"), "rueda"]
+    for candidate in candidates:
+        found = shutil.which(candidate)
+        if found:
+            return str(Path(found).absolute())
+    raise Fault(
+        "the program {} was not found: build it (jobs/setup.sh), or give --rueda PATH".format(
+            candidates[0]
+        )
+    )
+
+
+def apply_preset(options):
+    if options.preset is not None and options.preset not in PRESETS:
+        raise Fault("unknown preset {}: {}".format(options.preset, ", ".join(PRESETS)))
+    preset = dict(DEFAULTS, **PRESETS.get(options.preset, {}))
+    if options.batch_per_rank or options.global_batch or options.batch_sweep:
+        preset.update(batch_per_rank=[], global_batch=[])  # any batch replaces all of the preset's
+    preset_options = preset.pop("options")
+    data = os.environ.get("RUEDA_DATA")
+    if data and "--data" not in preset_options:
+        preset_options = preset_options + ["--data", data]
+    for name, value in preset.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    options.train_options = preset_options + options.train_options
+
+
+def refuse_own_options(words):
+    for word in words:
+        instead = OWN_OPTIONS.get(word.partition("=")[0])
+        if instead:
+            raise Fault("{} after the -- : use {}".format(word.partition("=")[0], instead))
+
+
+def parse(words):
+    words = list(words)
+    split = words.index("--") if "--" in words else len(words)
+    options = make_parser().parse_args(words[:split])
+    options.train_options = words[split + 1 :]
+    refuse_own_options(options.train_options)
+    if options.submit:
+        read_site(options.site)
+    apply_preset(options)
+    options.rueda = find_program(options.rueda)
+    return options

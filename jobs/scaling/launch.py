@@ -1,0 +1,77 @@
+"""Command lines: launcher, program, options."""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from presets import recipe_of
+
+
+def choose_launcher(word, machine):
+    if word != "auto":
+        return word
+    return "srun" if machine.in_slurm and shutil.which("srun") else "mpirun"
+
+
+def mpirun_words(configuration, options, machine):
+    """Ranks are bound to cores of their own in an allocation that has them."""
+    words = ["mpirun", "-n", str(configuration.ranks)]
+    place = "ppr:{}:node".format(configuration.ranks_per_node)
+    if machine.in_slurm and configuration.ranks_per_node * options.threads <= machine.here:
+        words += ["--use-hwthread-cpus", "--map-by", "{}:pe={}".format(place, options.threads)]
+        return words + ["--bind-to", "hwthread"] + options.mpi_options
+    if configuration.nodes > 1 or machine.in_slurm:
+        words += ["--map-by", place]
+    return words + ["--bind-to", "none"] + options.mpi_options
+
+
+def srun_words(configuration, options):
+    """Where a rank ends early the others have a minute: killed at once, their exit code would be the
+    signal's, and the one that says why would be lost."""
+    words = ["srun", "--mpi=" + os.environ.get("RUEDA_MPI", "pmix")]
+    words += ["--kill-on-bad-exit=0", "--wait=60"]
+    words += ["--nodes={}".format(configuration.nodes), "--ntasks={}".format(configuration.ranks)]
+    words += ["--ntasks-per-node={}".format(configuration.ranks_per_node)]
+    words += ["--cpus-per-task={}".format(options.threads), "--cpu-bind=cores"]
+    return words + options.mpi_options
+
+
+def program_words(options):
+    """rueda, in the site's container where there is one."""
+    return shlex.split(os.environ.get("RUEDA_CONTAINER", "")) + [options.rueda]
+
+
+def train_words(configuration, options):
+    words = ["train"]
+    recipe = recipe_of(configuration.model, options.recipe)
+    if recipe:
+        words += ["--config", str(recipe)]
+    batch = "--batch-per-rank" if configuration.kind == "rank" else "--global-batch"
+    words += ["--model", configuration.model, batch, str(configuration.batch)]
+    words += ["--threads", str(options.threads), "--progress", "lines"]
+    if options.epochs:
+        words += ["--epochs", str(options.epochs)]
+    return words + options.train_options
+
+
+def command_of(configuration, options, machine, run_directory):
+    if choose_launcher(options.launcher, machine) == "srun":
+        words = srun_words(configuration, options)
+    else:
+        words = mpirun_words(configuration, options, machine)
+    words = words + program_words(options) + train_words(configuration, options)
+    return words + ["--run-dir", str(run_directory), "--overwrite"]
+
+
+def text_of(words):
+    """As it can be pasted into a shell."""
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def help_of(words):
+    """What a program says to --help; where it knows no such command, that is its general help."""
+    asked = subprocess.Popen(
+        words + ["--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    )
+    return asked.communicate()[0]

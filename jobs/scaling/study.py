@@ -1,0 +1,120 @@
+"""The study as a whole: one run after the other, a line for each, and what is left to say."""
+
+import re
+import subprocess
+import sys
+
+from attempts import FAILED, FINISHED, OPEN
+from launch import help_of, program_words, text_of
+
+LARGEST_BATCH = re.compile(r"the largest batch that fits is (\d+)")
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Study:
+    """`plan`: series, in the order in which they run."""
+
+    def __init__(self, plan, attempts, options):
+        self.plan = plan
+        self.attempts = attempts
+        self.options = options
+        self.number = 0
+        self.finished = 0  # earlier, and so not run again
+        self.failed = 0
+
+    def run(self):
+        for series in self.plan:
+            configuration = series.first
+            while configuration:
+                self.number += 1
+                trained = self.settle(configuration)
+                configuration = self.attempts.next_of(series, configuration) if trained else None
+        if self.finished:
+            say("{} finished earlier and not repeated".format(counted(self.finished, "run")))
+        if self.failed:
+            say("{} failed earlier and not repeated (--retry does)".format(counted(self.failed, "run")))
+
+    def settle(self, configuration):
+        """Runs it unless that is done. Whether it was trained."""
+        state = self.attempts.state(configuration)
+        if state == FINISHED:
+            self.finished += 1
+            return True
+        if state == FAILED and not self.options.retry:
+            self.failed += 1
+            return False
+        if self.refused_before(configuration):
+            return False
+        attempt = self.attempts.run(configuration)
+        say(self.progress(configuration, attempt))
+        return attempt["exit_code"] == 0
+
+    def refused_before(self, configuration):
+        """Whether memory refused it in the first repeat: it would again."""
+        first = self.attempts.record(configuration._replace(repeat=1))
+        return configuration.repeat > 1 and bool(first) and first.get("out_of_memory", False)
+
+    def progress(self, configuration, attempt):
+        more = "+" if any(series.sweep for series in self.plan) else ""
+        head = "[{}/{}{}] {}: ".format(self.number, len(self.plan), more, configuration.words)
+        if attempt["exit_code"] != 0:
+            return head + outcome_words(attempt)
+        summary = self.attempts.run_record(configuration).get("summary", {})
+        rate = summary.get("steady_images_per_second") or 0
+        return head + "{:.1f} s, {} images/s".format(attempt["seconds"], figures(rate))
+
+    def tell_failures(self):
+        failed = [attempt for attempt in map(self.attempts.record, self.tried()) if attempt]
+        failed = [attempt for attempt in failed if attempt["exit_code"] != 0]
+        if failed:
+            say("{} did not end well; --retry runs them again:".format(counted(len(failed), "run")))
+        for attempt in failed:
+            say("  {}: {}".format(short_name(attempt), outcome_words(attempt)))
+
+    def tried(self):
+        """Every configuration of the plan that has a directory."""
+        for series in self.plan:
+            configuration = series.first
+            while configuration and self.attempts.state(configuration) != OPEN:
+                yield configuration
+                configuration = series.after(configuration)
+
+    def report(self):
+        """Whether it could be made, as an exit code."""
+        words = program_words(self.options) + ["report"]
+        if "rueda report" not in help_of(words):
+            say("no report: this rueda has no command report; the runs are in {}".format(self.options.out))
+            return 0
+        words += [str(self.options.out), "--out", str(self.options.out / "report")]
+        code = subprocess.call(words)
+        if code != 0:
+            print("scale.sh: the report failed ({}): {}".format(code, text_of(words)), file=sys.stderr)
+        return 1 if code else 0
+
+
+def counted(number, noun):
+    return "{} {}{}".format(number, noun, "" if number == 1 else "s")
+
+
+def figures(rate):
+    """812, or 8.12."""
+    return "{:.0f}".format(rate) if rate >= 100 else "{:.3g}".format(rate)
+
+
+def outcome_words(attempt):
+    """Why an attempt failed. How much memory is missing stands in attempt.json."""
+    if not attempt["out_of_memory"]:
+        return "failed ({}): {}".format(attempt["exit_code"], attempt["message"])
+    largest = LARGEST_BATCH.search(attempt["message"])
+    more = "; the largest batch that does is {}".format(largest.group(1)) if largest else ""
+    return "does not fit into memory" + more
+
+
+def short_name(attempt):
+    batch = attempt["batch_per_rank"] or attempt["global_batch"]
+    kind = "per rank" if attempt["batch_per_rank"] else "global"
+    ranks = counted(attempt["ranks"], "rank")
+    return "{}, {}, {} {}, repeat {}".format(attempt["model"], ranks, batch, kind, attempt["repeat"])

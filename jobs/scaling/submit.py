@@ -1,0 +1,103 @@
+"""A Slurm job for each series, so that no GPU idles, and one for the report after them."""
+
+import getpass
+import os
+import subprocess
+
+from attempts import FINISHED, OPEN, Attempts
+from checks import write_study
+from fault import Fault
+from files import read_json, write_json
+from launch import text_of
+from presets import ROOT
+from study import counted, say
+
+JOBS = ROOT / "jobs" / "slurm"
+
+
+def submit(plan, options, machine, words):
+    """Sends what is neither done nor in the queue."""
+    options.threads = options.threads or int(os.environ["RUEDA_CORES_PER_RANK"])
+    if options.dry_run:
+        for series in plan:
+            say(text_of(job_of(series, options, words)))
+        return 0
+    write_study(plan, options)
+    folder = options.out / "slurm"
+    folder.mkdir(exist_ok=True)
+    known = read_json(folder / "jobs.json") or {}
+    waiting = queued_jobs()
+    attempts = Attempts(options, machine)
+    jobs = {name: job for name, job in known.items() if job in waiting}
+    report = jobs.pop("report", None)
+    old = len(jobs)
+    for series in plan:
+        if series.name not in jobs and not is_done(series, attempts):
+            jobs[series.name] = send(job_of(series, options, words))
+            write_json(folder / "jobs.json", jobs)
+    new = len(jobs) - old
+    if new or not report:
+        report = send(report_job(options, words, jobs.values()))
+    write_json(folder / "jobs.json", dict(jobs, report=report))
+    sent = counted(new, "job")
+    say("{} sent, {} in the queue before; the report is job {}".format(sent, old, report))
+    say("their outputs are in {}".format(folder))
+    return 0
+
+
+def is_done(series, attempts):
+    """Whether nothing of it is left to run."""
+    configuration = series.first
+    while configuration:
+        state = attempts.state(configuration)
+        if state != FINISHED:
+            return state != OPEN and not attempts.options.retry
+        configuration = attempts.next_of(series, configuration)
+    return True
+
+
+def job_of(series, options, words):
+    first = series.first
+    sbatch = ["--nodes={}".format(first.nodes), "--ntasks-per-node={}".format(first.ranks_per_node)]
+    if os.environ["RUEDA_GPUS_PER_NODE"] != "0":
+        sbatch.append("--gres=gpu:{}".format(first.ranks_per_node))
+    return command(sbatch, series.name, options, words, ["--only", series.name])
+
+
+def report_job(options, words, jobs):
+    sbatch = ["--nodes=1", "--ntasks-per-node=1", "--gres=none"]
+    if jobs:
+        sbatch.append("--dependency=afterany:" + ":".join(jobs))
+    return command(sbatch, "report", options, words, ["--report-only"])
+
+
+def command(sbatch, name, options, words, more):
+    """submit.sh with this study's own words: the job does its part of the same study."""
+    split = words.index("--") if "--" in words else len(words)
+    own = [word for word in words[:split] if word != "--submit"]
+    own += ["--threads", str(options.threads)] + more
+    sbatch = sbatch + ["--parsable", "--cpus-per-task={}".format(options.threads)]
+    sbatch += ["--time=" + options.time, "--job-name=" + name]
+    sbatch.append("--output={}".format(options.out / "slurm" / "%x.%j.out"))
+    start = [str(JOBS / "submit.sh")] + sbatch + [str(JOBS / "study.sh")]
+    return start + own + words[split:]
+
+
+def send(words):
+    """The job's number."""
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
+    )
+    out, error = process.communicate()
+    if process.returncode != 0:
+        raise Fault("a job was not accepted: {} ({})".format(error.strip(), text_of(words)))
+    return out.strip().partition(";")[0]
+
+
+def queued_jobs():
+    """This user's jobs that have not ended."""
+    try:
+        listed = subprocess.check_output(["squeue", "-h", "-o", "%i", "-u", getpass.getuser()])
+    except (OSError, subprocess.CalledProcessError):
+        raise Fault("squeue does not answer: --submit needs a login node of a Slurm cluster")
+    return set(listed.decode().split())

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A long training that outlives time limits and preemption. Two minutes before its time is up, Slurm
+# sends USR1 to this script, which hands it on; a run that saves its state then ends with exit code 75,
+# and the job is put back into the queue, to go on where it stopped.
+#
+#   jobs/slurm/submit.sh --time=08:00:00 jobs/slurm/long-run.sh [options of rueda train]
+#SBATCH --job-name=rueda-long
+#SBATCH --output=%x.%j.out
+#SBATCH --open-mode=append
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:4
+#SBATCH --time=04:00:00
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
+set -euo pipefail
+RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+# shellcheck source=jobs/slurm/common.sh
+. "$RUEDA_ROOT/jobs/slurm/common.sh"
+
+run_again=75 # rueda's exit code for: stopped, saved, to be continued
+restarts=${SLURM_RESTART_COUNT:-0}
+
+# How the run goes on after an interruption; --overwrite is for one that begins anew.
+continuation=(--overwrite)
+if "${container[@]}" "$RUEDA" train --help | grep -q -- --resume; then
+  continuation=(--checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" --resume auto)
+elif [ "$restarts" -gt 0 ]; then
+  echo "Restart $restarts: this rueda cannot resume a run, so it begins anew."
+fi
+
+step=
+# shellcheck disable=SC2317
+hand_on() {
+  echo "USR1: the time is almost up."
+  [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null || true
+}
+
+# `wait` returns at every signal, and then is to wait on.
+await_step() {
+  local code=0
+  while true; do
+    wait "$step" && code=0 || code=$?
+    kill -0 "$step" 2>/dev/null || return "$code"
+  done
+}
+
+print_job
+check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
+prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
+  --backend "$RUEDA_BACKEND" --run-dir "$run_dir" "${continuation[@]}" "$@"
+trap hand_on USR1
+"${command[@]}" &
+step=$!
+code=0
+await_step || code=$?
+
+if [ "$code" -eq "$run_again" ]; then
+  echo "Stopped with its state saved: back into the queue."
+  scontrol requeue "$SLURM_JOB_ID"
+elif [ "$code" -ne 0 ]; then
+  echo "The run ended with exit code $code and is not repeated."
+fi
+exit "$code"

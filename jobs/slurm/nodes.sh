@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Several nodes, a rank on each GPU of each. Their number is sbatch's: submit.sh --nodes=8 ...
+#
+#   jobs/slurm/submit.sh --nodes=2 jobs/slurm/nodes.sh [options of rueda train]
+#SBATCH --job-name=rueda-nodes
+#SBATCH --output=%x.%j.out
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:4
+#SBATCH --time=01:00:00
+set -euo pipefail
+RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+# shellcheck source=jobs/slurm/common.sh
+. "$RUEDA_ROOT/jobs/slurm/common.sh"
+
+print_job
+check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
+launch "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/book-resnet50v2.toml" \
+  "${data[@]}" --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --overwrite "$@"

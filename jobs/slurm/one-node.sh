@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# One after the other on 1, 2 and 4 GPUs of a node, a rank on each: the book's parallel training.
+# RANKS="2" runs only some. jobs/slurm/study.sh measures more of it, repeats it and reports.
+#
+#   jobs/slurm/submit.sh jobs/slurm/one-node.sh [options of rueda train]
+#SBATCH --job-name=rueda-one-node
+#SBATCH --output=%x.%j.out
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:4
+#SBATCH --time=01:15:00
+set -euo pipefail
+RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+# shellcheck source=jobs/slurm/common.sh
+. "$RUEDA_ROOT/jobs/slurm/common.sh"
+
+print_job
+check_machine 1 "$tasks" --backend "$RUEDA_BACKEND"
+for ranks in ${RANKS:-1 2 4}; do
+  launch 1 "$ranks" train --config "$RUEDA_ROOT/jobs/recipes/book-resnet50v2.toml" "${data[@]}" \
+    --backend "$RUEDA_BACKEND" --run-dir "$run_dir/np$ranks" --overwrite "$@"
+done

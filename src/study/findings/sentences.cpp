@@ -1,0 +1,250 @@
+#include "sentences.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rueda/report/number_text.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
+constexpr double kWorthNaming = 0.05;  // of the loss
+constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string phase_name(std::size_t p) {
+  return p == kAllReduce ? "waiting for the all-reduce" : std::string(kPhaseNames[p]);
+}
+
+std::string ranks_text(std::size_t ranks) { return counted(ranks, "rank"); }
+
+/// "12.345 s", or "12.345 s (12.1 to 12.6)" where it is not exact.
+std::string seconds_range(const Estimate& e) {
+  const std::string text = seconds_text(e.value) + " s";
+  if (is_exact(e)) return text;
+  return text + " (" + seconds_text(e.low) + " to " + seconds_text(e.high) + ")";
+}
+
+struct Part {
+  double seconds;
+  std::string name;
+};
+
+/// The largest first.
+std::vector<Part> parts_of(const Losses& loss) {
+  std::vector<Part> parts;
+  for (std::size_t p = 0; p < kPhases; ++p) parts.push_back({loss.phases[p], phase_name(p)});
+  parts.push_back({loss.rest, "uneven ranks and time between steps"});
+  std::ranges::sort(parts, std::greater<>(), &Part::seconds);
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return text;
+}
+
+std::string reason_of(Purpose purpose, double efficiency) {
+  switch (purpose) {
+    case Purpose::time:
+      return "for the shortest epoch";
+    case Purpose::cost:
+      return "for the fewest device hours";
+    case Purpose::knee:
+      return "for the best balance (most speedup x efficiency)";
+    case Purpose::efficiency:
+      return "as the most that keep an efficiency of " + percent(efficiency);
+  }
+  return {};
+}
+
+double sum_of(const std::array<double, kPhases>& seconds) {
+  double sum = 0;
+  for (const double one : seconds) sum += one;
+  return sum;
+}
+
+/// Where it is not, there is nothing to compare whole seconds with.
+bool finer_than_seconds(const Estimate& seconds) { return seconds.high - seconds.low < 0.5; }
+
+}  // namespace
+
+const PointFigures* widest(const SeriesFigures& series) {
+  const PointFigures* found = nullptr;
+  for (const PointFigures& f : series.points) {
+    const bool counts = !f.point->oversubscribed && known(f.point->epoch);
+    if (counts && f.point->ranks > series.points.front().point->ranks) found = &f;
+  }
+  return found;
+}
+
+Sentence how_far_it_scales(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr) return {};
+  const Point& base = *series.points.front().point;
+  const Estimate& efficiency = f->epoch_view.efficiency;
+  std::string text = fmt::format(
+      "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}",
+      ranks_text(f->point->ranks), seconds_range(f->point->epoch), ranks_text(base.ranks),
+      base.ranks == 1 ? "takes" : "take", seconds_range(base.epoch), f->epoch_view.speedup.value,
+      percent(efficiency.value));
+  if (!is_exact(efficiency)) {
+    text += " (" + percent(efficiency.low) + " to " + percent(efficiency.high) + ")";
+  }
+  const char* kind = series.series->scaling == Scaling::weak
+                         ? ", with the batch of each rank fixed (weak scaling)."
+                         : ", with the global batch fixed (strong scaling).";
+  return text + kind;
+}
+
+Sentence what_the_loss_is(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr) return {};
+  const auto loss = losses(series, *f);
+  if (!loss || f->epoch_view.efficiency.value >= kNothingLost) return {};
+  std::vector<std::string> named;
+  for (const Part& part : parts_of(*loss)) {
+    const double share = part.seconds / loss->lost;
+    if (share < kWorthNaming) continue;
+    named.push_back(part.name + " " + seconds_text(part.seconds) + " s (" + percent(share) + ")");
+  }
+  if (named.empty()) return {};
+  std::string text = "Beside ideal scaling " + ranks_text(f->point->ranks) + " lose " +
+                     seconds_text(loss->lost) + " s an epoch. " +
+                     "What explains it: " + joined(named) + ".";
+  const double exposed = loss->phases[kAllReduce];
+  if (loss->waiting / exposed >= 0.5 && exposed / loss->lost >= kWorthNaming) {
+    text += " Most of the wait for the all-reduce (" + percent(loss->waiting / exposed) +
+            ") is waiting for ranks that came later, not transfer.";
+  }
+  return text;
+}
+
+Sentence what_grows(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  const PointFigures& base = series.points.front();
+  if (f == nullptr || !f->has_run || !base.has_run) return {};
+  if (series.series->scaling != Scaling::weak) return {};
+  std::size_t most = 0;
+  const auto growth = [&](std::size_t p) { return f->step_phases[p] - base.step_phases[p]; };
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    if (growth(p) > growth(most)) most = p;
+  }
+  const double before = sum_of(base.step_phases);
+  if (!(growth(most) > (1 - kNothingLost) * before)) return {};
+  return fmt::format(
+      "A mean full step, of the same images per rank, goes from {:.1f} to {:.1f} ms between {} and "
+      "{}; "
+      "the phase that grows most is {} ({:.1f} to {:.1f} ms).",
+      before * 1e3, sum_of(f->step_phases) * 1e3, ranks_text(base.point->ranks),
+      ranks_text(f->point->ranks), phase_name(most), base.step_phases[most] * 1e3,
+      f->step_phases[most] * 1e3);
+}
+
+Sentence how_communication_shares(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr || std::isnan(f->communication.measured)) return {};
+  const CommunicationFigures& c = f->communication;
+  std::string text = fmt::format(
+      "Communication on {}: {} s of an epoch by subtraction, {} s measured in the all-reduce, {} s "
+      "of "
+      "which steps had to wait for",
+      ranks_text(f->point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
+      seconds_text(c.exposed));
+  if (c.measured > c.exposed && c.measured > 0) {
+    text +=
+        fmt::format(" ({} hidden behind the backward pass)", percent(1 - c.exposed / c.measured));
+  }
+  if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f->point->epoch.value) {
+    text += fmt::format(". Subtraction would blame the network for {:.1f} times what it cost",
+                        c.inferred / c.exposed);
+  }
+  return text + ".";
+}
+
+Sentence what_steps_say(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr || !known(f->step_view.efficiency) || !f->has_run) return {};
+  const double epoch = f->epoch_view.efficiency.value;
+  const double step = f->step_view.efficiency.value;
+  if (std::abs(step - epoch) < 0.02) return {};
+  const EpochParts parts = epoch_parts(*f->point);
+  return fmt::format(
+      "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
+      "steps "
+      "that took longer than the median, and {} s to the partial last step ({} images, {} s by "
+      "their "
+      "number) and to what lies between steps.",
+      percent(step), ranks_text(f->point->ranks), percent(epoch), seconds_text(parts.slow_steps),
+      seconds_text(parts.partial), parts.partial_images, seconds_text(parts.partial_by_images));
+}
+
+Sentence what_rounding_would_hide(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  const Point& base = *series.points.front().point;
+  if (f == nullptr || !finer_than_seconds(base.epoch) || !finer_than_seconds(f->point->epoch))
+    return {};
+  const double before = std::round(base.epoch.value);
+  const double after = std::round(f->point->epoch.value);
+  const double share = double(base.ranks) / double(f->point->ranks);
+  if (after < 1) {
+    return fmt::format(
+        "A log in whole seconds could not tell this efficiency at all: it would show {:.0f} s and "
+        "{:.0f} s.",
+        before, after);
+  }
+  const double rounded = before / after * share;
+  const double exact = f->epoch_view.efficiency.value;
+  const double least = (before - 0.5) / (after + 0.5) * share;
+  const double most = (before + 0.5) / (after - 0.5) * share;
+  const bool matters = std::abs(rounded - exact) >= 0.01;
+  return fmt::format(
+      "A log in whole seconds would show {:.0f} s and {:.0f} s, hence {} (anything from {} to {}) "
+      "instead of {}: rounding {} the conclusion.",
+      before, after, percent(rounded), percent(least), percent(most), percent(exact),
+      matters ? "would have changed" : "would not have changed");
+}
+
+Sentence how_serial_it_is(const SeriesFigures& series) {
+  if (!series.serial_fraction || widest(series) == nullptr) return {};
+  const Estimate& s = *series.serial_fraction;
+  if (s.value <= 0) {
+    return fmt::format("Amdahl's fit has a serial fraction of {}: the speedup is ideal or better.",
+                       percent(s.value));
+  }
+  std::string text = "Amdahl's fit has a serial fraction of " + percent(s.value);
+  if (!is_exact(s)) text += " (" + percent(s.low) + " to " + percent(s.high) + ")";
+  text += fmt::format(", a limit of {:.1f} for the speedup", 1 / s.value);
+  std::vector<double> flatt;
+  for (const PointFigures& f : series.points) {
+    if (!f.point->oversubscribed && std::isfinite(f.karp_flatt)) flatt.push_back(f.karp_flatt);
+  }
+  if (flatt.size() < 2) return text + " (from two points only).";
+  const bool grows = flatt.back() > 1.2 * flatt.front() && flatt.back() - flatt.front() > 0.005;
+  return text + fmt::format("; by Karp and Flatt it goes from {} to {}: {}.",
+                            percent(flatt.front()), percent(flatt.back()),
+                            grows ? "the loss is overhead that grows with P"
+                                  : "no overhead that grows with P");
+}
+
+Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& options) {
+  if (series.points.size() < 2) return {};
+  std::vector<std::string> choices;
+  for (const Purpose purpose : options.purposes) {
+    const PointFigures* f = sweet_spot(series, purpose, options.efficiency);
+    if (f == nullptr) continue;
+    choices.push_back(ranks_text(f->point->ranks) + " " + reason_of(purpose, options.efficiency));
+  }
+  if (choices.empty()) return {};
+  return "Of what was run, take " + joined(choices) + ".";
+}
+
+}  // namespace rueda

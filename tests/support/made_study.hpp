@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rueda/study/run_result.hpp"
+
+namespace rueda::test {
+
+/// What a made-up run is to show. Every rank does the same.
+struct MadeRun {
+  std::string model = "net";
+  std::size_t ranks = 1;
+  std::size_t rank_batch = 10;
+  std::size_t images = 100;
+  std::vector<double> epochs = {1.5, 1.0};  ///< seconds
+  double step = 0.1;                        ///< seconds of a full step
+  std::array<double, kPhases> phases = {};  ///< seconds of an epoch
+  double wait = 0, transfer = 0, add = 0;   ///< seconds per step in the all-reduce
+  double threads = 1, cores = 1;
+};
+
+inline OverRanks everywhere(double seconds) { return {seconds, seconds, seconds}; }
+
+inline RunResult made_run(const MadeRun& made) {
+  RunResult run;
+  run.model = made.model;
+  run.image_size = 32;
+  run.outcome = "completed";
+  run.train_images = made.images;
+  run.global_batch = made.ranks * made.rank_batch;
+  run.rank_batches.assign(made.ranks, made.rank_batch);
+  run.hosts = {"node1"};
+  const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
+  run.steps_per_epoch = steps;
+  for (std::size_t r = 0; r < made.ranks; ++r) {
+    run.ranks.push_back({r, "node1", "cpu", "", made.threads, made.cores, 1e6});
+  }
+  run.startup = {{"mpi", everywhere(0.25)}, {"data", everywhere(0.5)}};
+  run.startup_seconds = 0.75;
+  for (const double seconds : made.epochs) {
+    EpochResult e;
+    e.epoch = run.epochs.size() + 1;
+    e.steps = steps;
+    e.images = double(made.images);
+    e.seconds = seconds;
+    for (std::size_t p = 0; p < kPhases; ++p) e.phases[p] = everywhere(made.phases[p]);
+    run.epochs.push_back(e);
+  }
+  const std::vector<double> full = {made.step};
+  run.steady_full_step_seconds = spread_of(full);
+  run.steady_full_step.count = 1;
+  run.steady_full_step.seconds = everywhere(made.step);
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    run.steady_full_step.phases[p] = everywhere(made.phases[p] / double(steps));
+  }
+  CommunicationResult& c = run.steady_communication;
+  c.bytes = 1e9;
+  c.busy = everywhere(made.wait + made.transfer + made.add);
+  c.exposed = everywhere(made.phases[5] / double(steps));
+  c.wait = everywhere(made.wait);
+  c.transfer = everywhere(made.transfer);
+  c.add = everywhere(made.add);
+  return run;
+}
+
+}  // namespace rueda::test
