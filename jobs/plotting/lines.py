@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from .chart import Chart, horizontal_grid, legend_below
 from .quantity import (
     EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, place_of, place_text, places_of,
-    ranks_of, remarks_on, scale,
+    ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
 from .rank_axis import RANKS, powers_of_two_axis, tick_text, value_axis
 from .report import estimate, name_of
@@ -110,9 +110,9 @@ def chart(name, title, section, all_series, quantity, least=2):
     places = places_of(shown)
     return Chart(
         name, title, section, lambda axes: draw(axes, shown, quantity),
-        columns=["", *[f"P = {place_text(one, places)}" for one in places]],
+        columns=[unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]],
         rows=[_row(series, places, quantity) for series in shown], remarks=remarks_on(shown, quantity.key),
-        about=([name_of(series) for series in shown], (quantity.title,)),
+        series=shown, topics=(quantity.title,),
     )  # fmt: skip
 
 

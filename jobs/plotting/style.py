@@ -32,21 +32,23 @@ PHASE_LOOKS = {  # face, hatch
     "other": ("#ffffff", ""),
 }
 
-SETTINGS = {
+_SETTINGS = {
     "font.family": "DejaVu Sans",
-    "font.size": 13,
-    "axes.titlesize": 15,
     "axes.titlepad": 12,
-    "axes.labelsize": 13,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "legend.frameon": False,
-    "legend.fontsize": 12,
     "hatch.linewidth": 0.8,
     "pdf.fonttype": 42,
     "axes.unicode_minus": True,
 }
+
+
+def settings(size=13):
+    """matplotlib's rcParams for letters of this size in points."""
+    sizes = {"font.size": size, "axes.titlesize": size + 2, "axes.labelsize": size, "legend.fontsize": size - 1}
+    return {**_SETTINGS, **sizes}
 
 
 def _own_style(i):
