@@ -48,8 +48,8 @@ struct CostFit {
 CostFit fit_cost(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
                  const Target& target, const Given& given);
 
-/// Of runs with an epoch, those that a fit goes by: with a core for each thread. What is left out is
-/// told in `notes`.
+/// Of runs with an epoch, those that a fit goes by: with a core for each thread. What is left out
+/// is told in `notes`.
 std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
                                    std::vector<std::string>& notes);
 
