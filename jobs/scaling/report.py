@@ -26,7 +26,8 @@ def make_report(options):
     if code != 0:
         print("scale.sh: the report failed ({}): {}".format(code, text_of(words)), file=sys.stderr)
         return 1
-    draw(folder)
+    if not options.no_plots:
+        draw(folder)
     return 0
 
 
