@@ -27,7 +27,10 @@ def mpirun_words(configuration, options, machine):
 
 
 def srun_words(configuration, options):
-    words = ["srun", "--mpi=" + os.environ.get("RUEDA_MPI", "pmix"), "--kill-on-bad-exit=1"]
+    """Where a rank ends early the others have a minute: killed at once, their exit code would be the
+    signal's, and the one that says why would be lost."""
+    words = ["srun", "--mpi=" + os.environ.get("RUEDA_MPI", "pmix")]
+    words += ["--kill-on-bad-exit=0", "--wait=60"]
     words += ["--nodes={}".format(configuration.nodes), "--ntasks={}".format(configuration.ranks)]
     words += ["--ntasks-per-node={}".format(configuration.ranks_per_node)]
     words += ["--cpus-per-task={}".format(options.threads), "--cpu-bind=cores"]

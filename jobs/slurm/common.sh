@@ -59,8 +59,10 @@ prepare() { # nodes, ranks of each, words of rueda...
   local start
   case $RUEDA_LAUNCHER in
     srun)
-      start=(srun --mpi="$RUEDA_MPI" --kill-on-bad-exit=1 --nodes="$1" --ntasks="$(($1 * $2))"
-        --ntasks-per-node="$2" --cpus-per-task="$cores" --cpu-bind=cores) ;;
+      # Where a rank ends early the others have a minute: killed at once, their exit code would be the
+      # signal's, and the one that says why would be lost.
+      start=(srun --mpi="$RUEDA_MPI" --kill-on-bad-exit=0 --wait=60 --nodes="$1"
+        --ntasks="$(($1 * $2))" --ntasks-per-node="$2" --cpus-per-task="$cores" --cpu-bind=cores) ;;
     mpirun)
       read -ra start < <(mpirun_binding "$2")
       start=(mpirun -n "$(($1 * $2))" "${start[@]}") ;;

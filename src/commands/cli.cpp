@@ -148,6 +148,25 @@ void add_report(CommandLine& line) {
            "Writes report.md, report.json and tables/*.csv there; without it the overview alone is "
            "printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
+  command
+      .add_option(
+          "--keras-log", options.logs,
+          "What Keras' fit() printed, put beside the runs; what it does not tell may be added: "
+          "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; may be "
+          "repeated")
+      ->option_text("FILE[,...]")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--published", {"book", "nyu", "all"}, options.published,
+            "Runs that others published, put beside the runs (docs/published.md)",
+            [&options](const std::string& word) { options.published = word; });
+  command
+      .add_option(
+          "--layout", options.layouts,
+          "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on data "
+          "parallelism); may be repeated")
+      ->option_text("book|nyu")
+      ->check(CLI::IsMember({"book", "nyu"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
             "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
             "efficiency, most ranks of at least --efficiency",

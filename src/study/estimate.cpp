@@ -15,6 +15,18 @@ Estimate over_repeats(std::span<const double> values) {
   return {spread.median, spread.min, spread.max};
 }
 
+Estimate over_repeats(std::span<const Estimate> estimates) {
+  std::vector<double> values, lows, highs;
+  for (const Estimate& estimate : estimates) {
+    if (!known(estimate)) continue;
+    values.push_back(estimate.value);
+    lows.push_back(estimate.low);
+    highs.push_back(estimate.high);
+  }
+  if (values.empty()) return {};
+  return {median_of(values), std::ranges::min(lows), std::ranges::max(highs)};
+}
+
 bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
 
 bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }

@@ -18,14 +18,10 @@ Kind kind_of(const Observation& o) {
   return {o.source, o.model, o.variant, o.processor, o.image_size, images};
 }
 
-/// Over repeats; one alone keeps what it says of itself (rounding).
 Estimate together(const std::vector<const Observation*>& repeats, Estimate Observation::*what) {
-  if (repeats.size() == 1) return repeats.front()->*what;
-  std::vector<double> values;
-  for (const Observation* o : repeats) {
-    if (known(o->*what)) values.push_back((o->*what).value);
-  }
-  return values.empty() ? Estimate{} : over_repeats(values);
+  std::vector<Estimate> estimates;
+  for (const Observation* o : repeats) estimates.push_back(o->*what);
+  return over_repeats(estimates);
 }
 
 Point point_of(const std::vector<const Observation*>& repeats) {
@@ -41,6 +37,7 @@ Point point_of(const std::vector<const Observation*>& repeats) {
               .first_epoch = together(repeats, &Observation::first_epoch),
               .full_step = together(repeats, &Observation::full_step),
               .mean_step = together(repeats, &Observation::mean_step),
+              .printed_epoch = together(repeats, &Observation::printed_epoch),
               .oversubscribed = first.oversubscribed,
               .includes_warm_up = first.includes_warm_up,
               .runs = {}};

@@ -171,9 +171,8 @@ cancel_jobs() {
   done
 }
 
-end() { # pid
+await_end() { # pid
   local i
-  kill -TERM "$1" 2>/dev/null || return 0
   for ((i = 0; i < 100; i++)); do
     [ -e "/proc/$1" ] || return 0
     sleep 0.1
@@ -182,10 +181,12 @@ end() { # pid
 }
 
 stop() {
-  local pid
+  local pids pid
   [ -e "$dir/pid" ] || return 0
   [ -z "$(living "$dir/pid/slurmctld" slurmctld)" ] || cancel_jobs
-  for pid in $(daemons); do end "$pid"; done
+  mapfile -t pids < <(daemons)
+  for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do await_end "$pid"; done
   rm -rf "$dir"
 }
 

@@ -126,6 +126,21 @@ TEST_CASE("an epoch's slow steps and its partial step", "[study]") {
   CHECK(parts.partial_by_images == Approx(0.2 / 3));
 }
 
+TEST_CASE("the slowest rank is named with its host", "[study]") {
+  RunResult run = made_run({.ranks = 3});
+  run.ranks[1].host = "slow";
+  const std::vector<double> own = {0.2, 0.5, 0.3};
+  for (std::size_t r = 0; r < 3; ++r) {
+    run.epochs.back().ranks.push_back({r, 1.0, spread_of({}), spread_of(std::span(&own[r], 1))});
+  }
+  const auto series = make_series({observe(run)});
+  const StragglerFigures s = evaluate(series)[0].points[0].stragglers;
+  CHECK(s.slowest == 1);
+  CHECK(s.slowest_host == "slow");
+  CHECK(s.compute.min == 0.2);
+  CHECK(s.compute.max == 0.5);
+}
+
 TEST_CASE("extremes of quotients", "[study]") {
   const Estimate e = Estimate{14, 13.5, 14.5} / Estimate{5, 4.5, 5.5} * 0.25;
   CHECK(e.value == Approx(0.7));

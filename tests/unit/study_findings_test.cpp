@@ -70,6 +70,40 @@ TEST_CASE("rounding that changes nothing is said to change nothing", "[study]") 
   CHECK_THAT(Evaluated(study).text(), Contains("rounding would not have changed the conclusion"));
 }
 
+TEST_CASE("epochs that round to nothing are said to tell nothing", "[study]") {
+  Study study;
+  for (const auto& [ranks, seconds] :
+       std::vector<std::pair<std::size_t, double>>{{1, 0.8}, {2, 0.42}}) {
+    study.runs.push_back(made_run({.ranks = ranks, .epochs = {9, seconds}}));
+  }
+  CHECK_THAT(Evaluated(study).text(),
+             Contains("could not tell this efficiency at all: it would show "
+                      "1 s and 0 s"));
+}
+
+TEST_CASE("a log in whole seconds is not compared with itself", "[study]") {
+  std::vector<Observation> logged;
+  for (const auto& [ranks, seconds] :
+       std::vector<std::pair<std::size_t, double>>{{1, 14}, {4, 5}}) {
+    Observation seen;
+    seen.ranks = ranks;
+    seen.rank_batch = 10;
+    seen.global_batch = 10 * ranks;
+    seen.epoch = rounded(seconds, 0.5);
+    logged.push_back(seen);
+  }
+  const auto text = [&] {
+    const auto series = make_series(logged);
+    std::string all;
+    for (const Finding& f : findings({}, evaluate(series), {})) all += f.text;
+    return all;
+  };
+  CHECK_THAT(text(), !Contains("whole seconds"));
+  logged[0].epoch = rounded(13.6, 0.0125);
+  logged[1].epoch = rounded(5.376, 0.0035);
+  CHECK_THAT(text(), Contains("hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %"));
+}
+
 TEST_CASE("ranks are recommended by purpose", "[study]") {
   Study study;
   // Efficiencies 1, 0.9, 0.7, 0.3.

@@ -124,6 +124,33 @@ TEST_CASE("uneven rank batches belong to no weak series", "[study]") {
   CHECK(all[0].points[1].rank_batch == 0);
 }
 
+TEST_CASE("uneven rank batches of several P have nothing in common", "[study]") {
+  std::vector<RunResult> runs = {made_run({.ranks = 3}), made_run({.ranks = 5})};
+  runs[0].rank_batches = {4, 3, 3};
+  runs[0].global_batch = 10;
+  runs[1].rank_batches = {3, 3, 2, 2, 2};
+  runs[1].global_batch = 12;
+  const auto all = make_series(observe_all(runs));
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].scaling == Scaling::single);
+}
+
+TEST_CASE("what rounding leaves open is kept where there is one run", "[study]") {
+  Observation seen;
+  seen.source = "a log";
+  seen.ranks = 1;
+  seen.rank_batch = seen.global_batch = 8;
+  seen.epoch = rounded(14, 0.5);
+  Observation two = seen;
+  two.ranks = 2;
+  two.global_batch = 16;
+  two.epoch = rounded(8, 0.5);
+  const auto all = make_series({seen, two});
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].points[0].epoch.low == 13.5);
+  CHECK(epoch_speedup(all[0], all[0].points[1]).speedup.high == Approx(14.5 / 7.5));
+}
+
 TEST_CASE("more threads than cores are marked, unless nothing was computed on them", "[study]") {
   RunResult run = made_run({.ranks = 2, .threads = 1, .cores = 0.5});
   CHECK(observe(run).oversubscribed);

@@ -20,6 +20,8 @@ Estimate exactly(double value) noexcept;
 Estimate rounded(double value, double half) noexcept;
 /// Median, least and most.
 Estimate over_repeats(std::span<const double> values);
+/// Median, least low and greatest high of those that are known.
+Estimate over_repeats(std::span<const Estimate> estimates);
 
 bool known(const Estimate& estimate) noexcept;
 bool is_exact(const Estimate& estimate) noexcept;  ///< low == high

@@ -31,6 +31,8 @@ struct Observation {
   Estimate full_step;    ///< steady, slowest rank
   /// Time of an epoch divided by its steps, where a log prints that and no full step.
   Estimate mean_step;
+  /// `epoch` as its log prints it, in whole seconds, say; unknown if nothing was rounded.
+  Estimate printed_epoch;
 
   /// Ranks ran more threads than there were cores: shown, left out of fits.
   bool oversubscribed = false;

@@ -31,6 +31,7 @@ struct Point {
   Estimate first_epoch;
   Estimate full_step;
   Estimate mean_step;
+  Estimate printed_epoch;  ///< as a log prints it; unknown if nothing was rounded
   bool oversubscribed = false;
   bool includes_warm_up = false;
   std::vector<const RunResult*> runs;  ///< rueda's; empty for others

@@ -15,6 +15,9 @@ struct ReportOptions {
   std::string purpose = "all";           ///< one of Purpose's words, or all of them
   double efficiency_percent = 80;        ///< that Purpose::efficiency keeps
   FindingOptions findings;               ///< follows from the two above
+  std::vector<std::string> logs;         ///< FILE,model=..,ranks=..: of other frameworks
+  std::string published;                 ///< a set of published runs, or all; empty: none
+  std::vector<std::string> layouts;      ///< "book", "nyu"
   std::vector<std::string> predictions;  ///< files of `rueda predict --json`
 };
 

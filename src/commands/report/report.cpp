@@ -11,6 +11,10 @@
 #include "../version.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/report/text_table.hpp"
+#include "rueda/study/acceleration.hpp"
+#include "rueda/study/keras_log.hpp"
+#include "rueda/study/layouts.hpp"
+#include "rueda/study/published.hpp"
 #include "rueda/study/report_files.hpp"
 #include "rueda/study/series.hpp"
 #include "rueda/study/study.hpp"
@@ -47,10 +51,46 @@ std::vector<std::filesystem::path> paths(const std::vector<std::string>& places)
   return {places.begin(), places.end()};
 }
 
+void append(std::vector<Observation>& all, const std::vector<Observation>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+/// rueda's runs first, then what others printed.
+std::vector<Observation> observe_everything(const Study& study, const ReportOptions& options) {
+  std::vector<Observation> all = observe_all(study.runs);
+  for (const std::string& log : options.logs)
+    append(all, read_keras_log(parse_keras_log_option(log)));
+  if (!options.published.empty()) append(all, published(options.published));
+  return all;
+}
+
+void add_tables(Report& report, const Study& study, const std::vector<Observation>& observations,
+                const ReportOptions& options) {
+  report.tables = study_tables(study, report.series);
+  Table acceleration = acceleration_table(observations);
+  if (!acceleration.rows.empty()) report.tables.push_back(std::move(acceleration));
+  for (const std::string& layout : options.layouts) {
+    report.layouts[layout] =
+        layout == "book" ? book_layout(report.series, observations) : nyu_layout(report.series);
+    if (!report.layouts[layout].empty()) continue;
+    throw InputError("--layout " + layout + ": nothing that was read fits into its tables; " +
+                     "jobs/scale.sh " + layout + " makes the runs that they ask for");
+  }
+}
+
+std::string list_of_files(const ReportOptions& options) {
+  std::string text = "report.md, report.json, tables/*.csv";
+  for (const std::string& layout : options.layouts)
+    text += ", " + layout + ".md, " + layout + "/*.csv";
+  return text;
+}
+
 }  // namespace
 
 void settle(ReportOptions& options) {
-  if (options.places.empty()) throw InputError("name at least one run directory");
+  if (options.places.empty() && options.logs.empty() && options.published.empty()) {
+    throw InputError("name at least one run directory, --keras-log or --published");
+  }
   const double percent = options.efficiency_percent;
   if (!(percent > 0 && percent <= 100)) {
     throw InputError("--efficiency must be above 0 and at most 100 (percent)");
@@ -65,7 +105,8 @@ void settle(ReportOptions& options) {
 
 void run_report(const ReportOptions& options, std::ostream& out) {
   const Study study = load_study(paths(options.places));
-  const std::vector<Series> series = make_series(observe_all(study.runs));
+  const std::vector<Observation> observations = observe_everything(study, options);
+  const std::vector<Series> series = make_series(observations);
   Report report{.title = options.title,
                 .made_with = "rueda " + program_version(),
                 .series = evaluate(series),
@@ -73,7 +114,7 @@ void run_report(const ReportOptions& options, std::ostream& out) {
                 .findings = {},
                 .layouts = {},
                 .predictions = {}};
-  report.tables = study_tables(study, report.series);
+  add_tables(report, study, observations, options);
   report.findings = findings(study, report.series, options.findings);
   for (const std::string& file : options.predictions)
     report.predictions.push_back(read_prediction(file));
@@ -81,7 +122,7 @@ void run_report(const ReportOptions& options, std::ostream& out) {
   print_findings(out, report.findings);
   if (options.out.empty()) return;
   write_report(options.out, report);
-  out << "\nWritten to " << options.out << ": report.md, report.json, tables/*.csv\n";
+  out << "\nWritten to " << options.out << ": " << list_of_files(options) << "\n";
 }
 
 }  // namespace rueda

@@ -61,7 +61,7 @@ std::string reason_of(Purpose purpose, double efficiency) {
     case Purpose::knee:
       return "for the best balance (most speedup x efficiency)";
     case Purpose::efficiency:
-      return "for the most ranks at " + percent(efficiency) + " or better";
+      return "as the most that keep an efficiency of " + percent(efficiency);
   }
   return {};
 }
@@ -71,6 +71,9 @@ double sum_of(const std::array<double, kPhases>& seconds) {
   for (const double one : seconds) sum += one;
   return sum;
 }
+
+/// Where it is not, there is nothing to compare whole seconds with.
+bool finer_than_seconds(const Estimate& seconds) { return seconds.high - seconds.low < 0.5; }
 
 }  // namespace
 
@@ -187,7 +190,8 @@ Sentence what_steps_say(const SeriesFigures& series) {
 Sentence what_rounding_would_hide(const SeriesFigures& series) {
   const PointFigures* f = widest(series);
   const Point& base = *series.points.front().point;
-  if (f == nullptr || series.series->source != "rueda") return {};
+  if (f == nullptr || !finer_than_seconds(base.epoch) || !finer_than_seconds(f->point->epoch))
+    return {};
   const double before = std::round(base.epoch.value);
   const double after = std::round(f->point->epoch.value);
   const double share = double(base.ranks) / double(f->point->ranks);

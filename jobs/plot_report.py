@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Draws what `rueda report` wrote: charts, a page that holds everything, slides. Needs matplotlib.
+
+usage: plot_report.py REPORT_DIR [--slides] [--formats png,pdf]
+
+Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DIR/report.html and, with
+--slides, REPORT_DIR/slides.pdf. docs/plots.md tells what is drawn.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+FORMATS = ("png", "pdf")
+
+
+def command_line(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0], prog="plot_report")
+    parser.add_argument("folder", metavar="REPORT_DIR", type=Path, help="holds report.json")
+    parser.add_argument("--slides", action="store_true", help="writes slides.pdf, one page a task")
+    parser.add_argument("--formats", default="png,pdf", help="of the charts in plots/ [png,pdf]")
+    options = parser.parse_args(words)
+    options.formats = [word for word in options.formats.split(",") if word]
+    unknown = [word for word in options.formats if word not in FORMATS]
+    if unknown:
+        parser.error(f"--formats: '{unknown[0]}' is none of {', '.join(FORMATS)}")
+    return options
+
+
+def refuse(reason):
+    print(f"plot_report: {reason}", file=sys.stderr)
+    return 2
+
+
+def main(words=None):
+    options = command_line(words)
+    try:
+        from plotting import output, report
+    except ImportError as error:
+        if (error.name or "").startswith("plotting"):
+            raise
+        return refuse(f"needs matplotlib ({error}): apt-get install python3-matplotlib, then /usr/bin/python3")
+    try:
+        output.write_all(options.folder, report.read_report(options.folder), options.formats, options.slides)
+    except report.Unusable as error:
+        return refuse(error)
+    except OSError as error:
+        return refuse(f"{error.filename or options.folder} cannot be written ({error.strerror}); choose another folder")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""One series over P: measured bars beside ideal ones; and single runs beside each other."""
+
+import textwrap
+
+from matplotlib import rcParams
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from . import lines
+from .chart import Chart, horizontal_grid, legend_below, width_of
+from .quantity import (
+    bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, place_of, place_text, ranks_of,
+    remarks_on, scale, unit_text,
+)  # fmt: skip
+from .rank_axis import RANKS, tick_text
+from .report import Estimate, estimate, name_of
+from .style import LIGHT, MEASURED, QUIET, plain
+
+_IDEAL_LOOK = {"facecolor": "white", "edgecolor": "#555555", "hatch": "///", "linewidth": 1}
+_MOST_GROUPS = 6
+_WIDEST_RANGE = 16  # of P
+_LETTERS = 100  # of small numbers that an inch holds, times the size of letters in points
+
+
+def look(colour, hollow):
+    """Of a bar."""
+    return {"facecolor": "white" if hollow else colour, "edgecolor": colour, "linewidth": 1.8 if hollow else 1}
+
+
+class _Columns:
+    """Bars side by side in groups, one group for each point."""
+
+    def __init__(self, axes, points, kinds):
+        self.axes, self.kinds = axes, kinds
+        self.width = 0.8 / kinds
+        self.letters = width_of(axes) * _LETTERS / rcParams["font.size"] / (points * kinds)
+        self.labels, self.tops = [], [0]
+
+    def add(self, group, kind, value, looks, error=None):
+        x = group + (kind - (self.kinds - 1) / 2) * self.width
+        self.axes.bar([x], [value], 0.92 * self.width, **looks)
+        top = value
+        if error and error[0] < error[1]:
+            self.axes.errorbar([x], [value], [[value - error[0]], [error[1] - value]], ecolor="black", capsize=4)
+            top = error[1]
+        self.labels.append((bar_text(value), x, top))
+        self.tops.append(top)
+
+    def label(self):
+        """Numbers above the bars, if all have the room."""
+        if max(len(words) for words, _, _ in self.labels) <= self.letters:
+            for words, x, top in self.labels:
+                self.axes.annotate(words, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize="small")
+
+
+def _kinds(series, quantity):
+    """[(label, key or None for the ideal, colour)] of what is known."""
+    kinds = [("measured", quantity.key, MEASURED)]
+    if quantity.step_key and len(known_points(series, quantity.step_key)) > 1:
+        kinds = [("measured, epochs", quantity.key, MEASURED), ("measured, full steps", quantity.step_key, LIGHT)]
+    return kinds + ([("ideal", None, None)] if ideal_values(series, quantity) else [])
+
+
+def draw(axes, series, quantity):
+    """Measured, in the step view too where it is known, beside ideal."""
+    kinds = _kinds(series, quantity)
+    points = ordered(series)
+    columns = _Columns(axes, len(points), len(kinds))
+    ideal = ideal_values(series, quantity)
+    known = [value for _, key, _ in kinds[:2] if key for _, value in known_points(series, key)]
+    factor, label = scale(quantity, [value.high for value in known])
+    for kind, (_, key, colour) in enumerate(kinds):
+        for group, point in enumerate(points):
+            value = estimate(point, key) if key else None
+            if value is not None:
+                ends = (factor * value.low, factor * value.high)
+                columns.add(group, kind, factor * value.value, look(colour, is_hollow(point)), ends)
+            elif key is None:
+                columns.add(group, kind, factor * ideal[group][1], _IDEAL_LOOK)
+    columns.label()
+    _finish(axes, points, label, max(columns.tops))
+    legend_below(axes, _legend(kinds, points))
+
+
+def _finish(axes, points, label, top):
+    axes.set_ylim(0, 1.12 * top or 1)
+    axes.set_ylabel(label)
+    axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
+    rank_categories(axes, points)
+    horizontal_grid(axes)
+
+
+def rank_categories(axes, points):
+    """A tick for each point."""
+    places = [place_of(point) for point in points]
+    axes.set_xticks(range(len(places)))
+    axes.set_xticklabels([place_text(one, places).replace(" (", "\n(") for one in places])
+    margin = 0.6 if len(places) > 1 else 1.2
+    axes.set_xlim(-margin, len(places) - 1 + margin)
+    axes.set_xlabel(RANKS)
+    axes.tick_params(length=0, axis="x")
+
+
+def _legend(kinds, points):
+    entries = [
+        Patch(label=label, **(_IDEAL_LOOK if key is None else look(colour, False))) for label, key, colour in kinds
+    ]
+    if any(is_hollow(point) for point in points):
+        entries.append(hollow_patch())
+    return entries
+
+
+def hollow_patch():
+    return Patch(label=lines.HOLLOW, facecolor="white", edgecolor="#333333", linewidth=1.8)
+
+
+def chart(name, section, series, quantity):
+    """The chart of one series, or None if the quantity is not known of it. For many P, or far
+    apart, a line, on which small values can be read too."""
+    title = f"{name_of(series)}: {quantity.title}"
+    ranks = [ranks_of(point) for point in ordered(series)]
+    if len(ranks) > _MOST_GROUPS or ranks[-1] > _WIDEST_RANGE * ranks[0]:
+        return lines.chart(name, title, section, [series], quantity, least=1)
+    if not known_points(series, quantity.key):
+        return None
+    places = [place_of(point) for point in ordered(series)]
+    columns = [unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]]
+    return Chart(
+        name, title, section, lambda axes: draw(axes, series, quantity),
+        columns, _rows(series, quantity), remarks_on([series], quantity.key), series=[series],
+        topics=(quantity.title,),
+    )  # fmt: skip
+
+
+def _rows(series, quantity):
+    rows = []
+    for label, key, _ in _kinds(series, quantity):
+        values = [estimate(point, key) for point in ordered(series)] if key else None
+        if values is None:
+            values = [Estimate(one, one, one) for _, one in ideal_values(series, quantity)]
+        rows.append([label, *[estimate_text(quantity, one) for one in values]])
+    return rows
+
+
+def draw_singles(axes, all_series, quantity):
+    """A horizontal bar for each series of one point."""
+    known = [(series, *known_points(series, quantity.key)[0]) for series in all_series]
+    factor, label = scale(quantity, [value.high for _, _, value in known])
+    for i, (_, point, value) in enumerate(known):
+        axes.barh([i], [factor * value.value], 0.62, **look(MEASURED, is_hollow(point)))
+        if value.low < value.high:
+            ends = [[factor * (value.value - value.low)], [factor * (value.high - value.value)]]
+            axes.errorbar([factor * value.value], [i], xerr=ends, ecolor="black", capsize=4)
+        axes.annotate(
+            bar_text(factor * value.value), (factor * value.high, i), (5, 0), textcoords="offset points",
+            va="center", fontsize="small",
+        )  # fmt: skip
+    axes.set_yticks(range(len(known)))
+    axes.set_yticklabels([plain("\n".join(textwrap.wrap(single_name(series, point), 36))) for series, point, _ in known])
+    axes.set_ylim(len(known) - 0.4, -0.6)
+    axes.set_xlim(0, 1.15 * max(factor * value.high for _, _, value in known) or 1)
+    axes.set_xlabel(label)
+    axes.grid(True, axis="x", color="#d4d4d4", linewidth=0.7)
+    axes.tick_params(length=0, axis="y", labelsize="small")
+    axes.spines["left"].set_color(QUIET)
+
+
+def single_name(series, point):
+    ranks = ranks_of(point)
+    return name_of(series) + (f", {ranks} ranks" if ranks > 1 else "")
+
+
+def singles_chart(all_series, quantity):
+    """Series of one point beside each other, or None if the quantity is known of none."""
+    shown = [series for series in all_series if known_points(series, quantity.key)]
+    if not shown:
+        return None
+    rows = [
+        [single_name(series, series["points"][0]), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
+        for series in shown
+    ]
+    return Chart(
+        f"single-{quantity.name}", f"Single configurations: {quantity.title}", "Single configurations",
+        lambda axes: draw_singles(axes, shown, quantity), ["", f"{quantity.title}, {unit_text(quantity)}"], rows, remarks_on(shown, quantity.key),
+        height=1.6 + 0.55 * len(shown), series=shown, topics=(quantity.title,),
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""What a chart is, and how it is laid out: axes, legend and title always fit their box."""
+
+import io
+import textwrap
+
+from matplotlib import rc_context, rcParams
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+
+from .report import text
+from .style import GRID, QUIET, plain, settings
+
+WIDTH, HEIGHT = 8.0, 5.2  # inches
+PNG_DPI = 160
+_LETTERS = 159  # that an inch holds, times their size in points
+
+
+class Chart:
+    """A picture and what belongs to it.
+
+    name      of its files, without ending; title is short
+    section   the heading under which the page shows it
+    draw      function of an axes; draws everything but the title
+    rows      the values drawn, [[name, text...]...] under `columns`: for the slides
+    remarks   sentences for those who read it
+    series    those that it shows, and topics, words for what it shows of them: findings that hold a
+              series' label and a topic belong to the chart
+    """
+
+    def __init__(self, name, title, section, draw, columns=(), rows=(), remarks=(), height=HEIGHT,
+                 series=(), topics=()):  # fmt: skip
+        self.name, self.title, self.section, self.draw = name, title, section, draw
+        self.columns, self.rows, self.remarks = list(columns), list(rows), list(remarks)
+        self.height = height
+        self.labels = [text(one.get("label")) for one in series]
+        self.ids = [text(one.get("id")) for one in series]
+        self.topics = topics
+
+    def figure(self):
+        """The chart as a matplotlib figure of its own."""
+        with rc_context(settings()):
+            figure = new_figure(WIDTH, self.height)
+            axes = figure.add_subplot()
+            self.draw(axes)
+            axes.set_title(plain(title_lines(self.title)))
+            figure.set_size_inches(WIDTH, self.height + legend_height(axes))
+            fit(axes, (0.02, 0.02, 0.98, 0.98))
+        return figure
+
+
+def title_lines(title, width=58):
+    """One line, or what stands behind the colon above what stands before it."""
+    parts = [title]
+    if len(title) > width and ": " in title:
+        whose, what = title.rsplit(": ", 1)
+        parts = [what[0].upper() + what[1:], whose]
+    return "\n".join(line for part in parts for line in textwrap.wrap(part, width))
+
+
+def new_figure(width, height):
+    """Of this size in inches, with a canvas on which texts can be measured."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def render(figure, form):
+    """Bytes of the figure as png or pdf, without the time at which it was drawn."""
+    dated = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
+    buffer = io.BytesIO()
+    with rc_context(settings()):
+        figure.savefig(buffer, format=form, dpi=PNG_DPI, metadata=dated[form])
+    return buffer.getvalue()
+
+
+def legend_height(axes):
+    """Inches."""
+    legend = axes.get_legend()
+    if legend is None:
+        return 0
+    figure = axes.figure
+    return legend.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi
+
+
+def fit(axes, box):
+    """Moves and sizes the axes so that all that belongs to them fills `box` (left, bottom, right, top
+    of the figure)."""
+    figure = axes.figure
+    for _ in range(3):  # tick labels may change with the size
+        extent = axes.get_tightbbox(figure.canvas.get_renderer())
+        extent = extent.transformed(figure.transFigure.inverted())
+        place = axes.get_position()
+        left = place.x0 + box[0] - extent.x0
+        bottom = place.y0 + box[1] - extent.y0
+        right = place.x1 + box[2] - extent.x1
+        top = place.y1 + box[3] - extent.y1
+        axes.set_position((left, bottom, max(right - left, 0.1), max(top - bottom, 0.1)))
+
+
+def width_of(axes):
+    """Inches."""
+    return axes.get_window_extent().width / axes.figure.dpi
+
+
+def legend_below(axes, handles):
+    """A legend below the axes and their label, in as many columns as its own labels allow."""
+    if not handles:
+        return
+    labels = [plain("\n".join(textwrap.wrap(one.get_label(), 66))) for one in handles]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    room = width_of(axes) * _LETTERS / rcParams["legend.fontsize"]
+    columns = max(1, min(len(handles), int(room / (longest + 7))))  # 7: the sample and the gap
+    below = axes.transAxes + ScaledTranslation(0, -3.9 * rcParams["font.size"] / 72, axes.figure.dpi_scale_trans)
+    axes.legend(
+        handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below,
+        ncol=columns, borderaxespad=0, handlelength=2.6, columnspacing=1.6,
+    )  # fmt: skip
+
+
+def horizontal_grid(axes):
+    axes.grid(True, axis="y", color=GRID, linewidth=0.7)
+    axes.tick_params(length=0, axis="y")
+
+
+def nothing_to_draw(axes, why):
+    """Says so in the middle of the axes."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, plain(why), ha="center", va="center", color=QUIET, transform=axes.transAxes)

@@ -1,0 +1,127 @@
+"""The four quantities of a scaling study, as the charts show them."""
+
+from collections import namedtuple
+
+from .number_text import SHOW, significant, unit_of_time
+from .report import estimate, is_own, number
+
+Quantity = namedtuple("Quantity", "name title key step_key kind ideal")
+"""name of files, title, keys of report.json in the epoch view and the step view (or None), kind of
+number, and what ideal scaling gives: a function of P, the fewest ranks P0, and the value there."""
+
+EPOCH_TIME = Quantity(
+    "epoch-time", "epoch time", "epoch_seconds", None, "seconds", lambda p, p0, base: base * p0 / p
+)
+THROUGHPUT = Quantity(
+    "throughput", "throughput", "images_per_second", None, "rate", lambda p, p0, base: base * p / p0
+)
+SPEEDUP = Quantity("speedup", "speedup", "speedup", "step_speedup", "ratio", lambda p, p0, base: p)
+EFFICIENCY = Quantity(
+    "efficiency", "efficiency", "efficiency", "step_efficiency", "percent", lambda p, p0, base: 1.0
+)
+ALL = (EPOCH_TIME, THROUGHPUT, SPEEDUP, EFFICIENCY)
+
+
+def ranks_of(point):
+    return int(point["ranks"])
+
+
+def place_of(point):
+    """(ranks, hosts)."""
+    return ranks_of(point), int(number(point.get("hosts")) or 1)
+
+
+def places_of(all_series):
+    """All places of these series, ascending."""
+    return sorted({place_of(point) for series in all_series for point in series["points"]})
+
+
+def place_text(place, places):
+    """The ranks, with the hosts where these ranks were run on several numbers of hosts."""
+    hosts = {other[1] for other in places if other[0] == place[0]}
+    return f"{place[0]}" + (f" ({place[1]} host{'s' * (place[1] > 1)})" if len(hosts) > 1 else "")
+
+
+def ordered(series):
+    """Points by ranks."""
+    return sorted(series["points"], key=place_of)
+
+
+def known_points(series, key):
+    """[(point, Estimate)] by ranks, where it is known."""
+    found = [(point, estimate(point, key)) for point in ordered(series)]
+    return [(point, value) for point, value in found if value is not None]
+
+
+def ideal_values(series, quantity):
+    """[(ranks, value)] of ideal scaling from the fewest ranks; empty if these are unknown."""
+    points = ordered(series)
+    base = estimate(points[0], quantity.key) if points else None
+    if base is None:
+        return []
+    first = ranks_of(points[0])
+    return [(ranks_of(one), quantity.ideal(ranks_of(one), first, base.value)) for one in points]
+
+
+def scale(quantity, values):
+    """(factor, label of the axis) for these values."""
+    if quantity.kind == "seconds":
+        factor, unit = unit_of_time(values)
+        return factor, f"{quantity.title}, {unit}"
+    if quantity.kind == "percent":
+        return 100, f"{quantity.title}, %"
+    return 1, quantity.title + (", images/s" if quantity.kind == "rate" else "")
+
+
+def bar_text(scaled):
+    """Three digits, above a bar; the value is in the units of the axis."""
+    if abs(scaled) >= 1e6:
+        return f"{scaled / 1e6:.3g} M"
+    return "0" if scaled == 0 else f"{scaled:,.0f}" if abs(scaled) >= 999.5 else significant(scaled)
+
+
+def unit_text(quantity):
+    """Of the numbers in a table."""
+    return {"seconds": "s", "rate": "images/s", "percent": "%"}.get(quantity.kind, "")
+
+
+def estimate_text(quantity, value):
+    """With its range where it has one."""
+    if value is None:
+        return "-"
+    show = significant if quantity.kind == "seconds" else SHOW[quantity.kind]
+    middle = show(value.value)
+    return middle if value.low == value.high else f"{middle} ({show(value.low)}–{show(value.high)})"
+
+
+def is_hollow(point):
+    """More threads than cores."""
+    return point.get("oversubscribed") is True
+
+
+def _spread_remarks(all_series, keys):
+    """What the error bars of these series mean."""
+    spread = [
+        (series, point)
+        for series in all_series
+        for point in series["points"]
+        if any(value and value.low < value.high for value in (estimate(point, key) for key in keys))
+    ]
+    most = max((number(point.get("repeats")) or 1 for series, point in spread if is_own(series)), default=1)
+    remarks = [f"Error bars: least and most of up to {most:.0f} repeats."] if most > 1 else []
+    if any(not is_own(series) for series, _ in spread):
+        remarks.append("Error bars of other sources: what their rounding leaves.")
+    return remarks
+
+
+def remarks_on(all_series, *keys):
+    """What has to be known about the points of these series; of error bars, if the estimates `keys` are
+    drawn with them."""
+    points = [point for series in all_series for point in series["points"]]
+    remarks = _spread_remarks(all_series, keys)
+    if any(is_hollow(point) for point in points):
+        remarks.append("Hollow: more threads than cores; such points are left out of fits.")
+    warm = sorted({ranks_of(point) for point in points if point.get("includes_warm_up") is True})
+    if warm:
+        remarks.append("A single epoch, which includes warm-up: P = " + ", ".join(map(str, warm)) + ".")
+    return remarks

@@ -1,0 +1,114 @@
+"""Reads report.json. What a report does not know is None."""
+
+import json
+import math
+from collections import namedtuple
+
+Estimate = namedtuple("Estimate", "value low high")
+"""A value and how far it may be off: the range over repeats, or what rounding leaves."""
+
+REMEDY = "write it anew with `rueda report RUN_DIR... --out DIR`"
+PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
+
+
+class Unusable(Exception):
+    """What is wrong, where, and the remedy, in one sentence."""
+
+
+def number(value):
+    """A finite number, or None."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
+
+
+def text(value):
+    """In one line, without what cannot be printed."""
+    words = str("" if value is None else value).split()
+    return "".join(c for c in " ".join(words) if c.isprintable())
+
+
+def estimate(point, key):
+    """The Estimate that a point holds under `key`, or None. Without a range it is exact."""
+    known = point.get(key)
+    known = known if isinstance(known, dict) else {"value": known}
+    value, low, high = (number(known.get(name)) for name in ("value", "low", "high"))
+    if value is None:
+        return None
+    return Estimate(value, min(value, value if low is None else low), max(value, value if high is None else high))
+
+
+def entries(parent, key):
+    """The list of objects `key` of `parent`; empty if it is missing or something else."""
+    listed = parent.get(key)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def is_own(series):
+    """Whether rueda ran it, not a framework whose log or table was read."""
+    return text(series.get("source")).lower() in ("", "rueda")
+
+
+def name_of(series):
+    """As people read it, with its source where that is not rueda."""
+    label = text(series.get("label")) or text(series.get("id"))
+    source = text(series.get("source"))
+    return label if is_own(series) or source in label else f"{label} ({source})"
+
+
+def tables_of(report):
+    """All tables: (heading of their part, tables)."""
+    layouts = report.get("layouts")
+    parts = [("Tables", entries(report, "tables"))]
+    for layout in layouts if isinstance(layouts, dict) else ():
+        parts.append((f"Layout {text(layout)}", entries(layouts, layout)))
+    return [(heading, tables) for heading, tables in parts if tables]
+
+
+def _checked(report, path):
+    """The report, whose parts are of the kinds that everything here relies on."""
+    if not isinstance(report, dict) or report.get("schema") != "rueda-report":
+        raise Unusable(f"{path} is no report of rueda (schema rueda-report); {REMEDY}")
+    if report.get("schema_version") != 1:
+        version = report.get("schema_version")
+        raise Unusable(f"{path} has schema_version {version}, and 1 is read here; use the plot_report of its rueda")
+    for i, series in enumerate(_list(report, "series", path)):
+        where = f"{path}: series[{i}]"
+        for j, point in enumerate(_list(series, "points", where)):
+            ranks = number(point.get("ranks")) if isinstance(point, dict) else None
+            if ranks is None or ranks < 1 or ranks != int(ranks):
+                raise Unusable(f"{where}.points[{j}].ranks is no number of ranks; {REMEDY}")
+    for i, table in enumerate(entries(report, "tables")):
+        _check_table(table, f"{path}: tables[{i}]")
+    for heading, tables in tables_of(report)[1:]:
+        for i, table in enumerate(tables):
+            _check_table(table, f"{path}: {heading}, table {i}")
+    return report
+
+
+def _list(parent, key, where):
+    listed = parent.get(key) if isinstance(parent, dict) else None
+    if not isinstance(listed, list):
+        raise Unusable(f"{where}: {key} is missing or no list; {REMEDY}")
+    return listed
+
+
+def _check_table(table, where):
+    width = len(_list(table, "columns", where))
+    if len(entries(table, "columns")) != width:
+        raise Unusable(f"{where}: a column is no object; {REMEDY}")
+    for row in _list(table, "rows", where):
+        if not isinstance(row, list) or len(row) != width:
+            raise Unusable(f"{where}: a row has not {width} cells as there are columns; {REMEDY}")
+
+
+def read_report(folder):
+    """The report in `folder`. Raises Unusable."""
+    path = folder / "report.json"
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read ({error.strerror}); {REMEDY}") from None
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"{path} is no JSON, perhaps cut off ({error}); {REMEDY}") from None
+    return _checked(report, path)

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "layout_words.hpp"
+#include "rueda/study/acceleration.hpp"
+#include "rueda/study/layouts.hpp"
+
+namespace rueda {
+namespace {
+
+using Group = std::vector<const SeriesFigures*>;
+
+/// An unknown count is nothing in a table.
+double count_cell(std::size_t count) { return count == 0 ? kUnknown : double(count); }
+
+/// Task 10.3 wants the steady epoch on a CPU as the reference of all that follows.
+Table cpu_baseline(const std::vector<Observation>& observations) {
+  Table table{.id = "book_task_10_3",
+              .title = "Task 10.3: the CPU as baseline",
+              .columns = {{"model", "Model", Show::text},
+                          {"source", "Source", Show::text},
+                          {"batch", "Batch", Show::count},
+                          {"first_epoch_s", "First epoch (s)", Show::seconds},
+                          {"epoch_s", "Steady epoch (s)", Show::seconds},
+                          {"images_per_second", "Throughput (images/s)", Show::rate}},
+              .rows = {},
+              .notes = {"One rank. Steady: median of the epochs after the first."}};
+  for (const Observation& o : observations) {
+    if (o.ranks != 1 || o.processor != Processor::cpu) continue;
+    table.add({o.model, o.source, count_cell(o.global_batch), o.first_epoch.value, o.epoch.value,
+               per(o.images, o.epoch).value});
+  }
+  return table;
+}
+
+Table acceleration(const std::vector<Observation>& observations) {
+  Table table = acceleration_table(observations);
+  table.id = "book_task_10_4";
+  table.title = "Task 10.4: acceleration, " + table.title.substr(table.title.find(": ") + 2);
+  return table;
+}
+
+bool any_printed(const SeriesFigures& series) {
+  return std::ranges::any_of(series.points,
+                             [](const PointFigures& p) { return known(p.point->printed_epoch); });
+}
+
+/// Images of the last step of an epoch, if they are known.
+double last_step(const Point& point) {
+  const double whole = double(point.steps - 1) * double(point.global_batch);
+  return point.steps == 0 || std::isnan(point.images) ? kUnknown : point.images - whole;
+}
+
+/// Speedup from times as a log prints them.
+Estimate printed_speedup(const Series& series, const Point& point) {
+  const Point& base = series.points.front();
+  const double ranks = double(base.ranks);
+  if (&base == &point) return exactly(ranks);
+  return base.printed_epoch / point.printed_epoch * ranks;
+}
+
+std::vector<Column> scaling_columns(Processor processor, bool printed) {
+  std::vector<Column> columns = {{"ranks", ranks_heading(processor), Show::count},
+                                 {"epoch_s", "Time (s)", Show::seconds},
+                                 {"images_per_second", "Throughput (images/s)", Show::rate},
+                                 {"speedup", "Speedup", Show::ratio},
+                                 {"efficiency", "Efficiency (%)", Show::percent},
+                                 {"efficiency_low", "at least", Show::percent},
+                                 {"efficiency_high", "at most", Show::percent}};
+  if (printed) {
+    columns.insert(columns.end(),
+                   {{"printed_epoch_s", "Time as printed (s)", Show::text},
+                    {"printed_speedup", "Speedup as printed", Show::ratio},
+                    {"printed_efficiency", "Efficiency as printed (%)", Show::percent},
+                    {"printed_efficiency_low", "at least", Show::percent},
+                    {"printed_efficiency_high", "at most", Show::percent}});
+  }
+  columns.insert(columns.end(), {{"batch", "Batch", Show::count},
+                                 {"steps", "Steps", Show::count},
+                                 {"last_step_images", "Images of the last step", Show::count},
+                                 {"remark", "Remark", Show::text}});
+  return columns;
+}
+
+std::vector<Cell> scaling_row(const Series& series, const PointFigures& figures, bool printed) {
+  const Point& point = *figures.point;
+  const Estimate& efficiency = figures.epoch_view.efficiency;
+  std::vector<Cell> row = {double(point.ranks),
+                           point.epoch.value,
+                           figures.images_per_second.value,
+                           figures.epoch_view.speedup.value,
+                           efficiency.value,
+                           efficiency.low,
+                           efficiency.high};
+  if (printed) {
+    const Estimate speedup = printed_speedup(series, point);
+    const Estimate share = speedup * (1 / double(point.ranks));
+    for (const double value :
+         {point.printed_epoch.value, speedup.value, share.value, share.low, share.high})
+      row.emplace_back(value);
+  }
+  for (const double value :
+       {count_cell(point.global_batch), count_cell(point.steps), last_step(point)})
+    row.emplace_back(value);
+  row.emplace_back(remark(point));
+  return row;
+}
+
+Table scaling_table(const SeriesFigures& figures, const std::string& task) {
+  const Series& series = *figures.series;
+  const bool printed = any_printed(figures);
+  Table table{
+      .id = "book_task_" + task + "_" + series.id,
+      .title = fmt::format("Task {}: {}", task == "10_5" ? "10.5" : "10.6", series.label),
+      .columns = scaling_columns(series.processor, printed),
+      .rows = {},
+      .notes = {scaling_note(series),
+                "Time: an epoch, steady (median of the epochs after the first). Throughput "
+                "= images of an epoch / time, over all ranks.",
+                speedup_note(series), "At least and at most: what repeats or rounding leave."}};
+  for (const PointFigures& point : figures.points) table.add(scaling_row(series, point, printed));
+  if (printed) {
+    table.notes.emplace_back(
+        "As printed: from the rounded seconds of an epoch alone. The figures before them use the "
+        "printed time per step, too, where there is one.");
+  }
+  return table;
+}
+
+/// One figure of all series, a series a column, as figures 10.12 to 10.15 draw them.
+template <typename Value>
+Table side_by_side(const Group& group, const std::string& id, const std::string& title, Show show,
+                   Value value) {
+  Table table{.id = "book_task_10_7_" + id,
+              .title = "Task 10.7: " + title,
+              .columns = {{"ranks", "P", Show::count}},
+              .rows = {},
+              .notes = {}};
+  for (const SeriesFigures* s : group)
+    table.columns.push_back({s->series->id, s->series->label, show});
+  for (const std::size_t ranks : all_ranks(group)) {
+    std::vector<Cell> row;
+    row.emplace_back(double(ranks));
+    for (const SeriesFigures* s : group) {
+      const PointFigures* point = point_at(*s, ranks);
+      row.emplace_back(point == nullptr ? kUnknown : value(*point));
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+void add_comparison(std::vector<Table>& tables, const Group& group) {
+  using Figures = PointFigures;
+  tables.push_back(side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds,
+                                [](const Figures& p) { return p.point->epoch.value; }));
+  tables.push_back(side_by_side(group, "throughput", "throughput (images/s)", Show::rate,
+                                [](const Figures& p) { return p.images_per_second.value; }));
+  tables.push_back(side_by_side(group, "speedup", "speedup", Show::ratio,
+                                [](const Figures& p) { return p.epoch_view.speedup.value; }));
+  tables.push_back(side_by_side(group, "efficiency", "efficiency (%)", Show::percent,
+                                [](const Figures& p) { return p.epoch_view.efficiency.value; }));
+  for (std::size_t i = tables.size() - 4; i < tables.size(); ++i)
+    tables[i].notes = {"Definitions as in the tables of tasks 10.5 and 10.6."};
+}
+
+/// Task 10.5 is about ResNet50V2; in a study without it about the first model.
+std::string first_model(const Group& group) {
+  const auto found = std::ranges::find_if(
+      group, [](const SeriesFigures* s) { return s->series->model == "resnet50v2"; });
+  return (found == group.end() ? group.front() : *found)->series->model;
+}
+
+}  // namespace
+
+std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
+                               const std::vector<Observation>& observations) {
+  std::vector<Table> tables = {cpu_baseline(observations), acceleration(observations)};
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  Group group;
+  for (const SeriesFigures& series : all) {
+    if (series.series->scaling != Scaling::single) group.push_back(&series);
+  }
+  if (group.empty()) return tables;
+  const std::string first = first_model(group);
+  for (const SeriesFigures* s : group)
+    if (s->series->model == first) tables.push_back(scaling_table(*s, "10_5"));
+  for (const SeriesFigures* s : group)
+    if (s->series->model != first) tables.push_back(scaling_table(*s, "10_6"));
+  if (group.size() > 1) add_comparison(tables, group);
+  return tables;
+}
+
+}  // namespace rueda

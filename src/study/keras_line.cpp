@@ -1,0 +1,193 @@
+#include "keras_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "text_cursor.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::string_view kThickBar = "\xE2\x94\x81";  // Keras 3 draws its bar with U+2501
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// What a line told so far.
+struct Figures {
+  std::optional<Estimate> seconds, per_step, per_sample;
+};
+
+/// "[====]" or a thick line; false if there is none.
+bool take_bar(TextCursor& cursor) {
+  if (cursor.take("[")) {
+    cursor.skip("=>.");
+    return cursor.take("]");
+  }
+  bool any = false;
+  while (cursor.take(kThickBar)) any = true;
+  return any;
+}
+
+/// "14s", "544ms/step" or "8.7 s": stored by what it is a time of. False if it is none.
+bool take_time(TextCursor& cursor, Figures& figures) {
+  TextCursor ahead = cursor;
+  const std::string_view text = ahead.rest();
+  ahead.skip("0123456789.");
+  ahead.take(" ");
+  while (!ahead.done() && is_word(ahead.rest().front())) ahead.take(ahead.rest().substr(0, 1));
+  const auto time = printed_duration(text.substr(0, text.size() - ahead.rest().size()));
+  if (!time) return false;
+  if (ahead.take("/step"))
+    figures.per_step = time;
+  else if (ahead.take("/sample"))
+    figures.per_sample = time;
+  else if (!ahead.take("/epoch") && !figures.seconds)
+    figures.seconds = time;
+  cursor = ahead;
+  return true;
+}
+
+/// "loss: 2.1255".
+void read_metric(std::string_view field, LoggedEpoch& epoch) {
+  constexpr std::array<std::pair<std::string_view, double LoggedEpoch::*>, 6> kMetrics = {{
+      {"loss", &LoggedEpoch::loss},
+      {"accuracy", &LoggedEpoch::accuracy},
+      {"acc", &LoggedEpoch::accuracy},
+      {"val_loss", &LoggedEpoch::val_loss},
+      {"val_accuracy", &LoggedEpoch::val_accuracy},
+      {"val_acc", &LoggedEpoch::val_accuracy},
+  }};
+  TextCursor cursor(field);
+  const std::string_view name = cursor.take_until(":");
+  const auto* found =
+      std::ranges::find(kMetrics, name, &std::pair<std::string_view, double LoggedEpoch::*>::first);
+  if (found == kMetrics.end() || !cursor.take(":")) return;
+  cursor.skip(" ");
+  const std::string_view text = cursor.rest();
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec == std::errc()) epoch.*(found->second) = value;
+}
+
+/// Fields are apart by " - "; one may hold several times.
+void read_fields(TextCursor cursor, Figures& figures, LoggedEpoch& epoch) {
+  while (!cursor.done()) {
+    cursor.skip(" -");
+    if (take_time(cursor, figures)) continue;
+    const std::size_t end = cursor.rest().find(" - ");
+    const std::string_view field = cursor.rest().substr(0, end);
+    read_metric(field, epoch);
+    cursor.take(field);
+  }
+}
+
+/// A bar's time per step leaves out the first one: it says how little the epoch can have taken, and
+/// what it took if the first was like the others.
+Estimate with_bar(const Estimate& seconds, const Estimate& per_step, double steps) {
+  const double low = std::max(seconds.low, std::min(seconds.high, per_step.low * (steps - 1)));
+  return {std::clamp(per_step.value * steps, low, seconds.high), low, seconds.high};
+}
+
+Estimate combined(const Figures& figures, double count, bool bar) {
+  const Estimate& seconds = *figures.seconds;
+  if (figures.per_sample) return narrowed(seconds, *figures.per_sample * count);
+  if (!figures.per_step) return seconds;
+  return bar ? with_bar(seconds, *figures.per_step, count)
+             : narrowed(seconds, *figures.per_step * count);
+}
+
+/// At the last step, too, Keras 3 shows the time that is left ("0s") where the time of a finished
+/// epoch stands.
+bool is_time_left(const Figures& figures, double steps) {
+  return figures.per_step && figures.seconds->high < figures.per_step->low * (steps - 1);
+}
+
+/// "4 GPUs"
+std::size_t gpus(TextCursor cursor) {
+  cursor.skip(" ");
+  const auto number = cursor.number();
+  cursor.skip(" ");
+  return number && cursor.rest().starts_with("GPU") ? *number : 0;
+}
+
+std::optional<RunHeader> model_header(TextCursor cursor) {
+  const bool quoted = cursor.take(": \"");
+  if (!quoted && !cursor.take(" ")) return {};
+  const std::string_view name = cursor.take_until(quoted ? "\"" : " ");
+  const std::size_t ranks = quoted ? 0 : gpus(cursor);
+  if (name.empty() || (!quoted && ranks == 0)) return {};  // "Model saved"
+  return RunHeader{.model = std::string(name), .ranks = ranks, .global_batch = 0};
+}
+
+/// "Batch_size", "batch size" and "BATCH-SIZE" alike.
+std::string plain(std::string_view key) {
+  std::string result;
+  for (const char c : key) {
+    const int lower = std::tolower(static_cast<unsigned char>(c));
+    result += c == ' ' || c == '-' ? '_' : static_cast<char>(lower);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<EpochMark> find_epoch_mark(std::string_view line, std::size_t from) {
+  constexpr std::string_view kWord = "Epoch";
+  for (std::size_t at = line.find(kWord, from); at != std::string_view::npos;
+       at = line.find(kWord, at + 1)) {
+    TextCursor cursor(line.substr(at));
+    cursor.take(kWord);
+    cursor.take(":");
+    cursor.skip(" ");
+    const auto number = cursor.number();
+    if (!number || *number == 0 || !cursor.take("/") || !cursor.number()) continue;
+    if (!cursor.done() && is_word(cursor.rest().front())) continue;
+    return EpochMark{.number = *number, .begin = at, .end = line.size() - cursor.rest().size()};
+  }
+  return {};
+}
+
+std::optional<RunHeader> parse_run_header(std::string_view line) {
+  TextCursor cursor(line);
+  cursor.skip(" ");
+  if (cursor.take("Model")) return model_header(cursor);
+  const std::string key = plain(cursor.take_until(":="));
+  cursor.skip(":= ");
+  const auto value = cursor.number();
+  cursor.skip(" ");
+  if (!value || *value == 0 || !cursor.done()) return {};
+  if (key == "batch_size" || key == "global_batch_size")
+    return RunHeader{.model = "", .ranks = 0, .global_batch = *value};
+  if (key == "num_replicas" || key == "num_replicas_in_sync" || key == "number_of_devices")
+    return RunHeader{.model = "", .ranks = *value, .global_batch = 0};
+  return {};
+}
+
+std::optional<FinishedLine> parse_finished_line(std::string_view line) {
+  TextCursor cursor(line);
+  cursor.skip(" -");
+  const auto done = cursor.number();
+  if (!done || !cursor.take("/") || cursor.number() != done || *done == 0) return {};
+  if (!cursor.rest().starts_with(' ')) return {};
+  cursor.skip(" ");
+  const bool bar = take_bar(cursor);
+  cursor.skip(" -");
+  FinishedLine result;
+  Figures figures;
+  if (!take_time(cursor, figures) || !figures.seconds) return {};
+  read_fields(cursor, figures, result.epoch);
+  const auto count = double(*done);
+  if (is_time_left(figures, count)) return {};
+  if (figures.per_sample)
+    result.samples = count;
+  else
+    result.epoch.steps = *done;
+  result.epoch.printed = *figures.seconds;
+  result.epoch.seconds = combined(figures, count, bar);
+  return result;
+}
+
+}  // namespace rueda

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rueda/study/logged_run.hpp"
+
+namespace rueda {
+
+/// "Epoch 3/5" within a line.
+struct EpochMark {
+  std::size_t number = 0;
+  std::size_t begin = 0, end = 0;  ///< where it stands
+};
+
+/// The first mark at or behind `from`.
+std::optional<EpochMark> find_epoch_mark(std::string_view line, std::size_t from);
+
+/// What a line says about the run that follows; what it does not tell is empty or 0.
+struct RunHeader {
+  std::string model;
+  std::size_t ranks = 0;
+  std::size_t global_batch = 0;
+};
+
+/// "Model ResNet50 4 GPUs", `Model: "resnet50v2"`, "Batch_size: 2048", "Num_replicas: 4"; nothing
+/// for any other line.
+std::optional<RunHeader> parse_run_header(std::string_view line);
+
+/// A line of counted progress that ends an epoch.
+struct FinishedLine {
+  LoggedEpoch epoch;
+  double samples = kUnknown;  ///< where samples are counted rather than steps; then steps is 0
+};
+
+/// A finished epoch in any of these forms, behind blanks and without line end:
+///   25/25 - 14s - loss: 2.1 - accuracy: 0.2 - 14s/epoch - 544ms/step   (verbose=2)
+///   25/25 - 14s - 544ms/step - accuracy: 0.2 - loss: 2.1               (verbose=2, Keras 3)
+///   25/25 - 14s - loss: 2.1 - accuracy: 0.2                            (verbose=2, before 2021)
+///   25/25 [========] - 14s 544ms/step - loss: 2.1                      (verbose=1)
+///   50000/50000 [====] - 14s 280us/sample - loss: 2.1                  (TensorFlow 1)
+///   40/40 - 8.715 s - 0.218 s/step - loss: 2.7 - accuracy: 0.1         (rueda)
+/// Nothing for progress in between, also at the last step, and any other line. How Keras computes
+/// these figures: keras/src/utils/progbar.py. With verbose=1 the time per step leaves out the first
+/// one, so it bounds the epoch only from below; elsewhere it is the epoch's time / steps.
+std::optional<FinishedLine> parse_finished_line(std::string_view line);
+
+}  // namespace rueda

@@ -1,0 +1,108 @@
+#include "rueda/study/logged_run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace rueda {
+namespace {
+
+constexpr double kLongest = 1e9;  // seconds: a longer time is none
+
+double unit_seconds(std::string_view unit) {
+  if (unit == "s") return 1;
+  if (unit == "ms") return 1e-3;
+  return unit == "us" ? 1e-6 : kUnknown;
+}
+
+double width(const Estimate& estimate) { return estimate.high - estimate.low; }
+
+Estimate median(const std::vector<const LoggedEpoch*>& epochs, Estimate LoggedEpoch::*what) {
+  std::vector<double> values, lows, highs;
+  for (const LoggedEpoch* epoch : epochs) {
+    values.push_back((epoch->*what).value);
+    lows.push_back((epoch->*what).low);
+    highs.push_back((epoch->*what).high);
+  }
+  return {median_of(values), median_of(lows), median_of(highs)};
+}
+
+/// Those after the first, or the only one.
+std::vector<const LoggedEpoch*> steady(const std::vector<LoggedEpoch>& epochs) {
+  std::vector<const LoggedEpoch*> later;
+  for (const LoggedEpoch& epoch : epochs) {
+    if (epoch.number != 1) later.push_back(&epoch);
+  }
+  if (later.empty()) later.push_back(&epochs.front());
+  return later;
+}
+
+Estimate full_step(const Observation& seen) {
+  const auto steps = double(seen.steps), batch = double(seen.global_batch);
+  if (!(seen.images > 0) || batch == 0 || steps == 0) return {};
+  if (seen.images == steps * batch) return seen.mean_step;
+  if (steps < 2) return {};  // the only step is a partial one
+  return {seen.epoch.value * batch / seen.images, seen.epoch.low / steps,
+          seen.epoch.high / (steps - 1)};
+}
+
+}  // namespace
+
+std::optional<Estimate> printed_duration(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + digits, value);
+  if (digits == 0 || read.ec != std::errc() || read.ptr != text.data() + digits) return {};
+  std::string_view unit = text.substr(digits);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  const double seconds = unit_seconds(unit);
+  if (!(value * seconds < kLongest)) return {};
+  const std::size_t point = text.substr(0, digits).find('.');
+  const std::size_t decimals = point == std::string_view::npos ? 0 : digits - point - 1;
+  const double half = 0.5 * std::pow(10.0, -double(decimals)) * seconds;
+  Estimate estimate = rounded(value * seconds, half);
+  estimate.low = std::max(estimate.low, 0.0);
+  return estimate;
+}
+
+Estimate narrowed(const Estimate& first, const Estimate& second) {
+  const double low = std::max(first.low, second.low), high = std::min(first.high, second.high);
+  if (!(low <= high)) return first;
+  const double value = width(second) < width(first) ? second.value : first.value;
+  return {std::clamp(value, low, high), low, high};
+}
+
+double images_of_epoch(double images, std::size_t steps, std::size_t global_batch) {
+  if (steps == 0 || global_batch == 0) return images;
+  const double whole = double(steps) * double(global_batch);
+  const double over = images - whole;
+  if (over <= 0 && over > -double(global_batch)) return images;
+  return over > 0 && over < double(global_batch) ? whole : kUnknown;
+}
+
+Observation observe(const LoggedRun& run) {
+  if (run.epochs.empty()) throw std::invalid_argument("no epoch was finished");
+  const auto later = steady(run.epochs);
+  Observation seen;
+  seen.source = run.source;
+  seen.model = run.model;
+  seen.variant = run.variant;
+  seen.processor = run.processor;
+  seen.image_size = run.image_size;
+  seen.ranks = run.ranks;
+  seen.rank_batch = run.global_batch % run.ranks == 0 ? run.global_batch / run.ranks : 0;
+  seen.global_batch = run.global_batch;
+  seen.steps = later.front()->steps;
+  seen.images = images_of_epoch(run.images, seen.steps, run.global_batch);
+  seen.epoch = median(later, &LoggedEpoch::seconds);
+  seen.printed_epoch = median(later, &LoggedEpoch::printed);
+  if (run.epochs.front().number == 1) seen.first_epoch = run.epochs.front().seconds;
+  if (seen.steps > 0) seen.mean_step = seen.epoch * (1 / double(seen.steps));
+  seen.full_step = full_step(seen);
+  seen.includes_warm_up = later.front()->number == 1;
+  return seen;
+}
+
+}  // namespace rueda

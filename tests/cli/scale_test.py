@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""jobs/scale.sh: what it plans, runs, repeats, skips and refuses; with a program that only plays
+rueda, and once with rueda itself.
+
+usage: scale_test.py RUEDA
+"""
+
+import ast
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+SCALE = ROOT / "jobs" / "scale.sh"
+TIME_LIMIT = 60  # seconds
+
+# Plays rueda train and rueda report. Every training is a line in calls; batches of FAKE_FULL and more
+# do not fit, FAKE_FAIL names a network that fails, and FAKE_HANG one that does not end.
+FAKE = r"""#!/usr/bin/env bash
+if [[ $* == *--help* ]]; then
+  case $1 in
+    train)
+      echo "--model NAME  Network to train: resnet20, resnet18, resnet50v2, resnet101v2, resnet152v2 [x]" ;;
+    report) echo "${FAKE_REPORT-Usage: rueda report}" ;;
+  esac
+  exit 0
+fi
+if [ "$1" = report ]; then
+  echo "$*" >>"$FAKE_CALLS.report"
+  exit "${FAKE_REPORT_CODE:-0}"
+fi
+words=("$@")
+for ((i = 0; i < $#; i++)); do
+  case ${words[i]} in
+    --model) model=${words[i + 1]} ;;
+    --batch-per-rank | --global-batch) batch=${words[i + 1]} ;;
+    --run-dir) directory=${words[i + 1]} ;;
+  esac
+done
+basename "$directory" >>"$FAKE_CALLS"
+if [ "$batch" -ge "${FAKE_FULL:-999999}" ]; then
+  echo "rueda: out of memory: too much; the largest batch that fits is 96: give less" >&2
+  exit 2
+fi
+if [ "$model" = "${FAKE_FAIL:-}" ]; then
+  echo "rueda: the loss is NaN" >&2
+  exit 1
+fi
+[ "$model" != "${FAKE_HANG:-}" ] || exec sleep 60
+mkdir -p "$directory"
+cat >"$directory/run.json" <<END
+{"outcome": "completed", "data": {"train_images": 1000},
+ "summary": {"steady_images_per_second": 812.4}}
+END
+"""
+
+# Starts the program once, whatever the number of ranks.
+LAUNCHER = """#!/usr/bin/env bash
+while [ "$(basename "$1")" != rueda ]; do shift; done
+exec "$@"
+"""
+
+
+class ScaleCase(unittest.TestCase):
+    """A folder with a launcher and a program that only play."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-scale-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.out = self.folder / "study"
+        (self.folder / "bin").mkdir()
+        for name, text in [("rueda", FAKE), ("mpirun", LAUNCHER)]:
+            program = self.folder / "bin" / name
+            program.write_text(text, encoding="utf-8")
+            program.chmod(0o755)
+
+    def environment(self, changes):
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        fake = {"PATH": path, "FAKE_CALLS": str(self.folder / "calls")}
+        return environment({**fake, "RUEDA": str(self.folder / "bin" / "rueda"), **changes})
+
+    def scale(self, *words, code=0, **changes):
+        """What it printed; its errors are in self.errors."""
+        done = subprocess.run(
+            [SCALE, *words], cwd=self.folder, env=self.environment(changes), text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, code, done)
+        self.errors = done.stderr
+        return done.stdout
+
+    def calls(self):
+        """Names of the runs since the last time it was asked."""
+        calls = self.folder / "calls"
+        names = calls.read_text(encoding="utf-8").split() if calls.exists() else []
+        calls.unlink(missing_ok=True)
+        return names
+
+    def attempt(self, name):
+        return json.loads((self.out / "runs" / name / "attempt.json").read_text(encoding="utf-8"))
+
+
+class PlanTest(ScaleCase):
+    def commands(self, *words):
+        lines = self.scale("--dry-run", *words).splitlines()
+        self.assertEqual(self.calls(), [])
+        return [line for line in lines if line.startswith("mpirun")]
+
+    def test_book(self):
+        commands = self.commands("book")
+        self.assertEqual(len(commands), 3 * 3 * 3)  # networks, ranks, repeats
+        for line, ranks in zip(commands[3:6], [1, 2, 4]):
+            self.assertIn(f"mpirun -n {ranks} ", line)
+            self.assertIn("/book-resnet101v2.toml --model resnet101v2 --batch-per-rank 1024 ", line)
+        self.assertIn("--model resnet50v2 --batch-per-rank 2048 ", commands[0])
+
+    def test_nyu_has_batches_per_rank_and_global_ones(self):
+        commands = self.commands("nyu", "--repeats", "1")
+        self.assertEqual(len(commands), 2 * 4 * 3)  # kinds, batches, ranks
+        for batch in (32, 128, 512, 2048):
+            for option in ("--batch-per-rank", "--global-batch"):
+                self.assertEqual(sum(f"{option} {batch} " in line for line in commands), 3)
+        self.assertTrue(all("nyu-resnet18.toml" in line for line in commands))
+
+    def test_options_replace_what_the_preset_says(self):
+        commands = self.commands("cpu", "--models", "resnet18", "--ranks-per-node", "2",
+            "--global-batch", "32,64", "--repeats", "1", "--epochs", "7", "--threads", "3",
+            "--", "--lr", "0.5")  # fmt: skip
+        self.assertEqual(len(commands), 2)
+        self.assertIn("--model resnet18 --global-batch 32 --threads 3 ", commands[0])
+        self.assertIn("--epochs 7 ", commands[0])
+        self.assertIn("--lr 0.5 --run-dir study/runs/resnet18_global32_n1x2_r1 --overwrite", commands[0])
+
+    def test_all_runs_of_a_repeat_before_the_next(self):
+        self.scale("cpu", "--models", "resnet20", "--global-batch", "8", "--ranks-per-node", "1,2")
+        names = [f"resnet20_global8_n1x{ranks}_r{repeat}" for repeat in (1, 2) for ranks in (1, 2)]
+        self.assertEqual(self.calls(), names)
+
+    def test_threads_are_those_of_the_most_ranks_that_have_cores(self):
+        cores = len(os.sched_getaffinity(0))
+        self.scale("cpu", "--models", "resnet20", "--ranks-per-node", f"1,{cores},{4 * cores}",
+            "--batch-per-rank", "8", "--repeats", "1")  # fmt: skip
+        self.assertEqual(self.attempt(f"resnet20_rank8_n1x{4 * cores}_r1")["threads"], 1)
+        self.assertEqual(self.attempt("resnet20_rank8_n1x1_r1")["threads"], 1)
+
+
+class RunTest(ScaleCase):
+    two = ("--models", "resnet20,resnet18", "--recipe", "none", "--batch-per-rank", "8")
+
+    def test_what_an_attempt_leaves(self):
+        told = self.scale(*self.two, "--ranks-per-node", "2")
+        self.assertRegex(told, r"\[2/2\] resnet18, 2 ranks, 8 per rank, repeat 1: [0-9.]+ s, 812 images/s")
+        attempt = self.attempt("resnet18_rank8_n1x2_r1")
+        self.assertGreater(attempt.pop("seconds"), 0)
+        self.assertIn("mpirun -n 2 ", attempt.pop("command"))
+        threads = max(1, len(os.sched_getaffinity(0)) // 2)
+        expected = {
+            "schema": "rueda-attempt", "schema_version": 1, "model": "resnet18", "nodes": 1,
+            "ranks_per_node": 2, "ranks": 2, "batch_per_rank": 8, "global_batch": None, "repeat": 1,
+            "threads": threads, "exit_code": 0, "message": None, "out_of_memory": False,
+        }  # fmt: skip
+        self.assertEqual(attempt, expected)
+        study = json.loads((self.out / "study.json").read_text(encoding="utf-8"))
+        names = [series["name"] for series in study["series"]]
+        self.assertEqual(names, ["resnet20_rank8_n1x2_r1", "resnet18_rank8_n1x2_r1"])
+
+    def test_finished_runs_are_not_repeated(self):
+        self.scale(*self.two)
+        self.assertEqual(len(self.calls()), 2)
+        self.assertIn("2 runs finished earlier", self.scale(*self.two))
+        self.assertEqual(self.calls(), [])
+
+    def test_an_attempt_without_an_end_is_made_again(self):
+        self.scale(*self.two)
+        self.calls()
+        (self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").unlink()
+        self.assertIn("1 run finished earlier", self.scale(*self.two))
+        self.assertEqual(self.calls(), ["resnet18_rank8_n1x1_r1"])
+
+    def test_a_failure_is_recorded_and_tried_again_only_if_asked(self):
+        told = self.scale(*self.two, FAKE_FAIL="resnet20")
+        self.assertIn("resnet20, 1 rank, 8 per rank, repeat 1: failed (1): the loss is NaN", told)
+        self.assertIn("1 run did not end well", told)
+        self.assertEqual(len(self.calls()), 2)
+        attempt = self.attempt("resnet20_rank8_n1x1_r1")
+        self.assertEqual((attempt["exit_code"], attempt["message"]), (1, "the loss is NaN"))
+        self.assertIn("1 run failed earlier", self.scale(*self.two))
+        self.assertEqual(self.calls(), [])
+        self.scale(*self.two, "--retry")
+        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
+
+    def test_a_run_that_ends_well_without_a_whole_run_json_is_not_finished(self):
+        self.scale(*self.two)
+        self.calls()
+        record = self.out / "runs" / "resnet20_rank8_n1x1_r1" / "run.json"
+        record.write_text('{"outcome": "running"}', encoding="utf-8")
+        self.scale(*self.two, "--retry")
+        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
+
+    def test_interrupted_it_ends_at_once_and_goes_on_later(self):
+        process = subprocess.Popen(
+            [SCALE, *self.two], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18"}),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        begun = self.folder / "calls"
+        while not (begun.exists() and "resnet18" in begun.read_text(encoding="utf-8")):  # it hangs
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=TIME_LIMIT)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("the same command goes on", errors)
+        self.assertFalse((self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").exists())
+        self.calls()
+        self.scale(*self.two)
+        self.assertEqual(self.calls(), ["resnet18_rank8_n1x1_r1"])
+
+    def test_another_study_in_the_same_place_is_refused(self):
+        self.scale(*self.two)
+        self.scale(*self.two, "--epochs", "9", code=2)
+        self.assertIn("holds a study with epochs None, not 9", self.errors)
+        threads = self.attempt("resnet20_rank8_n1x1_r1")["threads"]
+        self.scale(*self.two, "--threads", str(threads + 1), code=2)
+        self.assertIn(f"holds a study with threads {threads}, not {threads + 1}", self.errors)
+
+    def test_the_report(self):
+        self.scale(*self.two)
+        asked = (self.folder / "calls.report").read_text(encoding="utf-8")
+        self.assertEqual(asked, "report study --out study/report\n")
+        self.scale(*self.two, code=1, FAKE_REPORT_CODE="2")
+        self.assertIn("the report failed (2)", self.errors)
+        self.assertIn("no report: this rueda has no command report", self.scale(*self.two, FAKE_REPORT=""))
+
+
+class SweepTest(ScaleCase):
+    sweep = ("--models", "resnet20", "--recipe", "none", "--batch-sweep")
+
+    def names(self, batches, repeat=1):
+        return [f"resnet20_rank{batch}_n1x1_r{repeat}" for batch in batches]
+
+    def test_until_memory_is_full(self):
+        told = self.scale(*self.sweep, "8x4:oom", "--repeats", "2", FAKE_FULL="128")
+        # 8, 32 fit and 128 does not, which the second repeat need not find out again.
+        self.assertEqual(self.calls(), self.names([8, 32, 128]) + self.names([8, 32], 2))
+        attempt = self.attempt("resnet20_rank128_n1x1_r1")
+        self.assertEqual((attempt["exit_code"], attempt["out_of_memory"]), (2, True))
+        self.assertIn("does not fit into memory; the largest batch that does is 96", told)
+        self.scale(*self.sweep, "8x4:oom", "--repeats", "2", FAKE_FULL="128")
+        self.assertEqual(self.calls(), [])
+
+    def test_to_a_last_batch(self):
+        self.scale(*self.sweep, "8x4:130")
+        self.assertEqual(self.calls(), self.names([8, 32, 128]))
+
+    def test_until_the_images_are_too_few(self):
+        self.scale(*self.sweep, "100x3:oom")
+        self.assertEqual(self.calls(), self.names([100, 300, 900]))  # of 1000
+
+
+class RefusalTest(ScaleCase):
+    def refused(self, words, *told, **changes):
+        self.scale(*words, code=2, **changes)
+        self.assertEqual(len(self.errors.strip().splitlines()), 1, self.errors)
+        for word in ("scale.sh: ", *told):
+            self.assertIn(word, self.errors)
+        self.assertEqual(self.calls(), [])
+        self.assertFalse(self.out.exists())
+
+    def test_bad_input_is_refused_before_anything_runs(self):
+        some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8")
+        self.refused([], "no models")
+        self.refused(["bok"], "unknown preset bok", "book")
+        self.refused(["cpu", "--models", "resnet21"], "unknown model resnet21", "resnet18")
+        self.refused(["--models", "resnet20"], "no batch is given for resnet20")
+        self.refused(["cpu", "--global-batch", "30"], "30", "4 ranks")
+        self.refused([*some, "--nodes", "2"], "several nodes")
+        self.refused([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found")
+        self.refused([*some, "--recipe", "no.toml"], "no.toml is not there")
+        self.refused([*some, "--repeats", "0"], "--repeats")
+        self.refused([*some, "--ranks-per-node", "1,x"], "--ranks-per-node")
+        self.refused([*some, "--batch-sweep", "32:oom"], "32x4:oom")
+        self.refused([*some, "--batch-sweep", "32x1:oom"], "32x4:oom")
+        self.refused([*some, "--batch-sweep", "32x2:16"], "smaller than the first")
+        self.refused([*some, "--", "--threads", "2"], "--threads", "before the --")
+        self.refused([*some, "--launcher", "srun"], "srun was not found", PATH=self.bare_path())
+
+    def bare_path(self):
+        """The fake programs and what a shell script needs, but no Slurm."""
+        for name in ("bash", "dirname", "basename", "id", "awk", "env"):
+            (self.folder / "bin" / name).symlink_to(shutil.which(name))
+        (self.folder / "bin" / "python3").symlink_to(sys.executable)
+        return str(self.folder / "bin")
+
+    def test_an_allocation_that_is_too_small_is_refused(self):
+        job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_CPUS_ON_NODE": "4"}
+        job["SLURM_TASKS_PER_NODE"] = "2(x1)"
+        some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8", "--threads", "2")
+        self.refused([*some, "--nodes", "2"], "2 nodes are asked for, and the allocation has 1", **job)
+        srun = [*some, "--launcher", "srun", "--ranks-per-node"]
+        self.refused([*srun, "3"], "3 ranks per node with 2 threads", "4 cores", **job)
+        self.refused([*some, "--launcher", "mpirun", "--ranks-per-node", "3"], "2 tasks", **job)
+        self.scale(*some, "--launcher", "mpirun", "--ranks-per-node", "2", **job)
+
+
+class WholeTest(ScaleCase):
+    def test_a_study_with_rueda_itself(self):
+        path = os.environ["PATH"]
+        self.scale("cpu", "--models", "resnet20", "--ranks-per-node", "1,2", "--repeats", "1",
+            "--threads", "1", "--epochs", "1", "--", "--image-size", "16", "--data-limit", "128",
+            RUEDA=PATHS[0], PATH=path)  # fmt: skip
+        runs = self.out.glob("runs/*/run.json")
+        records = {run.parent.name: json.loads(run.read_text(encoding="utf-8")) for run in runs}
+        worlds = {name: (each["world_size"], each["batch"]["global"]) for name, each in records.items()}
+        expected = {
+            "resnet20_rank16_n1x1_r1": (1, 16), "resnet20_rank16_n1x2_r1": (2, 32),
+            "resnet20_global64_n1x1_r1": (1, 64), "resnet20_global64_n1x2_r1": (2, 64),
+        }  # fmt: skip
+        self.assertEqual(worlds, expected)
+        for record in records.values():
+            self.assertEqual(record["outcome"], "completed")
+            self.assertEqual({rank["threads"] for rank in record["ranks"]}, {1})
+
+    def test_its_python_is_that_of_old_login_nodes(self):
+        for source in sorted((ROOT / "jobs" / "scaling").glob("*.py")):
+            ast.parse(source.read_text(encoding="utf-8"), str(source), feature_version=(3, 6))
+
+
+if __name__ == "__main__":
+    PATHS = [str(Path(path).resolve()) for path in sys.argv[1:]]
+    summary_line.main()
