@@ -135,6 +135,7 @@ TEST_CASE("a record of the bench tells the links, and wins over runs", "[predict
                                {bench_of(2, 2, kLink), bench_of(4, 4, kLink)});
   check_link(fit.between, kLink.alpha, kLink.beta);
   CHECK(fit.between->source == "ring.json");
+  CHECK_FALSE(fit_machine({}, {bench_of(4, 1, kLink)}).between);
   // Without runs nothing tells gamma: half of it is in beta, as a ring adds half of what it sends.
   check_link(fit_machine({}, {bench_of(4, 1, kLink)}).inside, kLink.alpha,
              kLink.beta + kLink.gamma / 2);

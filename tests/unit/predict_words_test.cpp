@@ -40,6 +40,7 @@ TEST_CASE("times and rates with their units", "[predict]") {
   CHECK(parse_seconds("--alpha", "0s") == 0);
   CHECK(parse_rate("--bandwidth", "10GB/s") == 1e10);
   CHECK(parse_rate("--bandwidth", "1Gbit/s") == 125e6);
+  CHECK(parse_rate("--bandwidth", "8kbit/s") == 1000);
   CHECK(parse_rate("--bandwidth", "118.5 MB/s") == Approx(118.5e6));
   CHECK(parse_share("--efficiency", "80%") == Approx(0.8));
   CHECK(parse_share("--efficiency", "0.8") == 0.8);
@@ -64,6 +65,7 @@ TEST_CASE("lists of ranks", "[predict]") {
   CHECK(list("1,2,4,...,64") == List{1, 2, 4, 8, 16, 32, 64});
   CHECK(list("1,2,...,8") == List{1, 2, 4, 8});
   CHECK(list("1,2,3,...,6") == List{1, 2, 3, 4, 5, 6});
+  CHECK(list("1,4,8,...,20") == List{1, 4, 8, 12, 16, 20});
   CHECK(list("4,8,12,...,20,100") == List{4, 8, 12, 16, 20, 100});
   CHECK(list("1,2,4,...,100") == List{1, 2, 4, 8, 16, 32, 64, 100});
   for (const char* text : {"", "0", "1,,2", "2,1", "1,1", "...", "1,...,8", "1,2,...", "16385",
