@@ -34,9 +34,9 @@ seconds_since() { # EPOCHREALTIME of the beginning
   awk -v begin="${1/,/.}" -v now="${EPOCHREALTIME/,/.}" 'BEGIN { printf "%.1f", now - begin }'
 }
 
-missing_packages() {
-  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true; } |
-    awk -v wanted="${packages[*]}" '
+missing_packages() { # package...
+  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true; } |
+    awk -v wanted="$*" '
       $2 == "installed" { have[$1] = 1 }
       END {
         n = split(wanted, name, " ")
@@ -58,7 +58,7 @@ install_packages() {
     echo "This is not a Debian system: going on with what is installed. Needed: ${packages[*]}" >&2
     return 0
   fi
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "${packages[@]}")
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
     echo "Packages are missing, and this is neither root nor is there sudo. Have root run:" >&2

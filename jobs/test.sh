@@ -40,12 +40,24 @@ run_tests() {
   "$meson" test -C "$directory" --no-rebuild --print-errorlogs "${suites[@]}"
 }
 
+# For the tests of job scripts, which are counted as skipped without it. Its services need not run: the
+# tests start daemons of their own.
+install_slurm() {
+  local missing
+  command -v dpkg-query >/dev/null || return 0
+  mapfile -t missing < <(missing_packages slurmctld slurmd slurm-client munge)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then return 0; fi # who is not root cannot start it
+  stage slurm apt_install "${missing[@]}" || true
+}
+
 count() { /usr/bin/env python3 jobs/count_tests.py "$@"; }
 
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"
 
 install_packages
+[ "$directory" != build ] || install_slurm
 lint=pass
 if [ "$directory" = build ]; then stage lint jobs/lint.sh || lint=fail; fi
 build "$directory" "${options[@]}" || {

@@ -17,4 +17,8 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
 print_job
+case " $* " in
+  *" --only "* | *" --report-only "*) ;; # a part of what scale.sh --submit sent
+  *) check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND" ;;
+esac
 "$RUEDA_ROOT/jobs/scale.sh" --launcher "$RUEDA_LAUNCHER" "$@"

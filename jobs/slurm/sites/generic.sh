@@ -18,8 +18,9 @@
 : "${RUEDA_LAUNCHER:=srun}"
 : "${RUEDA_MPI:=pmix}"
 
-# Where things are. The program may also be that of a bundle; the data as for `rueda train --data`,
+# Where things are. The program: built here, or in a bundle's bin; the data as for `rueda train --data`,
 # empty for what the recipes say.
+[ -x "$RUEDA_ROOT/bin/rueda" ] && : "${RUEDA:=$RUEDA_ROOT/bin/rueda}"
 : "${RUEDA:=$RUEDA_ROOT/build/rueda}"
 : "${RUEDA_DATA:=}"
 : "${RUEDA_CONTAINER:=}" # words before the program: "singularity exec --nv --bind $PWD image.sif"
