@@ -51,7 +51,7 @@ LIBRARIES = [
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
-GENERATED = {"plot_script.hpp", "published_data.hpp", "version_config.hpp"}
+GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
 

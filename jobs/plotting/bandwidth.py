@@ -122,10 +122,10 @@ def chart(series, section):
         return None
     rows = [[f"P = {ranks_of(point)}", *_row(point)] for point in points]
     return Chart(
-        f"{series['id']}-busbw", f"{name_of(series)}: bus bandwidth", section,
+        f"{series['file']}-busbw", f"{name_of(series)}: bus bandwidth", section,
         lambda axes: draw(axes, series), ["", "bytes of a step", "busbw, GB/s"], rows,
         ["busbw = bytes / time × 2(P − 1)/P. Points are buckets, by the median of their times."],
-        about=([name_of(series)], ("busbw", "bandwidth")),
+        series=[series], topics=("busbw", "bandwidth"),
     )  # fmt: skip
 
 

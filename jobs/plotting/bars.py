@@ -2,14 +2,15 @@
 
 import textwrap
 
+from matplotlib import rcParams
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from . import lines
-from .chart import Chart, horizontal_grid, legend_below
+from .chart import Chart, horizontal_grid, legend_below, width_of
 from .quantity import (
     bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, place_of, place_text, ranks_of,
-    remarks_on, scale,
+    remarks_on, scale, unit_text,
 )  # fmt: skip
 from .rank_axis import RANKS, tick_text
 from .report import Estimate, estimate, name_of
@@ -18,7 +19,7 @@ from .style import LIGHT, MEASURED, QUIET, plain
 _IDEAL_LOOK = {"facecolor": "white", "edgecolor": "#555555", "hatch": "///", "linewidth": 1}
 _MOST_GROUPS = 6
 _WIDEST_RANGE = 16  # of P
-_LETTERS = 64  # of the numbers above bars, over the width of a chart
+_LETTERS = 100  # of small numbers that an inch holds, times the size of letters in points
 
 
 def look(colour, hollow):
@@ -32,7 +33,7 @@ class _Columns:
     def __init__(self, axes, points, kinds):
         self.axes, self.kinds = axes, kinds
         self.width = 0.8 / kinds
-        self.letters = _LETTERS / (points * kinds)
+        self.letters = width_of(axes) * _LETTERS / rcParams["font.size"] / (points * kinds)
         self.labels, self.tops = [], [0]
 
     def add(self, group, kind, value, looks, error=None):
@@ -49,7 +50,7 @@ class _Columns:
         """Numbers above the bars, if all have the room."""
         if max(len(words) for words, _, _ in self.labels) <= self.letters:
             for words, x, top in self.labels:
-                self.axes.annotate(words, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize=11)
+                self.axes.annotate(words, (x, top), (0, 3), textcoords="offset points", ha="center", fontsize="small")
 
 
 def _kinds(series, quantity):
@@ -123,10 +124,11 @@ def chart(name, section, series, quantity):
     if not known_points(series, quantity.key):
         return None
     places = [place_of(point) for point in ordered(series)]
-    columns = ["", *[f"P = {place_text(one, places)}" for one in places]]
+    columns = [unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]]
     return Chart(
         name, title, section, lambda axes: draw(axes, series, quantity),
-        columns, _rows(series, quantity), remarks_on([series], quantity.key), about=([name_of(series)], (quantity.title,)),
+        columns, _rows(series, quantity), remarks_on([series], quantity.key), series=[series],
+        topics=(quantity.title,),
     )  # fmt: skip
 
 
@@ -151,21 +153,16 @@ def draw_singles(axes, all_series, quantity):
             axes.errorbar([factor * value.value], [i], xerr=ends, ecolor="black", capsize=4)
         axes.annotate(
             bar_text(factor * value.value), (factor * value.high, i), (5, 0), textcoords="offset points",
-            va="center", fontsize=11,
+            va="center", fontsize="small",
         )  # fmt: skip
     axes.set_yticks(range(len(known)))
-    axes.set_yticklabels([plain("\n".join(textwrap.wrap(single_name(series, point), 36))) for series, point, _ in known])
+    axes.set_yticklabels([plain("\n".join(textwrap.wrap(name_of(series), 36))) for series, _, _ in known])
     axes.set_ylim(len(known) - 0.4, -0.6)
     axes.set_xlim(0, 1.15 * max(factor * value.high for _, _, value in known) or 1)
     axes.set_xlabel(label)
     axes.grid(True, axis="x", color="#d4d4d4", linewidth=0.7)
-    axes.tick_params(length=0, axis="y", labelsize=11)
+    axes.tick_params(length=0, axis="y", labelsize="small")
     axes.spines["left"].set_color(QUIET)
-
-
-def single_name(series, point):
-    ranks = ranks_of(point)
-    return name_of(series) + (f", {ranks} ranks" if ranks > 1 else "")
 
 
 def singles_chart(all_series, quantity):
@@ -174,11 +171,11 @@ def singles_chart(all_series, quantity):
     if not shown:
         return None
     rows = [
-        [single_name(series, series["points"][0]), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
+        [name_of(series), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
         for series in shown
     ]
     return Chart(
         f"single-{quantity.name}", f"Single configurations: {quantity.title}", "Single configurations",
-        lambda axes: draw_singles(axes, shown, quantity), ["", quantity.title], rows, remarks_on(shown, quantity.key),
-        height=1.6 + 0.55 * len(shown), about=([name_of(series) for series in shown], (quantity.title,)),
+        lambda axes: draw_singles(axes, shown, quantity), ["", f"{quantity.title}, {unit_text(quantity)}"], rows, remarks_on(shown, quantity.key),
+        height=1.6 + 0.55 * len(shown), series=shown, topics=(quantity.title,),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from .lines import draw_series, hollow_entry
 from .number_text import SHOW
 from .quantity import THROUGHPUT, estimate_text, is_hollow, ranks_of, remarks_on
 from .rank_axis import powers_of_two_axis, value_axis
-from .report import entries, estimate, number, text
+from .report import entries, estimate, is_own, number, text
 from .style import plain, style_at
 
 
@@ -27,14 +27,22 @@ def sweeps(all_series):
     return [(key, one) for key, one in found.items() if any(len(batches) > 1 for batches in one.values())]
 
 
-def refused_in(report, key):
-    """{images of each rank: [ranks]} that were refused, of the model and variant of `key`."""
+def _refused_rows(report):
+    """Rows of the table `batches` about what was refused, by the keys of its columns."""
+    for table in entries(report, "tables"):
+        keys = [column.get("key") for column in table["columns"]]
+        for row in table["rows"] if table.get("id") == "batches" else ():
+            cells = dict(zip(keys, row))
+            if text(cells.get("marks")).startswith("refused"):
+                yield cells
+
+
+def refused_in(report, model):
+    """{images of each rank: [ranks]} that were refused, of a model."""
     places = {}
-    for one in entries(report, "refused"):
-        ranks, batch = number(one.get("ranks")), number(one.get("rank_batch"))
-        if not ranks or not batch or text(one.get("model")) != key[1]:
-            continue
-        if text(one.get("variant")) in ("", key[2]):
+    for cells in _refused_rows(report):
+        ranks, batch = number(cells.get("ranks")), number(cells.get("rank_batch"))
+        if ranks and batch and text(cells.get("model")) == model:
             places.setdefault(int(batch), set()).add(int(ranks))
     return {batch: sorted(ranks) for batch, ranks in sorted(places.items())}
 
@@ -47,7 +55,7 @@ def _mark_refused(axes, refused):
         words = "refused\nP = " + ", ".join(map(str, ranks))
         axes.annotate(
             words, (batch, 0.03), (0, 10), xycoords=upon_axis, textcoords="offset points", ha="center",
-            va="bottom", fontsize=11,
+            va="bottom", fontsize="small",
         )  # fmt: skip
 
 
@@ -59,7 +67,7 @@ def draw(axes, by_ranks, refused):
         ends += [end for _, value in moved for end in (value.low, value.high)]
     batches = {batch for one in by_ranks.values() for batch in one}
     powers_of_two_axis(axes.xaxis, batches | set(refused), "images of each rank in a step")
-    value_axis(axes, ends, "throughput of all ranks, images/s")
+    value_axis(axes, ends, "images/s of all ranks")
     horizontal_grid(axes)
     _mark_refused(axes, refused)
     hollow = any(is_hollow(point) for one in by_ranks.values() for point in one.values())
@@ -81,7 +89,7 @@ def charts(report):
     """A chart for each model that was run with several batch sizes."""
     made = []
     for i, (key, by_ranks) in enumerate(sweeps(report["series"])):
-        refused = refused_in(report, key)
+        refused = refused_in(report, key[1]) if is_own({"source": key[0]}) else {}
         batches = sorted({batch for one in by_ranks.values() for batch in one})
         shown = [{"source": key[0], "points": list(one.values())} for one in by_ranks.values()]
         remarks = remarks_on(shown, THROUGHPUT.key)

@@ -3,7 +3,7 @@
 import re
 
 from . import bandwidth, bars, batches, communication, lines, phases, predictions, quantity
-from .report import name_of, text
+from .report import name_of
 
 _SCALINGS = ("weak", "strong")
 
@@ -14,16 +14,16 @@ def file_name(words):
 
 
 def _with_file_names(all_series):
-    """Copies whose ids may be parts of file names and occur once."""
+    """Copies with a `file`: their name as a part of names of files, which occurs once."""
     taken, result = set(), []
     for series in all_series:
-        base = file_name(text(series.get("id")) or name_of(series))
+        base = file_name(name_of(series))
         name, count = base, 1
         while name in taken:
             count += 1
             name = f"{base}-{count}"
         taken.add(name)
-        result.append({**series, "id": name})
+        result.append({**series, "file": name})
     return result
 
 
@@ -40,7 +40,7 @@ def _of_one(series):
     """All charts of a series over P."""
     section = name_of(series)
     for one in quantity.ALL:
-        yield bars.chart(f"{series['id']}-{one.name}", section, series, one)
+        yield bars.chart(f"{series['file']}-{one.name}", section, series, one)
     yield phases.chart(series, section)
     yield communication.chart(series, section)
     yield bandwidth.chart(series, section)
@@ -65,5 +65,5 @@ def charts_of(report):
         made += _of_one(series)
     made += _singles(single)
     made += batches.charts({**report, "series": all_series})
-    made += [predictions.chart(series) for series in all_series]
+    made += predictions.charts(report)
     return [chart for chart in made if chart is not None]

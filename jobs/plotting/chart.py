@@ -3,16 +3,17 @@
 import io
 import textwrap
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from .style import GRID, QUIET, SETTINGS, plain
+from .report import text
+from .style import GRID, QUIET, plain, settings
 
 WIDTH, HEIGHT = 8.0, 5.2  # inches
 PNG_DPI = 160
-_LEGEND_WIDTH = 82  # letters
+_LETTERS = 159  # that an inch holds, times their size in points
 
 
 class Chart:
@@ -23,19 +24,22 @@ class Chart:
     draw      function of an axes; draws everything but the title
     rows      the values drawn, [[name, text...]...] under `columns`: for the slides
     remarks   sentences for those who read it
-    about     names of series, and words: findings that hold one of each belong to the chart
+    series    those that it shows, and topics, words for what it shows of them: findings that hold a
+              series' label and a topic belong to the chart
     """
 
     def __init__(self, name, title, section, draw, columns=(), rows=(), remarks=(), height=HEIGHT,
-                 about=((), ())):  # fmt: skip
+                 series=(), topics=()):  # fmt: skip
         self.name, self.title, self.section, self.draw = name, title, section, draw
         self.columns, self.rows, self.remarks = list(columns), list(rows), list(remarks)
         self.height = height
-        self.subjects, self.topics = about
+        self.labels = [text(one.get("label")) for one in series]
+        self.ids = [text(one.get("id")) for one in series]
+        self.topics = topics
 
     def figure(self):
         """The chart as a matplotlib figure of its own."""
-        with rc_context(SETTINGS):
+        with rc_context(settings()):
             figure = new_figure(WIDTH, self.height)
             axes = figure.add_subplot()
             self.draw(axes)
@@ -65,7 +69,7 @@ def render(figure, form):
     """Bytes of the figure as png or pdf, without the time at which it was drawn."""
     dated = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
     buffer = io.BytesIO()
-    with rc_context(SETTINGS):
+    with rc_context(settings()):
         figure.savefig(buffer, format=form, dpi=PNG_DPI, metadata=dated[form])
     return buffer.getvalue()
 
@@ -94,14 +98,20 @@ def fit(axes, box):
         axes.set_position((left, bottom, max(right - left, 0.1), max(top - bottom, 0.1)))
 
 
-def legend_below(axes, handles, offset=50):
-    """A legend `offset` points below the axes, in as many columns as its labels allow."""
+def width_of(axes):
+    """Inches."""
+    return axes.get_window_extent().width / axes.figure.dpi
+
+
+def legend_below(axes, handles):
+    """A legend below the axes and their label, in as many columns as its own labels allow."""
     if not handles:
         return
     labels = [plain("\n".join(textwrap.wrap(one.get_label(), 66))) for one in handles]
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    columns = max(1, min(len(handles), _LEGEND_WIDTH // (longest + 7)))  # 7: the sample and the gap
-    below = axes.transAxes + ScaledTranslation(0, -offset / 72, axes.figure.dpi_scale_trans)
+    room = width_of(axes) * _LETTERS / rcParams["legend.fontsize"]
+    columns = max(1, min(len(handles), int(room / (longest + 7))))  # 7: the sample and the gap
+    below = axes.transAxes + ScaledTranslation(0, -3.9 * rcParams["font.size"] / 72, axes.figure.dpi_scale_trans)
     axes.legend(
         handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below,
         ncol=columns, borderaxespad=0, handlelength=2.6, columnspacing=1.6,

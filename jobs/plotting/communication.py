@@ -77,7 +77,7 @@ def _label(axes, place, top, words):
     up = top >= 0
     axes.annotate(
         words, (place, top), (0, 3 if up else -3), textcoords="offset points", ha="center",
-        va="bottom" if up else "top", fontsize=11,
+        va="bottom" if up else "top", fontsize="small",
     )  # fmt: skip
 
 
@@ -106,11 +106,11 @@ def chart(series, section):
     places = [place_of(point) for point in points]
     remarks = ["Exposed is what steps waited for; what is measured but not exposed was hidden behind computation."]
     return Chart(
-        f"{series['id']}-communication", f"{name_of(series)}: communication", section,
+        f"{series['file']}-communication", f"{name_of(series)}: communication", section,
         lambda axes: draw(axes, series), ["s of an epoch", *[f"P = {place_text(one, places)}" for one in places]],
         _rows(points),
         remarks + [one.replace("Hollow:", _places_of(points) + ":") for one in remarks_on([{"points": points}])],
-        about=([name_of(series)], ("communication", "all-reduce", "exposed")),
+        series=[series], topics=("communication", "all-reduce", "exposed"),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from .chart import Chart, horizontal_grid, legend_below
 from .quantity import (
     EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, place_of, place_text, places_of,
-    ranks_of, remarks_on, scale,
+    ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
 from .rank_axis import RANKS, powers_of_two_axis, tick_text, value_axis
 from .report import estimate, name_of
@@ -97,7 +97,7 @@ def _value_axis(axes, quantity, values, label):
     value_axis(axes, values, label, **({"wide": 1} if quantity is SPEEDUP else {}))
     if quantity is SPEEDUP and axes.get_yscale() == "log":
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5) if max(values) <= 16 else (1,)))
+        axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5) if min(values) >= 1 and max(values) <= 16 else (1,)))
         axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
         axes.yaxis.set_minor_locator(NullLocator())
 
@@ -110,9 +110,9 @@ def chart(name, title, section, all_series, quantity, least=2):
     places = places_of(shown)
     return Chart(
         name, title, section, lambda axes: draw(axes, shown, quantity),
-        columns=["", *[f"P = {place_text(one, places)}" for one in places]],
+        columns=[unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]],
         rows=[_row(series, places, quantity) for series in shown], remarks=remarks_on(shown, quantity.key),
-        about=([name_of(series) for series in shown], (quantity.title,)),
+        series=shown, topics=(quantity.title,),
     )  # fmt: skip
 
 

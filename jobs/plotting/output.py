@@ -13,9 +13,17 @@ def write_whole(path, content):
     os.replace(temporary, path)
 
 
+def _remove_others(folder, names):
+    """Charts of an earlier report there, which would belong to none."""
+    for path in folder.iterdir():
+        if path.suffix in (".png", ".pdf") and path.name not in names:
+            path.unlink()
+
+
 def _write_charts(folder, charts, formats):
     """Draws every chart once. Returns [(chart, bytes of its PNG)], which the page needs in any case."""
     folder.mkdir(exist_ok=True)
+    _remove_others(folder, {f"{chart.name}.{form}" for chart in charts for form in formats})
     drawn = []
     for chart in charts:
         figure = chart.figure()

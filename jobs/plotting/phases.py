@@ -39,10 +39,10 @@ def _stack(axes, place, seconds, factor, top, labelled):
         if labelled and height > _LEAST_LABELLED * top:
             axes.text(
                 place, bottom + height / 2, f"{100 * value / total:.0f} %", ha="center", va="center",
-                fontsize=11, color=_text_colour(phase), bbox=_behind(phase),
+                fontsize="small", color=_text_colour(phase), bbox=_behind(phase),
             )  # fmt: skip
         bottom += height
-    axes.annotate(bar_text(bottom), (place, bottom), (0, 3), textcoords="offset points", ha="center", fontsize=11)
+    axes.annotate(bar_text(bottom), (place, bottom), (0, 3), textcoords="offset points", ha="center", fontsize="small")
 
 
 def _behind(phase):
@@ -83,8 +83,8 @@ def chart(series, section):
     remarks = ["Mean over ranks of a full step; the phases add up to it."] + remarks_on([series])
     remarks = [one.replace("Hollow:", "*") for one in remarks]
     return Chart(
-        f"{series['id']}-phases", f"{name_of(series)}: where a step's time goes", section,
+        f"{series['file']}-phases", f"{name_of(series)}: where a step's time goes", section,
         lambda axes: draw(axes, series), ["phase, ms", *[f"P = {place_text(one, places)}" for one in places]],
         [[_word(phase), *[significant(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
-        remarks, about=([name_of(series)], ("phase", "step")),
+        remarks, series=[series], topics=("phase", "explains"),
     )  # fmt: skip

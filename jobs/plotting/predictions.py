@@ -1,54 +1,106 @@
-"""What a cost model said beside what was measured."""
+"""What `rueda predict` said beside what was measured."""
 
 from matplotlib.lines import Line2D
 
 from .chart import Chart, horizontal_grid, legend_below
-from .lines import draw_series, hollow_entry
 from .number_text import SHOW
-from .quantity import EPOCH_TIME, is_hollow, known_points, place_of, place_text, ranks_of, remarks_on, scale
+from .quantity import EPOCH_TIME, scale
 from .rank_axis import RANKS, powers_of_two_axis, value_axis
-from .report import estimate, name_of
+from .report import entries, number, text
 from .style import styles_for
 
-_KEY = "predicted_epoch_seconds"
+PREDICTED = "#d55e00"
+# Of measured points: those that the model was fitted to, and others, which say whether it holds.
+_MEASURED = {"yes": ("#00305e", "o", "measured, fitted to"), "no": ("#56b4e9", "D", "measured, not fitted to")}
 
 
-def draw(axes, series):
-    measured = known_points(series, EPOCH_TIME.key)
-    predicted = known_points(series, _KEY)
-    ends = [end for _, value in measured + predicted for end in (value.low, value.high)]
-    factor, label = scale(EPOCH_TIME, ends)
-    (style,) = styles_for([series])
-    handles = [draw_series(axes, measured, factor, style._replace(dash=""), "measured")] if measured else []
-    axes.plot(
-        [ranks_of(point) for point, _ in predicted], [factor * value.value for _, value in predicted],
-        color="#d55e00", linestyle="--", linewidth=1.8, marker="_", markersize=16, markeredgewidth=2.4,
-    )  # fmt: skip
-    handles.append(Line2D([], [], color="#d55e00", linestyle="--", linewidth=1.8, label="predicted"))
-    if any(is_hollow(point) for point, _ in measured):
-        handles.append(hollow_entry())
-    powers_of_two_axis(axes.xaxis, [ranks_of(point) for point, _ in measured + predicted], RANKS)
-    value_axis(axes, [factor * end for end in ends], label)
+def _pairs(rows, key):
+    """[(ranks, seconds)] by ranks, of the rows that know both."""
+    known = [(number(row.get("ranks")), number(row.get(key))) for row in rows]
+    return sorted((int(ranks), seconds) for ranks, seconds in known if ranks and ranks >= 1 and seconds is not None)
+
+
+def forecasts_of(prediction):
+    """[(title, [(ranks, seconds of an epoch)])]: the forecast, and those of each what-if."""
+    tables = [(key, table) for key, table in prediction.items() if key.startswith("forecast") and isinstance(table, dict)]
+    found = [(text(table.get("title")) or key, _pairs(entries(table, "rows"), "epoch_seconds")) for key, table in tables]
+    return [(title, pairs) for title, pairs in found if pairs]
+
+
+def measured_rows(prediction):
+    """Rows that hold both a measured and a predicted epoch."""
+    table = prediction.get("measured")
+    rows = entries(table, "rows") if isinstance(table, dict) else []
+    return [row for row in rows if _pairs([row], "measured_epoch_seconds") and _pairs([row], "predicted_epoch_seconds")]
+
+
+def _draw_measured(axes, rows, factor):
+    """Returns the entries of the legend."""
+    handles = []
+    for fitted, (colour, marker, label) in _MEASURED.items():
+        pairs = _pairs([row for row in rows if (row.get("fitted") != "no") == (fitted == "yes")], "measured_epoch_seconds")
+        if pairs:
+            ranks, seconds = zip(*pairs)
+            look = {"color": colour, "marker": marker, "linestyle": "", "markersize": 8}
+            axes.plot(ranks, [factor * one for one in seconds], **look)
+            handles.append(Line2D([], [], label=label, **look))
+    return handles
+
+
+def _draw_predicted(axes, rows, factor):
+    ranks, seconds = zip(*_pairs(rows, "predicted_epoch_seconds"))
+    look = {"color": PREDICTED, "marker": "_", "linestyle": "", "markersize": 17, "markeredgewidth": 2.4}
+    axes.plot(ranks, [factor * one for one in seconds], **look)
+    return [Line2D([], [], label="predicted for it", **look)]
+
+
+def _draw_forecasts(axes, forecasts, factor):
+    """Lines, the first in the colour of what was predicted."""
+    handles = []
+    others = styles_for([{}] * len(forecasts))
+    for i, (title, pairs) in enumerate(forecasts):
+        ranks, seconds = zip(*pairs)
+        colour, dash = (PREDICTED, "--") if i == 0 else (others[i].colour, others[i].dash)
+        look = {"color": colour, "linestyle": dash, "linewidth": 1.8}
+        axes.plot(ranks, [factor * one for one in seconds], **look)
+        handles.append(Line2D([], [], label=title, **look))
+    return handles
+
+
+def draw(axes, prediction):
+    rows, forecasts = measured_rows(prediction), forecasts_of(prediction)
+    pairs = [pair for _, line in forecasts for pair in line]
+    pairs += _pairs(rows, "measured_epoch_seconds") + _pairs(rows, "predicted_epoch_seconds")
+    factor, label = scale(EPOCH_TIME, [seconds for _, seconds in pairs])
+    handles = _draw_forecasts(axes, forecasts, factor) + _draw_measured(axes, rows, factor)
+    handles += _draw_predicted(axes, rows, factor) if rows else []
+    powers_of_two_axis(axes.xaxis, [ranks for ranks, _ in pairs], RANKS)
+    value_axis(axes, [factor * seconds for _, seconds in pairs], label)
     horizontal_grid(axes)
     legend_below(axes, handles)
 
 
-def _row(point):
-    measured, predicted = estimate(point, EPOCH_TIME.key), estimate(point, _KEY)
-    seconds = [SHOW["seconds"](one.value) if one else "-" for one in (measured, predicted)]
-    error = f"{100 * (predicted.value / measured.value - 1):+.1f} %" if measured and measured.value else "-"
-    return [*seconds, error]
+def _row(row):
+    measured, predicted = (number(row[f"{key}_epoch_seconds"]) for key in ("measured", "predicted"))
+    error = f"{100 * (predicted / measured - 1):+.1f} %" if measured else "-"
+    batch = number(row.get("global_batch"))
+    name = f"P = {int(row['ranks'])}" + (f", batch {int(batch)}" if batch else "")
+    return [name, SHOW["seconds"](measured), SHOW["seconds"](predicted), error, text(row.get("fitted")) or "-"]
 
 
-def chart(series):
-    """The chart of a series, or None if nothing was predicted for it."""
-    points = [point for point, _ in known_points(series, _KEY)]
-    if not points:
-        return None
-    places = [place_of(point) for point in points]
-    rows = [[f"P = {place_text(place_of(point), places)}", *_row(point)] for point in points]
-    return Chart(
-        f"{series['id']}-predicted", f"{name_of(series)}: predicted and measured", "Predicted and measured",
-        lambda axes: draw(axes, series), ["", "measured, s", "predicted, s", "error"], rows, remarks_on([series], EPOCH_TIME.key),
-        about=([name_of(series)], ("predict",)),
-    )  # fmt: skip
+def charts(report):
+    """A chart for each prediction that holds something to draw."""
+    made = []
+    for prediction in entries(report, "predictions"):
+        rows = measured_rows(prediction)
+        if not rows and not forecasts_of(prediction):
+            continue
+        made.append(
+            Chart(
+                "predicted" + (f"-{len(made) + 1}" if made else ""), "Epoch time, predicted and measured",
+                "Predicted and measured", lambda axes, shown=prediction: draw(axes, shown),
+                ["", "measured, s", "predicted, s", "error", "fitted"], [_row(row) for row in rows],
+                topics=("predict",),
+            )
+        )  # fmt: skip
+    return made

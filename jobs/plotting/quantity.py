@@ -80,11 +80,16 @@ def bar_text(scaled):
     return "0" if scaled == 0 else f"{scaled:,.0f}" if abs(scaled) >= 999.5 else significant(scaled)
 
 
+def unit_text(quantity):
+    """Of the numbers in a table."""
+    return {"seconds": "s", "rate": "images/s", "percent": "%"}.get(quantity.kind, "")
+
+
 def estimate_text(quantity, value):
     """With its range where it has one."""
     if value is None:
         return "-"
-    show = bar_text if quantity.kind == "seconds" else SHOW[quantity.kind]
+    show = significant if quantity.kind == "seconds" else SHOW[quantity.kind]
     middle = show(value.value)
     return middle if value.low == value.high else f"{middle} ({show(value.low)}–{show(value.high)})"
 

@@ -32,21 +32,23 @@ PHASE_LOOKS = {  # face, hatch
     "other": ("#ffffff", ""),
 }
 
-SETTINGS = {
+_SETTINGS = {
     "font.family": "DejaVu Sans",
-    "font.size": 13,
-    "axes.titlesize": 15,
     "axes.titlepad": 12,
-    "axes.labelsize": 13,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "legend.frameon": False,
-    "legend.fontsize": 12,
     "hatch.linewidth": 0.8,
     "pdf.fonttype": 42,
     "axes.unicode_minus": True,
 }
+
+
+def settings(size=13):
+    """matplotlib's rcParams for letters of this size in points."""
+    sizes = {"font.size": size, "axes.titlesize": size + 2, "axes.labelsize": size, "legend.fontsize": size - 1}
+    return {**_SETTINGS, **sizes}
 
 
 def _own_style(i):
@@ -58,11 +60,12 @@ def _other_style(i):
 
 
 def styles_for(all_series):
-    """A Style for each of a chart's series, in order."""
+    """A Style for each of a chart's series, in order. Grey is what stands beside rueda's own."""
     own = other = 0
     result = []
+    has_own = any(map(is_own, all_series))
     for series in all_series:
-        if is_own(series):
+        if is_own(series) or not has_own:
             result.append(_own_style(own))
             own += 1
         else:

@@ -200,6 +200,9 @@ TEST_CASE("where a run begins and ends", "[keras_log]") {
     CHECK(runs[0].epochs[1].number == 2);
     CHECK(runs[1].epochs[0].number == 1);
   }
+  SECTION("words that begin like a mark are none") {
+    CHECK(run_of("Epoch 1/2nd try\n25/25 - 29s - x: 1\n25/25 - 14s - x: 1\n").epochs.size() == 2);
+  }
   SECTION("the log begins in the middle") {
     const rueda::test::TempDirectory directory;
     const auto seen = rueda::read_keras_log(

@@ -1,0 +1,156 @@
+"""Texts and tables of a slide, as large as their place allows."""
+
+import textwrap
+
+from matplotlib.patches import Rectangle
+
+from .style import QUIET, plain
+
+_FONTS = (14, 12, 11, 10, 9)  # of tables
+_LEAST_WITH_RANGES = 11  # below this size a table does without them
+_LONG = 18  # letters of a text in a cell
+_MOST_COLUMNS = 6  # of numbers, where it has to do with fewer
+_FACTS = (13, 11)  # of facts
+_GAP = 0.012  # between columns
+_LEADING = 0.014  # between rows
+
+
+def put(figure, x, y, words, **how):
+    return figure.text(x, y, plain(words), **{"va": "top", "ha": "left", **how})
+
+
+def measured(figure, words, size, weight="normal"):
+    """(width, height) as shares of the page."""
+    artist = put(figure, 0, 0, words, fontsize=size, weight=weight)
+    box = artist.get_window_extent(figure.canvas.get_renderer())
+    artist.remove()
+    return box.width / figure.bbox.width, box.height / figure.bbox.height
+
+
+def wrapped_to(figure, words, width, size):
+    """In as many lines as it takes."""
+    letters = max(8, int(width / measured(figure, "n" * 50, size)[0] * 50 * 1.08))
+    return "\n".join(textwrap.wrap(words, letters)) or " "
+
+
+def _narrow(words):
+    """A range below its value, and a long text in lines."""
+    value, bracket, rest = words.partition(" (")
+    if bracket and value[:1].isdigit():
+        return f"{value}\n({rest}"
+    return "\n".join(textwrap.wrap(words, _LONG)) or " "
+
+
+class _Grid:
+    """A table's cells as texts of one size, with what they take."""
+
+    def __init__(self, figure, rows, size, width):
+        self.figure, self.size = figure, size
+        numbers = [[_narrow(cell) for cell in row[1:]] for row in rows]
+        extents = [self._extents(row, i == 0) for i, row in enumerate(numbers)]
+        columns = [max(row[i][0] for row in extents) + _GAP for i in range(len(numbers[0]))]
+        room = min(0.55 * width, max(0.2 * width, width - sum(columns) - _GAP))
+        names = [wrapped_to(figure, row[0], room, size) for row in rows]
+        named = self._extents(names, True)
+        self.cells = [[name, *row] for name, row in zip(names, numbers)]
+        self.widths = [max(extent[0] for extent in named) + _GAP, *columns]
+        self.heights = [max(one[1] for one in (name, *row)) + _LEADING for name, row in zip(named, extents)]
+        self.width = sum(self.widths) - _GAP
+
+    def _extents(self, cells, bold):
+        return [measured(self.figure, cell, self.size, "bold" if bold else "normal") for cell in cells]
+
+    def fits(self, box):
+        return self.width <= box.right - box.left and sum(self.heights) <= box.top - box.bottom
+
+    def draw(self, box):
+        """Rows as long as there is room. Returns where they end and how many were left out."""
+        top = box.top
+        for number, (row, height) in enumerate(zip(self.cells, self.heights)):
+            if top - height < box.bottom and number > 0:
+                return top, len(self.cells) - number
+            self._draw_row(row, box.left, top, "bold" if number == 0 else "normal")
+            top -= height
+            line = {"edgecolor": "#555555" if number == 0 else "#dddddd", "linewidth": 0.8}
+            self.figure.add_artist(Rectangle((box.left, top + 0.4 * _LEADING), self.width, 0, **line))
+        return top, 0
+
+    def _draw_row(self, row, left, top, weight):
+        for i, (cell, width) in enumerate(zip(row, self.widths)):
+            if i == 0:
+                put(self.figure, left, top, cell, fontsize=self.size, weight=weight)
+            else:
+                put(self.figure, left + width - _GAP, top, cell, fontsize=self.size, weight=weight, ha="right")
+            left += width
+
+
+def _without_ranges(rows):
+    return [[row[0], *[cell.split(" (", 1)[0] for cell in row[1:]]] for row in rows]
+
+
+def _fewer_columns(rows):
+    """The names and some of the numbers, first and last among them, evenly between."""
+    count = len(rows[0]) - 1
+    if count <= _MOST_COLUMNS:
+        return rows
+    chosen = [1 + round(i * (count - 1) / (_MOST_COLUMNS - 1)) for i in range(_MOST_COLUMNS)]
+    return [[row[0], *[row[i] for i in chosen]] for row in rows]
+
+
+def _narrower(rows, by_ranks):
+    """The table with ever fewer columns."""
+    if by_ranks:
+        yield _fewer_columns(rows)
+        return
+    for count in range(len(rows[0]) - 1, 2, -1):
+        yield [row[:count] for row in rows]
+
+
+def _grids(figure, page, width):
+    """The table in ever less room."""
+    rows = [page.columns, *page.rows]
+    bare = [page.columns, *_without_ranges(page.rows)]
+    for size in _FONTS:
+        if size >= _LEAST_WITH_RANGES:
+            yield _Grid(figure, rows, size, width)
+    for size in _FONTS:
+        yield _Grid(figure, bare, size, width)
+    for fewer in _narrower(bare, page.by_ranks):
+        for size in _FONTS if page.by_ranks else _FONTS[-2:]:
+            yield _Grid(figure, fewer, size, width)
+
+
+def draw_table(figure, page, box):
+    """In the largest letters with which it fits. Returns where it ends."""
+    if not page.columns:
+        return box.top
+    for grid in _grids(figure, page, box.right - box.left):
+        if grid.fits(box):
+            break
+    end, rows = grid.draw(box)
+    columns = len(page.columns) - len(grid.widths)
+    left_out = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count]
+    if left_out:
+        put(figure, box.left, end, " and ".join(left_out) + ": see report.html", fontsize=10, color=QUIET)
+        end -= 0.035
+    return end
+
+
+def _bullets(figure, facts, width, size):
+    """[(text, height)]."""
+    texts = ["•  " + wrapped_to(figure, one, width - 0.02, size).replace("\n", "\n    ") for one in facts]
+    return [(words, measured(figure, words, size)[1] + 1.2 * _LEADING) for words in texts]
+
+
+def draw_facts(figure, facts, box):
+    """In letters with which all fit, or as many as there is room for."""
+    for size in _FACTS:
+        bullets = _bullets(figure, facts, box.right - box.left, size)
+        if sum(height for _, height in bullets) <= box.top - box.bottom:
+            break
+    top = box.top
+    for words, height in bullets:
+        if top - height < box.bottom - _LEADING:
+            return
+        put(figure, box.left, top, words, fontsize=size)
+        top -= height

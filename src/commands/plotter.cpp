@@ -1,0 +1,151 @@
+#include "plotter.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plot_archive.hpp"
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+constexpr int kRefused = 2;  // exit code of a script that was given bad input
+
+const char* const kProbe =
+    "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)";
+
+/// What RUEDA_PLOT_PYTHON names, or those that are usual: the first in PATH need not be the
+/// system's, which has the system's matplotlib.
+std::vector<std::string> pythons() {
+  const char* named = std::getenv("RUEDA_PLOT_PYTHON");
+  if (named != nullptr && *named != '\0') return {named};
+  return {"python3", "/usr/bin/python3"};
+}
+
+File temporary_file(std::string_view content) {
+  File file(std::tmpfile(), std::fclose);
+  if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
+      std::fflush(file.get()) != 0) {
+    throw RunError("plots: no temporary file can be written; is the folder of TMPDIR full?");
+  }
+  std::rewind(file.get());
+  return file;
+}
+
+std::string content_of(std::FILE* file) {
+  std::rewind(file);
+  std::string content;
+  std::array<char, 4096> part;
+  while (const std::size_t count = std::fread(part.data(), 1, part.size(), file))
+    content.append(part.data(), count);
+  return content;
+}
+
+struct Outcome {
+  int code = -1;     ///< exit code; -1 if it did not start or was killed
+  std::string said;  ///< on its standard error
+};
+
+Outcome run(std::vector<std::string> words, std::string_view input) {
+  const File in = temporary_file(input), err = temporary_file("");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fileno(err.get()), STDERR_FILENO);
+  pid_t process = -1;
+  const int error =
+      posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  if (error != 0 || waitpid(process, &status, 0) != process) return {};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(err.get())};
+}
+
+std::optional<std::string> find_python() {
+  for (const std::string& python : pythons()) {
+    if (run({python, "-c", kProbe}, "").code == 0) return python;
+  }
+  return std::nullopt;
+}
+
+/// The archive as a file, as long as it is needed: Python runs none from elsewhere.
+class ArchiveFile {
+ public:
+  ArchiveFile() : path_((std::filesystem::temp_directory_path() / "rueda-plots-XXXXXX").string()) {
+    const int descriptor = mkstemp(path_.data());
+    const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"), std::fclose);
+    if (!file ||
+        std::fwrite(kPlotArchive, 1, sizeof kPlotArchive, file.get()) != sizeof kPlotArchive) {
+      throw RunError("plots: " + path_ + " cannot be written; set TMPDIR to a folder with room");
+    }
+  }
+  ArchiveFile(const ArchiveFile&) = delete;
+  ArchiveFile& operator=(const ArchiveFile&) = delete;
+  ~ArchiveFile() { unlink(path_.c_str()); }
+
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// The last line that is not empty: the reason, behind warnings or a traceback.
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of(" \r\n") + 1);
+  const std::size_t begin = text.rfind('\n');
+  return begin == std::string::npos ? text : text.substr(begin + 1);
+}
+
+std::string tried() {
+  std::string names;
+  for (const std::string& python : pythons()) names += (names.empty() ? "" : " and ") + python;
+  return names;
+}
+
+}  // namespace
+
+bool plotter_available() { return find_python().has_value(); }
+
+void check_plotter(const std::string& option, const std::string& otherwise) {
+  if (plotter_available()) return;
+  throw InputError(option + ": no matplotlib in " + tried() +
+                   "; install it, or name a Python that has it in RUEDA_PLOT_PYTHON, or " +
+                   otherwise);
+}
+
+void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
+                     const std::string& input) {
+  const auto python = find_python();
+  if (!python) check_plotter(script, "draw elsewhere with jobs/" + script + ".py");
+  const ArchiveFile archive;
+  std::vector<std::string> words = {python.value(), archive.path(), script};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Outcome outcome = run(words, input);
+  if (outcome.code == 0) return;
+  const std::string reason = outcome.said.empty()
+                                 ? script + ": " + python.value() + " ended without a word"
+                                 : last_line(outcome.said);
+  if (outcome.code == kRefused) throw InputError(reason);
+  throw RunError(reason);
+}
+
+void plot_report(const std::filesystem::path& folder, bool slides) {
+  std::vector<std::string> arguments = {folder.string()};
+  if (slides) arguments.emplace_back("--slides");
+  run_plot_script("plot_report", arguments);
+}
+
+}  // namespace rueda

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""`rueda predict`: what it fits, predicts, writes and refuses. Expected figures are computed here.
+
+usage: predict_test.py RUEDA [MPIEXEC]
+"""
+
+import csv
+import json
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import summary_line
+from rueda_runs import Program
+
+GRADIENT_BYTES = 1_084_412  # of resnet20, with what is summed along
+# A machine and a network of which everything is given.
+GIVEN = ("--model", "resnet20", "--compute", "100ms", "--batch-per-rank", "100", "--images", "1050",
+         "--alpha", "1ms", "--bandwidth", "1GB/s", "--overlap", "off", "--bucket-mb", "0")  # fmt: skip
+
+
+def ring(ranks, size, alpha=1e-3, bandwidth=1e9):
+    return 2 * (ranks - 1) * (alpha + size / ranks / bandwidth)
+
+
+def least_squares(rows):
+    """x and y of a x + b y = t for rows (a, b, t), each divided by t."""
+    rows = [(a / t, b / t) for a, b, t in rows]
+    aa, ab, bb = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
+    a, b = (sum(r[i] for r in rows) for i in (0, 1))
+    determinant = aa * bb - ab * ab
+    return (a * bb - b * ab) / determinant, (b * aa - a * ab) / determinant
+
+
+class PredictCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-predict-")
+        cls.folder = Path(cls.temporary.name)
+        cls.program = Program(*PATHS, cls.temporary.name, time_limit=120)
+        cls.train(1, 16, "p1-b16")
+        cls.train(1, 64, "p1-b64")
+        cls.train(2, 64, "p2-b64")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def train(cls, ranks, batch, name):
+        """Three epochs of four full steps and a half one; 1 ms an image."""
+        result = cls.program.run_ranks(
+            ranks, "train", "--backend", "timed", "--model", "resnet20", "--compute-ms", str(batch),
+            "--batch-per-rank", str(batch), "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3",
+            "--all-reduce", "ring", "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off",
+            "--run-dir", f"runs/{name}",
+        )  # fmt: skip
+        if result.code != 0:
+            raise AssertionError(f"no run: {result}")
+
+    def predict(self, *words):
+        """The tables of --json by name, and what was printed."""
+        result = self.program.run("predict", *words, "--json", "told.json")
+        self.assertEqual((result.code, result.messages), (0, []), result)
+        return json.loads((self.folder / "told.json").read_text(encoding="utf-8")), result.out
+
+    def figures(self, told):
+        return {row["figure"]: row["value"] for row in told["model"]["rows"]}
+
+    def refused(self, *words, told):
+        result = self.program.run("predict", *words)
+        self.assertEqual((result.code, len(result.messages)), (2, 1), result)
+        for word in told:
+            self.assertIn(word, result.messages[0])
+
+
+class Given(PredictCase):
+    """Without any run."""
+
+    def rows(self, *words):
+        told, _ = self.predict(*GIVEN, *words)
+        return told["forecast"]["rows"]
+
+    def test_epochs_by_hand(self):
+        # 1 ms an image. P = 1: ten steps of 100 and one of 50; P = 4: two of 400, one of 250 (63).
+        one, four = self.rows("--ranks", "1,4")
+        self.assertAlmostEqual(one["epoch_seconds"], 1.05)
+        self.assertEqual((one["steps"], one["exposed_seconds"], one["efficiency"]), (11, 0, 1))
+        all_reduce = ring(4, GRADIENT_BYTES)
+        self.assertAlmostEqual(four["exposed_seconds"], all_reduce)
+        epoch = 2 * (0.1 + all_reduce) + 0.063 + all_reduce
+        self.assertAlmostEqual(four["epoch_seconds"], epoch)
+        self.assertAlmostEqual(four["speedup"], 1.05 / epoch)
+        self.assertAlmostEqual(four["images_per_second"], 1050 / epoch)
+        self.assertAlmostEqual(four["rank_hours"], 4 * epoch / 3600)
+
+    def test_global_batch(self):
+        # 200 images a step for all: five of 200 and one of 50; on four ranks 50 and 13 each.
+        told, _ = self.predict("runs/p1-b16", "runs/p1-b64", "--global-batch", "200", "--images", "1050",
+                               "--alpha", "1ms", "--bandwidth", "1GB/s", "--ranks", "4")  # fmt: skip
+        (four,) = told["forecast"]["rows"]
+        self.assertEqual((four["steps"], four["images_per_rank"]), (6, 50))
+
+    def test_the_machine_that_is_asked_for(self):
+        def exposed(*words):
+            return self.rows("--ranks", "8", *words)[0]["exposed_seconds"]
+
+        self.assertAlmostEqual(exposed("--what-if", "bandwidth=2x"), ring(8, GRADIENT_BYTES, bandwidth=2e9))
+        self.assertAlmostEqual(exposed("--what-if", "latency=5us"), ring(8, GRADIENT_BYTES, alpha=5e-6))
+        doubling = 3 * (1e-3 + GRADIENT_BYTES / 1e9)
+        self.assertAlmostEqual(exposed("--algorithm", "doubling"), doubling)
+        self.assertAlmostEqual(exposed("--algorithm", "best"), min(doubling, ring(8, GRADIENT_BYTES)))
+        nodes = ("--ranks-per-node", "4", "--inside-alpha", "1us", "--inside-bandwidth", "100GB/s")
+        within = 2 * 3 * (1e-6 + GRADIENT_BYTES / 4 / 1e11)
+        across = 2 * (1e-3 + GRADIENT_BYTES / 8 / 1e9 * 4)
+        self.assertAlmostEqual(exposed(*nodes, "--algorithm", "hierarchical"), within + across)
+        apart = 2 * (1e-3 + GRADIENT_BYTES / 8 / 1e9)
+        hierarchical = (*nodes, "--algorithm", "hierarchical", "--links-per-node", "4")
+        self.assertAlmostEqual(exposed(*hierarchical), within + apart)
+
+    def test_overlap_hides(self):
+        words = ("--ranks", "8", "--bucket-mb", "0.2")
+        plain = self.rows(*words)[0]
+        hidden = self.rows(*words, "--overlap", "on")[0]
+        self.assertAlmostEqual(plain["all_reduce_seconds"], hidden["all_reduce_seconds"])
+        self.assertLess(hidden["exposed_seconds"], plain["exposed_seconds"])
+        # Backward is two thirds of 100 ms; what is exposed is at least what does not fit behind it.
+        self.assertGreater(hidden["exposed_seconds"], plain["exposed_seconds"] - 0.0667)
+
+    def test_cost_and_sweet_spots(self):
+        told, text = self.predict(*GIVEN, "--ranks", "1,2,4,8", "--price", "2", "--watts", "500")
+        for row in told["forecast"]["rows"]:
+            self.assertAlmostEqual(row["cost"], 2 * row["rank_hours"])
+            self.assertAlmostEqual(row["kilowatt_hours"], row["rank_hours"] / 2)
+        rows = told["forecast"]["rows"]
+        notes = " ".join(told["forecast"]["notes"])
+        fastest = min(rows, key=lambda row: row["epoch_seconds"])
+        self.assertIn(f"Least time: P = {fastest['ranks']:.0f},", notes)
+        self.assertIn("Least cost: P = 1,", notes)
+        most = max(row["ranks"] for row in rows if row["efficiency"] >= 0.8)
+        self.assertIn(f"80 % or more: P = {most:.0f},", notes)
+        self.assertIn("Predicted epochs of resnet20", text)
+
+    def test_simulation(self):
+        told, _ = self.predict(*GIVEN, "--ranks", "1,2,1024", "--simulate", "--message-noise", "50%")
+        for row in told["simulation"]["rows"][1:]:
+            self.assertAlmostEqual(row["quiet_seconds"] / row["closed_seconds"], 1)
+        two, many = told["simulation"]["rows"][1:]
+        self.assertAlmostEqual(two["noisy_ratio"], 1.25, delta=0.04)  # two exponential messages: 1 + 1/2
+        self.assertAlmostEqual(many["noisy_ratio"], 1.5, delta=0.04)  # for many 1 + noise
+        noisy = told["forecast"]["rows"][2]["all_reduce_seconds"]
+        self.assertAlmostEqual(noisy / many["noisy_seconds"], 1, delta=1e-6)
+
+    def test_what_was_measured_elsewhere(self):
+        told, _ = self.predict(*GIVEN, "--ranks", "1", "--measured", "1:1.05s,4:500ms")
+        loss = told["loss"]["rows"][1]
+        self.assertAlmostEqual(loss["lost_seconds"], 0.5 - 1.05 / 4)
+        self.assertAlmostEqual(loss["all_reduce_seconds"], 3 * ring(4, GRADIENT_BYTES))
+        # 2.625 steps of images make 3 on four ranks, 10.5 make 11 on one.
+        partial = 0.5 * (1 - 2.625 / 3) - 1.05 / 4 * (1 - 10.5 / 11)
+        self.assertAlmostEqual(loss["partial_at_most_seconds"], partial)
+        self.refused(*GIVEN, "--measured", "4:500ms", told=("--measured", "1:TIME"))
+
+    def test_files(self):
+        told, _ = self.predict(*GIVEN, "--ranks", "1,2", "--out", "out/deep")
+        folder = self.folder / "out" / "deep"
+        self.assertEqual(json.loads((folder / "predict.json").read_text(encoding="utf-8")), told)
+        self.assertIn("### Predicted epochs", (folder / "predict.md").read_text(encoding="utf-8"))
+        with open(folder / "forecast.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([float(row["ranks"]) for row in rows], [1, 2])
+        self.assertEqual(float(rows[1]["epoch_seconds"]), told["forecast"]["rows"][1]["epoch_seconds"])
+
+
+class Fitted(PredictCase):
+    """To timed runs of this machine."""
+
+    def record(self, name):
+        return self.program.record(f"runs/{name}")
+
+    def test_compute_time(self):
+        told, _ = self.predict("runs", "--ranks", "1")
+        rows = []
+        for name, batch in (("p1-b16", 16), ("p1-b64", 64), ("p2-b64", 64)):
+            phases = self.record(name)["summary"]["steady_full_step"]["phases"]
+            rows.append((1, batch, sum(phases[p]["mean"] for p in ("forward", "loss", "backward"))))
+        t0, t1 = least_squares(rows)
+        figures = self.figures(told)
+        self.assertAlmostEqual(figures["t0"], max(t0, 0), places=6)
+        if t0 > 0:
+            self.assertAlmostEqual(figures["t1, an image"], t1)
+
+    def test_links(self):
+        told, _ = self.predict("runs", "--ranks", "2")
+        rows, adds = [], []
+        for bucket in self.record("p2-b64")["summary"]["steady_communication"]["buckets"]:
+            if bucket["bytes"] > 65536:
+                rows.append((2, bucket["bytes"], bucket["transfer"]["median"]))
+                adds.append(bucket["add"]["median"] / (bucket["bytes"] / 2))
+        alpha, beta = least_squares(rows)
+        figures = self.figures(told)
+        if alpha > 0 and beta > 0:
+            self.assertAlmostEqual(figures["alpha"], alpha)
+            self.assertAlmostEqual(figures["1 / beta"], beta)
+        middle = sorted(adds)[len(adds) // 2]
+        if len(adds) % 2:
+            self.assertAlmostEqual(figures["1 / gamma"], middle)
+        self.assertIn("between the ranks of one host", " ".join(told["model"]["notes"]))
+
+    def test_runs_beside_their_prediction(self):
+        told, _ = self.predict("runs", "--ranks", "1,2", "--cross-validate", "--fit-ranks", "1",
+                               "--alpha", "1ms", "--bandwidth", "1GB/s")  # fmt: skip
+        rows = {row["run"]: row for row in told["measured"]["rows"]}
+        self.assertEqual({name: row["fitted"] for name, row in rows.items()},
+                         {"p1-b16": "yes", "p1-b64": "yes", "p2-b64": "no"})  # fmt: skip
+        for name, row in rows.items():
+            self.assertEqual(row["measured_epoch_seconds"],
+                             self.record(name)["summary"]["steady_epoch_seconds"])  # fmt: skip
+            error = row["predicted_epoch_seconds"] / row["measured_epoch_seconds"] - 1
+            self.assertAlmostEqual(row["relative_error"], error)
+        # A run of one rank is only what the model was fitted to: four and a half steps of 64 ms.
+        self.assertAlmostEqual(rows["p1-b64"]["predicted_epoch_seconds"], 4.5 * 0.064, delta=0.03)
+        expected = abs(rows["p2-b64"]["relative_error"]) * 100
+        self.assertIn(f"off by {expected:.1f} % in the mean", " ".join(told["measured"]["notes"]))
+
+    def test_one_batch_cannot_tell_t0(self):
+        told, _ = self.predict("runs/p1-b64", "runs/p2-b64", "--ranks", "1")
+        self.assertIn("All runs had 64 images", " ".join(told["model"]["notes"]))
+        self.assertEqual(self.figures(told)["t0"], 0)
+
+    def test_another_network(self):
+        told, _ = self.predict("runs", "--ranks", "1", "--model", "resnet18")
+        self.assertIn("resnet18 at 32 pixels was not run", " ".join(told["model"]["notes"]))
+        own, _ = self.predict("runs", "--ranks", "1")
+        self.assertGreater(self.figures(told)["t1, an image"], 10 * self.figures(own)["t1, an image"])
+        self.assertNotIn("measured", told)
+
+    def test_a_record_of_the_bench(self):
+        result = self.program.run_ranks(
+            2, "bench", "all-reduce", "--sizes", "100k,1M", "--algorithms", "ring,mpi", "--repetitions",
+            "9", "--threads", "1", "--json", "ring.json")  # fmt: skip
+        self.assertEqual(result.code, 0, result)
+        told, _ = self.predict("--bench", "ring.json", "--model", "resnet20", "--compute", "1ms",
+                               "--batch-per-rank", "8", "--ranks", "1,2")  # fmt: skip
+        record = json.loads((self.folder / "ring.json").read_text(encoding="utf-8"))
+        rows = [(2, one["bytes"], one["median_seconds"]) for one in record["results"]
+                if one["algorithm"] == "ring"]  # fmt: skip
+        alpha, beta = least_squares(rows)
+        if alpha > 0 and beta > 0:
+            self.assertAlmostEqual(self.figures(told)["alpha"], alpha)
+            self.assertAlmostEqual(self.figures(told)["1 / beta"], beta)
+
+
+class Refused(PredictCase):
+    def broken(self, name, change):
+        """A copy of a run whose run.json `change` has made of the text."""
+        shutil.copytree(self.folder / "runs" / "p1-b64", self.folder / name)
+        file = self.folder / name / "run.json"
+        file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
+        return name
+
+    def test_files(self):
+        self.refused("nothere", told=("nothere",))
+        self.refused(self.broken("cut", lambda text: text[:1000]), told=("run.json",))
+        (self.folder / "empty").mkdir()
+        self.refused("empty", told=("empty",))
+        self.refused("--bench", "nothere.json", *GIVEN, told=("nothere.json",))
+        self.refused("--bench", "runs/p1-b64/run.json", *GIVEN, told=("is no record of rueda bench",))
+        self.refused(*GIVEN, "--json", "no/such/folder.json", told=("--json",))
+
+    def test_runs_that_tell_nothing(self):
+        def without_epochs(text):
+            record = json.loads(text)
+            record["epochs"] = []
+            return json.dumps(record)
+
+        self.refused(self.broken("unfinished", without_epochs), told=("no finished epoch",))
+        self.refused("runs/p1-b64", told=("nothing tells what a message costs", "--bench"))
+        self.refused("runs", "--fit-ranks", "3", told=("--fit-ranks",))
+
+    def test_options(self):
+        self.refused(told=("--model",))
+        self.refused("--model", "resnet20", told=("compute time", "--compute"))
+        self.refused("--model", "resnet21", *GIVEN[2:], told=("resnet21", "resnet20"))
+        self.refused(*GIVEN, "--ranks", "0", told=("--ranks",))
+        self.refused(*GIVEN, "--ranks", "2000", told=("1050 images",))
+        self.refused(*GIVEN, "--global-batch", "5", told=("exclude each other",))
+        self.refused(*GIVEN, "--what-if", "bandwith=2x", told=("bandwith", "inside-bandwidth"))
+        self.refused(*GIVEN, "--inside-alpha", "5us", told=("--ranks-per-node",))
+        self.refused(*GIVEN, "--ranks-per-node", "4", told=("within a node",))
+        self.refused(*GIVEN, "--alpha", "5", told=("--alpha", "unit"))
+        self.refused(*GIVEN, "--fixed", "200ms", told=("--fixed",))
+        self.refused(*GIVEN, "--message-noise", "120%", told=("--message-noise",))
+        self.refused(*GIVEN, "--cross-validate", told=("--cross-validate",))
+        self.refused(*GIVEN, "--algorithm", "tree", told=("--algorithm", "doubling"))
+        self.refused(*GIVEN, "--price", "-1", told=("--price",))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    summary_line.main()
