@@ -17,7 +17,7 @@ bool is_as_fitted(const std::optional<LinkFit>& fitted, const Link& used) {
 
 void add_link(Table& table, const std::string& where, const Link& link,
               const std::optional<LinkFit>& fitted) {
-  const std::string source = is_as_fitted(fitted, link) ? fitted->source : "given or changed";
+  const std::string source = is_as_fitted(fitted, link) ? fitted->source : "given";
   const double error = is_as_fitted(fitted, link) ? fitted->fit.typical_error : kUnknown;
   table.add({"alpha" + where, seconds_with_unit(link.alpha), link.alpha, error, source});
   table.add({"1 / beta" + where, rate_with_unit(1 / link.beta), link.beta, error, source});
