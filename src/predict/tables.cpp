@@ -155,7 +155,8 @@ Table loss_table(const std::vector<Loss>& losses) {
       "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
       "lost. left: what neither explains.");
   table.notes.emplace_back(
-      "partial: what the last, partial step cost beside its share of images if it took as long as a "
+      "partial: what the last, partial step cost beside its share of images if it took as long as "
+      "a "
       "full "
       "one; if its time follows its images, nothing. Less the same on one rank, divided by P.");
   return table;
