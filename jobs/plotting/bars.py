@@ -156,7 +156,7 @@ def draw_singles(axes, all_series, quantity):
             va="center", fontsize="small",
         )  # fmt: skip
     axes.set_yticks(range(len(known)))
-    axes.set_yticklabels([plain("\n".join(textwrap.wrap(single_name(series, point), 36))) for series, point, _ in known])
+    axes.set_yticklabels([plain("\n".join(textwrap.wrap(name_of(series), 36))) for series, _, _ in known])
     axes.set_ylim(len(known) - 0.4, -0.6)
     axes.set_xlim(0, 1.15 * max(factor * value.high for _, _, value in known) or 1)
     axes.set_xlabel(label)
@@ -165,18 +165,13 @@ def draw_singles(axes, all_series, quantity):
     axes.spines["left"].set_color(QUIET)
 
 
-def single_name(series, point):
-    ranks = ranks_of(point)
-    return name_of(series) + (f", {ranks} ranks" if ranks > 1 else "")
-
-
 def singles_chart(all_series, quantity):
     """Series of one point beside each other, or None if the quantity is known of none."""
     shown = [series for series in all_series if known_points(series, quantity.key)]
     if not shown:
         return None
     rows = [
-        [single_name(series, series["points"][0]), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
+        [name_of(series), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
         for series in shown
     ]
     return Chart(

@@ -10,8 +10,9 @@ from .chart import fit, legend_height, new_figure
 from .slide_text import draw_facts, draw_table, put, wrapped_to
 from .style import QUIET, plain, settings
 
-Page = namedtuple("Page", "title charts columns rows facts")
-"""Up to four charts; rows are texts under columns, the first of which holds names."""
+Page = namedtuple("Page", "title charts columns rows facts by_ranks")
+"""Up to four charts; rows are texts under columns, the first of which holds names. by_ranks: the other
+columns are numbers of ranks or the like, of which a selection will do; else the first matter most."""
 
 Box = namedtuple("Box", "left bottom right top")
 """Of the page, from 0 to 1."""

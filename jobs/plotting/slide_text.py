@@ -8,6 +8,7 @@ from .style import QUIET, plain
 
 _FONTS = (14, 12, 11, 10, 9)  # of tables
 _LEAST_WITH_RANGES = 11  # below this size a table does without them
+_LONG = 18  # letters of a text in a cell
 _MOST_COLUMNS = 6  # of numbers, where it has to do with fewer
 _FACTS = (13, 11)  # of facts
 _GAP = 0.012  # between columns
@@ -32,9 +33,12 @@ def wrapped_to(figure, words, width, size):
     return "\n".join(textwrap.wrap(words, letters)) or " "
 
 
-def _two_lines(words):
-    """A range below its value."""
-    return words.replace(" (", "\n(", 1)
+def _narrow(words):
+    """A range below its value, and a long text in lines."""
+    value, bracket, rest = words.partition(" (")
+    if bracket and value[:1].isdigit():
+        return f"{value}\n({rest}"
+    return "\n".join(textwrap.wrap(words, _LONG)) or " "
 
 
 class _Grid:
@@ -42,7 +46,7 @@ class _Grid:
 
     def __init__(self, figure, rows, size, width):
         self.figure, self.size = figure, size
-        numbers = [[_two_lines(cell) for cell in row[1:]] for row in rows]
+        numbers = [[_narrow(cell) for cell in row[1:]] for row in rows]
         extents = [self._extents(row, i == 0) for i, row in enumerate(numbers)]
         columns = [max(row[i][0] for row in extents) + _GAP for i in range(len(numbers[0]))]
         room = min(0.55 * width, max(0.2 * width, width - sum(columns) - _GAP))
@@ -93,18 +97,27 @@ def _fewer_columns(rows):
     return [[row[0], *[row[i] for i in chosen]] for row in rows]
 
 
+def _narrower(rows, by_ranks):
+    """The table with ever fewer columns."""
+    if by_ranks:
+        yield _fewer_columns(rows)
+        return
+    for count in range(len(rows[0]) - 1, 2, -1):
+        yield [row[:count] for row in rows]
+
+
 def _grids(figure, page, width):
     """The table in ever less room."""
-    head = ["\n".join(textwrap.wrap(one, 16)) for one in page.columns]
-    rows = [head, *page.rows]
-    bare = [head, *_without_ranges(page.rows)]
+    rows = [page.columns, *page.rows]
+    bare = [page.columns, *_without_ranges(page.rows)]
     for size in _FONTS:
         if size >= _LEAST_WITH_RANGES:
             yield _Grid(figure, rows, size, width)
     for size in _FONTS:
         yield _Grid(figure, bare, size, width)
-    for size in _FONTS:
-        yield _Grid(figure, _fewer_columns(bare), size, width)
+    for fewer in _narrower(bare, page.by_ranks):
+        for size in _FONTS if page.by_ranks else _FONTS[-2:]:
+            yield _Grid(figure, fewer, size, width)
 
 
 def draw_table(figure, page, box):
@@ -114,10 +127,12 @@ def draw_table(figure, page, box):
     for grid in _grids(figure, page, box.right - box.left):
         if grid.fits(box):
             break
-    end, missing = grid.draw(box)
-    if missing:
-        put(figure, box.left, end, f"{missing} more rows: see report.html", fontsize=10, color=QUIET)
-        end -= 0.04
+    end, rows = grid.draw(box)
+    columns = len(page.columns) - len(grid.widths)
+    left_out = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count]
+    if left_out:
+        put(figure, box.left, end, " and ".join(left_out) + ": see report.html", fontsize=10, color=QUIET)
+        end -= 0.035
     return end
 
 

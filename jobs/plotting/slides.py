@@ -18,8 +18,9 @@ _QUANTITIES = ("epoch-time", "throughput", "speedup", "efficiency")
 _OF_TABLES = {
     "book_task_10_3": ["single-epoch-time"],
     "book_task_10_4": ["single-epoch-time"],
-    "nyu_table_1": [f"{scaling}-{what}" for scaling in ("weak", "strong") for what in ("epoch-time", "speedup")],
+    "nyu_table_1": ["weak-epoch-time", "weak-speedup", "strong-epoch-time", "strong-speedup"],
 }
+_SCALINGS = ("weak", "strong")
 
 
 def findings_of(report):
@@ -44,7 +45,7 @@ def facts_about(chart, findings):
 
 
 def _of_chart(chart, findings):
-    return Page(chart.title, [chart], chart.columns, chart.rows, facts_about(chart, findings))
+    return Page(chart.title, [chart], chart.columns, chart.rows, facts_about(chart, findings), True)
 
 
 def charts_of_table(table, charts):
@@ -56,9 +57,11 @@ def charts_of_table(table, charts):
         if len(one.ids) == 1 and one.ids[0] and name.endswith("_" + one.ids[0]) and one.name.endswith("-" + quantity)
     ]  # fmt: skip
     wanted = [f"{scaling}-{one}" for one in _QUANTITIES if name.endswith("_" + one.replace("-", "_"))
-              for scaling in ("weak", "strong")]  # fmt: skip
+              for scaling in _SCALINGS]  # fmt: skip
     wanted += [chart for beginning, names in _OF_TABLES.items() if name.startswith(beginning) for chart in names]
-    return (of_series or [one for one in charts if one.name in wanted])[:4]
+    told = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
+    others = tuple(f"{scaling}-" for scaling in _SCALINGS if told and scaling not in told)
+    return (of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)])[:4]
 
 
 def _of_table(table, charts):
@@ -67,7 +70,7 @@ def _of_table(table, charts):
     notes = table.get("notes")
     facts = [text(one) for one in notes][:_MOST_FACTS] if isinstance(notes, list) else []
     headings = [text(column.get("heading") or column.get("key")) for column in columns]
-    return Page(text(table.get("title")), charts_of_table(table, charts), headings, rows, facts)
+    return Page(text(table.get("title")), charts_of_table(table, charts), headings, rows, facts, False)
 
 
 def _is_within(chart, other):
@@ -90,7 +93,7 @@ def pages_of(report, charts):
     if not pages:
         findings = findings_of(report)
         pages = [_of_chart(chart, findings) for chart in _worth_a_page(charts)]
-    return pages or [Page(text(report.get("title")) or "Scaling report", [], [], [], ["There is nothing to show."])]
+    return pages or [Page(text(report.get("title")) or "Scaling report", [], [], [], ["There is nothing to show."], False)]
 
 
 def slides(report, charts):

@@ -60,11 +60,12 @@ def _other_style(i):
 
 
 def styles_for(all_series):
-    """A Style for each of a chart's series, in order."""
+    """A Style for each of a chart's series, in order. Grey is what stands beside rueda's own."""
     own = other = 0
     result = []
+    has_own = any(map(is_own, all_series))
     for series in all_series:
-        if is_own(series):
+        if is_own(series) or not has_own:
             result.append(_own_style(own))
             own += 1
         else:

@@ -10,6 +10,7 @@ from fault import Fault
 from launch import text_of
 from machine import this_machine, threads_for
 from plan import make_plan
+from report import make_report
 from study import Study, counted, say
 from submit import submit
 
@@ -44,10 +45,10 @@ def scale(words):
     if options.submit:
         return submit(plan, options, machine, words)
     choose_threads(options, machine)
+    if options.report_only:
+        return make_report(options)
     attempts = Attempts(options, machine)
     study = Study(plan, attempts, options)
-    if options.report_only:
-        return study.report()
     check_places(plan, options, machine)
     if options.dry_run:
         dry_run(plan, attempts)
@@ -59,7 +60,7 @@ def scale(words):
     if options.only:
         return 0
     study.tell_failures()
-    return study.report()
+    return make_report(options)
 
 
 def interrupt(number, frame):

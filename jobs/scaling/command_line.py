@@ -103,6 +103,7 @@ def make_parser():
         help="of --submit: the site file, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
     add("--time", default="00:30:00", metavar="LIMIT", help="of each job of --submit [00:30:00]")
     add("--report-only", action="store_true", help="only makes the report on what is there")
+    add("--no-plots", action="store_true", help="leaves the report's charts out")
     add("--only", metavar="NAME", help=argparse.SUPPRESS)  # one series, as --submit names it
     return parser
 

@@ -1,11 +1,8 @@
 """The study as a whole: one run after the other, a line for each, and what is left to say."""
 
 import re
-import subprocess
-import sys
 
 from attempts import FAILED, FINISHED, OPEN
-from launch import help_of, program_words, text_of
 
 LARGEST_BATCH = re.compile(r"the largest batch that fits is (\d+)")
 
@@ -81,18 +78,6 @@ class Study:
             while configuration and self.attempts.state(configuration) != OPEN:
                 yield configuration
                 configuration = series.after(configuration)
-
-    def report(self):
-        """Whether it could be made, as an exit code."""
-        words = program_words(self.options) + ["report"]
-        if "rueda report" not in help_of(words):
-            say("no report: this rueda has no command report; the runs are in {}".format(self.options.out))
-            return 0
-        words += [str(self.options.out), "--out", str(self.options.out / "report")]
-        code = subprocess.call(words)
-        if code != 0:
-            print("scale.sh: the report failed ({}): {}".format(code, text_of(words)), file=sys.stderr)
-        return 1 if code else 0
 
 
 def counted(number, noun):

@@ -144,9 +144,10 @@ void add_report(CommandLine& line) {
       .add_option("RUN_DIR", options.places,
                   "Run directories of rueda train, or directories that hold some, five levels deep")
       ->option_text("...");
-  add_text(command, "--out", options.out, "DIR",
-           "Writes report.md, report.json and tables/*.csv there; without it the overview alone is "
-           "printed");
+  add_text(
+      command, "--out", options.out, "DIR",
+      "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it the "
+      "overview alone is printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
   command
       .add_option(
@@ -167,6 +168,11 @@ void add_report(CommandLine& line) {
       ->option_text("book|nyu")
       ->check(CLI::IsMember({"book", "nyu"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--plots", {"auto", "on", "off"}, options.plots,
+            "Draws plots and report.html with Python's matplotlib; auto: where there is one",
+            [&options](const std::string& word) { options.plots = word; });
+  command.add_flag("--slides", options.slides,
+                   "Also slides.pdf: a page with figure, table and facts each");
   add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
             "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
             "efficiency, most ranks of at least --efficiency",

@@ -242,6 +242,16 @@ class RunTest(ScaleCase):
         self.assertIn("the report failed (2)", self.errors)
         self.assertIn("no report: this rueda has no command report", self.scale(*self.two, FAKE_REPORT=""))
 
+    def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
+        book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1"]
+        self.scale(*book)
+        asked = self.folder / "calls.report"
+        course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
+        self.assertEqual(asked.read_text(encoding="utf-8"), course)
+        asked.unlink()
+        self.scale(*book, FAKE_REPORT_CODE="2", code=1)
+        self.assertEqual(asked.read_text(encoding="utf-8"), course + plain)
+
 
 class SweepTest(ScaleCase):
     sweep = ("--models", "resnet20", "--recipe", "none", "--batch-sweep")
@@ -330,6 +340,10 @@ class WholeTest(ScaleCase):
         for record in records.values():
             self.assertEqual(record["outcome"], "completed")
             self.assertEqual({rank["threads"] for rank in record["ranks"]}, {1})
+        self.assertIn("resnet20", (self.out / "report" / "report.md").read_text(encoding="utf-8"))
+        probe = ["/usr/bin/python3", "-c", "import matplotlib"]
+        if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            self.assertTrue((self.out / "report" / "report.html").exists())
 
     def test_its_python_is_that_of_old_login_nodes(self):
         for source in sorted((ROOT / "jobs" / "scaling").glob("*.py")):

@@ -228,26 +228,29 @@ class ScriptsTest(SlurmCase):
 
 
 class StudyTest(SlurmCase):
-    tiny = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1"]
+    tiny = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots"]
     options = ["--", "--image-size", "16", "--data-limit", "128"]
 
     def worlds(self, out):
         records = [self.record(run) for run in sorted((self.folder / out / "runs").iterdir())]
         return [(record["world_size"], len(record["hosts"])) for record in records]
 
+    def inside(self, launcher, *study):
+        """The worlds of a study in one job of two nodes."""
+        words = ["--nodes=2", "--ntasks-per-node=2", JOBS / "study.sh", *self.tiny, *study]
+        words += ["--out", launcher, "--threads", "1", "--batch-per-rank", "16", *self.options]
+        told = self.completed(self.lab.submit(*words, RUEDA_LAUNCHER=launcher))
+        self.assertIn("resnet20, 4 ranks on 2 nodes, 16 per rank, repeat 1: ", told)
+        for attempt in (self.folder / launcher).glob("runs/*/attempt.json"):
+            command = json.loads(attempt.read_text(encoding="utf-8"))["command"]
+            self.assertTrue(command.startswith(launcher + " "), command)
+        return self.worlds(launcher)
+
     def test_inside_an_allocation(self):
-        study = [*self.tiny, "--ranks-per-node", "1,2", "--threads", "1", "--batch-per-rank", "16"]
-        for launcher in ("srun", "mpirun"):
-            with self.subTest(launcher=launcher):
-                words = ["--nodes=2", "--ntasks-per-node=2", JOBS / "study.sh", *study, "--nodes", "1,2"]
-                words += ["--out", launcher, *self.options]
-                told = self.completed(self.lab.submit(*words, RUEDA_LAUNCHER=launcher))
-                self.assertIn("[4/4] resnet20, 4 ranks on 2 nodes, 16 per rank, repeat 1: ", told)
-                # n1x1, n1x2, n2x1, n2x2
-                self.assertEqual(self.worlds(launcher), [(1, 1), (2, 1), (2, 2), (4, 2)])
-                for attempt in (self.folder / launcher).glob("runs/*/attempt.json"):
-                    command = json.loads(attempt.read_text(encoding="utf-8"))["command"]
-                    self.assertTrue(command.startswith(launcher + " "), command)
+        by_srun = self.inside("srun", "--nodes", "1,2", "--ranks-per-node", "2")
+        self.assertEqual(by_srun, [(2, 1), (4, 2)])
+        by_mpirun = self.inside("mpirun", "--nodes", "2", "--ranks-per-node", "1,2")
+        self.assertEqual(by_mpirun, [(2, 2), (4, 2)])
 
     def test_a_job_for_each_configuration(self):
         scale = [ROOT / "jobs" / "scale.sh", *self.tiny, "--out", "sent", "--submit"]

@@ -30,25 +30,25 @@ Observation run(Processor processor, double first, double steady) {
 double number(const Table& table, std::size_t row, const std::string& key) {
   const auto column = std::ranges::find(table.columns, key, &rueda::Column::key);
   REQUIRE(column != table.columns.end());
-  return std::get<double>(table.rows.at(row).at(std::size_t(column - table.columns.begin())));
+  return table.rows.at(row).at(std::size_t(column - table.columns.begin())).number();
 }
 
 std::string text(const Table& table, std::size_t row, const std::string& key) {
   const auto column = std::ranges::find(table.columns, key, &rueda::Column::key);
-  return std::get<std::string>(table.rows.at(row).at(std::size_t(column - table.columns.begin())));
+  return table.rows.at(row).at(std::size_t(column - table.columns.begin())).text();
 }
 
 }  // namespace
 
 TEST_CASE("the book's CPU beside its GPU", "[acceleration]") {
   const Table table = rueda::acceleration_table(rueda::published("book"));
-  const auto row = std::size_t(
-      std::ranges::find_if(table.rows,
-                           [](const auto& cells) {
-                             return std::get<std::string>(cells[3]).starts_with("CPU") &&
-                                    std::get<std::string>(cells[4]) == "GPU (Torres 2026, ch. 10)";
-                           }) -
-      table.rows.begin());
+  const auto row =
+      std::size_t(std::ranges::find_if(table.rows,
+                                       [](const auto& cells) {
+                                         return cells[3].text().starts_with("CPU") &&
+                                                cells[4].text() == "GPU (Torres 2026, ch. 10)";
+                                       }) -
+                  table.rows.begin());
   REQUIRE(row < table.rows.size());
   // 220 s / (196 x 121 ms) and 215 s / (196 x 73 ms)
   CHECK(number(table, row, "first_ratio") == Approx(220 / 23.716));

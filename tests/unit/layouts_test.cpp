@@ -48,11 +48,11 @@ double cell(const Table& table, double ranks, const std::string& key, double bat
                        table.columns.begin());
   };
   const auto row = std::ranges::find_if(table.rows, [&](const auto& cells) {
-    return std::get<double>(cells.at(column("ranks"))) == ranks &&
-           (batch == 0 || std::get<double>(cells.at(column("batch"))) == batch);
+    return cells.at(column("ranks")).number() == ranks &&
+           (batch == 0 || cells.at(column("batch")).number() == batch);
   });
   REQUIRE(row != table.rows.end());
-  return std::get<double>(row->at(column(key)));
+  return row->at(column(key)).number();
 }
 
 double percent(double share) { return std::round(share * 1000) / 10; }
@@ -136,15 +136,15 @@ TEST_CASE("the book's baseline, acceleration and comparison", "[layouts]") {
   const auto tables = book(rueda::published("book"));
   const Table& baseline = find(tables, "book_task_10_3");
   REQUIRE(baseline.rows.size() == 1);
-  CHECK(std::get<double>(baseline.rows[0][4]) == 215);
-  CHECK(std::get<double>(baseline.rows[0][5]) == Approx(50000.0 / 215));
+  CHECK(baseline.rows[0][4].number() == 215);
+  CHECK(baseline.rows[0][5].number() == Approx(50000.0 / 215));
   CHECK_THAT(find(tables, "book_task_10_4").title, Contains("Task 10.4: acceleration"));
   const Table& time = find(tables, "book_task_10_7_epoch_time");
   REQUIRE(time.columns.size() == 4);  // P and three series
   REQUIRE(time.rows.size() == 3);
   for (std::size_t i = 1; i < time.columns.size(); ++i) {
     const bool large = time.columns[i].heading.find("resnet152v2") != std::string::npos;
-    if (large) CHECK(std::get<double>(time.rows[0][i]) == Approx(32.732));
+    if (large) CHECK(time.rows[0][i].number() == Approx(32.732));
   }
   CHECK(find(tables, "book_task_10_7_throughput").rows.size() == 3);
   CHECK(find(tables, "book_task_10_7_speedup").columns[1].show == rueda::Show::ratio);
@@ -156,7 +156,7 @@ TEST_CASE("a study without the book's models has the book's tables, too", "[layo
   CHECK(ids(book(points)) == std::vector<std::string>{"book_task_10_5_s1"});
   points[1].oversubscribed = true;
   const Table table = book(points).front();
-  CHECK(std::get<std::string>(table.rows[1].back()) == "more threads than cores");
+  CHECK(table.rows[1].back().text() == "more threads than cores");
   CHECK(std::ranges::none_of(table.columns,
                              [](const auto& c) { return c.key.starts_with("printed"); }));
   Observation other = observation(4, 64, 3);

@@ -12,12 +12,14 @@ struct ReportOptions {
   std::vector<std::string> places;  ///< run directories, directories of studies, run.json files
   std::string out;                  ///< empty: only the overview is printed
   std::string title = "Scaling study";
-  std::string purpose = "all";           ///< one of Purpose's words, or all of them
-  double efficiency_percent = 80;        ///< that Purpose::efficiency keeps
-  FindingOptions findings;               ///< follows from the two above
-  std::vector<std::string> logs;         ///< FILE,model=..,ranks=..: of other frameworks
-  std::string published;                 ///< a set of published runs, or all; empty: none
-  std::vector<std::string> layouts;      ///< "book", "nyu"
+  std::string purpose = "all";       ///< one of Purpose's words, or all of them
+  double efficiency_percent = 80;    ///< that Purpose::efficiency keeps
+  FindingOptions findings;           ///< follows from the two above
+  std::vector<std::string> logs;     ///< FILE,model=..,ranks=..: of other frameworks
+  std::string published;             ///< a set of published runs, or all; empty: none
+  std::vector<std::string> layouts;  ///< "book", "nyu"
+  std::string plots = "auto";        ///< "on", "off", or "auto": where there is matplotlib
+  bool slides = false;
   std::vector<std::string> predictions;  ///< files of `rueda predict --json`
 };
 

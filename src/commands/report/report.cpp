@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../plotter.hpp"
 #include "../version.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/report/text_table.hpp"
@@ -78,6 +79,27 @@ void add_tables(Report& report, const Study& study, const std::vector<Observatio
   }
 }
 
+bool must_draw(const ReportOptions& options) { return options.slides || options.plots == "on"; }
+
+void require_plotter(const ReportOptions& options) {
+  if (!must_draw(options)) return;
+  check_plotter(options.slides ? "--slides" : "--plots on",
+                "leave it out and draw elsewhere with jobs/plot_report.py");
+}
+
+/// Plots, page and slides; what is missing is told, once.
+void draw(const ReportOptions& options, std::ostream& out) {
+  if (options.plots == "off") return;
+  if (!must_draw(options) && !plotter_available()) {
+    out << "No plots and no report.html: there is no Python with matplotlib here. "
+           "jobs/plot_report.py draws them elsewhere.\n";
+    return;
+  }
+  plot_report(options.out, options.slides);
+  out << "Drawn: report.html, plots/*.png, plots/*.pdf" << (options.slides ? ", slides.pdf" : "")
+      << "\n";
+}
+
 std::string list_of_files(const ReportOptions& options) {
   std::string text = "report.md, report.json, tables/*.csv";
   for (const std::string& layout : options.layouts)
@@ -90,6 +112,13 @@ std::string list_of_files(const ReportOptions& options) {
 void settle(ReportOptions& options) {
   if (options.places.empty() && options.logs.empty() && options.published.empty()) {
     throw InputError("name at least one run directory, --keras-log or --published");
+  }
+  if (options.slides && options.plots == "off") {
+    throw InputError("--slides draws, and --plots off does not: give one of the two");
+  }
+  if ((options.slides || options.plots == "on" || !options.layouts.empty()) &&
+      options.out.empty()) {
+    throw InputError("--slides, --plots on and --layout write files: say where with --out");
   }
   const double percent = options.efficiency_percent;
   if (!(percent > 0 && percent <= 100)) {
@@ -104,6 +133,7 @@ void settle(ReportOptions& options) {
 }
 
 void run_report(const ReportOptions& options, std::ostream& out) {
+  require_plotter(options);
   const Study study = load_study(paths(options.places));
   const std::vector<Observation> observations = observe_everything(study, options);
   const std::vector<Series> series = make_series(observations);
@@ -123,6 +153,7 @@ void run_report(const ReportOptions& options, std::ostream& out) {
   if (options.out.empty()) return;
   write_report(options.out, report);
   out << "\nWritten to " << options.out << ": " << list_of_files(options) << "\n";
+  draw(options, out);
 }
 
 }  // namespace rueda

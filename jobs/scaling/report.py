@@ -1,0 +1,54 @@
+"""The report on a study and its plots, by the programs that make them."""
+
+import subprocess
+import sys
+
+from launch import help_of, program_words, text_of
+from presets import ROOT
+from study import say
+
+LAYOUTS = ("book", "nyu")  # presets whose courses want their own tables
+PLOTS = ROOT / "jobs" / "plot_report.py"
+
+
+def make_report(options):
+    """Whether it could be made, as an exit code."""
+    words = program_words(options) + ["report"]
+    if "rueda report" not in help_of(words):
+        say("no report: this rueda has no command report; the runs are in {}".format(options.out))
+        return 0
+    folder = options.out / "report"
+    words += [str(options.out), "--out", str(folder)]
+    layout = ["--layout", options.preset] if options.preset in LAYOUTS else []
+    code = call(words + layout)
+    if code != 0 and layout:
+        code = call(words)  # too little was trained for the tables of the course
+    if code != 0:
+        print("scale.sh: the report failed ({}): {}".format(code, text_of(words)), file=sys.stderr)
+        return 1
+    if not options.no_plots:
+        draw(folder)
+    return 0
+
+
+def draw(folder):
+    """Charts, where there is matplotlib. The report is whole without them."""
+    if not (folder / "report.json").exists():
+        return
+    python = next(filter(has_matplotlib, [sys.executable, "/usr/bin/python3"]), None)
+    if python is None:
+        say("no plots: no matplotlib here; elsewhere {} {} draws them".format(PLOTS, folder))
+    elif call([python, str(PLOTS), str(folder)]) != 0:
+        say("no plots: {} failed".format(PLOTS))
+
+
+def has_matplotlib(python):
+    try:
+        return subprocess.call([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+def call(words):
+    sys.stdout.flush()
+    return subprocess.call(words)
