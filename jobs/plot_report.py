@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from plotting.report import Unusable, read_report
+
 FORMATS = ("png", "pdf")
 
 
@@ -35,15 +37,16 @@ def refuse(reason):
 def main(words=None):
     options = command_line(words)
     try:
-        from plotting import output, report
+        content = read_report(options.folder)
+        from plotting import output  # needs matplotlib
+    except Unusable as error:
+        return refuse(error)
     except ImportError as error:
         if (error.name or "").startswith("plotting"):
             raise
         return refuse(f"needs matplotlib ({error}): apt-get install python3-matplotlib, then /usr/bin/python3")
     try:
-        output.write_all(options.folder, report.read_report(options.folder), options.formats, options.slides)
-    except report.Unusable as error:
-        return refuse(error)
+        output.write_all(options.folder, content, options.formats, options.slides)
     except OSError as error:
         return refuse(f"{error.filename or options.folder} cannot be written ({error.strerror}); choose another folder")
     return 0

@@ -13,7 +13,7 @@ from .style import GRID, QUIET, plain, settings
 
 WIDTH, HEIGHT = 8.0, 5.2  # inches
 PNG_DPI = 160
-_LETTERS = 159  # that an inch holds, times their size in points
+_LETTERS = 172  # of a legend that an inch holds, times the size of letters in points
 
 
 class Chart:
@@ -109,7 +109,7 @@ def legend_below(axes, handles):
         return
     labels = [plain("\n".join(textwrap.wrap(one.get_label(), 66))) for one in handles]
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    room = width_of(axes) * _LETTERS / rcParams["legend.fontsize"]
+    room = width_of(axes) * _LETTERS / rcParams["font.size"]
     columns = max(1, min(len(handles), int(room / (longest + 7))))  # 7: the sample and the gap
     below = axes.transAxes + ScaledTranslation(0, -3.9 * rcParams["font.size"] / 72, axes.figure.dpi_scale_trans)
     axes.legend(

@@ -7,7 +7,7 @@ from matplotlib import rc_context
 from matplotlib.patches import Rectangle
 
 from .chart import fit, legend_height, new_figure
-from .slide_text import draw_facts, draw_table, put, wrapped_to
+from .slide_text import SIZE, draw_facts, draw_table, put, wrapped_to
 from .style import QUIET, plain, settings
 
 Page = namedtuple("Page", "title charts columns rows facts by_ranks")
@@ -18,10 +18,9 @@ Box = namedtuple("Box", "left bottom right top")
 """Of the page, from 0 to 1."""
 
 JUDGEMENT = "Judgement (yours):"
-_SIZE = (13.333, 7.5)  # inches
 _PAGE = Box(0.04, 0.25, 0.96, 0.87)
 _MIDDLE = 0.57  # between figure and table
-_WIDE_TABLE = 7  # columns that need the width of the page
+_WIDE_TABLE = {True: 7, False: 6}  # columns that need the width of the page, by Page.by_ranks
 _ABOVE = 0.51  # where a wide table begins below the figure
 _LETTERS = {1: 13, 2: 10, 3: 8, 4: 8}  # size of those of so many charts
 _TALL_LEGEND = 1.2  # inches
@@ -93,10 +92,10 @@ def _draw_judgement(figure):
 
 def draw_page(page, number, made_with):
     """The page as a figure."""
-    figure = new_figure(*_SIZE)
-    size = 22 if "\n" not in wrapped_to(figure, page.title, 0.9, 22) else 16
-    put(figure, _PAGE.left, 0.955, wrapped_to(figure, page.title, 0.9, size), fontsize=size)
-    (_draw_above if len(page.columns) >= _WIDE_TABLE else _draw_beside)(figure, page)
+    figure = new_figure(*SIZE)
+    size = 22 if "\n" not in wrapped_to(page.title, 0.9, 22) else 16
+    put(figure, _PAGE.left, 0.955, wrapped_to(page.title, 0.9, size), fontsize=size)
+    (_draw_above if len(page.columns) >= _WIDE_TABLE[page.by_ranks] else _draw_beside)(figure, page)
     _draw_judgement(figure)
     put(figure, _PAGE.right, 0.045, number, fontsize=10, color=QUIET, ha="right")
     put(figure, _PAGE.left, 0.045, made_with, fontsize=10, color=QUIET)

@@ -1,14 +1,17 @@
 """Texts and tables of a slide, as large as their place allows."""
 
 import textwrap
+from functools import lru_cache
 
 from matplotlib.patches import Rectangle
 
+from .chart import new_figure
 from .style import QUIET, plain
 
+SIZE = (13.333, 7.5)  # of a page in inches
 _FONTS = (14, 12, 11, 10, 9)  # of tables
 _LEAST_WITH_RANGES = 11  # below this size a table does without them
-_LONG = 18  # letters of a text in a cell
+_LONG, _HEADING = 18, 13  # letters of a line of a text in a cell, and of a heading
 _MOST_COLUMNS = 6  # of numbers, where it has to do with fewer
 _FACTS = (13, 11)  # of facts
 _GAP = 0.012  # between columns
@@ -19,26 +22,33 @@ def put(figure, x, y, words, **how):
     return figure.text(x, y, plain(words), **{"va": "top", "ha": "left", **how})
 
 
-def measured(figure, words, size, weight="normal"):
-    """(width, height) as shares of the page."""
-    artist = put(figure, 0, 0, words, fontsize=size, weight=weight)
+@lru_cache(maxsize=None)
+def _inches(words, weight):
+    """(width, height) of the words in letters of 10 points."""
+    figure = new_figure(1, 1)
+    artist = put(figure, 0, 0, words, fontsize=10, weight=weight)
     box = artist.get_window_extent(figure.canvas.get_renderer())
-    artist.remove()
-    return box.width / figure.bbox.width, box.height / figure.bbox.height
+    return box.width / figure.dpi, box.height / figure.dpi
 
 
-def wrapped_to(figure, words, width, size):
+def measured(words, size, weight="normal"):
+    """(width, height) as shares of the page."""
+    width, height = _inches(words, weight)
+    return width * size / 10 / SIZE[0], height * size / 10 / SIZE[1]
+
+
+def wrapped_to(words, width, size):
     """In as many lines as it takes."""
-    letters = max(8, int(width / measured(figure, "n" * 50, size)[0] * 50 * 1.08))
+    letters = max(8, int(width / measured("n" * 50, size)[0] * 50 * 1.08))
     return "\n".join(textwrap.wrap(words, letters)) or " "
 
 
-def _narrow(words):
+def _narrow(words, letters):
     """A range below its value, and a long text in lines."""
     value, bracket, rest = words.partition(" (")
     if bracket and value[:1].isdigit():
         return f"{value}\n({rest}"
-    return "\n".join(textwrap.wrap(words, _LONG)) or " "
+    return "\n".join(textwrap.wrap(words, letters)) or " "
 
 
 class _Grid:
@@ -46,11 +56,11 @@ class _Grid:
 
     def __init__(self, figure, rows, size, width):
         self.figure, self.size = figure, size
-        numbers = [[_narrow(cell) for cell in row[1:]] for row in rows]
+        numbers = [[_narrow(cell, _LONG if i else _HEADING) for cell in row[1:]] for i, row in enumerate(rows)]
         extents = [self._extents(row, i == 0) for i, row in enumerate(numbers)]
         columns = [max(row[i][0] for row in extents) + _GAP for i in range(len(numbers[0]))]
         room = min(0.55 * width, max(0.2 * width, width - sum(columns) - _GAP))
-        names = [wrapped_to(figure, row[0], room, size) for row in rows]
+        names = [wrapped_to(row[0], room, size) for row in rows]
         named = self._extents(names, True)
         self.cells = [[name, *row] for name, row in zip(names, numbers)]
         self.widths = [max(extent[0] for extent in named) + _GAP, *columns]
@@ -58,7 +68,7 @@ class _Grid:
         self.width = sum(self.widths) - _GAP
 
     def _extents(self, cells, bold):
-        return [measured(self.figure, cell, self.size, "bold" if bold else "normal") for cell in cells]
+        return [measured(cell, self.size, "bold" if bold else "normal") for cell in cells]
 
     def fits(self, box):
         return self.width <= box.right - box.left and sum(self.heights) <= box.top - box.bottom
@@ -129,23 +139,23 @@ def draw_table(figure, page, box):
             break
     end, rows = grid.draw(box)
     columns = len(page.columns) - len(grid.widths)
-    left_out = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count]
+    left_out = [f"{n} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, "column")) if n]
     if left_out:
         put(figure, box.left, end, " and ".join(left_out) + ": see report.html", fontsize=10, color=QUIET)
         end -= 0.035
     return end
 
 
-def _bullets(figure, facts, width, size):
+def _bullets(facts, width, size):
     """[(text, height)]."""
-    texts = ["•  " + wrapped_to(figure, one, width - 0.02, size).replace("\n", "\n    ") for one in facts]
-    return [(words, measured(figure, words, size)[1] + 1.2 * _LEADING) for words in texts]
+    texts = ["•  " + wrapped_to(one, width - 0.02, size).replace("\n", "\n    ") for one in facts]
+    return [(words, measured(words, size)[1] + 1.2 * _LEADING) for words in texts]
 
 
 def draw_facts(figure, facts, box):
     """In letters with which all fit, or as many as there is room for."""
     for size in _FACTS:
-        bullets = _bullets(figure, facts, box.right - box.left, size)
+        bullets = _bullets(facts, box.right - box.left, size)
         if sum(height for _, height in bullets) <= box.top - box.bottom:
             break
     top = box.top
