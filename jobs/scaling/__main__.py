@@ -68,7 +68,9 @@ def interrupt(number, frame):
 
 
 def main():
-    signal.signal(signal.SIGTERM, interrupt)
+    # Also INT: in the background of a shell it would be ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     try:
         return scale(sys.argv[1:])
     except Fault as fault:

@@ -25,10 +25,15 @@ void Console::on_step(const StepProgress& p) {
                 .seconds = p.seconds});
 }
 
-void Console::on_epoch(const RunRecord& run) {
+void Console::on_epoch(RunRecord& run) {
   if (!speaks_) return;
   if (mode_ != ProgressMode::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
-  write_run_json(std::filesystem::path(run.config.run_dir) / kRunJsonName, run);
+  const std::filesystem::path directory = run.config.run_dir;
+  const std::size_t finished = run.epochs.size();
+  append_steps_csv(directory / kStepsCsvName, run.epochs.back(), finished == 1);
+  // The last one's buckets stand for all in the summary.
+  if (finished > 1) give_up_steps(run.epochs[finished - 2], run);
+  write_run_json(directory / kRunJsonName, run);
 }
 
 void Console::say(const std::string& text) {
@@ -40,7 +45,7 @@ void Console::say(const std::string& text) {
 void write_run_files(const RunRecord& run) {
   const std::filesystem::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
-  write_steps_csv(directory / kStepsCsvName, run);
+  if (run.epochs.empty()) write_steps_csv(directory / kStepsCsvName, run);
 }
 
 }  // namespace rueda

@@ -17,7 +17,7 @@ class Console final : public TrainObserver {
   Console(const RunRecord& run, bool speaks);
 
   void on_step(const StepProgress& progress) override;
-  void on_epoch(const RunRecord& run) override;
+  void on_epoch(RunRecord& run) override;
   /// Text of its own, outside the bar.
   void say(const std::string& text);
 
@@ -29,7 +29,7 @@ class Console final : public TrainObserver {
   std::optional<ProgressBar> bar_;
 };
 
-/// Writes run.json and steps.csv of a run that has ended into its directory.
+/// Writes run.json of a run that has ended into its directory, and a steps.csv if no epoch did.
 void write_run_files(const RunRecord& run);
 
 }  // namespace rueda

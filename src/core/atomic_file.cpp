@@ -18,6 +18,30 @@ namespace {
                  "; check that the directory exists, is writable and has room");
 }
 
+void write_all(int fd, const std::filesystem::path& path, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path, "writing", errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Closes a file on every way out.
+class OpenFile {
+ public:
+  OpenFile(const std::filesystem::path& path, int flags) : fd_(::open(path.c_str(), flags)) {
+    if (fd_ < 0) fail(path, "opening it", errno);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { ::close(fd_); }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
 /// A new file that is removed again unless it was renamed.
 class TemporaryFile {
  public:
@@ -33,14 +57,7 @@ class TemporaryFile {
     if (!renamed_) ::unlink(name_.c_str());
   }
 
-  void write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(target_, "writing", errno);
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
+  void write(std::string_view text) { write_all(fd_, target_, text); }
 
   void rename_to_target() {
     if (::fsync(fd_) != 0) fail(target_, "flushing", errno);
@@ -79,6 +96,12 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {
   write_atomically(path, std::span(&text, 1));
+}
+
+void append_to_file(const std::filesystem::path& path, std::string_view text) {
+  const OpenFile file(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  write_all(file.fd(), path, text);
+  if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
 }
 
 }  // namespace rueda

@@ -1,13 +1,10 @@
 #include "rueda/predict/cost_fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include <fmt/format.h>
 
+#include "chosen_runs.hpp"
+#include "machine_choice.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
@@ -17,68 +14,8 @@
 namespace rueda::predict {
 namespace {
 
-constexpr std::size_t kUsualImageSize = 32;
 constexpr std::size_t kMegabyte = 1'000'000;
 constexpr double kUsualBucketMb = 25;
-
-/// The runs that tell the compute time, and of which network they are.
-struct Chosen {
-  std::string network;
-  std::size_t image_size = 0;
-  std::vector<RunResult> runs;  ///< of one network, on one kind of device
-  std::string ran;              ///< that network
-};
-
-std::string words(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
-  return text;
-}
-
-std::set<std::string> networks_of(const std::vector<RunResult>& runs) {
-  std::set<std::string> names;
-  for (const RunResult& run : runs) names.insert(run.model);
-  return names;
-}
-
-/// The network whose runs are to be gone by.
-std::string network_that_ran(const std::vector<RunResult>& runs, const std::string& wanted) {
-  const auto names = networks_of(runs);
-  if (names.count(wanted) > 0 || names.empty()) return wanted;
-  if (names.size() == 1) return *names.begin();
-  const std::string which = wanted.empty() ? "say by --model which one is meant"
-                                           : "give the runs of one of them, for " +
-                                                 printable(wanted) + " to be taken from it";
-  throw InputError("the runs are of " + words(names) + ": " + which);
-}
-
-void require_one_kind(const std::vector<RunResult>& runs) {
-  std::set<std::string> kinds;
-  for (const RunResult& run : runs) {
-    kinds.insert(run.ranks.front().backend + " in " + run.precision + " at " +
-                 std::to_string(run.image_size) + " pixels");
-  }
-  if (kinds.size() > 1) {
-    throw InputError("the runs to fit the compute time to are not of one kind: " + words(kinds) +
-                     "; give those of one");
-  }
-}
-
-Chosen choose(const std::vector<RunResult>& runs, const Target& target) {
-  Chosen chosen;
-  chosen.ran = network_that_ran(runs, target.model);
-  for (const RunResult& run : runs) {
-    if (run.model == chosen.ran) chosen.runs.push_back(run);
-  }
-  require_one_kind(chosen.runs);
-  chosen.network = target.model.empty() ? chosen.ran : target.model;
-  if (chosen.network.empty()) throw InputError("no run and no --model: nothing says which network");
-  chosen.image_size = target.image_size;
-  if (chosen.image_size == 0) {
-    chosen.image_size = chosen.runs.empty() ? kUsualImageSize : chosen.runs.front().image_size;
-  }
-  return chosen;
-}
 
 Graph graph_of(const std::string& network, std::size_t image_size) {
   return build_model(network, static_cast<int>(image_size), kClasses);
@@ -134,66 +71,6 @@ void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const G
   if (!ran) scale_by_flops(fit, chosen, graph);
 }
 
-/// What is given, else what was fitted. Nothing where a half is missing.
-std::optional<Link> link_of(const std::optional<double>& alpha,
-                            const std::optional<double>& bandwidth,
-                            const std::optional<LinkFit>& fitted) {
-  if (!fitted && (!alpha || !bandwidth)) return std::nullopt;
-  Link link = fitted ? fitted->link : Link{};
-  if (alpha) link.alpha = *alpha;
-  if (bandwidth) link.beta = 1 / *bandwidth;
-  return link;
-}
-
-void set_one_level(CostFit& fit, const Given& given) {
-  const auto& fitted = fit.machine.between ? fit.machine.between : fit.machine.inside;
-  const auto link = link_of(given.alpha, given.bandwidth, fitted);
-  if (!link) {
-    throw InputError(
-        "nothing tells what a message costs: give runs on 2 ranks or more, a record of rueda bench "
-        "all-reduce by --bench, or --alpha and --bandwidth");
-  }
-  fit.model.machine.between = *link;
-  fit.model.machine.ranks_per_node = 1;
-  if (!fit.machine.between && !(given.alpha && given.bandwidth)) {
-    fit.notes.emplace_back(
-        "All ranks are taken to be joined by links as between the ranks of one host, which is all "
-        "that was measured. For several nodes give --ranks-per-node, --alpha and --bandwidth.");
-  }
-}
-
-void set_two_levels(CostFit& fit, const Target& target, const Given& given) {
-  const auto inside = link_of(given.inside_alpha, given.inside_bandwidth, fit.machine.inside);
-  const auto between = link_of(given.alpha, given.bandwidth, fit.machine.between);
-  if (!inside) {
-    throw InputError(
-        "nothing tells what a message costs within a node: give runs or a record of rueda bench on "
-        "2 ranks or more of one host, or --inside-alpha and --inside-bandwidth");
-  }
-  if (!between) {
-    throw InputError(
-        "nothing tells what a message costs between nodes: give runs or a record of rueda bench on "
-        "several hosts, or --alpha and --bandwidth");
-  }
-  fit.model.machine.inside = *inside;
-  fit.model.machine.between = *between;
-  fit.model.machine.ranks_per_node = target.ranks_per_node;
-}
-
-void set_machine(CostFit& fit, const Target& target, const Given& given) {
-  fit.model.machine.gamma = fit.machine.gamma;
-  fit.model.machine.links_per_node = target.links_per_node;
-  target.ranks_per_node == 0 ? set_one_level(fit, given) : set_two_levels(fit, target, given);
-  const double noise = fit.machine.message_noise;
-  fit.model.message_noise = given.message_noise.value_or(std::isnan(noise) ? 0 : noise);
-  fit.notes.insert(fit.notes.end(), fit.machine.notes.begin(), fit.machine.notes.end());
-  if (fit.machine.gamma == 0) {
-    fit.notes.emplace_back(
-        "Nothing tells the time of adding apart from that of messages: gamma is "
-        "0, and what it took is in beta.");
-  }
-}
-
 void set_buckets(CostFit& fit, const Chosen& chosen, const Target& target, const Graph& graph) {
   const bool as_run = !target.bucket_mb && !chosen.runs.empty() && chosen.network == chosen.ran &&
                       !chosen.runs.front().bucket_bytes.empty();
@@ -239,7 +116,7 @@ std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
 
 CostFit fit_cost(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
                  const Target& target, const Given& given) {
-  const Chosen chosen = choose(runs, target);
+  const Chosen chosen = choose_runs(runs, target);
   const Graph graph = graph_of(chosen.network, chosen.image_size);
   CostFit fit;
   fit.network = chosen.network;

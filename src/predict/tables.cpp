@@ -17,7 +17,7 @@ bool is_as_fitted(const std::optional<LinkFit>& fitted, const Link& used) {
 
 void add_link(Table& table, const std::string& where, const Link& link,
               const std::optional<LinkFit>& fitted) {
-  const std::string source = is_as_fitted(fitted, link) ? fitted->source : "given or changed";
+  const std::string source = is_as_fitted(fitted, link) ? fitted->source : "given";
   const double error = is_as_fitted(fitted, link) ? fitted->fit.typical_error : kUnknown;
   table.add({"alpha" + where, seconds_with_unit(link.alpha), link.alpha, error, source});
   table.add({"1 / beta" + where, rate_with_unit(1 / link.beta), link.beta, error, source});
@@ -135,10 +135,10 @@ Table loss_table(const std::vector<Loss>& losses) {
                {"efficiency", "eff., %", Show::percent},
                {"lost_seconds", "lost, s", Show::seconds},
                {"all_reduce_seconds", "all-reduce, s", Show::seconds},
-               {"all_reduce_share", "of the loss, %", Show::percent},
-               {"partial_at_most_seconds", "partial step, s at most", Show::seconds},
-               {"partial_at_most_share", "of the loss, %", Show::percent},
-               {"unexplained_seconds", "unexplained, s at least", Show::seconds}},
+               {"all_reduce_share", "share, %", Show::percent},
+               {"partial_at_most_seconds", "partial <=, s", Show::seconds},
+               {"partial_at_most_share", "share, %", Show::percent},
+               {"unexplained_seconds", "left >=, s", Show::seconds}},
               {},
               {}};
   for (const Loss& loss : losses) {
@@ -152,9 +152,11 @@ Table loss_table(const std::vector<Loss>& losses) {
                several ? of_loss(loss.partial_at_most) : kUnknown, several ? left : kUnknown});
   }
   table.notes.emplace_back(
-      "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted.");
+      "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
+      "lost. left: what neither explains.");
   table.notes.emplace_back(
-      "partial step: what the last step cost beside its share of images if it took as long as a "
+      "partial: what the last, partial step cost beside its share of images if it took as long as "
+      "a "
       "full "
       "one; if its time follows its images, nothing. Less the same on one rank, divided by P.");
   return table;

@@ -5,82 +5,30 @@
 namespace rueda {
 namespace {
 
-using Records = std::vector<std::vector<StepRecord>>;
-
-/// Sums over the steps of one kind, of one rank.
-struct Sums {
-  std::size_t steps = 0;
-  std::size_t samples = 0;
-  double seconds = 0;
-  PhaseSeconds phases{};
-  double busy = 0;
-  double wait = 0;
-  double add = 0;
-  double prepare = 0;
-  double copy = 0;
-  double copy_bytes = 0;
-
-  void operator+=(const StepRecord& s) {
-    ++steps;
-    samples += s.samples;
-    seconds += s.seconds;
-    for (std::size_t p = 0; p < kPhases; ++p) phases[p] += s.phases[p];
-    busy += s.all_reduce_busy;
-    wait += s.all_reduce_wait;
-    add += s.all_reduce_add;
-    prepare += s.prepare_busy;
-    copy += s.copy_busy;
-    copy_bytes += static_cast<double>(s.copy_bytes);
-  }
-};
-
-std::vector<Sums> sums_by_rank(std::span<const EpochRecord> epochs, std::size_t global_batch,
-                               StepKind kind) {
-  std::vector<Sums> sums;
+/// Of one kind, over epochs.
+KindSums sums_of(std::span<const EpochRecord> epochs, std::size_t global_batch, StepKind kind) {
+  KindSums sums;
   for (const EpochRecord& epoch : epochs) {
-    sums.resize(std::max(sums.size(), epoch.step_records.size()));
-    for (std::size_t r = 0; r < epoch.step_records.size(); ++r) {
-      for (const StepRecord& s : epoch.step_records[r]) {
-        if (is_kind(s, global_batch, kind)) sums[r] += s;
-      }
-    }
+    const EpochSums own =
+        epoch.written.empty() ? sum_up(epoch.step_records, global_batch) : epoch.sums;
+    if (kind != StepKind::partial) sums += own.full;
+    if (kind != StepKind::full) sums += own.partial;
   }
   return sums;
 }
 
 /// Over ranks, of value(sums) per step.
 template <typename Value>
-Spread per_step(const std::vector<Sums>& ranks, Value value) {
+Spread per_step(const std::vector<RankSums>& ranks, Value value) {
   std::vector<double> means;
-  for (const Sums& s : ranks) {
+  for (const RankSums& s : ranks) {
     if (s.steps > 0) means.push_back(value(s) / static_cast<double>(s.steps));
   }
   return spread_of(means);
 }
 
-/// Appends the slowest rank's `member` of every step of a kind.
-void append_slowest(std::vector<double>& values, const Records& records, std::size_t global_batch,
-                    StepKind kind, double StepRecord::*member) {
-  if (records.empty()) return;
-  for (std::size_t i = 0; i < records.front().size(); ++i) {
-    if (!is_kind(records.front()[i], global_batch, kind)) continue;
-    double slowest = 0;
-    for (const auto& rank : records) slowest = std::max(slowest, rank.at(i).*member);
-    values.push_back(slowest);
-  }
-}
-
-Spread slowest_of(std::span<const EpochRecord> epochs, std::size_t global_batch, StepKind kind,
-                  double StepRecord::*member) {
-  std::vector<double> values;
-  for (const EpochRecord& e : epochs) {
-    append_slowest(values, e.step_records, global_batch, kind, member);
-  }
-  return spread_of(values);
-}
-
 RankTotal rank_total(int rank, const std::vector<StepRecord>& steps, std::size_t global_batch) {
-  Sums sums;
+  RankSums sums;
   std::vector<double> full;
   std::vector<double> compute;
   for (const StepRecord& s : steps) {
@@ -117,29 +65,25 @@ double total(const RankInfo& rank) {
 
 }  // namespace
 
-bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept {
-  if (kind == StepKind::all) return true;
-  return (step.global_samples == global_batch) == (kind == StepKind::full);
-}
-
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind) {
-  const std::vector<Sums> ranks = sums_by_rank(epochs, global_batch, kind);
+  const KindSums sums = sums_of(epochs, global_batch, kind);
+  const std::vector<RankSums>& ranks = sums.ranks;
   StepBreakdown b;
   b.steps = ranks.empty() ? 0 : ranks.front().steps;
   for (std::size_t p = 0; p < kPhases; ++p) {
-    b.phases[p] = per_step(ranks, [p](const Sums& s) { return s.phases[p]; });
+    b.phases[p] = per_step(ranks, [p](const RankSums& s) { return s.phases[p]; });
   }
-  b.step = per_step(ranks, [](const Sums& s) { return s.seconds; });
-  b.busy = per_step(ranks, [](const Sums& s) { return s.busy; });
-  b.wait = per_step(ranks, [](const Sums& s) { return s.wait; });
-  b.transfer = per_step(ranks, [](const Sums& s) { return s.busy - s.wait - s.add; });
-  b.add = per_step(ranks, [](const Sums& s) { return s.add; });
-  b.prepare = per_step(ranks, [](const Sums& s) { return s.prepare; });
-  b.copy = per_step(ranks, [](const Sums& s) { return s.copy; });
-  b.copy_bytes = per_step(ranks, [](const Sums& s) { return s.copy_bytes; });
-  b.slowest = slowest_of(epochs, global_batch, kind, &StepRecord::seconds);
-  b.slowest_busy = slowest_of(epochs, global_batch, kind, &StepRecord::all_reduce_busy).mean;
+  b.step = per_step(ranks, [](const RankSums& s) { return s.seconds; });
+  b.busy = per_step(ranks, [](const RankSums& s) { return s.busy; });
+  b.wait = per_step(ranks, [](const RankSums& s) { return s.wait; });
+  b.transfer = per_step(ranks, [](const RankSums& s) { return s.busy - s.wait - s.add; });
+  b.add = per_step(ranks, [](const RankSums& s) { return s.add; });
+  b.prepare = per_step(ranks, [](const RankSums& s) { return s.prepare; });
+  b.copy = per_step(ranks, [](const RankSums& s) { return s.copy; });
+  b.copy_bytes = per_step(ranks, [](const RankSums& s) { return s.copy_bytes; });
+  b.slowest = spread_of(sums.slowest);
+  b.slowest_busy = spread_of(sums.slowest_busy).mean;
   return b;
 }
 

@@ -147,6 +147,7 @@ double sum_of(const RunRecord& run, double (*value)(const EpochRecord&)) {
 }  // namespace
 
 Json epoch_json(const EpochRecord& e, const RunRecord& run) {
+  if (!e.written.empty()) return Json::parse(e.written);
   const std::span<const EpochRecord> one(&e, 1);
   const std::vector<RankTotal> ranks = rank_totals(e, run.global_batch);
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
@@ -169,6 +170,14 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["ranks"] = ranks_json(ranks);
   j["energy"] = energy_json(e, run);
   return j;
+}
+
+void give_up_steps(EpochRecord& epoch, const RunRecord& run) {
+  if (!epoch.written.empty()) return;
+  epoch.written = epoch_json(epoch, run).dump(-1, ' ', false, Json::error_handler_t::replace);
+  epoch.sums = sum_up(epoch.step_records, run.global_batch);
+  epoch.step_records = {};
+  epoch.bucket_records = {};
 }
 
 Json summary_json(const RunRecord& run) {

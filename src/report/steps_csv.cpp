@@ -42,4 +42,11 @@ void write_steps_csv(const std::filesystem::path& path, const RunRecord& run) {
   write_atomically(path, text);
 }
 
+void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
+  std::string text = first ? header() : "";
+  append_epoch(text, epoch);
+  if (first) return write_atomically(path, text);
+  append_to_file(path, text);
+}
+
 }  // namespace rueda

@@ -107,8 +107,6 @@ class Given(PredictCase):
         def exposed(*words):
             return self.rows("--ranks", "8", *words)[0]["exposed_seconds"]
 
-        self.assertAlmostEqual(exposed("--what-if", "bandwidth=2x"), ring(8, GRADIENT_BYTES, bandwidth=2e9))
-        self.assertAlmostEqual(exposed("--what-if", "latency=5us"), ring(8, GRADIENT_BYTES, alpha=5e-6))
         doubling = 3 * (1e-3 + GRADIENT_BYTES / 1e9)
         self.assertAlmostEqual(exposed("--algorithm", "doubling"), doubling)
         self.assertAlmostEqual(exposed("--algorithm", "best"), min(doubling, ring(8, GRADIENT_BYTES)))
@@ -119,6 +117,17 @@ class Given(PredictCase):
         apart = 2 * (1e-3 + GRADIENT_BYTES / 8 / 1e9)
         hierarchical = (*nodes, "--algorithm", "hierarchical", "--links-per-node", "4")
         self.assertAlmostEqual(exposed(*hierarchical), within + apart)
+
+    def test_what_if_stands_beside_what_is(self):
+        def exposed(changes):
+            told, _ = self.predict(*GIVEN, "--ranks", "8", "--what-if", changes)
+            self.assertIn(changes, told["forecast_what_if"]["title"])
+            tables = [told[name]["rows"][0] for name in ("forecast", "forecast_what_if")]
+            self.assertAlmostEqual(tables[0]["exposed_seconds"], ring(8, GRADIENT_BYTES))
+            return tables[1]["exposed_seconds"]
+
+        self.assertAlmostEqual(exposed("bandwidth=2x"), ring(8, GRADIENT_BYTES, bandwidth=2e9))
+        self.assertAlmostEqual(exposed("latency=5us,bandwidth=5GB/s"), ring(8, GRADIENT_BYTES, 5e-6, 5e9))
 
     def test_overlap_hides(self):
         words = ("--ranks", "8", "--bucket-mb", "0.2")

@@ -212,6 +212,8 @@ class RunTest(ScaleCase):
         process = subprocess.Popen(
             [SCALE, *self.two], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18"}),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # As a shell's background jobs begin, which are none the less to end when told to.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )  # fmt: skip
         begun = self.folder / "calls"
         while not (begun.exists() and "resnet18" in begun.read_text(encoding="utf-8")):  # it hangs

@@ -15,7 +15,7 @@ namespace {
 /// Notes after each step how much has been handed out until then.
 struct Counter final : TrainObserver {
   void on_step(const StepProgress&) override { allocations.push_back(standin_allocations()); }
-  void on_epoch(const RunRecord&) override {}
+  void on_epoch(RunRecord&) override {}
   std::vector<std::size_t> allocations;
 };
 

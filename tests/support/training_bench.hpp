@@ -16,7 +16,7 @@ namespace rueda::test {
 /// Remembers what a trainer tells.
 struct Listener final : TrainObserver {
   void on_step(const StepProgress& progress) override { steps.push_back(progress); }
-  void on_epoch(const RunRecord& run) override { epochs_told = run.epochs.size(); }
+  void on_epoch(RunRecord& run) override { epochs_told = run.epochs.size(); }
   std::vector<StepProgress> steps;
   std::size_t epochs_told = 0;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/report/result_table.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/support/scratch_directory.hpp"
 
@@ -305,4 +306,28 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
   CHECK(row[20] == s.copy_busy);
   CHECK(row[21] == static_cast<double>(s.copy_bytes));
   CHECK(row[22] == s.all_reduce_wait);
+}
+
+TEST_CASE("steps that were given up leave run.json as it was", "[report]") {
+  RunRecord run = test::sample_run(4, 2);
+  const std::string before = to_json(run);
+  for (std::size_t i = 0; i < 2; ++i) give_up_steps(run.epochs[i], run);
+  CHECK(run.epochs[0].step_records.empty());
+  CHECK(run.epochs[1].bucket_records.empty());
+  CHECK(to_json(run) == before);
+  give_up_steps(run.epochs[1], run);  // once more changes nothing
+  CHECK(to_json(run) == before);
+  CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
+}
+
+TEST_CASE("steps.csv grows by epochs to what is written at once", "[report]") {
+  const ScratchDirectory folder;
+  const RunRecord run = test::sample_run(3, 2);
+  write_steps_csv(folder.path() / "whole.csv", run);
+  folder.write("steps.csv", "of another run\n");
+  for (const EpochRecord& epoch : run.epochs) {
+    append_steps_csv(folder.path() / "steps.csv", epoch, epoch.epoch == 1);
+  }
+  CHECK(content(folder.path() / "steps.csv") == content(folder.path() / "whole.csv"));
+  CHECK_THROWS_AS(append_steps_csv(folder.path() / "none.csv", run.epochs[1], false), RunError);
 }

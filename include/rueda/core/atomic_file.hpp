@@ -15,4 +15,7 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 /// The same for a file of one part.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
+void append_to_file(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace rueda

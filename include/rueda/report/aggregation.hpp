@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "rueda/report/statistics.hpp"
+#include "rueda/train/epoch_sums.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {
-
-/// Full steps take the whole global batch. The last step of an epoch is partial where the data set
-/// leaves less; the two are never mixed in a mean.
-enum class StepKind { full, partial, all };
-
-bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept;
 
 /// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
 struct StepBreakdown {
@@ -35,6 +30,7 @@ struct StepBreakdown {
   double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
 };
 
+/// Of the steps' records, or of their sums where the records were given up.
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
 
@@ -47,7 +43,7 @@ struct BucketTimes {
   Spread add;       ///< of this, adding
 };
 
-/// By bucket.
+/// By bucket, of the epochs whose records are still there.
 std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
 
 /// One rank in one epoch.

@@ -26,8 +26,16 @@ std::string config_text(const TrainConfig& config);
 /// RunError naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
+/// Puts an epoch's element of run.json, as it is now, in the place of its steps' records: nothing
+/// but `steady_communication.buckets` of the summary still needs them.
+void give_up_steps(EpochRecord& epoch, const RunRecord& run);
+
 /// Writes a line per rank and step, in order of epoch, step and rank, behind a header; in the same
 /// way. Throws RunError naming path and reason.
 void write_steps_csv(const std::filesystem::path& path, const RunRecord& run);
+
+/// Appends the lines of one epoch; the first one makes the file, with its header, and replaces any
+/// other. A crash may leave the last line cut. Throws RunError naming path and reason.
+void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
 
 }  // namespace rueda

@@ -20,8 +20,9 @@ class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepProgress& progress) = 0;
-  /// An epoch is complete and stands last in `run.epochs` (with the step records on rank 0).
-  virtual void on_epoch(const RunRecord& run) = 0;
+  /// An epoch is complete and stands last in `run.epochs` (with the step records on rank 0, which
+  /// may be given up here once they are written).
+  virtual void on_epoch(RunRecord& run) = 0;
 };
 
 }  // namespace rueda

@@ -12,6 +12,7 @@
 #include "rueda/backend/timed_compute.hpp"
 #include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/epoch_sums.hpp"
 #include "rueda/train/timings.hpp"
 #include "rueda/train/trace.hpp"
 
@@ -50,11 +51,15 @@ struct EpochRecord {
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
-  std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]
+  std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]; see `written`
   std::vector<std::vector<BucketRecord>> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;                           ///< [rank]
   /// [rank]: of its GPU during the steps, for all who computed on it; NaN: not told.
   std::vector<double> energy_joules;
+  /// Its element of run.json, once that is written for good and the records of its steps are given
+  /// up, so that long runs need no more memory than short ones; then `sums` stands for them.
+  std::string written;
+  EpochSums sums;
 };
 
 /// Everything of a run that is written down: what run.json holds.

@@ -9,9 +9,9 @@ using predict::Scheme;
 
 void add_files(CLI::App& command, PredictOptions& o) {
   command
-      .add_option("runs", o.runs,
+      .add_option("RUN_DIR", o.runs,
                   "Directories of runs, or of several, or run.json files, to fit the model to")
-      ->option_text("RUN_DIR ...")
+      ->option_text("...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       .add_option("--bench", o.benches,

@@ -77,10 +77,8 @@ PredictStudy read_study(const PredictOptions& options) {
         "none of the runs can be fitted to: " +
         (remarks.empty() ? "--fit-ranks names none of their numbers of ranks" : remarks.front()));
   }
-  study.fitted = fit_cost(fitted, benches, options.target, options.given);
-  study.fitted.notes.insert(study.fitted.notes.begin(), remarks.begin(), remarks.end());
-  study.fit = study.fitted;
-  for (const Change& change : options.changes) apply(change, study.fit.model);
+  study.fit = fit_cost(fitted, benches, options.target, options.given);
+  study.fit.notes.insert(study.fit.notes.begin(), remarks.begin(), remarks.end());
   return study;
 }
 

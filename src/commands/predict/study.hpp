@@ -11,8 +11,7 @@ namespace rueda {
 /// What a prediction is made from.
 struct PredictStudy {
   std::vector<RunResult> runs;  ///< all that were given
-  predict::CostFit fitted;      ///< as fitted or given
-  predict::CostFit fit;         ///< the same with the changes of --what-if
+  predict::CostFit fit;
 };
 
 /// Reads the files and fits. Throws InputError.
