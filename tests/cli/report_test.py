@@ -5,6 +5,7 @@ usage: report_test.py RUEDA MPIEXEC
 """
 
 import csv
+import importlib.util
 import json
 import sys
 
@@ -128,6 +129,23 @@ class Report(ProgramCase):
         self.assertEqual(with_it["predictions"], [{"schema": "x"}])
         (self.folder / "p.json").write_text("{", encoding="utf-8")
         self.refused(self.program.run("report", "runs", "--prediction", "p.json"), "p.json")
+
+    def test_it_is_drawn_where_a_python_can(self):
+        python = self.folder / "python"
+        python.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho warned >&2\necho "the reason: $2 $4" >&2\nexit 2\n')
+        python.chmod(0o755)
+        words = ("report", "runs", "--out", "drawn")
+        result = self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON=str(python))
+        self.refused(result, "the reason: plot_report --slides")
+        self.assertNotIn("warned", result.messages[0])
+        result = self.completed(self.program.run(*words, RUEDA_PLOT_PYTHON="/bin/false"))
+        self.assertIn("No plots", result.out)
+        self.refused(self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON="/bin/false"), "--slides", "/bin/false")
+        if importlib.util.find_spec("matplotlib") is None:
+            self.skipTest("no matplotlib in this Python")
+        self.completed(self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON=sys.executable))
+        self.assertEqual((self.folder / "drawn/slides.pdf").read_bytes()[:5], b"%PDF-")
+        self.assertTrue((self.folder / "drawn/report.html").exists())
 
     def test_only_one_rank_speaks(self):
         result = self.completed(self.program.run_ranks(2, "report", "runs"))
