@@ -156,7 +156,7 @@ def draw_singles(axes, all_series, quantity):
             va="center", fontsize="small",
         )  # fmt: skip
     axes.set_yticks(range(len(known)))
-    axes.set_yticklabels([plain("\n".join(textwrap.wrap(name_of(series), 36))) for series, _, _ in known])
+    axes.set_yticklabels(["\n".join(textwrap.wrap(plain(name_of(series)), 36)) for series, _, _ in known])
     axes.set_ylim(len(known) - 0.4, -0.6)
     axes.set_xlim(0, 1.15 * max(factor * value.high for _, _, value in known) or 1)
     axes.set_xlabel(label)
@@ -171,11 +171,12 @@ def singles_chart(all_series, quantity):
     if not shown:
         return None
     rows = [
-        [name_of(series), estimate_text(quantity, estimate(series["points"][0], quantity.key))]
+        [name_of(series), estimate_text(quantity, known_points(series, quantity.key)[0][1])]
         for series in shown
     ]
     return Chart(
         f"single-{quantity.name}", f"Single configurations: {quantity.title}", "Single configurations",
-        lambda axes: draw_singles(axes, shown, quantity), ["", f"{quantity.title}, {unit_text(quantity)}"], rows, remarks_on(shown, quantity.key),
+        lambda axes: draw_singles(axes, shown, quantity), ["", f"{quantity.title}, {unit_text(quantity)}"], rows,
+        remarks_on(shown, quantity.key),
         height=1.6 + 0.55 * len(shown), series=shown, topics=(quantity.title,),
     )  # fmt: skip

@@ -62,7 +62,8 @@ def _mark_refused(axes, refused):
 def draw(axes, by_ranks, refused):
     handles, ends = [], []
     for i, (ranks, batches) in enumerate(sorted(by_ranks.items())):
-        moved = [({**point, "ranks": batch}, estimate(point, THROUGHPUT.key)) for batch, point in sorted(batches.items())]
+        known = [(batch, point, estimate(point, THROUGHPUT.key)) for batch, point in sorted(batches.items())]
+        moved = [({**point, "ranks": batch}, rate) for batch, point, rate in known]
         handles.append(draw_series(axes, moved, 1, style_at(i), f"P = {ranks}"))
         ends += [end for _, value in moved for end in (value.low, value.high)]
     batches = {batch for one in by_ranks.values() for batch in one}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from .report import text
-from .style import GRID, QUIET, plain, settings
+from .style import GRID, plain, settings
 
 WIDTH, HEIGHT = 8.0, 5.2  # inches
 PNG_DPI = 160
@@ -121,9 +121,3 @@ def legend_below(axes, handles):
 def horizontal_grid(axes):
     axes.grid(True, axis="y", color=GRID, linewidth=0.7)
     axes.tick_params(length=0, axis="y")
-
-
-def nothing_to_draw(axes, why):
-    """Says so in the middle of the axes."""
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, plain(why), ha="center", va="center", color=QUIET, transform=axes.transAxes)

@@ -94,7 +94,8 @@ def _legend(kinds, values):
     for kind in kinds:
         label, looks = _KINDS[kind]
         whole = kind != "measured" or not any(_has_parts(known) for known in values)
-        entries += [Patch(label=label, **looks)] if whole else [Patch(label=word, **look) for word, look in _PARTS.values()]
+        parts = [(label, looks)] if whole else _PARTS.values()
+        entries += [Patch(label=word, **look) for word, look in parts]
     return entries
 
 

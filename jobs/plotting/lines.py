@@ -97,7 +97,8 @@ def _value_axis(axes, quantity, values, label):
     value_axis(axes, values, label, **({"wide": 1} if quantity is SPEEDUP else {}))
     if quantity is SPEEDUP and axes.get_yscale() == "log":
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5) if min(values) >= 1 and max(values) <= 16 else (1,)))
+        few = min(values) >= 1 and max(values) <= 16
+        axes.yaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.5) if few else (1,)))
         axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
         axes.yaxis.set_minor_locator(NullLocator())
 

@@ -4,11 +4,13 @@ import base64
 from html import escape
 
 from .number_text import cell_text
-from .report import tables_of, text
+from .report import EMPHASIS, tables_of, text, texts_of
+
+_SHORT = 28  # letters of a text in a cell that stay in one line
 
 _STYLE = """
 :root { color: #1c1c1c; background: #fff; }
-body { font: 16px/1.5 "DejaVu Sans", Verdana, Arial, sans-serif; max-width: 62rem; margin: 0 auto;
+body { font: 16px/1.5 "DejaVu Sans", Verdana, Arial, sans-serif; max-width: 72rem; margin: 0 auto;
   padding: 1.5rem 1.25rem 4rem; overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .25rem; }
 h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; padding-bottom: .25rem; border-bottom: 1px solid #bbb; }
@@ -19,10 +21,14 @@ li { margin: .25rem 0; }
 .scroll { overflow-x: auto; margin: 1.5rem 0 .5rem; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: bold; font-size: 1rem; padding-bottom: .5rem; }
-th, td { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; }
+th, td { padding: .3rem .8rem .3rem 0; text-align: left; vertical-align: top; }
 th { vertical-align: bottom; border-bottom: 1px solid #555; }
 td { border-bottom: 1px solid #e2e2e2; }
-.number { text-align: right; white-space: nowrap; }
+td:first-child { min-width: 9rem; }
+td.number { min-width: 0; }
+.number { text-align: right; }
+td.number, .short { white-space: nowrap; }
+h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 .notes { font-size: .8125rem; color: #444; margin: 0 0 1.5rem; padding-left: 1.1rem; max-width: 46rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1.75rem; }
 figure { margin: 0; break-inside: avoid; }
@@ -34,7 +40,7 @@ figcaption { font-size: .8125rem; color: #444; margin-top: .35rem; }
   a { color: inherit; text-decoration: none; }
   .scroll { overflow: visible; }
   table, figcaption, .notes { font-size: 8pt; }
-  h2, caption { break-after: avoid; }
+  h2, h3, caption { break-after: avoid; }
   tr { break-inside: avoid; }
   .charts { grid-template-columns: 1fr 1fr; gap: 1rem; }
 }
@@ -52,18 +58,25 @@ def _items(texts, css_class=""):
     if not texts:
         return ""
     opening = f'<ul class="{css_class}">' if css_class else "<ul>"
-    return opening + "".join(f"<li>{clean(one)}</li>" for one in texts) + "</ul>\n"
+    items = (EMPHASIS.sub(r"<em>\1</em>", clean(one)) for one in texts)
+    return opening + "".join(f"<li>{one}</li>" for one in items) + "</ul>\n"
 
 
-def _texts(parent, key):
-    listed = parent.get(key)
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+def _findings(report):
+    """Those of each series below its label, with which they begin; the others before them."""
+    rest, parts = texts_of(report, "findings"), []
+    for label in dict.fromkeys(text(series.get("label")) for series in report["series"]):
+        own = [one for one in rest if label and one.startswith(f"{label}: ")]
+        rest = [one for one in rest if one not in own]
+        if own:
+            parts.append(f"<h3>{clean(label)}</h3>\n" + _items([one[len(label) + 2 :] for one in own]))
+    return _items(rest) + "".join(parts)
 
 
 def _cell(cell, column, tag="td"):
     show = column.get("show", "text")
     words = column.get("heading") or column.get("key") if tag == "th" else cell_text(cell, show)
-    css = "" if show == "text" else ' class="number"'
+    css = ' class="number"' if show != "text" else ' class="short"' if len(text(words)) <= _SHORT else ""
     scope = ' scope="col"' if tag == "th" else ""
     return f"<{tag}{scope}{css}>{clean(words)}</{tag}>"
 
@@ -78,7 +91,7 @@ def table_html(table):
     return (
         f'<div class="scroll"><table>\n<caption>{clean(table.get("title"))}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n"
-        + _items(_texts(table, "notes"), "notes")
+        + _items(texts_of(table, "notes"), "notes")
     )
 
 
@@ -106,8 +119,8 @@ def _described(chart):
 
 def _sections(report, drawn):
     """[(heading, HTML)]: findings, tables, charts. `drawn` holds (chart, png)."""
-    found = _texts(report, "findings")
-    sections = [("Findings", _items(found))] if found else []
+    found = _findings(report)
+    sections = [("Findings", found)] if found else []
     for heading, tables in tables_of(report):
         sections.append((heading, "".join(map(table_html, tables))))
     for heading in dict.fromkeys(chart.section for chart, _ in drawn):
@@ -121,7 +134,9 @@ def page(report, drawn):
     title = clean(report.get("title")) or "Scaling report"
     sections = list(enumerate(_sections(report, drawn), 1))
     links = "".join(f'<li><a href="#s{i}">{clean(heading)}</a></li>' for i, (heading, _) in sections)
-    body = "".join(f'<section id="s{i}"><h2>{clean(heading)}</h2>\n{html}</section>\n' for i, (heading, html) in sections)
+    body = "".join(
+        f'<section id="s{i}"><h2>{clean(heading)}</h2>\n{html}</section>\n' for i, (heading, html) in sections
+    )
     made = clean(report.get("made_with"))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'

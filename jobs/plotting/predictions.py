@@ -22,8 +22,10 @@ def _pairs(rows, key):
 
 def forecasts_of(prediction):
     """[(title, [(ranks, seconds of an epoch)])]: the forecast, and those of each what-if."""
-    tables = [(key, table) for key, table in prediction.items() if key.startswith("forecast") and isinstance(table, dict)]
-    found = [(text(table.get("title")) or key, _pairs(entries(table, "rows"), "epoch_seconds")) for key, table in tables]
+    tables = {key: one for key, one in prediction.items() if key.startswith("forecast") and isinstance(one, dict)}
+    found = [
+        (text(one.get("title")) or key, _pairs(entries(one, "rows"), "epoch_seconds")) for key, one in tables.items()
+    ]
     return [(title, pairs) for title, pairs in found if pairs]
 
 
@@ -38,7 +40,8 @@ def _draw_measured(axes, rows, factor):
     """Returns the entries of the legend."""
     handles = []
     for fitted, (colour, marker, label) in _MEASURED.items():
-        pairs = _pairs([row for row in rows if (row.get("fitted") != "no") == (fitted == "yes")], "measured_epoch_seconds")
+        members = [row for row in rows if (row.get("fitted") != "no") == (fitted == "yes")]
+        pairs = _pairs(members, "measured_epoch_seconds")
         if pairs:
             ranks, seconds = zip(*pairs)
             look = {"color": colour, "marker": marker, "linestyle": "", "markersize": 8}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import namedtuple
 
 Estimate = namedtuple("Estimate", "value low high")
@@ -25,6 +26,16 @@ def text(value):
     """In one line, without what cannot be printed."""
     words = str("" if value is None else value).split()
     return "".join(c for c in " ".join(words) if c.isprintable())
+
+
+# Texts of notes are Markdown in as far as words are emphasised by asterisks.
+EMPHASIS = re.compile(r"\*([^\s*](?:[^*]*[^\s*])?)\*")
+
+
+def texts_of(parent, key):
+    """The texts of a list; empty if there is none."""
+    listed = parent.get(key)
+    return [text(one) for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def estimate(point, key):

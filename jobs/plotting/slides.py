@@ -6,7 +6,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_pdf import PdfPages
 
 from .number_text import cell_text
-from .report import tables_of, text
+from .report import EMPHASIS, tables_of, text, texts_of
 from .slide_page import Page, draw_page
 from .style import settings
 
@@ -23,11 +23,6 @@ _OF_TABLES = {
 _SCALINGS = ("weak", "strong")
 
 
-def findings_of(report):
-    listed = report.get("findings")
-    return [text(one) for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-
-
 def _without_subject(finding, labels):
     """A finding begins with the label of its series, which a page about this series alone need not repeat."""
     beginning = f"{labels[0]}: " if len(labels) == 1 else ""
@@ -39,7 +34,8 @@ def facts_about(chart, findings):
     named = [
         _without_subject(one, chart.labels)
         for one in findings
-        if any(label and label in one for label in chart.labels) and any(topic in one.lower() for topic in chart.topics)
+        if any(label and label in one for label in chart.labels)
+        and any(topic in one.lower() for topic in chart.topics)
     ]
     return (named + chart.remarks)[:_MOST_FACTS]
 
@@ -67,8 +63,7 @@ def charts_of_table(table, charts):
 def _of_table(table, charts):
     columns = table["columns"]
     rows = [[cell_text(cell, column.get("show")) for cell, column in zip(row, columns)] for row in table["rows"]]
-    notes = table.get("notes")
-    facts = [text(one) for one in notes][:_MOST_FACTS] if isinstance(notes, list) else []
+    facts = [EMPHASIS.sub(r"\1", one) for one in texts_of(table, "notes")][:_MOST_FACTS]
     headings = [text(column.get("heading") or column.get("key")) for column in columns]
     return Page(text(table.get("title")), charts_of_table(table, charts), headings, rows, facts, False)
 
@@ -91,9 +86,10 @@ def pages_of(report, charts):
     layouts = [table for heading, tables in tables_of(report) if heading.startswith("Layout") for table in tables]
     pages = [_of_table(table, charts) for table in layouts]
     if not pages:
-        findings = findings_of(report)
+        findings = texts_of(report, "findings")
         pages = [_of_chart(chart, findings) for chart in _worth_a_page(charts)]
-    return pages or [Page(text(report.get("title")) or "Scaling report", [], [], [], ["There is nothing to show."], False)]
+    title = text(report.get("title")) or "Scaling report"
+    return pages or [Page(title, [], [], [], ["There is nothing to show."], False)]
 
 
 def slides(report, charts):

@@ -128,6 +128,14 @@ class Html(PlotCase):
         self.assertEqual(page.tags.count("table"), 3)
         self.assertEqual(page.tags.count("img"), 7)
 
+    def test_findings_stand_below_the_label_of_their_series(self):
+        label = self.single()["label"]
+        findings = [f"{label}: it is *fast*.", "Of the study.", f"{label}er: not of it."]
+        self.page(made.report([self.single()], findings=findings))
+        html = (self.folder / "report.html").read_text(encoding="utf-8")
+        wanted = f"<li>Of the study.</li><li>{label}er: not of it.</li></ul>\n<h3>{label}</h3>\n<ul><li>it is <em>fast</em>."
+        self.assertIn(wanted, html)
+
     def test_it_needs_nothing_from_elsewhere(self):
         page = self.page(made.report([self.single()], [made.table()]))
         self.assertEqual(page.tags.count("img"), 2)
