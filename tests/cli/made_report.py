@@ -8,12 +8,12 @@ def estimate(value, low=None, high=None):
 
 
 def point(ranks, seconds, **more):
-    """5,000 images in an epoch; the range of the time is a tenth of a second to each side beyond P = 1."""
-    spread = 0.1 if ranks > 1 else 0
+    """5,000 images in an epoch, whose time beyond P = 1 may be 0.1 s less and 0.2 s more."""
+    less, longer = (0.1, 0.2) if ranks > 1 else (0, 0)
     made = {
         "ranks": ranks, "hosts": 1, "rank_batch": 64, "global_batch": 64 * ranks, "repeats": 3,
         "oversubscribed": False, "includes_warm_up": False,
-        "epoch_seconds": estimate(seconds, seconds - spread, seconds + spread),
+        "epoch_seconds": estimate(seconds, seconds - less, seconds + longer),
         "images_per_second": estimate(5000 / seconds), "phases": None, "communication": None,
     }  # fmt: skip
     return {**made, **more}

@@ -16,8 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "jobs"))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     from matplotlib.colors import to_rgb
-    from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, style
+    from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, slides
+    from plotting import style
     from plotting.chart import new_figure
+    from plotting.slide_page import JUDGEMENT, draw_page
 
 LONG = ", a label that goes on and on, and says everything about the options of its runs"
 
@@ -59,7 +61,7 @@ class Bars(ChartCase):
     def test_error_bars_where_low_and_high_differ(self):
         axes = drawn(bars.draw, made.resnet20(), quantity.EPOCH_TIME)
         ends = [[round(y, 9) for _, y in path.vertices] for bars_ in axes.collections for path in bars_.get_paths()]
-        self.assertEqual(ends, [[4.9, 5.1], [3.9, 4.1]])
+        self.assertEqual(ends, [[4.9, 5.2], [3.9, 4.2]])
 
     def test_hollow_where_cores_were_oversubscribed(self):
         faces = [bar.get_facecolor()[:3] for bar in drawn(bars.draw, made.resnet20(), quantity.EPOCH_TIME).patches]
@@ -86,10 +88,11 @@ class Bars(ChartCase):
         self.assertEqual(ticks, ["1", "2\n(1 host)", "2\n(2 hosts)"])
 
     def test_many_ranks_become_a_line(self):
-        points = [made.point(2**i, 8.0 / 2**i) for i in range(8)]
-        chart = bars.chart("n", "s", made.series("a", points), quantity.EPOCH_TIME)
-        axes = chart.figure().axes[0]
-        self.assertEqual([len(axes.patches), axes.get_xscale()], [0, "log"])
+        for ranks, kinds in (((1, 2, 3, 4, 5, 6), "bars"), ((1, 2, 3, 4, 5, 6, 7), "line"), ((1, 16), "bars"),
+                             ((1, 17), "line")):  # fmt: skip
+            series = made.series("a", [made.point(one, 8.0 / one) for one in ranks])
+            axes = bars.chart("n", "s", series, quantity.EPOCH_TIME).figure().axes[0]
+            self.assertEqual((len(axes.patches) > 0, axes.get_xscale() == "log"), (kinds == "bars", kinds == "line"))
 
 
 class Lines(ChartCase):
@@ -132,7 +135,8 @@ class Lines(ChartCase):
 
     def test_series_differ_without_colours(self):
         styles = style.styles_for([made.series(f"m{i}", []) for i in range(12)])
-        self.assertEqual(len({(one.marker, one.dash) for one in styles}), 12)
+        self.assertEqual(len({one.marker for one in styles}), 12)
+        self.assertFalse(any(one.dash == other.dash for one, other in zip(styles, styles[1:])))
         grey = [sum(w * c for w, c in zip((0.3, 0.59, 0.11), to_rgb(one.colour))) for one in styles[:4]]
         self.assertGreater(min(abs(a - b) for a, b in zip(grey, grey[1:])), 0.1)
 
@@ -244,6 +248,54 @@ class Layout(ChartCase):
         self.assertEqual([name for name in names if set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789.-")], [])
         self.assertIn("x-y-epoch-time", names)
         self.assertIn("x-y-2-epoch-time", names)
+
+
+class Slides(ChartCase):
+    def setUp(self):
+        points = [made.point(1, 40.0), made.point(2, 24.0)]
+        strong = [made.series(f"s{i}", points, scaling="strong") for i in range(2)]
+        weak = [made.resnet20(), made.series("resnet18", points), made.series("one", points[:1], scaling="single")]
+        self.charts = catalogue.charts_of(made.report([*weak, *strong]))
+
+    def names(self, name, title="A task"):
+        return [chart.name for chart in slides.charts_of_table(made.table(name, title), self.charts)]
+
+    def test_charts_of_the_tables_of_layouts(self):
+        own = "resnet20-64-per-rank-"
+        four = [own + what for what in ("epoch-time", "throughput", "speedup", "efficiency")]
+        self.assertEqual(self.names("book_task_10_5_resnet20"), four)
+        self.assertEqual(self.names("book_task_10_7_speedup"), ["weak-speedup", "strong-speedup"])
+        self.assertEqual(self.names("book_task_10_4"), ["single-epoch-time"])
+        self.assertEqual(self.names("nyu_table_1_g2", "of strong scaling"), ["strong-epoch-time", "strong-speedup"])
+        self.assertEqual(self.names("nyu_table_3_g1"), [])
+
+    def test_without_a_layout_what_combines_series_stands_for_each(self):
+        pages = slides.pages_of(made.report([]), self.charts)
+        shown = [chart.name for page in pages for chart in page.charts]
+        self.assertEqual(len(shown), 4 + 4 + 2 + 3)  # weak, strong, single; three of resnet20 alone
+        self.assertNotIn("resnet20-64-per-rank-speedup", shown)
+        self.assertIn("resnet20-64-per-rank-phases", shown)
+
+    def test_facts_are_findings_about_the_chart(self):
+        chart = next(one for one in self.charts if one.name == "resnet20-64-per-rank-speedup")
+        found = ["resnet20, 64 per rank: a speedup of 2.", "resnet20, 64 per rank: 8 s.", "s1, 64 per rank: speedup 3."]
+        self.assertEqual(slides.facts_about(chart, found)[0], "a speedup of 2.")
+        self.assertEqual(len(slides.facts_about(chart, found)), 1 + len(chart.remarks))
+
+    def test_a_wide_table_keeps_its_first_columns_and_counts_the_rest(self):
+        rows = [[f"series {i}", *["123,456,789 (1-2)"] * 30] for i in range(40)]
+        page = slides.Page("t", [], ["name", *["heading"] * 30], rows, ["fact"], False)
+        words = [one.get_text() for one in draw_page(page, "1 / 1", "rueda").texts]
+        self.assertIn("t", words)
+        self.assertIn(JUDGEMENT, words)
+        self.assertIn("series 0", words)
+        self.assertRegex(" ".join(words), r"\d+ more rows and \d+ more columns: see report.html")
+
+    def test_nothing_of_a_page_leaves_it(self):
+        for page in slides.pages_of(made.report([]), self.charts)[::3]:
+            figure = draw_page(page, "1 / 1", "rueda")
+            box = figure.get_tightbbox(figure.canvas.get_renderer())  # inches
+            self.assertTrue(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= 13.34 and box.y1 <= 7.5, (page.title, box))
 
 
 if __name__ == "__main__":
