@@ -107,13 +107,18 @@ def batches_of(options, model):
 
 def make_plan(options):
     """Every series. All of repeat 1 come before repeat 2, so that a machine that grows slower or
-    faster meanwhile does so for all alike."""
-    plan = []
+    faster meanwhile does so for all alike. What is the same by rank and in all (16 on 4 ranks, and
+    64) is run once: the report has it in both series."""
+    plan, seen = [], set()
     for repeat in range(1, options.repeats + 1):
         for model in options.models:
             for kind, batch, sweep in batches_of(options, model):
                 for nodes in options.nodes:
                     for ranks in options.ranks_per_node:
                         first = Configuration(model, nodes, ranks, kind, batch, repeat)
+                        same = first._replace(kind="global", batch=first.global_batch)
+                        if sweep is None and same in seen:
+                            continue
+                        seen.add(same)
                         plan.append(Series(first, sweep))
     return plan

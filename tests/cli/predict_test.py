@@ -229,8 +229,15 @@ class Fitted(PredictCase):
                              self.record(name)["summary"]["steady_epoch_seconds"])  # fmt: skip
             error = row["predicted_epoch_seconds"] / row["measured_epoch_seconds"] - 1
             self.assertAlmostEqual(row["relative_error"], error)
-        # A run of one rank is only what the model was fitted to: four and a half steps of 64 ms.
-        self.assertAlmostEqual(rows["p1-b64"]["predicted_epoch_seconds"], 4.5 * 0.064, delta=0.03)
+        figures = self.figures(told)
+
+        def step(images):
+            each = figures["t1, an image"] + figures["input, an image"]
+            return figures["t0"] + images * each + figures["update and other"]
+
+        # One rank: four steps of 64 images and one of 32, nothing else.
+        self.assertAlmostEqual(rows["p1-b64"]["predicted_step_seconds"], step(64))
+        self.assertAlmostEqual(rows["p1-b64"]["predicted_epoch_seconds"], 4 * step(64) + step(32))
         expected = abs(rows["p2-b64"]["relative_error"]) * 100
         self.assertIn(f"off by {expected:.1f} % in the mean", " ".join(told["measured"]["notes"]))
 

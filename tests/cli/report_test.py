@@ -5,8 +5,8 @@ usage: report_test.py RUEDA MPIEXEC
 """
 
 import csv
-import importlib.util
 import json
+import subprocess
 import sys
 
 import summary_line
@@ -31,7 +31,7 @@ class Report(ProgramCase):
             )
             if done.code != 0:
                 raise AssertionError(f"no run: {done}")
-        cls.made = cls.program.run("report", "runs", "--out", "report", "--title", "A study")
+        cls.made = cls.program.run("report", "runs", "--out", "report", "--title", "A study", "--plots", "off")
         if cls.made.code != 0:
             raise AssertionError(f"no report: {cls.made}")
         cls.report = json.loads((cls.folder / "report/report.json").read_text(encoding="utf-8"))
@@ -124,28 +124,65 @@ class Report(ProgramCase):
 
     def test_predictions_are_put_beside_the_runs(self):
         (self.folder / "p.json").write_text('{"schema": "x"}', encoding="utf-8")
-        self.completed(self.program.run("report", "runs", "--out", "with", "--prediction", "p.json"))
+        words = ["--out", "with", "--prediction", "p.json", "--plots", "off"]
+        self.completed(self.program.run("report", "runs", *words))
         with_it = json.loads((self.folder / "with/report.json").read_text(encoding="utf-8"))
         self.assertEqual(with_it["predictions"], [{"schema": "x"}])
         (self.folder / "p.json").write_text("{", encoding="utf-8")
         self.refused(self.program.run("report", "runs", "--prediction", "p.json"), "p.json")
 
-    def test_it_is_drawn_where_a_python_can(self):
-        python = self.folder / "python"
-        python.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho warned >&2\necho "the reason: $2 $4" >&2\nexit 2\n')
-        python.chmod(0o755)
-        words = ("report", "runs", "--out", "drawn")
-        result = self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON=str(python))
-        self.refused(result, "the reason: plot_report --slides")
-        self.assertNotIn("warned", result.messages[0])
-        result = self.completed(self.program.run(*words, RUEDA_PLOT_PYTHON="/bin/false"))
-        self.assertIn("No plots", result.out)
-        self.refused(self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON="/bin/false"), "--slides", "/bin/false")
-        if importlib.util.find_spec("matplotlib") is None:
-            self.skipTest("no matplotlib in this Python")
-        self.completed(self.program.run(*words, "--slides", RUEDA_PLOT_PYTHON=sys.executable))
-        self.assertEqual((self.folder / "drawn/slides.pdf").read_bytes()[:5], b"%PDF-")
-        self.assertTrue((self.folder / "drawn/report.html").exists())
+    def test_published_runs_stand_alone_and_fill_the_books_tables(self):
+        words = ["--published", "book", "--layout", "book", "--out", "book", "--plots", "off"]
+        out = " ".join(self.completed(self.program.run("report", *words)).out.split())
+        self.assertIn("efficiency 63.2 %", out)
+        self.assertIn("would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead", out)
+        text = (self.folder / "book/book.md").read_text(encoding="utf-8")
+        for task in ("10.3", "10.4", "10.5", "10.6", "10.7"):
+            self.assertIn(f"Task {task}: ", text)
+        self.assertIn("220 s / 24 s of first epochs; steady it is 215 s / 14 s = 15.4", text)
+        self.assertTrue(list((self.folder / "book/book").glob("book_task_10_5_*.csv")))
+
+    def test_a_log_of_keras_stands_beside_the_runs(self):
+        line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
+        (self.folder / "keras.log").write_text(line.format(9, 1800) + line.format(3, 600), encoding="utf-8")
+        log = "keras.log,model=resnet20,batch=96,images=480,size=32"
+        words = ["--out", "beside", "--plots", "off", "--keras-log", log]
+        self.completed(self.program.run("report", "runs", *words))
+        beside = json.loads((self.folder / "beside/report.json").read_text(encoding="utf-8"))
+        (keras,) = [one for one in beside["series"] if "keras.log" in one["source"]]
+        (point,) = keras["points"]
+        self.assertAlmostEqual(point["epoch_seconds"]["value"], 3.0, 2)
+        self.assertAlmostEqual(point["epoch_seconds"]["low"], 5 * 0.5995, 6)
+        self.refused(self.program.run("report", "runs", "--keras-log", "keras.log,ranks=many"), "ranks")
+        self.refused(self.program.run("report", "--keras-log", "data/data_batch_1.bin"), "data_batch_1.bin")
+
+    def test_the_program_draws_with_the_scripts_that_it_holds(self):
+        probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"
+        pythons = [p for p in ("python3", "/usr/bin/python3") if subprocess.run([p, "-c", probe], check=False).returncode == 0]
+        if not pythons:
+            out = self.completed(self.program.run("report", "runs/one", "--out", "drawn")).out
+            self.assertIn("No plots", out)
+            self.skipTest("no Python with matplotlib")
+        out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides")).out
+        self.assertIn("Drawn: report.html", out)
+        self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
+        self.assertIn("<h1>Scaling study</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))
+        self.assertTrue((self.folder / "drawn/slides.pdf").read_bytes().startswith(b"%PDF"))
+
+    def test_without_matplotlib_it_says_so(self):
+        out = self.completed(self.program.run("report", "runs/one", "--out", "bare", RUEDA_PLOT_PYTHON="false")).out
+        self.assertIn("No plots and no report.html", out)
+        self.assertTrue((self.folder / "bare/report.md").exists())
+        refused = self.program.run("report", "runs", "--out", "bare", "--slides", RUEDA_PLOT_PYTHON="false")
+        self.refused(refused, "--slides", "matplotlib")
+
+    def test_what_writes_files_needs_a_place(self):
+        for words in (["--slides"], ["--plots", "on"], ["--layout", "nyu"]):
+            self.refused(self.program.run("report", "runs", *words), "--out")
+        both = ["--slides", "--plots", "off", "--out", "none"]
+        self.refused(self.program.run("report", "runs", *both), "--slides", "--plots off")
+        self.refused(self.program.run("report", "runs", "--layout", "thesis", "--out", "none"), "thesis")
+        self.assertFalse((self.folder / "none").exists())
 
     def test_only_one_rank_speaks(self):
         result = self.completed(self.program.run_ranks(2, "report", "runs"))

@@ -125,12 +125,18 @@ class PlanTest(ScaleCase):
             self.assertIn("/book-resnet101v2.toml --model resnet101v2 --batch-per-rank 1024 ", line)
         self.assertIn("--model resnet50v2 --batch-per-rank 2048 ", commands[0])
 
-    def test_nyu_has_batches_per_rank_and_global_ones(self):
+    def test_nyu_has_batches_per_rank_and_global_ones_each_once(self):
         commands = self.commands("nyu", "--repeats", "1")
-        self.assertEqual(len(commands), 2 * 4 * 3)  # kinds, batches, ranks
-        for batch in (32, 128, 512, 2048):
-            for option in ("--batch-per-rank", "--global-batch"):
-                self.assertEqual(sum(f"{option} {batch} " in line for line in commands), 3)
+        steps = []  # (ranks, images of a step)
+        for line in commands:
+            ranks = int(line.split(" -n ")[1].split()[0])
+            option, batch = [pair for pair in zip(line.split(), line.split()[1:]) if pair[0].endswith("-batch")
+                             or pair[0] == "--batch-per-rank"][0]  # fmt: skip
+            steps.append((ranks, int(batch) * (ranks if option == "--batch-per-rank" else 1)))
+        wanted = {(p, b) for p in (1, 2, 4) for b in (32, 128, 512, 2048)}
+        wanted |= {(p, b * p) for p in (1, 2, 4) for b in (32, 128, 512, 2048)}
+        self.assertEqual(sorted(steps), sorted(wanted))
+        self.assertEqual(len(steps), 17)
         self.assertTrue(all("nyu-resnet18.toml" in line for line in commands))
 
     def test_options_replace_what_the_preset_says(self):
