@@ -26,6 +26,14 @@ double over_epochs(const RunResult& run, Value value) {
   return median_of(values);
 }
 
+/// The repeat whose epochs are nearest to the point's.
+const RunResult& median_run(const Point& point) {
+  const auto distance = [&](const RunResult* run) {
+    return std::abs(observe(*run).epoch.value - point.epoch.value);
+  };
+  return **std::ranges::min_element(point.runs, {}, distance);
+}
+
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
 double one_rank_epoch(const std::vector<Series>& all, const Series& series, const Point& point) {
   for (const Series& other : all) {
@@ -153,13 +161,16 @@ std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
 }
 
 EpochParts epoch_parts(const Point& point) {
-  const Spread& step = point.runs.front()->steady_full_step_seconds;
+  const RunResult& run = median_run(point);
+  const Spread& step = run.steady_full_step_seconds;
+  std::vector<double> epochs;
+  for (const EpochResult* epoch : steady_epochs(run)) epochs.push_back(epoch->seconds);
   const auto images = static_cast<std::size_t>(point.images);
   const auto full_steps = double(images / point.global_batch);
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);
-  parts.partial = point.epoch.value - full_steps * step.mean;
+  parts.partial = spread_of(epochs).mean - full_steps * step.mean;
   parts.partial_by_images = step.median * double(parts.partial_images) / double(point.global_batch);
   return parts;
 }

@@ -104,6 +104,22 @@ TEST_CASE("a log in whole seconds is not compared with itself", "[study]") {
   CHECK_THAT(text(), Contains("hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %"));
 }
 
+TEST_CASE("epochs that scale worse than full steps are taken apart", "[study]") {
+  Study study;
+  // 100 images: 10 full steps on one rank, 3 of 30 and one of 10 on three.
+  study.runs.push_back(made_run({.ranks = 1, .epochs = {9, 1.0}, .step = 0.1}));
+  study.runs.push_back(made_run({.ranks = 3, .epochs = {9, 0.5}, .step = 0.1}));
+  study.runs[1].steady_full_step_seconds.mean = 0.11;
+  CHECK_THAT(
+      Evaluated(study).text(),
+      Contains("full step alone scales to 100.0 % on 3 ranks, the epoch to 66.7 %. Of an epoch, "
+               "0.0300 s go to steps that took longer than the median, and 0.170 s to the "
+               "partial last step (10 images, 0.0333 s by their number)"));
+  // Repeats that leave both open.
+  study.runs.push_back(made_run({.ranks = 3, .epochs = {9, 0.33}, .step = 0.12}));
+  CHECK_THAT(Evaluated(study).text(), !Contains("full step alone"));
+}
+
 TEST_CASE("ranks are recommended by purpose", "[study]") {
   Study study;
   // Efficiencies 1, 0.9, 0.7, 0.3.

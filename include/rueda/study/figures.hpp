@@ -70,7 +70,8 @@ struct Losses {
   double rest = kUnknown;
 };
 
-/// What a steady epoch consists of beside full steps of median length; seconds, of the first run.
+/// What a mean steady epoch consists of beside full steps of median length; seconds, of the repeat
+/// whose epochs are nearest to the point's.
 struct EpochParts {
   double slow_steps = kUnknown;  ///< what full steps took beyond the median of all
   double partial = kUnknown;     ///< everything but full steps

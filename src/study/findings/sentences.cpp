@@ -173,18 +173,22 @@ Sentence how_communication_shares(const SeriesFigures& series) {
 Sentence what_steps_say(const SeriesFigures& series) {
   const PointFigures* f = widest(series);
   if (f == nullptr || !known(f->step_view.efficiency) || !f->has_run) return {};
-  const double epoch = f->epoch_view.efficiency.value;
-  const double step = f->step_view.efficiency.value;
-  if (std::abs(step - epoch) < 0.02) return {};
+  const Estimate& epoch = f->epoch_view.efficiency;
+  const Estimate& step = f->step_view.efficiency;
+  const bool overlap = epoch.high >= step.low && step.high >= epoch.low;
+  if (overlap || std::abs(step.value - epoch.value) < 1 - kNothingLost) return {};
   const EpochParts parts = epoch_parts(*f->point);
-  return fmt::format(
+  std::string text = fmt::format(
       "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
       "steps "
-      "that took longer than the median, and {} s to the partial last step ({} images, {} s by "
-      "their "
-      "number) and to what lies between steps.",
-      percent(step), ranks_text(f->point->ranks), percent(epoch), seconds_text(parts.slow_steps),
-      seconds_text(parts.partial), parts.partial_images, seconds_text(parts.partial_by_images));
+      "that took longer than the median, and {} s to ",
+      percent(step.value), ranks_text(f->point->ranks), percent(epoch.value),
+      seconds_text(parts.slow_steps), seconds_text(parts.partial));
+  if (parts.partial_images == 0) return text + "what lies between steps.";
+  return text + fmt::format(
+                    "the partial last step ({} images, {} s by their number) and to what lies "
+                    "between steps.",
+                    parts.partial_images, seconds_text(parts.partial_by_images));
 }
 
 Sentence what_rounding_would_hide(const SeriesFigures& series) {
