@@ -8,30 +8,20 @@ namespace {
 
 constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
 
-/// Median over the runs of a point; what a run does not tell is left out.
-template <typename Value>
-double over_runs(const Point& point, Value value) {
-  std::vector<double> values;
-  for (const RunResult* run : point.runs) {
-    const double one = value(*run);
-    if (std::isfinite(one)) values.push_back(one);
-  }
-  return median_of(values);
-}
-
-template <typename Value>
-double over_epochs(const RunResult& run, Value value) {
-  std::vector<double> values;
-  for (const EpochResult* epoch : steady_epochs(run)) values.push_back(value(*epoch));
-  return median_of(values);
-}
-
-/// The repeat whose epochs are nearest to the point's.
+/// The repeat whose epochs are nearest to the point's: parts of one run add up, medians of parts
+/// over several do not.
 const RunResult& median_run(const Point& point) {
   const auto distance = [&](const RunResult* run) {
     return std::abs(observe(*run).epoch.value - point.epoch.value);
   };
   return **std::ranges::min_element(point.runs, {}, distance);
+}
+
+double mean_of_epochs(const RunResult& run, double (*value)(const EpochResult&, std::size_t),
+                      std::size_t phase = 0) {
+  std::vector<double> values;
+  for (const EpochResult* epoch : steady_epochs(run)) values.push_back(value(*epoch, phase));
+  return spread_of(values).mean;
 }
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
@@ -58,31 +48,26 @@ CommunicationFigures communication(const std::vector<Series>& all, const Series&
   if (point.ranks == base.ranks) return c;
   c.inferred = point.epoch.value - base.epoch.value * double(base.ranks) / ranks;
   c.inferred_same_batch = point.epoch.value - one_rank_epoch(all, series, point) / ranks;
-  const auto per_epoch = [&](OverRanks CommunicationResult::*part) {
-    return over_runs(point,
-                     [&](const RunResult& run) { return (run.steady_communication.*part).mean; }) *
-           double(point.steps);
-  };
-  c.measured = per_epoch(&CommunicationResult::busy);
-  c.exposed = per_epoch(&CommunicationResult::exposed);
-  c.wait = per_epoch(&CommunicationResult::wait);
-  c.transfer = per_epoch(&CommunicationResult::transfer);
-  c.add = per_epoch(&CommunicationResult::add);
-  const auto told = [&](double CommunicationResult::*part) {
-    return over_runs(point, [&](const RunResult& r) { return r.steady_communication.*part; });
-  };
-  c.bytes_per_step = told(&CommunicationResult::bytes);
-  c.algbw = told(&CommunicationResult::algbw);
-  c.busbw = told(&CommunicationResult::busbw);
+  if (point.runs.empty()) return c;
+  const CommunicationResult& told = median_run(point).steady_communication;
+  const auto steps = double(point.steps);
+  c.measured = told.busy.mean * steps;
+  c.exposed = told.exposed.mean * steps;
+  c.wait = told.wait.mean * steps;
+  c.transfer = told.transfer.mean * steps;
+  c.add = told.add.mean * steps;
+  c.bytes_per_step = told.bytes;
+  c.algbw = told.algbw;
+  c.busbw = told.busbw;
   const double sent = 2 * (ranks - 1) / ranks * c.bytes_per_step * double(point.steps);
   if (c.transfer > 0) c.link_busbw = sent / c.transfer / 1e9;
   return c;
 }
 
-/// Of the last steady epoch of the first repeat: who was slow is no matter of medians.
+/// Of the last steady epoch.
 StragglerFigures stragglers(const Point& point) {
   StragglerFigures figures;
-  const RunResult& run = *point.runs.front();
+  const RunResult& run = median_run(point);
   std::vector<double> medians;
   double slowest = 0;
   for (const RankEpoch& rank : steady_epochs(run).back()->ranks) {
@@ -100,35 +85,18 @@ StragglerFigures stragglers(const Point& point) {
   return figures;
 }
 
-void add_startup(PointFigures& figures) {
-  const Point& point = *figures.point;
-  figures.startup_seconds =
-      over_runs(point, [](const RunResult& run) { return run.startup_seconds; });
-  for (const auto& [name, unused] : point.runs.front()->startup) {
-    const double seconds = over_runs(point, [&](const RunResult& run) {
-      const auto found =
-          std::ranges::find(run.startup, name, &std::pair<std::string, OverRanks>::first);
-      return found == run.startup.end() ? kUnknown : found->second.max;
-    });
-    figures.startup.emplace_back(name, seconds);
-  }
-}
-
 void add_run_figures(PointFigures& figures) {
-  const Point& point = *figures.point;
+  const RunResult& run = median_run(*figures.point);
   figures.has_run = true;
   for (std::size_t p = 0; p < kPhases; ++p) {
-    figures.step_phases[p] =
-        over_runs(point, [&](const RunResult& run) { return run.steady_full_step.phases[p].mean; });
-    figures.epoch_phases[p] = over_runs(point, [&](const RunResult& run) {
-      return over_epochs(run, [&](const EpochResult& e) { return e.phases[p].mean; });
-    });
+    figures.step_phases[p] = run.steady_full_step.phases[p].mean;
+    figures.epoch_phases[p] = mean_of_epochs(
+        run, [](const EpochResult& e, std::size_t phase) { return e.phases[phase].mean; }, p);
   }
-  figures.stragglers = stragglers(point);
-  figures.joules = over_runs(point, [](const RunResult& run) {
-    return over_epochs(run, [](const EpochResult& e) { return e.joules; });
-  });
-  add_startup(figures);
+  figures.stragglers = stragglers(*figures.point);
+  figures.joules = mean_of_epochs(run, [](const EpochResult& e, std::size_t) { return e.joules; });
+  figures.startup_seconds = run.startup_seconds;
+  for (const auto& [name, seconds] : run.startup) figures.startup.emplace_back(name, seconds.max);
 }
 
 PointFigures evaluate(const std::vector<Series>& all, const Series& series, const Point& point) {
@@ -163,14 +131,14 @@ std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
 EpochParts epoch_parts(const Point& point) {
   const RunResult& run = median_run(point);
   const Spread& step = run.steady_full_step_seconds;
-  std::vector<double> epochs;
-  for (const EpochResult* epoch : steady_epochs(run)) epochs.push_back(epoch->seconds);
   const auto images = static_cast<std::size_t>(point.images);
   const auto full_steps = double(images / point.global_batch);
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);
-  parts.partial = spread_of(epochs).mean - full_steps * step.mean;
+  const double epoch =
+      mean_of_epochs(run, [](const EpochResult& e, std::size_t) { return e.seconds; });
+  parts.partial = epoch - full_steps * step.mean;
   parts.partial_by_images = step.median * double(parts.partial_images) / double(point.global_batch);
   return parts;
 }

@@ -11,7 +11,7 @@
 
 namespace rueda {
 
-/// Communication of a mean steady epoch; seconds, medians over repeats.
+/// Communication of a mean steady epoch; seconds, of one repeat (see PointFigures).
 struct CommunicationFigures {
   double inferred = kUnknown;  ///< T(P) - T(P0) P0 / P
   /// The same against P = 1 at this rank batch instead of this global batch, where that was run:
@@ -33,7 +33,9 @@ struct StragglerFigures {
   double median_step = kUnknown, p90_step = kUnknown;  ///< slowest rank's time of a step
 };
 
-/// Everything that is derived of a point. Medians over repeats where there are several.
+/// Everything that is derived of a point. Times and speedups are medians over repeats; parts of an
+/// epoch or a step are those of the repeat whose epochs are nearest to the median, so that they add
+/// up.
 struct PointFigures {
   const Point* point = nullptr;
   Estimate images_per_second;

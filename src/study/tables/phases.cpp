@@ -50,7 +50,9 @@ Table phase_table(const std::vector<SeriesFigures>& all) {
     add_row(table, series, f, cells);
   });
   table.notes = {
-      "Mean over the full steps of the steady epochs and over ranks; the phases follow each other "
+      "Mean over the full steps of the steady epochs and over ranks, of the repeat whose epochs "
+      "are "
+      "nearest to the median; the phases follow each other "
       "and "
       "add up to the step. all-reduce is the exposed part: what the step waited for it.",
       "load: making the batch, or waiting for it; copy: waiting for its way to the device; other: "

@@ -49,7 +49,7 @@ Table straggler_table(const std::vector<SeriesFigures>& all) {
   table.notes = {
       "By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in "
       "the "
-      "last epoch of the first run.",
+      "last epoch of the repeat whose epochs are nearest to the median.",
       "Step: the slowest rank's time over the steady full steps. A p90 far from the median is "
       "noise "
       "that strikes single steps; a slowest rank far from the mean is a rank that is always late."};
