@@ -17,11 +17,14 @@ const RunResult& median_run(const Point& point) {
   return **std::ranges::min_element(point.runs, {}, distance);
 }
 
-double mean_of_epochs(const RunResult& run, double (*value)(const EpochResult&, std::size_t),
-                      std::size_t phase = 0) {
-  std::vector<double> values;
-  for (const EpochResult* epoch : steady_epochs(run)) values.push_back(value(*epoch, phase));
-  return spread_of(values).mean;
+/// Of that repeat, the steady epoch nearest to the point's: its parts add up to about the point's
+/// time, whatever noise other epochs had.
+const EpochResult& median_epoch(const Point& point) {
+  const auto distance = [&](const EpochResult* epoch) {
+    return std::abs(epoch->seconds - point.epoch.value);
+  };
+  const auto steady = steady_epochs(median_run(point));
+  return **std::ranges::min_element(steady, {}, distance);
 }
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
@@ -87,14 +90,14 @@ StragglerFigures stragglers(const Point& point) {
 
 void add_run_figures(PointFigures& figures) {
   const RunResult& run = median_run(*figures.point);
+  const EpochResult& epoch = median_epoch(*figures.point);
   figures.has_run = true;
   for (std::size_t p = 0; p < kPhases; ++p) {
     figures.step_phases[p] = run.steady_full_step.phases[p].mean;
-    figures.epoch_phases[p] = mean_of_epochs(
-        run, [](const EpochResult& e, std::size_t phase) { return e.phases[phase].mean; }, p);
+    figures.epoch_phases[p] = epoch.phases[p].mean;
   }
   figures.stragglers = stragglers(*figures.point);
-  figures.joules = mean_of_epochs(run, [](const EpochResult& e, std::size_t) { return e.joules; });
+  figures.joules = epoch.joules;
   figures.startup_seconds = run.startup_seconds;
   for (const auto& [name, seconds] : run.startup) figures.startup.emplace_back(name, seconds.max);
 }
@@ -136,9 +139,9 @@ EpochParts epoch_parts(const Point& point) {
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);
-  const double epoch =
-      mean_of_epochs(run, [](const EpochResult& e, std::size_t) { return e.seconds; });
-  parts.partial = epoch - full_steps * step.mean;
+  std::vector<double> epochs;  // the step's mean is over all of them, too
+  for (const EpochResult* epoch : steady_epochs(run)) epochs.push_back(epoch->seconds);
+  parts.partial = spread_of(epochs).mean - full_steps * step.mean;
   parts.partial_by_images = step.median * double(parts.partial_images) / double(point.global_batch);
   return parts;
 }

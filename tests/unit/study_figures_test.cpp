@@ -115,6 +115,21 @@ TEST_CASE("phases and the rest add up to the lost time", "[study]") {
   CHECK(loss->rest == Approx(0.15));
 }
 
+TEST_CASE("parts are of the repeat and epoch nearest to the median", "[study]") {
+  std::vector<RunResult> runs = {made_run({.epochs = {9, 10.0}, .phases = phases(9.8, 0)})};
+  for (const double seconds : {5.5, 6.0, 9.0}) {
+    runs.push_back(made_run(
+        {.ranks = 2, .epochs = {99, seconds, 3 * seconds}, .phases = phases(seconds - 0.2, 0.2)}));
+    runs.back().epochs[2].phases[kBackward] = {77, 77, 77};
+    runs.back().epochs[1].seconds = seconds;
+  }
+  const auto series = make_series(observe_all(runs));
+  const auto all = evaluate(series);
+  // Each run's median is of its two steady epochs: 11, 12, 18; nearest to 12 is the second's 6.
+  CHECK(all[0].points[1].point->epoch.value == Approx(12));
+  CHECK(all[0].points[1].epoch_phases[kBackward] == Approx(5.8));
+}
+
 TEST_CASE("an epoch's slow steps and its partial step", "[study]") {
   RunResult run = made_run({.rank_batch = 30, .epochs = {9, 1.0}, .step = 0.2});
   run.steady_full_step_seconds.mean = 0.25;
