@@ -8,6 +8,7 @@
 #include "option_helpers.hpp"
 #include "predict/command_line.hpp"
 #include "recipe.hpp"
+#include "report/command_line.hpp"
 #include "rueda/core/error.hpp"
 #include "train_options.hpp"
 #include "version.hpp"
@@ -139,51 +140,7 @@ void add_report(CommandLine& line) {
                   "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
                   "  rueda report study --out study/report\n"
                   "  rueda report runs/one runs/two runs/four --purpose cost");
-  ReportOptions& options = line.report;
-  command
-      .add_option("RUN_DIR", options.places,
-                  "Run directories of rueda train, or directories that hold some, five levels deep")
-      ->option_text("...");
-  add_text(
-      command, "--out", options.out, "DIR",
-      "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it the "
-      "overview alone is printed");
-  add_text(command, "--title", options.title, "TEXT", "Heading of the report");
-  command
-      .add_option(
-          "--keras-log", options.logs,
-          "What Keras' fit() printed, put beside the runs; what it does not tell may be added: "
-          "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; may be "
-          "repeated")
-      ->option_text("FILE[,...]")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_words(command, "--published", {"book", "nyu", "all"}, options.published,
-            "Runs that others published, put beside the runs (docs/published.md)",
-            [&options](const std::string& word) { options.published = word; });
-  command
-      .add_option(
-          "--layout", options.layouts,
-          "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on data "
-          "parallelism); may be repeated")
-      ->option_text("book|nyu")
-      ->check(CLI::IsMember({"book", "nyu"}))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_words(command, "--plots", {"auto", "on", "off"}, options.plots,
-            "Draws plots and report.html with Python's matplotlib; auto: where there is one",
-            [&options](const std::string& word) { options.plots = word; });
-  command.add_flag("--slides", options.slides,
-                   "Also slides.pdf: a page with figure, table and facts each");
-  add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
-            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
-            "efficiency, most ranks of at least --efficiency",
-            [&options](const std::string& word) { options.purpose = word; });
-  add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
-             "What the recommendation by efficiency keeps");
-  command
-      .add_option("--prediction", options.predictions,
-                  "File of rueda predict --json, to be put beside the runs; may be repeated")
-      ->option_text("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_report_options(command, line.report);
 }
 
 void build(CommandLine& line) {

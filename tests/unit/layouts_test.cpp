@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/study/published.hpp"
-#include "src/study/nyu_figures.hpp"
+#include "src/study/layouts/nyu_figures.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::Observation;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "json_view.hpp"
+#include "../json_view.hpp"
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
