@@ -8,8 +8,9 @@ Rules (docs/architecture.md tells why):
   do not know each other;
 - headers of a library stay in the rooms of LIBRARIES and out of include/;
 - a header that a file names in quotes exists, and a header begins with #pragma once.
-With --compile, every header but those of the tests also compiles alone (g++ -fsyntax-only); those
-below cuda/ only where the CUDA headers are found.
+With --compile, every header but those of the tests also compiles alone (g++ -fsyntax-only), unless a
+source includes it before anything else, which shows the same; those below cuda/ only where the CUDA
+headers are found.
 """
 
 import argparse
@@ -158,11 +159,25 @@ def finds_header(compiler, name):
     return done.returncode == 0
 
 
+def compiled_first(root):
+    """Headers that a source includes before anything else: the build has compiled them alone."""
+    found = set()
+    for file in files(root):
+        if file.suffix != ".cpp" or room_of(file) == "tests":
+            continue
+        text = (root / file).read_text(encoding="utf-8")
+        first = next(filter(None, map(INCLUDE.match, text.splitlines())), None)
+        if first and first[1] == '"':
+            found.add(resolve(root, file, first[2]))
+    return found
+
+
 def faults_of_compiling(root):
-    """Compiles every header as the only include of an empty file; [(header, errors), ...]."""
+    """Compiles headers as the only include of an empty file; [(header, errors), ...]."""
     compiler = os.environ.get("CXX", "g++")
     flags = compiler_flags(root)
     headers = [file for file in files(root) if file.suffix == ".hpp" and room_of(file) != "tests"]
+    headers = sorted(set(headers) - compiled_first(root))
     if not finds_header(compiler, "cuda_runtime.h"):
         headers = [file for file in headers if room_of(file) != "cuda"]
 

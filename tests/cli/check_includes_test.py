@@ -117,6 +117,14 @@ class CheckIncludesTests(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("include/rueda/core/a.hpp does not compile alone", complaints)
 
+    def test_leaves_to_the_build_what_a_source_includes_first(self):
+        tree = {name: "#pragma once\n" for name in ("mpi/ring.hpp", "src/cpu/backend.hpp")}
+        tree["include/rueda/core/a.hpp"] = "#pragma once\nstd::vector<int> a();\n"
+        tree["src/core/a.cpp"] = '#include "rueda/core/a.hpp"\n\n#include <vector>\n'
+        self.assertEqual(check(tree, "--compile"), (0, ""))
+        tree["src/core/a.cpp"] = '#include <vector>\n\n#include "rueda/core/a.hpp"\n'
+        self.assertEqual(check(tree, "--compile")[0], 1)
+
 
 if __name__ == "__main__":
     summary_line.main()
