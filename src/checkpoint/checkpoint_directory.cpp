@@ -39,8 +39,9 @@ std::optional<Place> place_of(std::string_view name) {
 }  // namespace
 
 void discard_checkpoint(const fs::path& checkpoint) {
-  const fs::path hidden =
-      checkpoint.parent_path() / (std::string(kTemporaryWord) + checkpoint.filename().string());
+  // Not the name under which its successor is being written.
+  const std::string name = std::string(kTemporaryWord) + "old-" + checkpoint.filename().string();
+  const fs::path hidden = checkpoint.parent_path() / name;
   std::error_code error;
   fs::remove_all(hidden, error);
   fs::rename(checkpoint, hidden, error);
