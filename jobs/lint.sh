@@ -30,14 +30,15 @@ find_clang_format() {
   return 1
 }
 
-mapfile -t sources < <(find include src mpi cuda tests -type f \
+mapfile -t sources < <(find include pch src mpi cuda tests -type f \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
 mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)
 
 if formatter=$(find_clang_format); then
   [ "$fix" = no ] || "$formatter" -i "${sources[@]}"
-  "$formatter" --dry-run --Werror "${sources[@]}" || complain "run jobs/lint.sh --fix"
+  printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -n 50 "$formatter" --dry-run --Werror ||
+    complain "run jobs/lint.sh --fix"
 else
   complain "clang-format 14 was not found: install clang-format-14"
 fi
@@ -51,9 +52,7 @@ if command -v shellcheck >/dev/null; then
   shellcheck --external-sources "${scripts[@]}" || complain "shellcheck has remarks"
 fi
 
-for script in "${python[@]}"; do
-  PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "$script" ||
-    complain "$script does not compile"
-done
+PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "${python[@]}" ||
+  complain "a script does not compile"
 
 exit "$failed"

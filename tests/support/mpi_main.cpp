@@ -1,7 +1,7 @@
 // The one main of the tests that run under mpiexec. All ranks run the same cases in the same order.
 // Rank 0 reports as Catch2 does; the other ranks stay quiet unless a case fails there: then their
 // report goes to stderr, each line with the rank in front. All ranks end with the same exit code.
-#define CATCH_CONFIG_RUNNER
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <csignal>
 #include <iostream>
 #include <sstream>
@@ -14,6 +14,7 @@
 
 #include "mpi/communicator.hpp"
 #include "mpi/session.hpp"
+#include "skipping_main.hpp"
 
 namespace {
 
@@ -86,15 +87,9 @@ class QuietOutput {
   std::streambuf* original_;
 };
 
-int run_cases(int argc, char** argv) {
-  Catch::Session session;
-  session.configData().useColour = Catch::UseColour::No;  // mpiexec looks like a terminal
-  return session.run(argc, argv);
-}
-
 int run_quietly(int rank, int argc, char** argv) {
   QuietOutput output;
-  const int result = run_cases(argc, argv);
+  const int result = rueda::test::run_plainly(argc, argv);
   if (result != 0) output.print_to_stderr(rank);
   return result;
 }
@@ -119,8 +114,9 @@ int main(int argc, char** argv) {
   rueda::Session mpi(rueda::ThreadLevel::funneled);
   try {
     rueda::Communicator world;
-    const int result =
-        world.rank() == 0 ? run_cases(argc, argv) : run_quietly(world.rank(), argc, argv);
+    const int result = world.rank() == 0
+                           ? rueda::test::run_plainly(argc, argv)  // mpiexec looks like a terminal
+                           : run_quietly(world.rank(), argc, argv);
     return agree_on_result(world, result);
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;

@@ -1,4 +1,4 @@
-// Catch2's own code, and the runner that mains share.
+// Catch2's own code, and the runners that mains share.
 #define CATCH_CONFIG_RUNNER
 #include "skipping_main.hpp"
 
@@ -79,6 +79,12 @@ int run_skipping(int argc, char** argv, const std::function<std::vector<Missing>
                      data.listReporters || data.showHelp;
   const std::vector<Missing> missing = lists ? std::vector<Missing>{} : find_missing();
   return missing.empty() ? session.run() : run_without(session, missing);
+}
+
+int run_plainly(int argc, char** argv) {
+  Catch::Session session;
+  session.configData().useColour = Catch::UseColour::No;
+  return session.run(argc, argv);
 }
 
 }  // namespace rueda::test

@@ -18,4 +18,7 @@ struct Missing {
 /// where cases are only listed.
 int run_skipping(int argc, char** argv, const std::function<std::vector<Missing>()>& find_missing);
 
+/// Runs Catch2 on the command line without colours, and leaves nothing out.
+int run_plainly(int argc, char** argv);
+
 }  // namespace rueda::test

@@ -25,8 +25,11 @@ struct Thread {
   State state = State::fresh;
   unsigned mask = 0;  // of the exchange it waits in
   std::uint64_t given = 0;
-  std::array<std::uint64_t, kWarp> taken{};  // what its warp had given when it went on
 };
+
+/// What the threads of a warp had given when some of them went on. One for the warp is enough: it
+/// is taken anew only when all of these have given way again.
+using Taken = std::array<std::uint64_t, kWarp>;
 
 /// A stack on which threads run; more than one is needed only where threads wait.
 struct Fibre {
@@ -45,7 +48,8 @@ struct Runner {
   Fibre* fibre = nullptr;
   const std::function<void()>* kernel = nullptr;
   std::vector<Thread> threads;
-  std::size_t next = 0;  // the first thread that has not begun
+  std::vector<Taken> taken;  // of each warp
+  std::size_t next = 0;      // the first thread that has not begun
 };
 
 thread_local Runner* runner = nullptr;
@@ -90,13 +94,12 @@ void enter(Fibre& fibre) {
   setcontext(&fibre.start);
 }
 
-Fibre& free_fibre() {
-  for (const auto& fibre : runner->fibres) {
-    if (!fibre->parked) return *fibre;
+Fibre& fibre_at(std::size_t i) {
+  if (i == runner->fibres.size()) {
+    runner->fibres.push_back(std::make_unique<Fibre>());
+    prepare(*runner->fibres.back());
   }
-  runner->fibres.push_back(std::make_unique<Fibre>());
-  prepare(*runner->fibres.back());
-  return *runner->fibres.back();
+  return *runner->fibres[i];
 }
 
 void park(State state) {
@@ -108,9 +111,8 @@ void park(State state) {
 }
 
 /// Whether all that an exchange is meant for have come to it or ended.
-bool may_leave_exchange(std::size_t thread) {
-  const std::size_t first = thread / kWarp * kWarp;
-  const unsigned mask = runner->threads[thread].mask;
+bool may_leave_exchange(std::size_t warp, unsigned mask) {
+  const std::size_t first = warp * kWarp;
   for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
     const Thread& other = runner->threads[first + i];
     if ((mask >> i & 1U) == 0 || other.state == State::ended) continue;
@@ -119,10 +121,10 @@ bool may_leave_exchange(std::size_t thread) {
   return true;
 }
 
-void take_from_warp(std::size_t thread) {
-  const std::size_t first = thread / kWarp * kWarp;
+void take_from_warp(std::size_t warp) {
+  const std::size_t first = warp * kWarp;
   for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
-    runner->threads[thread].taken[i] = runner->threads[first + i].given;
+    runner->taken[warp][i] = runner->threads[first + i].given;
   }
 }
 
@@ -134,26 +136,52 @@ std::vector<Fibre*> parked_fibres() {
   return parked;
 }
 
+/// Threads of one exchange are asked for in a row as a rule, and the answer holds for all of them.
+class ExchangeQuestion {
+ public:
+  bool may_leave(const Fibre& fibre) {
+    const std::size_t warp = fibre.thread / kWarp;
+    const unsigned mask = runner->threads[fibre.thread].mask;
+    if (!asked_ || warp != warp_ || mask != mask_) {
+      answer_ = may_leave_exchange(warp, mask);
+      if (answer_) take_from_warp(warp);
+    }
+    asked_ = true;
+    warp_ = warp;
+    mask_ = mask;
+    return answer_;
+  }
+
+ private:
+  bool asked_ = false;
+  std::size_t warp_ = 0;
+  unsigned mask_ = 0;
+  bool answer_ = false;
+};
+
 std::vector<Fibre*> ready_of(const std::vector<Fibre*>& parked) {
   std::vector<Fibre*> ready;
+  ExchangeQuestion question;
   bool all_at_barrier = true;
   for (Fibre* fibre : parked) {
     const bool exchanges = runner->threads[fibre->thread].state == State::at_exchange;
     if (exchanges) all_at_barrier = false;
-    if (exchanges && may_leave_exchange(fibre->thread)) ready.push_back(fibre);
+    if (exchanges && question.may_leave(*fibre)) ready.push_back(fibre);
   }
   return all_at_barrier ? parked : ready;
 }
 
+void drop_ended(std::vector<Fibre*>& parked) {
+  std::erase_if(parked, [](const Fibre* fibre) { return !fibre->parked; });
+}
+
 void resume_until_all_ended() {
-  for (auto parked = parked_fibres(); !parked.empty(); parked = parked_fibres()) {
+  for (auto parked = parked_fibres(); !parked.empty(); drop_ended(parked)) {
     const auto ready = ready_of(parked);
     if (ready.empty()) {
       std::fputs("stand-in: threads of a block wait for each other in different places\n", stderr);
       std::abort();
     }
-    // Before any of them goes on and gives something else.
-    for (const Fibre* fibre : ready) take_from_warp(fibre->thread);
     for (Fibre* fibre : ready) enter(*fibre);
   }
 }
@@ -161,7 +189,8 @@ void resume_until_all_ended() {
 void run_block() {
   for (Thread& thread : runner->threads) thread.state = State::fresh;
   runner->next = 0;
-  while (runner->next < runner->threads.size()) enter(free_fibre());
+  // A fibre that is left before all threads have begun is parked in one of them.
+  for (std::size_t i = 0; runner->next < runner->threads.size(); ++i) enter(fibre_at(i));
   resume_until_all_ended();
 }
 
@@ -172,6 +201,7 @@ void place_threads(dim3 size) {
       for (unsigned x = 0; x < size.x; ++x) runner->threads.push_back({.index = {x, y, z}});
     }
   }
+  runner->taken.resize((runner->threads.size() + kWarp - 1) / kWarp);
 }
 
 }  // namespace
@@ -201,7 +231,9 @@ void exchange(unsigned mask, std::uint64_t value) {
   park(State::at_exchange);
 }
 
-std::uint64_t lane_value(unsigned lane) { return current().taken[lane]; }
+std::uint64_t lane_value(unsigned lane) {
+  return runner->taken[runner->fibre->thread / kWarp][lane];
+}
 
 unsigned lane() { return static_cast<unsigned>(runner->fibre->thread % kWarp); }
 

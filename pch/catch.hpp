@@ -1,0 +1,4 @@
+// std.hpp and what every test includes.
+#include <catch2/catch.hpp>
+
+#include "std.hpp"
