@@ -149,15 +149,26 @@ void add_engine_options(CLI::App& app, TrainConfig& config) {
                "Times engines for what the tuning file does not name yet, and writes it");
 }
 
+std::string fault_words() {
+  std::string words;
+  for (const auto kind : InjectedFault::kKinds) {
+    words += std::string(words.empty() ? "" : ", ") + to_string(kind);
+  }
+  return words;
+}
+
 void add_check_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Checks");
   add_choice(app, "--check-replicas", config.check_replicas,
              {CheckReplicas::epoch, CheckReplicas::step, CheckReplicas::off},
              "When to compare the parameters of all ranks bit by bit");
+  app.add_flag("--verify-messages", config.verify_messages,
+               "Each message of gradients carries a check sum, which its receiver compares");
   app.add_option_function<std::string>(
          "--inject", [&config](const std::string& text) { config.fault = parse_fault(text); },
-         "Puts in a fault on purpose, to see it found: flip-bit:RANK:STEP or nan:RANK:STEP, "
-         "ranks from 0, steps from 1")
+         "Puts in a fault on purpose, to see it found: KIND:RANK:STEP, ranks from 0, steps from 1, "
+         "with one of " +
+             fault_words())
       ->option_text("FAULT");
 }
 
@@ -190,9 +201,10 @@ void add_output_options(CLI::App& app, TrainConfig& config) {
 }
 
 InjectedFault::Kind kind_of(std::string_view word, const std::string& text) {
-  if (word == "flip-bit") return InjectedFault::Kind::flip_bit;
-  if (word == "nan") return InjectedFault::Kind::nan;
-  throw InputError("--inject " + text + ": give flip-bit:RANK:STEP or nan:RANK:STEP");
+  for (const auto kind : InjectedFault::kKinds) {
+    if (word == to_string(kind)) return kind;
+  }
+  throw InputError("--inject " + text + ": give KIND:RANK:STEP with one of " + fault_words());
 }
 
 template <typename Number>

@@ -12,7 +12,7 @@ namespace rueda {
 /// Form is checked while parsing; ranges are `validate`'s part.
 void add_train_options(CLI::App& app, TrainConfig& config);
 
-/// Reads `flip-bit:RANK:STEP` or `nan:RANK:STEP`. Throws InputError for anything else.
+/// Reads `KIND:RANK:STEP`, for example `nan:0:3`. Throws InputError for anything else.
 InjectedFault parse_fault(const std::string& text);
 
 }  // namespace rueda

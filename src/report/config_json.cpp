@@ -6,8 +6,8 @@ namespace {
 
 Json fault_json(const InjectedFault& fault) {
   if (fault.kind == InjectedFault::Kind::none) return nullptr;
-  const std::string kind = fault.kind == InjectedFault::Kind::nan ? "nan" : "flip-bit";
-  return kind + ":" + std::to_string(fault.rank) + ":" + std::to_string(fault.step);
+  return std::string(to_string(fault.kind)) + ":" + std::to_string(fault.rank) + ":" +
+         std::to_string(fault.step);
 }
 
 /// Null where nothing was given.
@@ -68,6 +68,7 @@ void add_parallel(Json& j, const TrainConfig& c) {
 
 void add_output(Json& j, const TrainConfig& c) {
   j["check-replicas"] = to_string(c.check_replicas);
+  j["verify-messages"] = c.verify_messages;
   j["inject"] = fault_json(c.fault);
   j["eval-every"] = c.eval_every;
   j["target-accuracy"] = c.target_accuracy ? Json(*c.target_accuracy) : Json();

@@ -238,6 +238,19 @@ const char* to_string(CheckReplicas v) {
   }
 }
 
+const char* to_string(InjectedFault::Kind v) {
+  switch (v) {
+    case InjectedFault::Kind::flip_bit:
+      return "flip-bit";
+    case InjectedFault::Kind::nan:
+      return "nan";
+    case InjectedFault::Kind::corrupt_message:
+      return "corrupt-message";
+    default:
+      return "none";
+  }
+}
+
 const char* to_string(OnOom v) { return v == OnOom::halve ? "halve" : "fail"; }
 
 const char* to_string(Shard v) { return v == Shard::fixed ? "fixed" : "step"; }

@@ -33,9 +33,18 @@ enum class OnOom { fail, halve };
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = std::numeric_limits<std::size_t>::max();
 
-/// A fault put in on purpose, to see it found: `flip-bit:RANK:STEP` or `nan:RANK:STEP`.
+/// A fault put in on purpose, to see it found: `KIND:RANK:STEP`.
 struct InjectedFault {
-  enum class Kind { none, flip_bit, nan } kind = Kind::none;
+  enum class Kind {
+    none,
+    flip_bit,         ///< of a parameter
+    nan,              ///< as a parameter
+    corrupt_message,  ///< one bit of the first message of gradients that the rank receives
+  };
+  /// Those that can be asked for.
+  static constexpr Kind kKinds[] = {Kind::flip_bit, Kind::nan, Kind::corrupt_message};
+
+  Kind kind = Kind::none;
   int rank = 0;
   std::size_t step = 0;  ///< global step, from 1
 };
@@ -91,6 +100,7 @@ struct TrainConfig {
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
+  bool verify_messages = false;  ///< of gradients, by a check sum each
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
   int threads = 0;             ///< 0: cores available / ranks on this node
@@ -121,6 +131,7 @@ const char* to_string(Overlap v);
 const char* to_string(ReduceOrder v);
 const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
+const char* to_string(InjectedFault::Kind v);
 const char* to_string(OnOom v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);
