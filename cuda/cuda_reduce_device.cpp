@@ -28,6 +28,7 @@ CudaReduceDevice::CudaReduceDevice(cudaStream_t compute)
 CudaReduceDevice::~CudaReduceDevice() {
   static_cast<void>(cudaSetDevice(ordinal_));
   static_cast<void>(cudaStreamSynchronize(own_.get()));
+  if (checks_.stream) static_cast<void>(cudaStreamSynchronize(checks_.stream.get()));
 }
 
 /// CUDA keeps the current device for each thread, and begins with device 0.
@@ -71,6 +72,24 @@ void CudaReduceDevice::add_narrow(std::span<float> into, std::span<const kernels
 void CudaReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
   select();
   check(widen_wire(to.data(), from.data(), to.size(), own_.get()), "widen_wire");
+}
+
+void CudaReduceDevice::open_checks() {
+  checks_.sum = make_device_memory(sizeof(std::uint64_t));
+  checks_.host = make_pinned_memory(sizeof(std::uint64_t));
+  checks_.stream = make_urgent_stream();
+}
+
+std::uint64_t CudaReduceDevice::check_sum(std::span<const float> values) {
+  select();
+  if (!checks_.stream) open_checks();
+  cudaStream_t stream = checks_.stream.get();
+  auto* sum = static_cast<std::uint64_t*>(checks_.sum.get());
+  auto* host = static_cast<std::uint64_t*>(checks_.host.get());
+  check(message_check(values.data(), values.size(), sum, stream), "message_check");
+  check(cudaMemcpyAsync(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  wait(record_on(stream));
+  return *host;
 }
 
 std::span<float> CudaReduceDevice::keep(std::size_t count) {

@@ -29,6 +29,8 @@ class CudaReduceDevice final : public ReduceDevice {
               std::span<float> lost) override;
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
   void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
+  /// On a third stream, so that it does not wait for the additions.
+  std::uint64_t check_sum(std::span<const float> values) override;
   std::span<float> keep(std::size_t count) override;
   /// Of both streams.
   rueda::Event record() override;
@@ -57,6 +59,14 @@ class CudaReduceDevice final : public ReduceDevice {
   std::size_t events() const { return events_.size(); }
 
  private:
+  /// What check sums are made with, from the first one on.
+  struct Checks {
+    Stream stream;
+    DeviceMemory sum;
+    PinnedMemory host;
+  };
+
+  void open_checks();
   void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind);
 
   int ordinal_ = 0;
@@ -70,6 +80,7 @@ class CudaReduceDevice final : public ReduceDevice {
   PinnedMemory host_scratch_;
   std::size_t host_scratch_count_ = 0;
   std::vector<DeviceMemory> kept_;
+  Checks checks_;
 };
 
 }  // namespace rueda::cuda

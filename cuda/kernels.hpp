@@ -48,6 +48,10 @@ cudaError_t update_running(float* running, const float* weighted_sums, std::size
 cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,
                          cudaStream_t stream);
 
+/// The same of kernels::message_check: the check sum of a message.
+cudaError_t message_check(const float* values, std::size_t count, std::uint64_t* sum,
+                          cudaStream_t stream);
+
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits. `gradients` has their
 /// shape and may be null, then `scale`, one number, may be too; `losses` has one entry a row.
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,

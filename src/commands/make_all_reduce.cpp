@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mpi/central_all_reduce.hpp"
+#include "mpi/corrupting_exchange.hpp"
 #include "mpi/doubling_all_reduce.hpp"
 #include "mpi/fixed_order_all_reduce.hpp"
 #include "mpi/hierarchical_all_reduce.hpp"
@@ -11,6 +12,7 @@
 #include "mpi/mpi_all_reduce.hpp"
 #include "mpi/ring_all_reduce.hpp"
 #include "mpi/shared_all_reduce.hpp"
+#include "mpi/verified_exchange.hpp"
 #include "mpi/wire_ring_all_reduce.hpp"
 #include "nccl_reduce.hpp"
 #include "reduce_rule.hpp"
@@ -29,9 +31,21 @@ namespace {
 class ReduceMaker {
  public:
   ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
-      : settings_(settings), place_(place), layout_(HostLayout::of(place.world)) {}
+      : settings_(settings), place_(place), layout_(HostLayout::of(place.world)) {
+    if (settings_.fault.kind == InjectedFault::Kind::corrupt_message &&
+        settings_.fault.rank == place_.world.rank()) {
+      fault_ = std::make_shared<MessageFault>(MessageFault{.train_step = settings_.fault.step});
+    }
+  }
 
   std::unique_ptr<AllReduce> make() {
+    auto made = make_asked();
+    if (needs_messages()) made->share_book(book_);
+    return made;
+  }
+
+ private:
+  std::unique_ptr<AllReduce> make_asked() {
     if (settings_.algorithm != Algorithm::automatic) {
       return make_way({settings_.algorithm, segment_bytes()});
     }
@@ -42,11 +56,26 @@ class ReduceMaker {
     });
   }
 
- private:
   bool fixed() const { return settings_.order == ReduceOrder::fixed; }
   bool on_host() const { return place_.device.memory_is_on_host(); }
 
+  /// Whether something looks at messages, of which there have to be some of our own, then.
+  bool needs_messages() const {
+    return settings_.verify_messages ||
+           settings_.fault.kind == InjectedFault::Kind::corrupt_message;
+  }
+
+  /// A fault is put in where it would happen: between the check sum and its comparison.
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
+    auto made = plain_exchange(ranks);
+    if (fault_) {
+      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, fault_, book_);
+    }
+    if (!settings_.verify_messages) return made;
+    return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
+  }
+
+  std::unique_ptr<Exchange> plain_exchange(Communicator& ranks) const {
     if (place_.transport == Transport::staged) {
       return std::make_unique<StagedExchange>(ranks, place_.device);
     }
@@ -69,6 +98,7 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
     refuse_wire(way.algorithm);
+    if (needs_messages()) refuse_without_messages(way.algorithm);
     switch (way.algorithm) {
       case Algorithm::doubling:
         return std::make_unique<DoublingAllReduce>(exchange(place_.world), place_.device);
@@ -96,6 +126,18 @@ class ReduceMaker {
     }
     refuse(std::string("--wire bf16 is for the ring and the hierarchical all-reduce, ") +
            "not for " + to_string(algorithm) + ": leave --wire at fp32");
+  }
+
+  void refuse_without_messages(Algorithm algorithm) const {
+    if (is_own(algorithm) && algorithm != Algorithm::shared) return;
+    const std::string why = algorithm == Algorithm::shared
+                                ? "the ranks of a host read each other's memory, without messages"
+                                : "messages are the library's";
+    refuse(
+        std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
+        " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) + " " +
+        why + ": leave --all-reduce at auto, without a table that names " + to_string(algorithm) +
+        ", or give ring, doubling, hierarchical or central");
   }
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
@@ -152,16 +194,19 @@ class ReduceMaker {
   }
 
   ReduceSituation situation() const {
-    return {.hosts = layout_.hosts(),
-            .most_on_a_host = layout_.most(),
-            .memory_is_on_host = on_host(),
-            .may_share = layout_.hosts() == 1 && on_host() && has_shared_room(),
-            .wire = settings_.wire};
+    return {
+        .hosts = layout_.hosts(),
+        .most_on_a_host = layout_.most(),
+        .memory_is_on_host = on_host(),
+        .may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room(),
+        .wire = settings_.wire};
   }
 
   ReduceSettings settings_;
   const ReducePlace& place_;
   HostLayout layout_;
+  std::shared_ptr<ReduceJournal> book_ = std::make_shared<ReduceJournal>();  ///< for exchanges
+  std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
 };
 
 }  // namespace
@@ -172,6 +217,8 @@ ReduceSettings reduce_settings(const TrainConfig& config) {
           .segment_bytes = config.segment_kb * 1024,
           .wire = config.wire,
           .error_feedback = config.wire_error_feedback,
+          .verify_messages = config.verify_messages,
+          .fault = config.fault,
           .table = {}};
 }
 
@@ -197,7 +244,8 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos) {
     text += ", fixed order";
   }
-  return settings.error_feedback ? text + " with error feedback" : text;
+  if (settings.error_feedback) text += " with error feedback";
+  return settings.verify_messages ? text + ", messages verified" : text;
 }
 
 }  // namespace rueda

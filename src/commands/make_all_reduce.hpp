@@ -18,8 +18,10 @@ struct ReduceSettings {
   ReduceOrder order = ReduceOrder::ring;
   std::size_t segment_bytes = 0;  ///< 0: by the table, else by a rule
   Wire wire = Wire::fp32;
-  bool error_feedback = false;  ///< of a bf16 wire
-  ReduceTable table;            ///< for `automatic`; no rows: by a rule
+  bool error_feedback = false;   ///< of a bf16 wire
+  bool verify_messages = false;  ///< each carries a check sum
+  InjectedFault fault = {};      ///< of a message, or of another kind, which is not put in here
+  ReduceTable table;             ///< for `automatic`; no rows: by a rule
 };
 ReduceSettings reduce_settings(const TrainConfig& config);
 /// Collective: the same with the table of --reduce-table, which has to fit ranks, `backend` and
@@ -37,7 +39,8 @@ struct ReducePlace {
   std::size_t arena_floats = 0;
 };
 
-/// Collective. Throws InputError, alike on all ranks, for what the place does not offer.
+/// Collective. Throws InputError, alike on all ranks, for what the place does not offer. Where
+/// messages are verified, `automatic` means one that sends some.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
 /// For people: "ring", "ring, fixed order", "auto (shared)", ...

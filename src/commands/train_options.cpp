@@ -1,7 +1,6 @@
 #include "train_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -152,17 +151,26 @@ void add_engine_options(CLI::App& app, TrainConfig& config) {
                "Times engines for what the tuning file does not name yet, and writes it");
 }
 
+std::string fault_words() {
+  std::string words;
+  for (const auto kind : InjectedFault::kKinds) {
+    words += std::string(words.empty() ? "" : ", ") + to_string(kind);
+  }
+  return words;
+}
+
 void add_check_options(CLI::App& app, TrainConfig& config) {
   app.option_defaults()->group("Checks");
   add_choice(app, "--check-replicas", config.check_replicas,
              {CheckReplicas::epoch, CheckReplicas::step, CheckReplicas::off},
              "When to compare the parameters of all ranks bit by bit");
+  app.add_flag("--verify-messages", config.verify_messages,
+               "Each message of gradients carries a check sum, which its receiver compares");
   app.add_option_function<std::string>(
          "--inject", [&config](const std::string& text) { config.fault = parse_fault(text); },
-         "Puts in a fault on purpose, to see what becomes of it: KIND:RANK:STEP, ranks from 0, "
-         "steps "
-         "from 1; flip-bit or nan in a parameter, or the rank is killed, asked to stop (as by "
-         "SIGTERM) or hangs: kill, stop, hang")
+         "Puts in a fault on purpose, to see it found: KIND:RANK:STEP, ranks from 0, steps from 1, "
+         "with one of " +
+             fault_words())
       ->option_text("FAULT");
 }
 
@@ -208,17 +216,11 @@ void add_output_options(CLI::App& app, TrainConfig& config) {
             [&config](const std::string& word) { config.progress = word; });
 }
 
-constexpr std::array kFaults = {InjectedFault::Kind::flip_bit, InjectedFault::Kind::nan,
-                                InjectedFault::Kind::kill, InjectedFault::Kind::stop,
-                                InjectedFault::Kind::hang};
-
 InjectedFault::Kind kind_of(std::string_view word, const std::string& text) {
-  std::string known;
-  for (const InjectedFault::Kind kind : kFaults) {
+  for (const auto kind : InjectedFault::kKinds) {
     if (word == to_string(kind)) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(to_string(kind));
   }
-  throw InputError("--inject " + text + ": give KIND:RANK:STEP, KIND being one of " + known);
+  throw InputError("--inject " + text + ": give KIND:RANK:STEP with one of " + fault_words());
 }
 
 template <typename Number>

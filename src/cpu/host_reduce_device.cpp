@@ -1,5 +1,6 @@
 #include "host_reduce_device.hpp"
 
+#include <atomic>
 #include <vector>
 
 #include "parallel.hpp"
@@ -32,6 +33,12 @@ void HostReduceDevice::add_narrow(std::span<float> into, std::span<const kernels
 
 void HostReduceDevice::widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
   share_out(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
+}
+
+std::uint64_t HostReduceDevice::check_sum(std::span<const float> values) {
+  std::atomic<std::uint64_t> sum{0};
+  share_out(values.size(), [=, &sum](Range r) { sum += check_part(values, r.begin, r.end); });
+  return sum;
 }
 
 void HostReduceDevice::sum_all(std::span<const float* const> from, std::span<float* const> to,

@@ -15,6 +15,7 @@ class HostReduceDevice final : public HostAdder {
               std::span<float> lost) override;
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
   void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
+  std::uint64_t check_sum(std::span<const float> values) override;
   void sum_all(std::span<const float* const> from, std::span<float* const> to,
                std::size_t count) override;
 

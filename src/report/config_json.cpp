@@ -68,6 +68,7 @@ void add_parallel(Json& j, const TrainConfig& c) {
 
 void add_output(Json& j, const TrainConfig& c) {
   j["check-replicas"] = to_string(c.check_replicas);
+  j["verify-messages"] = c.verify_messages;
   j["inject"] = fault_json(c.fault);
   j["eval-every"] = c.eval_every;
   j["target-accuracy"] = c.target_accuracy ? Json(*c.target_accuracy) : Json();

@@ -195,6 +195,8 @@ const char* to_string(InjectedFault::Kind kind) {
       return "stop";
     case InjectedFault::Kind::hang:
       return "hang";
+    case InjectedFault::Kind::corrupt_message:
+      return "corrupt-message";
     default:
       return "none";
   }

@@ -28,6 +28,7 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
   if (static_cast<std::size_t>(fault.rank) != rank || fault.step != step) return;
   switch (fault.kind) {
     case InjectedFault::Kind::none:
+    case InjectedFault::Kind::corrupt_message:  // put in where messages arrive
       return;
     case InjectedFault::Kind::flip_bit:
       overwrite(replica, replica.parameters().size() / 2, bit_flipped);

@@ -17,6 +17,9 @@ double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
 void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::none) return;
   const std::size_t steps = plan.schedule.epochs * plan.schedule.steps_per_epoch;
+  if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1) {
+    throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
+  }
   if (static_cast<std::size_t>(fault.rank) < plan.world && fault.step <= steps) return;
   throw InputError("--inject names rank " + std::to_string(fault.rank) + ", step " +
                    std::to_string(fault.step) + ", but this run has ranks 0 to " +

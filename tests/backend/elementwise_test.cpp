@@ -115,6 +115,7 @@ TEST_CASE("loops give the same for any length and number of threads", "[backend]
     reduce.add(sum.span(), g.span());
     reduce.wait(reduce.record());
     CHECK(sum.read() == expected_sum);
+    CHECK(reduce.check_sum(g.span()) == check_part(gradients, 0, n));
     backend.sgd_update(w.span(), v.span(), g.span(), step);
     CHECK(w.read() == expected_w);
     CHECK(v.read() == expected_v);

@@ -87,6 +87,17 @@ class AllReduce(BenchCase):
         words = ("--sizes", "4", "--algorithms", "fixed", "--wire", "bf16")
         self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'fixed'", "fp32")
 
+    def test_messages_are_verified(self):
+        self.assertIs(self.measured(2, "--sizes", "4k", "--algorithms", "ring")[1]["verify_messages"], False)
+        words = ("--sizes", "4,40k", "--verify-messages")
+        result, record = self.measured(3, *words)
+        self.assertIs(record["verify_messages"], True)
+        self.assertIn("check sum", result.out)
+        self.assertLessEqual({"mpi", "shared", "nccl"}, set(record["left_out"]))
+        self.assertLessEqual({"auto", "ring", "fixed"}, {one["algorithm"] for one in record["results"]})
+        words = (*words, "--algorithms", "ring,mpi")
+        self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'mpi'", "--verify-messages")
+
     def test_the_gradients_of_a_network(self):
         _, record = self.measured(2, "--sizes", "resnet20", "--algorithms", "ring")
         (one,) = record["results"]

@@ -197,6 +197,19 @@ class Faults(StandInCase):
         self.refused(result, "step 2", "rank 1", code=1)
 
 
+    def test_a_corrupted_message_is_found(self):
+        words = ["--verify-messages", "--inject", "corrupt-message:1:2"]
+        for transport in ("device", "staged"):
+            result, _ = self.start(2, *SHARED, *words, "--transport", transport)
+            self.refused(result, "a message of gradients was corrupted", "step 2", "to rank 1", code=1)
+
+    def test_check_sums_change_no_bit(self):
+        words = ["--all-reduce", "ring"]
+        self.assertSameBits(
+            self.train(2, *SHARED, *words, "--verify-messages", **DELAYS), self.train(2, *SHARED, *words)
+        )
+
+
 class Weights(StandInCase):
     def test_weights_of_the_gpu_go_on_on_the_cpu(self):
         self.train(2, *SHARED, "--save-weights", "gpu.safetensors")

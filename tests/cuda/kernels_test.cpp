@@ -8,6 +8,7 @@
 #include "../support/values.hpp"
 #include "device_vector.hpp"
 #include "rueda/kernels/element_hash.hpp"
+#include "rueda/kernels/message_check.hpp"
 #include "rueda/kernels/relu.hpp"
 #include "rueda/kernels/statistics.hpp"
 
@@ -114,20 +115,31 @@ TEST_CASE("update_running equals the host's", "[device]") {
           [](float& a, float&, float& c) { a = rueda::kernels::updated_running(a, c, 37, 0.9F); });
 }
 
-TEST_CASE("element_hash equals the host's", "[device]") {
+namespace {
+
+/// Of a sum over all elements that a kernel makes of the shares that the host knows.
+template <typename Queue, typename Share>
+void compare_sums(Queue queue, Share share) {
   const auto stream = rueda::cuda::make_stream();
   for (const Place& place : places()) {
     CAPTURE(place.length, place.offset);
     Operand values(0, place, false, stream.get());
     const DeviceVector<std::uint64_t> sum({123, 456}, stream.get());  // the first is overwritten
-    CHECK(rueda::cuda::element_hash(values.device(), place.length, sum.data(), stream.get()) ==
-          cudaSuccess);
+    CHECK(queue(values.device(), place.length, sum.data(), stream.get()) == cudaSuccess);
     std::uint64_t expected = 0;
-    for (std::size_t i = 0; i < place.length; ++i) {
-      expected += rueda::kernels::element_hash(i, values.host()[i]);
-    }
+    for (std::size_t i = 0; i < place.length; ++i) expected += share(i, values.host()[i]);
     CHECK(sum.read() == std::vector<std::uint64_t>{expected, 456});
   }
+}
+
+}  // namespace
+
+TEST_CASE("element_hash equals the host's", "[device]") {
+  compare_sums(rueda::cuda::element_hash, rueda::kernels::element_hash);
+}
+
+TEST_CASE("message_check equals the host's", "[device]") {
+  compare_sums(rueda::cuda::message_check, rueda::kernels::message_check);
 }
 
 // Needs no device: whatever is queued without one is an error.

@@ -142,6 +142,23 @@ TEST_CASE("own work does not wait for what is computed meanwhile", "[device]") {
   CHECK_FALSE(gate.gave_up());
 }
 
+TEST_CASE("a check sum is the host's, and waits for no addition", "[device]") {
+  Bench bench;
+  std::vector<float> values(kLength);
+  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i);
+  const DeviceVector<float> from(values, bench.reader.get());
+  Gate gate;
+  gate.close(bench.device.stream());
+  bench.device.add(span_of(bench.slice), span_of(bench.twos));
+  const std::uint64_t expected = rueda::check_part(values, 0, kLength);
+  CHECK(bench.device.check_sum(span_of(from)) == expected);
+  CHECK(bench.device.check_sum(span_of(from).first(0)) == 0);
+  CHECK(bench.device.check_sum(span_of(from)) == expected);
+  CHECK_FALSE(gate.gave_up());
+  gate.open();
+  bench.device.wait(bench.device.record());
+}
+
 TEST_CASE("a join orders both streams both ways", "[device]") {
   Bench bench;
   SECTION("own work comes after what was computed") {

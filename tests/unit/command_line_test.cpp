@@ -132,6 +132,8 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK(c.reduce_order == rueda::ReduceOrder::fixed);
   CHECK(c.seed == 18446744073709551615ULL);
   CHECK(c.check_replicas == rueda::CheckReplicas::step);
+  CHECK(trained_by({"train", "--verify-messages"}).verify_messages);
+  CHECK_FALSE(c.verify_messages);
   CHECK(c.target_accuracy == 0.75);
   CHECK(c.progress == "lines");
   CHECK(c.global_batch == 96);
@@ -145,6 +147,10 @@ TEST_CASE("faults to inject", "[command_line]") {
   CHECK((flip.kind == Kind::flip_bit && flip.rank == 2 && flip.step == 10));
   const auto nan = trained_by({"train", "--inject", "nan:0:1"}).fault;
   CHECK((nan.kind == Kind::nan && nan.rank == 0 && nan.step == 1));
+  const auto corrupt = trained_by({"train", "--inject", "corrupt-message:3:7"}).fault;
+  CHECK((corrupt.kind == Kind::corrupt_message && corrupt.rank == 3 && corrupt.step == 7));
+  CHECK_THAT(refusal({"train", "--inject", "zero:1:2"}),
+             Contains("flip-bit, nan, kill, stop, hang, corrupt-message"));
   CHECK(trained_by({"train", "--inject", "hang:1:2"}).fault.kind == Kind::hang);
   for (const char* text :
        {"nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"})

@@ -7,10 +7,12 @@
 #include "../support/fp32_tolerance.hpp"
 #include "../support/random_tensor.hpp"
 #include "rueda/kernels/element_hash.hpp"
+#include "rueda/kernels/message_check.hpp"
 #include "rueda/kernels/relu.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/statistics.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
 
 namespace rueda::test {
 namespace {
@@ -111,6 +113,29 @@ TEST_CASE("element hash: the order of summation is free, places and bits are not
   CHECK(forward != shifted);
   CHECK(element_hash(3, 0.0F) != element_hash(3, -0.0F));
   CHECK(element_hash(3, 1.0F) != element_hash(3, std::nextafter(1.0F, 2.0F)));
+}
+
+TEST_CASE("message check: each bit, two floats that change places, and the order of summation",
+          "[kernels]") {
+  const std::vector<float> values = to_floats(random_vector(2, 1000));
+  const auto sum_of = [](const std::vector<float>& v) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = v.size(); i-- > 0;) sum += message_check(i, v[i]);
+    return sum;
+  };
+  const std::uint64_t right = sum_of(values);
+  CHECK(rueda::check_part(values, 0, 400) + rueda::check_part(values, 400, 1000) == right);
+  for (const std::size_t i : {0u, 1u, 500u, 999u}) {
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      auto wrong = values;
+      wrong[i] = std::bit_cast<float>(bits_of(wrong[i]) ^ (1U << bit));
+      CHECK(sum_of(wrong) != right);
+    }
+    auto swapped = values;
+    std::swap(swapped[i], swapped[(i + 1) % 1000]);
+    CHECK(sum_of(swapped) != right);
+  }
+  CHECK(message_check(3, 0.0F) != message_check(3, -0.0F));
 }
 
 TEST_CASE("batch statistics by hand", "[kernels]") {

@@ -87,6 +87,7 @@ TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   run.config.shuffle = false;
   run.config.fault = {InjectedFault::Kind::flip_bit, 1, 7};
   run.config.target_accuracy = 0.8;
+  run.config.verify_messages = true;
   const json c = parsed(run).at("config");
   CHECK(c.at("batch-per-rank") == 64);
   CHECK(c.at("weight-decay") == 1e-4);
@@ -94,6 +95,7 @@ TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   CHECK(c.at("reduce-order") == "fixed");
   CHECK(c.at("shuffle") == "off");
   CHECK(c.at("inject") == "flip-bit:1:7");
+  CHECK(c.at("verify-messages") == true);
   CHECK(c.at("target-accuracy") == 0.8);
   CHECK(parsed(test::sample_run()).at("config").at("inject").is_null());
   CHECK(parsed(test::sample_run()).at("config").at("target-accuracy").is_null());

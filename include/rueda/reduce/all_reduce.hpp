@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
@@ -46,9 +48,15 @@ class AllReduce {
   /// From now on that is `journal`, which outlives it: the book of the all-reduce that it works
   /// for.
   void write_into(ReduceJournal& journal) { in_use_ = &journal; }
+  /// The same with a book that others read, too, and that lives as long as anybody has it.
+  void share_book(std::shared_ptr<ReduceJournal> journal) {
+    shared_ = std::move(journal);
+    in_use_ = shared_.get();
+  }
 
  private:
   ReduceJournal own_;
+  std::shared_ptr<ReduceJournal> shared_;
   ReduceJournal* in_use_ = &own_;
 };
 

@@ -50,6 +50,11 @@ class ReduceDevice {
                        std::size_t count) {
     tree_sum(from, to, count);
   }
+  /// The check sum of a message: kernels::message_check of all i, summed modulo 2^64. Done on
+  /// return. All work on `values` has passed before; nothing else is waited for.
+  virtual std::uint64_t check_sum(std::span<const float> values) {
+    return check_part(values, 0, values.size());
+  }
   /// An event that passes when all work that the device was given so far is done, through this
   /// object or not. It is waited for, once: until then the device keeps it.
   virtual Event record() = 0;

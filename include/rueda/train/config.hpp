@@ -45,10 +45,22 @@ struct CheckpointEvery {
   }
 };
 
-/// A fault put in on purpose, to see it found or survived: `KIND:RANK:STEP`. The rank flips a bit
-/// of a parameter, makes one NaN, is killed (SIGKILL), asks to stop (SIGTERM), or hangs (SIGSTOP).
+/// A fault put in on purpose, to see it found or survived: `KIND:RANK:STEP`.
 struct InjectedFault {
-  enum class Kind { none, flip_bit, nan, kill, stop, hang } kind = Kind::none;
+  enum class Kind {
+    none,
+    flip_bit,         ///< of a parameter
+    nan,              ///< as a parameter
+    kill,             ///< the rank by SIGKILL
+    stop,             ///< asked for by SIGTERM to the rank
+    hang,             ///< the rank by SIGSTOP
+    corrupt_message,  ///< one bit of the first message of gradients that the rank receives
+  };
+  /// Those that can be asked for.
+  static constexpr Kind kKinds[] = {Kind::flip_bit, Kind::nan,  Kind::kill,
+                                    Kind::stop,     Kind::hang, Kind::corrupt_message};
+
+  Kind kind = Kind::none;
   int rank = 0;
   std::size_t step = 0;  ///< global step, from 1
 };
@@ -104,6 +116,7 @@ struct TrainConfig {
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
+  bool verify_messages = false;  ///< of gradients, by a check sum each
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
   int threads = 0;             ///< 0: cores available / ranks on this node
@@ -125,7 +138,6 @@ std::size_t bucket_bytes(const TrainConfig& config);
 
 /// The words of the command line.
 std::string to_string(const CheckpointEvery& every);
-const char* to_string(InjectedFault::Kind kind);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);
@@ -141,6 +153,7 @@ const char* to_string(Overlap v);
 const char* to_string(ReduceOrder v);
 const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
+const char* to_string(InjectedFault::Kind v);
 const char* to_string(OnOom v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);

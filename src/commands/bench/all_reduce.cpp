@@ -25,6 +25,7 @@ std::string asked_text(const BenchAllReduceOptions& options) {
   text += "\n--repetitions " + std::to_string(options.repetitions);
   text += "\n--seconds " + std::to_string(options.seconds);
   text += "\n--segment-kb " + std::to_string(options.segment_kb);
+  text += std::string("\n--verify-messages ") + (options.verify_messages ? "on" : "off");
   text += "\n--reduce-table " + options.reduce_table;
   text += "\n--backend " + std::string(to_string(options.place.backend));
   return text + "\n--wire " + to_string(options.place.wire);
@@ -37,6 +38,7 @@ class Bench {
       : options_(options), stage_(options.place, device, asked_text(options)) {
     record_.scene = stage_.scene();
     record_.segment_bytes = options.segment_kb * 1024;
+    record_.verifies_messages = options.verify_messages;
     const std::size_t most = options.sizes.back().bytes;
     Field field = make_field(stage_, options.entries, settings(), most / sizeof(float));
     entrants_ = std::move(field.entrants);
@@ -55,6 +57,7 @@ class Bench {
     ReduceSettings common;
     common.segment_bytes = record_.segment_bytes;
     common.wire = options_.place.wire;
+    common.verify_messages = record_.verifies_messages;
     if (options_.reduce_table.empty()) return common;
     common.table = load_reduce_table(
         stage_.world(), options_.reduce_table,

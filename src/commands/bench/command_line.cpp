@@ -45,6 +45,8 @@ void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
              "Pieces in which chunks travel, 0 for the usual or, with auto, the table's");
   add_text(command, "--reduce-table", options.reduce_table, "FILE",
            "Table of rueda bench tune that auto goes by");
+  command.add_flag("--verify-messages", options.verify_messages,
+                   "Each message carries a check sum, as for train");
   add_place(command, options.place);
   add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
   add_text(command, "--plot", options.plot, "FILE",

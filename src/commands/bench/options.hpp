@@ -28,8 +28,9 @@ struct BenchAllReduceOptions {
   std::string reduce_table;  ///< for `auto`; empty: by its rule
   std::size_t repetitions = 0;
   double seconds = 10;  ///< for a size
-  std::string json;     ///< file to write; empty: none
-  std::string plot;     ///< likewise
+  bool verify_messages = false;
+  std::string json;  ///< file to write; empty: none
+  std::string plot;  ///< likewise
 
   std::vector<bench::Size> sizes;
   bench::Entries entries;

@@ -36,6 +36,7 @@ struct Row {
 struct Record {
   Scene scene;
   std::size_t segment_bytes = 0;
+  bool verifies_messages = false;
   std::string table_file;  ///< that `auto` goes by; empty: none
   std::string table_hash;
   std::vector<std::pair<std::string, std::string>> left_out;  ///< algorithm, why

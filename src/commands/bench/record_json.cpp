@@ -65,6 +65,7 @@ std::string record_json(const Record& record) {
   Json json = {{"rueda_bench", kFormat}, {"what", "all-reduce"}};
   json.update(scene_json(record.scene));
   json["segment_bytes"] = record.segment_bytes;
+  json["verify_messages"] = record.verifies_messages;
   json["reduce_table"] = table_json(record);
   json["check"] = check_json(record.scene);
   json["left_out"] = Json::object();

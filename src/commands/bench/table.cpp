@@ -83,6 +83,7 @@ std::string table_head(const Record& record) {
   if (record.segment_bytes > 0) {
     text += "segments of " + std::to_string(record.segment_bytes / 1024) + " KiB\n";
   }
+  if (record.verifies_messages) text += "each message carries a check sum, which is compared\n";
   if (!record.table_file.empty()) {
     text += "auto goes by " + record.table_file + " (rows " + record.table_hash + ")\n";
   }

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Messages of gradients that carry a check sum, and what becomes of one that is corrupted.
+
+usage: verify_test.py RUEDA MPIEXEC [CASE...]
+"""
+
+import json
+import sys
+import unittest
+
+import summary_line
+from program_case import ProgramCase
+
+# Batches of 24 and a last one of 22 images, in several buckets.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "70"]
+SMALL += ["--global-batch", "24", "--epochs", "1", "--threads", "1", "--eval-every", "0"]
+SMALL += ["--bucket-mb", "0.2", "--check-replicas", "step", "--overwrite"]
+VERIFY = ["--verify-messages"]
+
+# Ranks, and what sums on them.
+WAYS = [
+    (2, ["--all-reduce", "ring"]),
+    (3, ["--all-reduce", "ring", "--segment-kb", "16"]),
+    (3, ["--wire", "bf16", "--wire-error-feedback"]),
+    (3, ["--reduce-order", "fixed", "--all-reduce", "ring"]),
+    (3, ["--all-reduce", "doubling"]),
+    (4, ["--all-reduce", "hierarchical"]),
+    (4, ["--all-reduce", "central"]),
+    (4, []),
+]
+
+
+class VerifyCase(ProgramCase):
+    def start(self, ranks, *words):
+        return self.program.run_ranks(ranks, "train", *SMALL, "--run-dir", "run", *words)
+
+    def trained(self, ranks, *words):
+        """The record of a run that ends well."""
+        self.completed(self.start(ranks, *words))
+        return self.program.record("run")
+
+    def trained_hash(self, ranks, *words):
+        return self.trained(ranks, *words)["epochs"][-1]["parameter_hash"]
+
+
+class Verified(VerifyCase):
+    def test_check_sums_change_no_bit(self):
+        for ranks, way in WAYS:
+            if not way:  # without them auto takes what needs no messages
+                continue
+            with self.subTest(ranks=ranks, way=way):
+                record = self.trained(ranks, *way, *VERIFY)
+                self.assertIn("messages verified", record["all_reduce"]["algorithm"])
+                self.assertEqual(record["config"]["verify-messages"], True)
+                self.assertEqual(
+                    record["epochs"][-1]["parameter_hash"], self.trained_hash(ranks, *way)
+                )
+
+    def test_auto_takes_what_sends_messages(self):
+        self.assertIn("ring", self.trained(2, *VERIFY)["all_reduce"]["algorithm"])
+
+    def test_a_corrupted_message_ends_the_run_and_is_told_by_its_receiver(self):
+        for ranks, way in WAYS:
+            for overlap in ("on", "off"):
+                with self.subTest(ranks=ranks, way=way, overlap=overlap):
+                    words = [*way, "--overlap", overlap, *VERIFY, "--inject", "corrupt-message:1:2"]
+                    result = self.start(ranks, *words)
+                    told = ["a message of gradients was corrupted", "to rank 1 on", "step 2, bucket 0"]
+                    self.refused(result, *told, "check sum", "rueda doctor", code=1)
+
+    def test_rank_0_that_finds_it_leaves_the_reason_in_run_json(self):
+        self.refused(self.start(3, *VERIFY, "--inject", "corrupt-message:0:1"), "to rank 0", code=1)
+        record = self.program.record("run")
+        self.assertEqual(record["outcome"], "failed")
+        self.assertIn("a message of gradients was corrupted", json.dumps(record))
+
+
+class Unverified(VerifyCase):
+    """Who sees a corrupted message without check sums."""
+
+    def test_replicas_agree_on_a_wrong_sum(self):
+        for ranks, way in WAYS[:4]:
+            with self.subTest(ranks=ranks, way=way):
+                wrong = self.trained_hash(ranks, *way, "--inject", "corrupt-message:1:2")
+                self.assertNotEqual(wrong, self.trained_hash(ranks, *way))
+
+    def test_the_replica_check_sees_what_one_rank_alone_got(self):
+        for way in ("doubling", "central"):
+            with self.subTest(way=way):
+                result = self.start(2, "--all-reduce", way, "--inject", "corrupt-message:1:2")
+                self.refused(result, "replicas differ", "step 2", code=1)
+
+
+class Refused(VerifyCase):
+    def test_sums_without_messages_of_our_own(self):
+        for way in ("shared", "mpi"):
+            for words, told in (
+                (VERIFY, "--verify-messages"),
+                (["--inject", "corrupt-message:1:2"], "--inject corrupt-message"),
+            ):
+                with self.subTest(way=way, words=words):
+                    self.refused(self.start(2, "--all-reduce", way, *words), told, f"--all-reduce {way}")
+
+    def test_a_table_that_names_one(self):
+        words = ["bench", "tune", "--out", "t.json", "--algorithms", "shared", "--most", "4k"]
+        self.completed(self.program.run_ranks(2, *words, "--seconds", "1", "--threads", "1"))
+        result = self.start(2, *VERIFY, "--reduce-table", "t.json")
+        self.refused(result, "--verify-messages", "shared")
+
+    def test_a_message_that_one_rank_never_gets(self):
+        result = self.start(1, "--inject", "corrupt-message:0:1")
+        self.refused(result, "--inject corrupt-message", "one rank")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    ProgramCase.paths = (sys.argv[1], sys.argv[2])
+    summary_line.main(sys.argv[3:])
