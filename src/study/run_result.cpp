@@ -8,7 +8,6 @@
 namespace rueda {
 namespace {
 
-constexpr std::size_t kMostBytes = 1'000'000'000;
 const std::string kRemedy = "give the run.json of a rueda run, whole";
 
 OverRanks range(const JsonView& j, const std::string& name) {
@@ -162,8 +161,9 @@ void check_schema(const JsonView& j) {
 }  // namespace
 
 RunResult read_run(const std::filesystem::path& file) {
-  const JsonView::Json json = read_json(file, kMostBytes, kRemedy);
-  const JsonView j(json, file, kRemedy);
+  const InputFile input{file, file.string(), kRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
   check_schema(j);
   RunResult run;
   run.file = file;
