@@ -86,6 +86,12 @@ std::size_t JsonView::count() const {
   return static_cast<std::size_t>(value);
 }
 
+std::size_t JsonView::positive() const {
+  const std::size_t value = count();
+  if (value == 0) refuse("is 0");
+  return value;
+}
+
 std::string JsonView::text() const {
   if (!value_->is_string()) refuse("is not a text");
   std::string text = value_->get<std::string>();

@@ -33,11 +33,13 @@ class JsonView {
   std::vector<std::pair<std::string, JsonView>> fields(const std::string& name) const;
 
   double number() const;
-  std::size_t count() const;  ///< a whole number from 0
+  std::size_t count() const;     ///< a whole number from 0
+  std::size_t positive() const;  ///< a whole number from 1
   std::string text() const;   ///< without control characters but line ends and tabs
   bool flag() const;
   double number(const std::string& name) const { return at(name).number(); }
   std::size_t count(const std::string& name) const { return at(name).count(); }
+  std::size_t positive(const std::string& name) const { return at(name).positive(); }
   std::string text(const std::string& name) const { return at(name).text(); }
   /// NaN where it is missing or null.
   double number_if_any(const std::string& name) const;

@@ -90,6 +90,7 @@ EpochResult epoch(const JsonView& j) {
                        spread(r, "full_step_compute_seconds")});
   }
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
+  if (!(e.images >= 0)) j.at("samples").refuse("is negative");
   return e;
 }
 
@@ -109,10 +110,10 @@ void read_work(RunResult& run, const JsonView& j) {
   run.precision = j.at("config").text_if_any("precision");
   run.train_images = j.at("data").count("train_images");
   const JsonView batch = j.at("batch");
-  run.global_batch = batch.count("global");
-  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.count());
-  run.micro_batches = batch.count("micro_batches");
-  run.steps_per_epoch = batch.count("steps_per_epoch");
+  run.global_batch = batch.positive("global");
+  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.positive());
+  run.micro_batches = batch.positive("micro_batches");
+  run.steps_per_epoch = batch.positive("steps_per_epoch");
   if (!j.has("timed")) return;
   run.timed_seconds = j.at("timed").number_if_any("seconds");
   run.timed_images = j.at("timed").number_if_any("images");
