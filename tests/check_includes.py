@@ -49,7 +49,7 @@ LIBRARIES = [
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data", "checkpoint"}),
-    ("nlohmann-json", r"nlohmann/.*", {"weights", "checkpoint", "report", "study", "predict", "commands", "tests"}),
+    ("nlohmann-json", r"nlohmann/.*", {"core", "weights", "checkpoint", "report", "study", "predict", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/input_file.hpp"
+#include "rueda/core/printable.hpp"
 
 namespace rueda {
 namespace {
@@ -71,11 +71,9 @@ std::string fault_of_line(std::string_view line, const std::string& section) {
 /// The recipe without comments, every line checked. CLI11's reader skips or mends what it does not
 /// understand, and cuts quoted text at a #; a recipe with a slip must not train something else.
 std::string checked_text(const std::string& file, const std::string& section) {
-  std::error_code error;
-  std::ifstream in;
-  if (std::filesystem::is_regular_file(file, error)) in.open(file);  // a pipe might never end
-  if (!in.is_open())
-    throw InputError("--config " + file + " can not be read: give an existing TOML file");
+  constexpr std::size_t kMostBytes = 1'000'000;
+  std::istringstream in(
+      read_whole({file, "--config " + file, "give an existing TOML file"}, kMostBytes));
   std::string text;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
@@ -83,10 +81,9 @@ std::string checked_text(const std::string& file, const std::string& section) {
     if (content.empty()) continue;
     if (const std::string fault = fault_of_line(content, section); !fault.empty())
       throw InputError("--config " + file + ", line " + std::to_string(number) + ": " + fault +
-                       ": " + std::string(content));
+                       ": " + printable(content));
     text += std::string(content) + '\n';
   }
-  if (in.bad() || !in.eof()) throw InputError("--config " + file + " can not be read to its end");
   return text;
 }
 
@@ -121,8 +118,8 @@ void set_option(CLI::Option& option, const std::string& value, const std::string
 CLI::Option& option_of(CLI::App& command, const CLI::ConfigItem& item, const std::string& file) {
   CLI::Option* option = command.get_option_no_throw("--" + item.name);
   if (option != nullptr && option->get_configurable()) return *option;
-  throw InputError("--config " + file + ": '" + item.name + "' is not an option of rueda " +
-                   command.get_name() + " that a recipe may set");
+  throw InputError("--config " + file + ": '" + printable(item.name) +
+                   "' is not an option of rueda " + command.get_name() + " that a recipe may set");
 }
 
 bool excluded_by_a_given_one(const CLI::Option& option) {
@@ -135,10 +132,10 @@ void refuse_contradictions(const Items& items, CLI::App& command, const std::str
   for (const auto& item : items) {
     const CLI::Option& option = option_of(command, item, file);
     if (!seen.insert(item.name).second || item.inputs.size() != 1)
-      throw InputError("--config " + file + ": '" + item.name + "' is given twice");
+      throw InputError("--config " + file + ": '" + printable(item.name) + "' is given twice");
     for (const auto* other : option.get_excludes())
       if (seen.count(other->get_lnames().front()) > 0)
-        throw InputError("--config " + file + ": '" + item.name + "' and '" +
+        throw InputError("--config " + file + ": '" + printable(item.name) + "' and '" +
                          other->get_lnames().front() + "' exclude each other: give one of them");
   }
 }

@@ -1,107 +1,81 @@
 #include "recorded_compute.hpp"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
+#include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "rueda/core/error.hpp"
+#include "../study/json_view.hpp"
+#include "rueda/core/input_file.hpp"
 #include "rueda/core/printable.hpp"
 #include "rueda/report/run_json.hpp"
 #include "rueda/report/statistics.hpp"
+#include "rueda/report/steps_csv.hpp"
 
 namespace rueda {
 namespace {
 
-using Json = nlohmann::json;
-using Row = std::map<std::string, double>;  // column by name
+constexpr std::array<std::string_view, 6> kColumns = {"epoch", "samples", "global_samples",
+                                                      "loss",  "forward", "backward"};
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw InputError("--compute-from " + file + ": " + why +
-                   "; name the run.json of a run that computed with this --model and --image-size");
-}
+/// A full step of one rank.
+struct Step {
+  double epoch;
+  double image_seconds;
+};
 
-Json read_run(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) refuse(file, "it cannot be opened");
-  const Json json = Json::parse(stream, nullptr, false);
-  if (!json.is_object() || json.value("schema", Json()) != "rueda-run") refuse(file, "no run.json");
-  return json;
+InputFile recorded_file(const std::string& file) {
+  return {file, "--compute-from " + file,
+          "name the run.json of a run that computed with this --model and --image-size"};
 }
 
 /// Images of a full step.
-double check_run(const Json& run, const std::string& file, const std::string& model,
-                 int image_size) {
-  try {
-    if (run.at("config").at("backend") == "timed") refuse(file, "that run computed nothing itself");
-    const std::string name = run.at("model").at("name");
-    const int size = run.at("model").at("image_size");
-    if (name != model || size != image_size) {
-      refuse(file, "it is of " + printable(name) + " for " + std::to_string(size) +
-                       " pixels, not " + model + " for " + std::to_string(image_size));
+double check_run(const InputFile& file, const std::string& model, int image_size) {
+  const auto json = read_json(file);
+  const JsonView run(json, file);
+  if (!run.has("schema") || run.json()["schema"] != "rueda-run") file.refuse("no run.json");
+  if (run.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
+  const std::string name = run.at("model").text("name");
+  const std::size_t size = run.at("model").count("image_size");
+  if (name != model || size != static_cast<std::size_t>(image_size)) {
+    file.refuse("it is of " + printable(name) + " for " + std::to_string(size) + " pixels, not " +
+                model + " for " + std::to_string(image_size));
+  }
+  return run.at("batch").number("global");
+}
+
+std::vector<Step> full_steps(const InputFile& file, double global_batch) {
+  std::vector<Step> steps;
+  const auto csv = file.path.parent_path() / kStepsCsvName;
+  const auto take = [&](std::span<const double> row) {
+    for (std::size_t i = 0; i < kColumns.size(); ++i) {
+      if (std::isfinite(row[i])) continue;
+      file.refuse(std::string("its ") + kStepsCsvName + " does not tell " +
+                  std::string(kColumns[i]) + " of every step");
     }
-    return run.at("batch").at("global");
-  } catch (const Json::exception&) {
-    refuse(file, "it is not complete");
+    if (row[2] != global_batch || row[1] == 0) return;
+    steps.push_back({row[0], (row[3] + row[4] + row[5]) / row[1]});
+  };
+  if (!for_each_step(csv, kColumns, take)) {
+    file.refuse(std::string("there is no ") + kStepsCsvName + " beside it");
   }
-}
-
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> result;
-  std::istringstream in(line);
-  for (std::string cell; std::getline(in, cell, ',');) result.push_back(cell);
-  return result;
-}
-
-std::vector<Row> read_steps(const std::string& file) {
-  std::ifstream stream(std::filesystem::path(file).parent_path() / kStepsCsvName);
-  std::string line;
-  if (!std::getline(stream, line)) {
-    refuse(file, std::string("there is no ") + kStepsCsvName + " beside it");
-  }
-  const auto names = cells(line);
-  std::vector<Row> rows;
-  while (std::getline(stream, line)) {
-    const auto values = cells(line);
-    Row row;
-    for (std::size_t i = 0; i < std::min(names.size(), values.size()); ++i) {
-      row[names[i]] = std::strtod(values[i].c_str(), nullptr);
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-double value(const Row& row, const std::string& file, const char* name) {
-  const auto found = row.find(name);
-  if (found != row.end() && std::isfinite(found->second)) return found->second;
-  refuse(file, std::string("its ") + kStepsCsvName + " does not tell " + name + " of every step");
+  return steps;
 }
 
 }  // namespace
 
-double recorded_image_seconds(const std::string& file, const std::string& model, int image_size) {
-  const double global_batch = check_run(read_run(file), file, model, image_size);
-  const auto rows = read_steps(file);
-  const bool several = !rows.empty() && value(rows.back(), file, "epoch") > 1;
+double recorded_image_seconds(const std::string& name, const std::string& model, int image_size) {
+  const InputFile file = recorded_file(name);
+  const auto steps = full_steps(file, check_run(file, model, image_size));
+  if (steps.empty()) file.refuse("it has no full step");
+  const bool several = steps.back().epoch > 1;
   std::vector<double> seconds;
-  for (const Row& row : rows) {
-    const double images = value(row, file, "samples");
-    if (value(row, file, "global_samples") != global_batch || images == 0) continue;
-    if (several && value(row, file, "epoch") == 1) continue;
-    double sum = 0;
-    for (const char* phase : {"forward", "loss", "backward"}) sum += value(row, file, phase);
-    seconds.push_back(sum / images);
+  for (const Step& step : steps) {
+    if (!several || step.epoch != 1) seconds.push_back(step.image_seconds);
   }
-  if (seconds.empty()) refuse(file, "it has no full step");
   const double median = median_of(seconds);
-  if (median <= 0) refuse(file, "its steps took no time");
+  if (!(median > 0)) file.refuse("its steps took no time");
   return median;
 }
 

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/error.hpp"
+#include "../core/bounded_json.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {
@@ -23,12 +22,19 @@ struct Fault {
   std::string why;
 };
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw InputError("--reduce-table " + file + ": " + why +
-                   "; measure a new one with rueda bench tune, or leave the option out");
+constexpr JsonLimits kLimits{.most_values = 1'000'000, .most_depth = 16, .most_keys = 256};
+constexpr std::size_t kMostHosts = 1'000'000;
+
+InputFile table_file(const std::string& file) {
+  return {file, "--reduce-table " + file,
+          "measure a new one with rueda bench tune, or leave the option out"};
 }
 
-std::size_t read_bytes(const Json& json, const char* name) {
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  table_file(file).refuse(why);
+}
+
+std::size_t whole_number(const Json& json, const char* name) {
   if (json.is_number_unsigned()) return json.get<std::size_t>();
   throw Fault{std::string(name) + " is not a whole number from 0"};
 }
@@ -49,9 +55,9 @@ ReduceTable::Row read_row(const Json& json, bool is_last) {
   if (most.is_null() != is_last) {
     throw Fault{"the last row has to be without end (most_bytes null), and no other"};
   }
-  if (!is_last) row.most_bytes = read_bytes(most, "most_bytes");
+  if (!is_last) row.most_bytes = whole_number(most, "most_bytes");
   row.way.algorithm = read_algorithm(json.at("algorithm"));
-  row.way.segment_bytes = read_bytes(json.at("segment_bytes"), "segment_bytes");
+  row.way.segment_bytes = whole_number(json.at("segment_bytes"), "segment_bytes");
   if (row.way.segment_bytes % sizeof(float) != 0) {
     throw Fault{"segment_bytes is not a multiple of 4"};
   }
@@ -80,8 +86,19 @@ std::string counted_hosts(const std::vector<int>& layout) {
          std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
 }
 
+/// The host of each rank, by number.
+std::vector<int> read_layout(const Json& json) {
+  std::vector<int> layout;
+  for (const Json& host : json) {
+    const std::size_t number = whole_number(host, "a host in layout");
+    if (number >= kMostHosts) throw Fault{"layout numbers a million hosts or more"};
+    layout.push_back(static_cast<int>(number));
+  }
+  return layout;
+}
+
 void check_place(const Json& json, const TablePlace& here) {
-  const auto layout = json.at("layout").get<std::vector<int>>();
+  const std::vector<int> layout = read_layout(json.at("layout"));
   if (layout != here.layout) {
     const std::string theirs = counted_hosts(layout);
     const std::string ours = counted_hosts(here.layout);
@@ -94,16 +111,6 @@ void check_place(const Json& json, const TablePlace& here) {
     throw Fault{"it was measured on backend " + printable(backend) + " with transport " +
                 printable(transport) + ", and this is " + here.backend + " with " + here.transport};
   }
-}
-
-std::string read_file(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) refuse(file, "it cannot be opened");
-  std::string text(kMostFileBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad() || text.size() > kMostFileBytes) refuse(file, "not a table of all-reduces");
-  return text;
 }
 
 Json row_json(const ReduceTable::Row& row) {
@@ -143,9 +150,10 @@ std::string rows_hash(const ReduceTable& table) {
 
 ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
                                const TablePlace& here) {
-  const Json json = Json::parse(text, nullptr, false);
+  if (!fault_of_json(text, kLimits).empty()) refuse(file, "not a table of all-reduces");
+  const Json json = Json::parse(text);
   try {
-    if (json.is_discarded() || !json.is_object() || !json.contains("rueda_reduce_table")) {
+    if (!json.is_object() || !json.contains("rueda_reduce_table")) {
       refuse(file, "not a table of all-reduces");
     }
     if (json.at("rueda_reduce_table") != kFormat) refuse(file, "of a format that is not known");
@@ -161,7 +169,7 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
 ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here) {
   std::string text;
   together(group, [&] {
-    if (group.rank() == 0) text = read_file(file);
+    if (group.rank() == 0) text = read_whole(table_file(file), kMostFileBytes);
   });
   text = all_gather_text(group, text).front();
   ReduceTable table;

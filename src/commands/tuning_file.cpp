@@ -1,11 +1,8 @@
 #include "tuning_file.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/error.hpp"
+#include "../core/bounded_json.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {
@@ -15,17 +12,23 @@ using Json = nlohmann::json;
 constexpr int kFormat = 1;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
 
+constexpr JsonLimits kLimits{.most_values = 20'000, .most_depth = 4, .most_keys = 5'000};
+
+InputFile tuning_file(const std::string& file) {
+  return {file, "--tuning-file " + file,
+          "write a new one with --tune-engines, or leave the option out"};
+}
+
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw InputError("--tuning-file " + file + ": " + why +
-                   "; write a new one with --tune-engines, or leave the option out");
+  tuning_file(file).refuse(why);
 }
 
 }  // namespace
 
 Tuning parse_tuning(const std::string& text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
+  const auto json = parse_json(text, tuning_file(file), kLimits);
   try {
-    if (json.is_discarded() || !json.is_object() || json.at("rueda_tuning") != kFormat) {
+    if (!json.is_object() || json.at("rueda_tuning") != kFormat) {
       refuse(file, "not a tuning file");
     }
     Tuning tuning{json.at("device"), json.at("cudnn"), {}};
@@ -57,13 +60,7 @@ void check_tuning(const Tuning& tuning, const std::string& file, const std::stri
 }
 
 std::string read_tuning_file(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) refuse(file, "it cannot be opened");
-  std::string text(kMostBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad() || text.size() > kMostBytes) refuse(file, "not a tuning file");
-  return text;
+  return read_whole(tuning_file(file), kMostBytes);
 }
 
 }  // namespace rueda

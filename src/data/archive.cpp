@@ -9,6 +9,7 @@
 
 #include "gzip_check.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/input_file.hpp"
 
 namespace rueda {
 namespace {
@@ -43,6 +44,12 @@ Handle open(const std::filesystem::path& file) {
   if (archive_read_open_filename(handle.get(), file.c_str(), kBlockBytes) != ARCHIVE_OK)
     fail(file, handle);
   return handle;
+}
+
+/// What stands between members counts as well: each may have up to 32 MB of extended headers.
+void check_unfolded(const std::filesystem::path& file, const Handle& handle) {
+  if (archive_filter_bytes(handle.get(), 0) > static_cast<std::int64_t>(kMaxUnfoldedBytes))
+    fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
 }
 
 /// Steps to the next member; null at the end.
@@ -88,11 +95,15 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
 
 std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
                                         const std::function<bool(std::string_view)>& wanted) {
+  const InputFile input{archive, fmt::format("cannot read the archive {}", archive.string()),
+                        "download it again or give the unpacked directory"};
+  require_regular_file(input, kMaxUnfoldedBytes);
   const Handle handle = open(archive);
   std::vector<ArchiveMember> members;
   std::size_t total = 0;
   for (std::size_t count = 0; archive_entry* entry = next_member(archive, handle); ++count) {
     if (count == kMaxMembers) fail(archive, fmt::format("it has over {} members", kMaxMembers));
+    check_unfolded(archive, handle);
     const std::size_t size = member_size(archive, entry, total);
     total += size;
     const char* const path = archive_entry_pathname(entry);

@@ -85,6 +85,7 @@ void add_file(Cifar10Files& files, const Role& role, SetFile file) {
 /// The files of `format` that lie directly in `directory`; none if it does not exist.
 Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
   Cifar10Files files{.format = format, .place = directory.string()};
+  std::uintmax_t bytes = 0;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     const auto role = role_of(it->path().filename().string());
@@ -93,6 +94,10 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
     if (!it->is_regular_file(ignored))
       throw InputError(fmt::format("{} is not a readable regular file: replace or remove it",
                                    it->path().string()));
+    bytes += it->file_size(ignored);
+    if (bytes > kMaxSetBytes)
+      throw InputError(fmt::format("{} has over {} bytes of CIFAR-10 files: give a set of its own",
+                                   directory.string(), kMaxSetBytes));
     add_file(files, *role, {.name = it->path().string(), .path = it->path()});
   }
   if (error && error != std::errc::no_such_file_or_directory)

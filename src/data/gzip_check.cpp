@@ -28,12 +28,12 @@ void require_sound_gzip(const std::filesystem::path& file) {
   if (in == nullptr) fail(file, "it cannot be opened");
   std::vector<char> block(1 << 18);
   // Members are bounded already; this bounds what may stand behind the last of them.
-  constexpr std::size_t kMostBytes = kMaxSetBytes + kMaxFileBytes;
   std::size_t total = 0;
   int got = 0;
   while ((got = gzread(in.get(), block.data(), static_cast<unsigned>(block.size()))) > 0) {
     total += static_cast<std::size_t>(got);
-    if (total > kMostBytes) fail(file, fmt::format("it unfolds to over {} bytes", kMostBytes));
+    if (total > kMaxUnfoldedBytes)
+      fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
   }
   int code = Z_OK;
   const std::string reason = gzerror(in.get(), &code);

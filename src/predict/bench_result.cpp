@@ -7,7 +7,6 @@
 namespace rueda::predict {
 namespace {
 
-constexpr std::size_t kMostBytes = 1'000'000'000;
 constexpr std::size_t kFormat = 1;
 const std::string kRemedy = "give a file that rueda bench all-reduce --json wrote";
 
@@ -22,8 +21,9 @@ BenchRow row_of(const JsonView& j) {
 }  // namespace
 
 BenchResult read_bench(const std::filesystem::path& file) {
-  const JsonView::Json json = read_json(file, kMostBytes, kRemedy);
-  const JsonView j(json, file, kRemedy);
+  const InputFile input{file, file.string(), kRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
   if (!j.has("rueda_bench") || !j.has("results")) j.refuse("is no record of rueda bench");
   if (j.count("rueda_bench") != kFormat) j.at("rueda_bench").refuse("is not 1");
   BenchResult result;

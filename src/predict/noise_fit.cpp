@@ -1,60 +1,27 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <optional>
-#include <sstream>
+#include <string_view>
 
 #include "rueda/predict/compute_fit.hpp"
 #include "rueda/report/run_json.hpp"
+#include "rueda/report/steps_csv.hpp"
 
 namespace rueda::predict {
 namespace {
 
-/// Columns of steps.csv by number.
-struct Columns {
-  std::size_t epoch = 0, global_samples = 0, seconds = 0, all_reduce = 0;
-};
-
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> result;
-  std::istringstream in(line);
-  for (std::string cell; std::getline(in, cell, ',');) result.push_back(cell);
-  return result;
-}
-
-std::optional<Columns> columns_of(const std::vector<std::string>& names) {
-  const auto find = [&](const char* name) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
-  const Columns columns{find("epoch"), find("global_samples"), find("seconds"), find("all_reduce")};
-  for (const std::size_t column :
-       {columns.epoch, columns.global_samples, columns.seconds, columns.all_reduce}) {
-    if (column == names.size()) return std::nullopt;
-  }
-  return columns;
-}
-
-double number(const std::vector<std::string>& row, std::size_t column) {
-  return column < row.size() ? std::strtod(row[column].c_str(), nullptr) : kUnknown;
-}
-
 /// Seconds of each full step of each rank without waiting, of the epochs that count. Empty if the
 /// file is not there or is none.
 std::vector<double> step_seconds(const RunResult& run) {
-  std::ifstream file(run.file.parent_path() / kStepsCsvName);
-  std::string line;
-  if (!std::getline(file, line)) return {};
-  const auto columns = columns_of(cells(line));
-  if (!columns) return {};
+  constexpr std::array<std::string_view, 4> kColumns = {"epoch", "global_samples", "seconds",
+                                                        "all_reduce"};
   std::vector<double> seconds;
-  while (std::getline(file, line)) {
-    const auto row = cells(line);
-    const bool warm = number(row, columns->epoch) > 1 || run.epochs.size() < 2;
-    const bool full = number(row, columns->global_samples) == static_cast<double>(run.global_batch);
-    const double value = number(row, columns->seconds) - number(row, columns->all_reduce);
+  for_each_step(run.file.parent_path() / kStepsCsvName, kColumns, [&](std::span<const double> row) {
+    const bool warm = row[0] > 1 || (row[0] == 1 && run.epochs.size() < 2);
+    const bool full = row[1] == static_cast<double>(run.global_batch);
+    const double value = row[2] - row[3];
     if (warm && full && std::isfinite(value)) seconds.push_back(value);
-  }
+  });
   return seconds;
 }
 

@@ -1,11 +1,9 @@
 #include "json_view.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <system_error>
 
-#include "rueda/core/error.hpp"
+#include "../core/bounded_json.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {
@@ -13,18 +11,25 @@ namespace {
 
 constexpr double kMostCount = 9e15;  // whole numbers beyond are not exact in a double
 
-[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::string& why,
-                              const std::string& remedy) {
-  throw InputError(file.string() + ": " + why + "; " + remedy);
+/// C0, DEL and, in UTF-8, C1: what a terminal may take for a command. Line ends and tabs are none.
+bool has_control(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) return true;
+    const bool c1 =
+        c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (c1) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 JsonView::JsonView(const Json& value, const JsonView& above, const std::string& place)
-    : value_(&value), file_(above.file_), remedy_(above.remedy_), place_(place) {}
+    : value_(&value), file_(above.file_), place_(place) {}
 
 void JsonView::refuse(const std::string& why) const {
-  refuse_file(*file_, (place_.empty() ? "it" : place_) + " " + why, *remedy_);
+  file_->refuse((place_.empty() ? "it" : place_) + " " + why);
 }
 
 bool JsonView::has(const std::string& name) const {
@@ -81,9 +86,17 @@ std::size_t JsonView::count() const {
   return static_cast<std::size_t>(value);
 }
 
+std::size_t JsonView::positive() const {
+  const std::size_t value = count();
+  if (value == 0) refuse("is 0");
+  return value;
+}
+
 std::string JsonView::text() const {
   if (!value_->is_string()) refuse("is not a text");
-  return value_->get<std::string>();
+  std::string text = value_->get<std::string>();
+  if (has_control(text)) refuse("has control characters");
+  return text;
 }
 
 bool JsonView::flag() const {
@@ -99,19 +112,8 @@ std::string JsonView::text_if_any(const std::string& name) const {
   return has(name) ? text(name) : "";
 }
 
-nlohmann::ordered_json read_json(const std::filesystem::path& file, std::size_t most_bytes,
-                                 const std::string& remedy) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(file, error);
-  if (error) refuse_file(file, "it cannot be opened: " + error.message(), remedy);
-  if (bytes > most_bytes) refuse_file(file, "it has " + std::to_string(bytes) + " bytes", remedy);
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) refuse_file(file, "it cannot be opened", remedy);
-  try {
-    return nlohmann::ordered_json::parse(stream);
-  } catch (const nlohmann::ordered_json::parse_error& fault) {
-    refuse_file(file, "no JSON from byte " + std::to_string(fault.byte) + " on", remedy);
-  }
+nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes) {
+  return parse_json(read_whole(file, most_bytes), file);
 }
 
 }  // namespace rueda

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "rueda/core/input_file.hpp"
+
 namespace rueda {
+
+/// Of a run.json, and of what else the program writes about runs: epochs of hundreds of ranks.
+inline constexpr std::size_t kMostJsonBytes = 256'000'000;
 
 /// A value in a JSON file, which knows where it stands, so that a fault is told by its place.
 /// Every function throws InputError naming file, place and remedy if the value is not as asked.
@@ -16,9 +20,8 @@ class JsonView {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// `remedy` ends every message: what to give instead. All three have to outlive the view.
-  JsonView(const Json& value, const std::filesystem::path& file, const std::string& remedy)
-      : value_(&value), file_(&file), remedy_(&remedy) {}
+  /// Both have to outlive the view.
+  JsonView(const Json& value, const InputFile& file) : value_(&value), file_(&file) {}
 
   bool has(const std::string& name) const;  ///< there, and not null
   JsonView at(const std::string& name) const;
@@ -30,11 +33,13 @@ class JsonView {
   std::vector<std::pair<std::string, JsonView>> fields(const std::string& name) const;
 
   double number() const;
-  std::size_t count() const;  ///< a whole number from 0
-  std::string text() const;
+  std::size_t count() const;     ///< a whole number from 0
+  std::size_t positive() const;  ///< a whole number from 1
+  std::string text() const;   ///< without control characters but line ends and tabs
   bool flag() const;
   double number(const std::string& name) const { return at(name).number(); }
   std::size_t count(const std::string& name) const { return at(name).count(); }
+  std::size_t positive(const std::string& name) const { return at(name).positive(); }
   std::string text(const std::string& name) const { return at(name).text(); }
   /// NaN where it is missing or null.
   double number_if_any(const std::string& name) const;
@@ -48,14 +53,12 @@ class JsonView {
   JsonView(const Json& value, const JsonView& above, const std::string& place);
 
   const Json* value_;
-  const std::filesystem::path* file_;
-  const std::string* remedy_;
+  const InputFile* file_;
   std::string place_;
 };
 
-/// Parses a JSON file. Throws InputError if it is not there, larger than `most_bytes`, or no JSON
-/// (then with the byte at which it ends to be).
-nlohmann::ordered_json read_json(const std::filesystem::path& file, std::size_t most_bytes,
-                                 const std::string& remedy);
+/// Parses a JSON file within the usual JsonLimits. Throws InputError if it is no regular file,
+/// larger than `most_bytes`, no JSON (then with the byte at which it ends to be) or beyond a limit.
+nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes = kMostJsonBytes);
 
 }  // namespace rueda

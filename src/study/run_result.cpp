@@ -8,7 +8,6 @@
 namespace rueda {
 namespace {
 
-constexpr std::size_t kMostBytes = 1'000'000'000;
 const std::string kRemedy = "give the run.json of a rueda run, whole";
 
 OverRanks range(const JsonView& j, const std::string& name) {
@@ -92,6 +91,7 @@ EpochResult epoch(const JsonView& j) {
                        spread(r, "full_step_compute_seconds")});
   }
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
+  if (!(e.images >= 0)) j.at("samples").refuse("is negative");
   return e;
 }
 
@@ -111,10 +111,10 @@ void read_work(RunResult& run, const JsonView& j) {
   run.precision = j.at("config").text_if_any("precision");
   run.train_images = j.at("data").count("train_images");
   const JsonView batch = j.at("batch");
-  run.global_batch = batch.count("global");
-  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.count());
-  run.micro_batches = batch.count("micro_batches");
-  run.steps_per_epoch = batch.count("steps_per_epoch");
+  run.global_batch = batch.positive("global");
+  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.positive());
+  run.micro_batches = batch.positive("micro_batches");
+  run.steps_per_epoch = batch.positive("steps_per_epoch");
   if (!j.has("timed")) return;
   run.timed_seconds = j.at("timed").number_if_any("seconds");
   run.timed_images = j.at("timed").number_if_any("images");
@@ -163,8 +163,9 @@ void check_schema(const JsonView& j) {
 }  // namespace
 
 RunResult read_run(const std::filesystem::path& file) {
-  const JsonView::Json json = read_json(file, kMostBytes, kRemedy);
-  const JsonView j(json, file, kRemedy);
+  const InputFile input{file, file.string(), kRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
   check_schema(j);
   RunResult run;
   run.file = file;

@@ -116,6 +116,13 @@ const char* processor_text(Processor processor) {
   return processor == Processor::cpu ? "CPU" : "GPU";
 }
 
+/// Logs may not tell it.
+std::string images_text(double images) {
+  constexpr double kMost = 1e15;
+  if (!(images >= 0 && images <= kMost)) return "images unknown";
+  return std::to_string(static_cast<long long>(images)) + " images";
+}
+
 /// Names only what differs somewhere in the study.
 void name_all(std::vector<Series>& all) {
   std::set<Processor> processors;
@@ -128,10 +135,7 @@ void name_all(std::vector<Series>& all) {
     if (s.source != "rueda") s.label += " (" + s.source + ")";
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
     const int before = seen[s.label]++;
-    if (before > 0) {
-      const double images = s.points[0].images;
-      s.label += ", " + std::to_string(static_cast<long long>(images)) + " images";
-    }
+    if (before > 0) s.label += ", " + images_text(s.points[0].images);
     s.id = "s" + std::to_string(&s - all.data() + 1);
   }
 }

@@ -17,16 +17,25 @@ constexpr std::size_t kMostAttemptBytes = 10'000'000;
 constexpr int kMostLevels = 5;
 const std::string kAttemptRemedy = "give the attempt.json that jobs/scale.sh wrote";
 
+/// Below 0 where a signal ended it.
+int exit_code(const JsonView& j) {
+  constexpr double kMost = 1'000'000;
+  const double code = j.number();
+  if (!(code >= -kMost && code <= kMost)) j.refuse("is no exit code");
+  return static_cast<int>(code);
+}
+
 Attempt read_attempt(const fs::path& file) {
-  const JsonView::Json json = read_json(file, kMostAttemptBytes, kAttemptRemedy);
-  const JsonView j(json, file, kAttemptRemedy);
+  const InputFile input{file, file.string(), kAttemptRemedy};
+  const JsonView::Json json = read_json(input, kMostAttemptBytes);
+  const JsonView j(json, input);
   if (!j.has("schema") || j.json()["schema"] != "rueda-attempt") j.refuse("is no attempt.json");
   Attempt attempt{.file = file,
                   .model = j.text("model"),
                   .ranks = j.count("ranks"),
                   .rank_batch = 0,
                   .global_batch = 0,
-                  .exit_code = static_cast<int>(j.number("exit_code")),
+                  .exit_code = exit_code(j.at("exit_code")),
                   .message = j.text_if_any("message")};
   if (j.has("batch_per_rank")) attempt.rank_batch = j.count("batch_per_rank");
   if (j.has("global_batch")) attempt.global_batch = j.count("global_batch");

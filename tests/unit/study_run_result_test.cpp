@@ -127,6 +127,14 @@ TEST_CASE("what is no run.json is refused with file, place and remedy", "[study]
              Contains("batch.global is not a whole number from 0"));
   CHECK_THAT(without([](auto& j) { j["batch"]["global"] = 1e300; }),
              Contains("batch.global is not a whole number from 0"));
+  for (const char* name : {"global", "micro_batches", "steps_per_epoch"}) {
+    CHECK_THAT(without([&](auto& j) { j["batch"][name] = 0; }),
+               Contains(std::string("batch.") + name + " is 0"));
+  }
+  CHECK_THAT(without([](auto& j) { j["batch"]["per_rank"][0] = 0; }),
+             Contains("batch.per_rank[0] is 0"));
+  CHECK_THAT(without([](auto& j) { j["epochs"][1]["samples"] = -1; }),
+             Contains("epochs[1].samples is negative"));
   CHECK_THAT(without([](auto& j) { j["ranks"] = 3; }), Contains("ranks is not a list"));
   CHECK_THAT(without([](auto& j) { j["ranks"].erase(0); }),
              Contains("does not have an entry for each rank"));

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <ostream>
-#include <sstream>
 
-#include <nlohmann/json.hpp>
-
+#include "../../core/bounded_json.hpp"
 #include "../plotter.hpp"
 #include "../version.hpp"
 #include "rueda/core/error.hpp"
@@ -27,14 +24,11 @@ namespace {
 constexpr std::array kPurposes = {Purpose::time, Purpose::cost, Purpose::knee, Purpose::efficiency};
 
 std::string read_prediction(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream || !nlohmann::json::accept(text.str())) {
-    throw InputError("--prediction " + file +
-                     ": it cannot be read as JSON; give what `rueda predict --json` wrote");
-  }
-  return text.str();
+  constexpr std::size_t kMostBytes = 64'000'000;
+  const InputFile input{file, "--prediction " + file, "give what `rueda predict --json` wrote"};
+  std::string text = read_whole(input, kMostBytes);
+  if (const std::string fault = fault_of_json(text); !fault.empty()) input.refuse(fault);
+  return text;
 }
 
 void print_findings(std::ostream& out, const std::vector<Finding>& findings) {

@@ -59,7 +59,7 @@ class RunCollector {
       end_run();
       run_ = {};
     }
-    if (!header.model.empty()) run_.model = header.model;
+    if (!header.model.empty()) run_.model = printable(header.model);
     if (header.ranks > 0) run_.ranks = header.ranks;
     if (header.global_batch > 0) run_.global_batch = header.global_batch;
     if (header.ranks > 0) gpu_ = true;  // replicas are of devices

@@ -2,14 +2,13 @@
 
 #include <array>
 #include <fstream>
-#include <system_error>
 
-#include "rueda/core/error.hpp"
+#include "rueda/core/input_file.hpp"
 
 namespace rueda {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 1'000'000'000;
+constexpr std::size_t kMostBytes = 1'000'000'000;
 constexpr std::size_t kLongestLine = 4096;
 
 /// ECMA-48: ESC [ parameters, ended by a byte from @ to ~; other sequences are ESC and one byte.
@@ -48,27 +47,14 @@ class LineSplitter {
   Escape escape_ = Escape::none;
 };
 
-void check(const std::filesystem::path& file, const std::string& remedy) {
-  const auto refuse = [&](const std::string& why) {
-    throw InputError(file.string() + ": " + why + "; " + remedy);
-  };
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) refuse("it is not there");
-  if (std::filesystem::is_directory(status)) refuse("it is a directory");
-  if (!std::filesystem::is_regular_file(status)) refuse("it is not a regular file");
-  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-  if (error) refuse("it cannot be read: " + error.message());
-  if (bytes > kMostBytes) refuse("it has " + std::to_string(bytes) + " bytes, more than 1 GB");
-}
-
 }  // namespace
 
-void for_each_line(const std::filesystem::path& file, const std::string& remedy,
+void for_each_line(const std::filesystem::path& path, const std::string& remedy,
                    const std::function<void(std::string_view)>& use) {
-  check(file, remedy);
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file.string() + ": it cannot be opened; " + remedy);
+  const InputFile file{path, path.string(), remedy};
+  require_regular_file(file, kMostBytes);
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) file.refuse("it cannot be opened");
   LineSplitter splitter(use);
   std::array<char, 65536> buffer;
   while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {

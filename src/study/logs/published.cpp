@@ -66,11 +66,10 @@ std::vector<PublishedSource> published_sources(const std::string& which) {
     throw InputError("no published runs are called \"" + printable(which) +
                      "\"; there are book, nyu and all");
   }
-  const std::filesystem::path file = "docs/data/published.json";
-  const std::string remedy = "build the program from an unchanged file";
+  const InputFile file{"", "docs/data/published.json", "build the program from an unchanged file"};
   const auto json = JsonView::Json::parse(kPublishedData);
   std::vector<PublishedSource> sources;
-  for (const JsonView& item : JsonView(json, file, remedy).items("sources")) {
+  for (const JsonView& item : JsonView(json, file).items("sources")) {
     PublishedSource source = source_of(item);
     if (which == "all" || which == source.set) sources.push_back(std::move(source));
   }

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Searches for input that a reader does not bear: each target of tests/fuzz with libFuzzer, the address
+# and the undefined behaviour sanitizer, built into build-fuzz with clang++. What is found is kept.
+#
+#   jobs/fuzz.sh [--seconds N] [--jobs N] [TARGET...]
+#
+#   --seconds N   for each target, one after the other (120; hours: 3600 and more)
+#   --jobs N      processes that search at a time (1)
+#   TARGET        as tests/fuzz/targets names them; all, if none is given
+#
+# New inputs that reach further go to build-fuzz/corpus/TARGET and are taken up by the next run; what
+# breaks a reader goes to build-fuzz/found/TARGET. The last line is "N passed, N failed".
+# docs/hostile-input.md says what to do with a find.
+set -euo pipefail
+
+usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+seconds=120
+workers=1
+chosen=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --seconds) seconds=${2:?}; shift 2 ;;
+    --jobs) workers=${2:?}; shift 2 ;;
+    -h | --help) usage; exit 0 ;;
+    -*) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
+    *) chosen+=("$1"); shift ;;
+  esac
+done
+
+# shellcheck source=jobs/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$root"
+
+# No input of a target needs more: memory in MB, a single allocation in MB, seconds for one input.
+limits=(-rss_limit_mb=2560 -malloc_limit_mb=1024 -timeout=20)
+directory=build-fuzz
+
+find_clang() {
+  local candidate
+  for candidate in "${CXX:-}" clang++ clang++-14; do
+    case $candidate in *clang*) command -v "$candidate" && return 0 ;; esac
+  done
+  echo "clang++ with libFuzzer was not found: install clang-14 and libclang-rt-14-dev" >&2
+  return 2
+}
+
+# predict reads what run_json does.
+corpus_of() { if [ "$1" = predict ]; then echo run_json; else echo "$1"; fi; }
+
+# Mutation finds little in long inputs that it would not find in short ones.
+longest_of() {
+  case $1 in
+    archive | pickle) echo 16384 ;;
+    run_json | predict) echo 32768 ;;
+    *) echo 8192 ;;
+  esac
+}
+
+search() { # target
+  local target=$1 own=$directory/corpus/$1 found=$directory/found/$1 more=()
+  [ "$workers" -le 1 ] || more=("-fork=$workers" -ignore_crashes=0)
+  mkdir -p "$own" "$found"
+  "$directory/tests/fuzz/fuzz-$target" "$own" "tests/fuzz/corpus/$(corpus_of "$target")" \
+    "${limits[@]}" -max_len="$(longest_of "$target")" -max_total_time="$seconds" \
+    "${more[@]}" -artifact_prefix="$found/" -print_final_stats=1
+}
+
+CXX=$(find_clang)
+export CXX
+mapfile -t all < <(basename -s .cpp tests/fuzz/targets/*.cpp)
+[ ${#chosen[@]} -gt 0 ] || chosen=("${all[@]}")
+for target in "${chosen[@]}"; do
+  [ -f "tests/fuzz/targets/$target.cpp" ] ||
+    { echo "no target is called $target; there are ${all[*]}" >&2; exit 2; }
+  targets+=("fuzz-$target")
+done
+export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0"
+export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
+build "$directory" -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=debug \
+  -Doptimization=1 -Dcuda=disabled
+
+passed=0
+failed=0
+for target in "${chosen[@]}"; do
+  if stage "fuzz $target" search "$target"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

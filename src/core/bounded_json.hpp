@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "rueda/core/input_file.hpp"
+
+namespace rueda {
+
+/// What a JSON text may hold. A document takes about 100 bytes of memory a value; copying and
+/// writing it are recursive; and an object in order finds a key in time proportional to their
+/// number.
+struct JsonLimits {
+  std::size_t most_values = 10'000'000;  ///< keys count as well
+  std::size_t most_depth = 32;
+  std::size_t most_keys = 256;  ///< of one object
+};
+
+/// Parses `text`, out of `file`, when it has been seen to be JSON within the limits. Throws
+/// InputError: no JSON (with the byte), a number beyond a double, or more than a limit allows.
+nlohmann::ordered_json parse_json(std::string_view text, const InputFile& file,
+                                  const JsonLimits& limits = {});
+
+/// Why `parse_json` would refuse it; empty if it would not. Makes no document.
+std::string fault_of_json(std::string_view text, const JsonLimits& limits = {});
+
+}  // namespace rueda

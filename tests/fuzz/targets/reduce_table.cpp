@@ -1,0 +1,11 @@
+// rueda train --reduce-table FILE.
+#include "commands/reduce_table_file.hpp"
+#include "tests/fuzz/target.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text = rueda::fuzz::text_of({data, size});
+  rueda::fuzz::read_or_refuse([&] {
+    rueda::parse_reduce_table(text, "table.json", {{0, 0}, "cpu", "host"});
+  });
+  return 0;
+}
