@@ -37,9 +37,10 @@ esac
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
-# By the meson that built; it records every test in testlog.json.
+# By the meson that built; it records every test in testlog.json. One test more than cores, because some
+# of them mostly wait.
 run_tests() {
-  "$meson" test -C "$directory" --no-rebuild --print-errorlogs "${suites[@]}"
+  "$meson" test -C "$directory" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) "${suites[@]}"
 }
 
 # For the tests of job scripts, which are counted as skipped without it. Its services need not run: the
