@@ -30,7 +30,7 @@ find_clang_format() {
   return 1
 }
 
-mapfile -t sources < <(find include pch src mpi cuda tests -type f \
+mapfile -t sources < <(find include src mpi cuda tests -type f \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
 mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)

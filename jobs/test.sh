@@ -52,13 +52,15 @@ chosen_tests() {
   "$meson" test -C "$directory" --no-rebuild --list 2>/dev/null | sed 's/^.* \/ //' | grep -vxE "$left_out"
 }
 
-# By the meson that built; it records every test in testlog.json.
+# By the meson that built; it records every test in testlog.json. One test more than cores, because some
+# of them mostly wait.
 run_tests() {
   local names=() patience=()
   mapfile -t names < <(chosen_tests)
   [ -z "$sanitizer" ] || patience=(--timeout-multiplier 10)
   if [ "$sanitizer" = thread ]; then see_openmp; fi
-  "$meson" test -C "$directory" --no-rebuild --print-errorlogs "${patience[@]}" "${names[@]}"
+  "$meson" test -C "$directory" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) \
+    "${patience[@]}" "${names[@]}"
 }
 
 # The thread sanitizer sees nothing of how g++'s OpenMP library synchronises a team. LLVM's has the same

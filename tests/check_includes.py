@@ -53,6 +53,7 @@ LIBRARIES = [
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
+PRECOMPILED = "pch"  # folders of headers that no file names
 GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
@@ -70,7 +71,7 @@ def room_of(path):
 def files(root):
     for top in ("include", "src", "mpi", "cuda", "tests"):
         for path in sorted((root / top).rglob("*")):
-            if path.suffix in ENDINGS and path.is_file():
+            if path.suffix in ENDINGS and path.is_file() and path.parent.name != PRECOMPILED:
                 yield path.relative_to(root)
 
 

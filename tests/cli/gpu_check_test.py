@@ -23,7 +23,8 @@ import report  # noqa: E402
 import ring_part  # noqa: E402
 import runner  # noqa: E402
 
-PRETENDED_RUEDA = """#!/usr/bin/env python3
+PYTHON = f"#!{sys.executable} -IS\n"  # fast to start: there are hundreds of them
+PRETENDED_RUEDA = PYTHON + """\
 import json, os, sys, time
 words = sys.argv[1:]
 if words == ["--version"]: print("rueda 9.9"); sys.exit()
@@ -44,7 +45,7 @@ json.dump({"outcome": "completed", "epochs": [{"loss": 2.5, "parameter_hash": bi
   "ranks": [{"device": "a GPU", "memory_bytes": 2 * 10**9}],
   "summary": {"steady_images_per_second": speed, "startup_seconds": 1.0}}, open(option("run-dir") + "/run.json", "w"))
 """
-PRETENDED_TORCH = """#!/usr/bin/env python3
+PRETENDED_TORCH = PYTHON + """\
 import json, sys, time
 task = json.loads(sys.argv[2])
 if "probe" in task:

@@ -16,10 +16,10 @@ from rueda_runs import Program, environment
 
 COMPARE = str(Path(__file__).resolve().parents[2] / "jobs" / "compare_input.py")
 
-# 70 images in global batches of 24: the last step has 22.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "70", "--epochs", "2"]
-SMALL += ["--global-batch", "24", "--threads", "1", "--eval-every", "0"]
-EMPTY_SHARD = ["--data-limit", "25"]  # the last step has one image, so two ranks of three have none
+# 22 images in global batches of 8: the last step has 6.
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
+SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
+EMPTY_SHARD = ["--data-limit", "9"]  # the last step has one image, so two ranks of three have none
 
 
 class InputTest(unittest.TestCase):
@@ -28,6 +28,7 @@ class InputTest(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-input-")
         cls.program = Program(*PATHS, cls.temporary.name, time_limit=600)
         cls.runs = 0
+        cls.resident = {}  # the hashes of runs with resident input, by their words
 
     @classmethod
     def tearDownClass(cls):
@@ -51,7 +52,9 @@ class InputTest(unittest.TestCase):
 
     def check_equal(self, ranks, workers, *options):
         with self.subTest(ranks=ranks, workers=workers, options=options):
-            resident = self.hashes(ranks, *options)
+            if (ranks, options) not in self.resident:
+                self.resident[ranks, options] = self.hashes(ranks, *options)
+            resident = self.resident[ranks, options]
             self.assertNotEqual(resident[0], resident[1])
             streamed = ["--input", "stream", "--input-workers", str(workers)]
             self.assertEqual(self.hashes(ranks, *options, *streamed), resident)
@@ -79,7 +82,7 @@ class InputTest(unittest.TestCase):
         self.assertEqual(told["steps"], 3)
         self.assertGreater(told["prepare_busy"]["min"], 0)
         # Images of 16 by 16 pixels, in 4 channels on a GPU; labels go along.
-        bytes_of_images = 35 / 3 * 16 * 16 * 4 * 4
+        bytes_of_images = 11 / 3 * 16 * 16 * 4 * 4
         copied = (told["copy_bytes"]["mean"], told["copy_busy"]["mean"], told["copy_exposed"]["mean"])
         if BACKEND == "cuda":
             self.assertGreater(copied[0], bytes_of_images)
@@ -90,7 +93,7 @@ class InputTest(unittest.TestCase):
             self.assertEqual(copied, (0, 0, 0))
             self.assertIsNone(told["copy_GBps"])
         for rank in run["ranks"]:
-            self.assertGreaterEqual(rank["memory"]["staging"], 2 * 12 * 16 * 16 * 3 * 4)
+            self.assertGreaterEqual(rank["memory"]["staging"], 2 * 4 * 16 * 16 * 3 * 4)
         self.check_sums(folder)
 
     def check_sums(self, folder):
