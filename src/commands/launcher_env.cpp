@@ -6,13 +6,11 @@
 
 namespace rueda {
 
-int rank_by_launcher() {
-  return launcher_rank([](const char* name) { return std::getenv(name); });
-}
+const char* environment_variable(const char* name) { return std::getenv(name); }
 
-std::optional<int> local_rank() {
-  return launcher_local_rank([](const char* name) { return std::getenv(name); });
-}
+int rank_by_launcher() { return launcher_rank(environment_variable); }
+
+std::optional<int> local_rank() { return launcher_local_rank(environment_variable); }
 
 bool speaks_for_all() { return rank_by_launcher() == 0; }
 

@@ -4,6 +4,9 @@
 
 namespace rueda {
 
+/// The value of an environment variable; null without it.
+const char* environment_variable(const char* name);
+
 /// This process's number in the run as its launcher (mpirun, srun ...) tells it in the environment,
 /// which is known before MPI is up; 0 without a launcher.
 int rank_by_launcher();

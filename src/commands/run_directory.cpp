@@ -136,8 +136,8 @@ std::string make_run_directory(const TrainConfig& config, int ranks) {
   return directory.string();
 }
 
-void continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                            std::size_t epochs) {
+std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                   std::size_t epochs) {
   const fs::path directory = config.run_dir;
   const fs::path origin = run_directory_of(checkpoint);
   std::error_code ignored;
@@ -151,6 +151,7 @@ void continue_run_directory(const TrainConfig& config, const std::string& checkp
     make_run_directory(fresh, 1);
   }
   copy_steps_csv(origin / kStepsCsvName, directory / kStepsCsvName, epochs);
+  return config.run_dir;
 }
 
 }  // namespace rueda

@@ -18,9 +18,9 @@ std::string make_run_directory(const TrainConfig& config, int ranks);
 /// The same for a run that resumes from `checkpoint`, after `epochs` finished epochs, in
 /// `config.run_dir`. In the checkpoint's own run directory its files stay: steps.csv keeps those
 /// epochs, and checkpoints later than this one go, which must be damaged or --overwrite given.
-/// Another directory must be new, as for any run.
-void continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                            std::size_t epochs);
+/// Another directory must be new, as for any run. Returns it.
+std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                   std::size_t epochs);
 
 /// Whether a file can be made and written in a directory, found by doing it.
 bool can_write_into(const std::filesystem::path& directory);

@@ -1,7 +1,6 @@
 #include "train.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "engine_tuning.hpp"
 #include "fit_batch.hpp"
 #include "gradient_road.hpp"
+#include "launcher_env.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
 #include "open_backend.hpp"
@@ -109,18 +109,15 @@ class TrainRun {
   }
 
   void open_run_directory() {
-    std::string directory;
     together(world_, [&] {
       if (!speaks()) return;
       check_weights_target(run_.config);
-      if (resuming_.active()) {
-        directory = run_.config.run_dir;
-        continue_run_directory(run_.config, resuming_.checkpoint(), resuming_.from().epochs);
-      } else {
-        directory = make_run_directory(run_.config, world_.size());
-      }
+      run_.config.run_dir =
+          resuming_.active()
+              ? continue_run_directory(run_.config, resuming_.checkpoint(), resuming_.from().epochs)
+              : make_run_directory(run_.config, world_.size());
     });
-    run_.config.run_dir = all_gather_text(world_, directory).front();
+    run_.config.run_dir = all_gather_text(world_, run_.config.run_dir).front();
   }
 
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
@@ -286,8 +283,6 @@ class TrainRun {
   std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the road's arena
 };
 
-const char* environment(const char* name) { return std::getenv(name); }
-
 }  // namespace
 
 int run_train(const TrainConfig& config, std::string command_line) {
@@ -295,24 +290,13 @@ int run_train(const TrainConfig& config, std::string command_line) {
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
-  check_launch(environment, Communicator().size());
+  check_launch(environment_variable, Communicator().size());
   listen_for_stop_signals();
   ExitCode code = ExitCode::done;
   speak_for_ranks(session, [&] {
     code = TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
   });
   return static_cast<int>(code);
-}
-
-void refuse_train(const Error& error) {
-  Session session(ThreadLevel::funneled);
-  check_launch(environment, Communicator().size());
-  Communicator world;
-  try {
-    together(world, [&error] { throw error; });
-  } catch (const Error& agreed) {
-    throw tell(agreed);
-  }
 }
 
 }  // namespace rueda

@@ -35,7 +35,7 @@ class JsonView {
   double number() const;
   std::size_t count() const;     ///< a whole number from 0
   std::size_t positive() const;  ///< a whole number from 1
-  std::string text() const;   ///< without control characters but line ends and tabs
+  std::string text() const;      ///< without control characters but line ends and tabs
   bool flag() const;
   double number(const std::string& name) const { return at(name).number(); }
   std::size_t count(const std::string& name) const { return at(name).count(); }

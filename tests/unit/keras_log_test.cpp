@@ -248,7 +248,8 @@ TEST_CASE("what tells no finished epoch is refused", "[keras_log]") {
   log.file = directory.path() / "large";
   std::ofstream(log.file) << "x";
   std::filesystem::resize_file(log.file, 1'000'000'001);  // a hole: takes no room
-  CHECK_THROWS_WITH(rueda::read_keras_log(log), Contains("1000000001 bytes, more than the 1000000000"));
+  CHECK_THROWS_WITH(rueda::read_keras_log(log),
+                    Contains("1000000001 bytes, more than the 1000000000"));
 }
 
 TEST_CASE("more epochs than memory should hold are refused", "[keras_log]") {
