@@ -121,9 +121,9 @@ void CudaBackend::softmax_cross_entropy(const LossRequest& r) {
 
 void CudaBackend::write_step_sums(StepSums* to, const LossSums* sums,
                                   std::span<const float> statistics, float samples,
-                                  float* nonfinite) {
+                                  RankFlags* flags) {
   check(cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(), samples,
-                              nonfinite, stream()),
+                              &flags->nonfinite, stream()),
         "write_step_sums");
 }
 

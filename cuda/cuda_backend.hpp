@@ -58,7 +58,7 @@ class CudaBackend final : public Backend {
   std::size_t stager_bytes(int image_size, std::size_t batch) const override;
   void softmax_cross_entropy(const LossRequest& request) override;
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
-                       float samples, float* nonfinite) override;
+                       float samples, RankFlags* flags) override;
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
                      const std::byte* b) override;
   void sgd_update(std::span<float> values, std::span<float> velocities,

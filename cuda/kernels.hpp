@@ -58,11 +58,10 @@ cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* label
 cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
                        cudaStream_t stream);
 
-/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, 0: nonfinite is 1 if the loss or
-/// one of `count` statistics is NaN or infinite, and then *nonfinite_so_far becomes 1 as well.
+/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]: nonfinite is 1 if the
+/// loss or one of `count` statistics is NaN or infinite, and then flags[0] becomes 1 as well.
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* nonfinite_so_far,
-                            cudaStream_t stream);
+                            std::size_t count, float samples, float* flags, cudaStream_t stream);
 
 /// counters[slot] += 1, seen by the host once all work before it is done.
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);

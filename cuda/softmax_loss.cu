@@ -47,7 +47,7 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
 }
 
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
-                           float samples, float* nonfinite_so_far) {
+                           float samples, float* flags) {
   __shared__ int found;
   if (threadIdx.x == 0) found = std::isfinite(sums[0]) ? 0 : 1;
   __syncthreads();
@@ -56,12 +56,12 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  if (found != 0) *nonfinite_so_far = 1.0F;
+  if (found != 0) flags[0] = 1.0F;
   to[0] = sums[0];
   to[1] = sums[1];
   to[2] = samples;
   to[3] = found != 0 ? 1.0F : 0.0F;
-  to[4] = 0.0F;
+  to[4] = flags[1];
 }
 
 __global__ void add_one(std::uint64_t* counters, std::size_t slot) {
@@ -79,10 +79,8 @@ cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* 
 }
 
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* nonfinite_so_far,
-                            cudaStream_t stream) {
-  return launch(&write_sums, kBlockThreads, stream, to, sums, statistics, count, samples,
-                nonfinite_so_far);
+                            std::size_t count, float samples, float* flags, cudaStream_t stream) {
+  return launch(&write_sums, kBlockThreads, stream, to, sums, statistics, count, samples, flags);
 }
 
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {

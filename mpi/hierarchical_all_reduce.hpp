@@ -42,6 +42,7 @@ class HierarchicalAllReduce final : public AllReduce {
   }
   std::size_t scratch_floats(std::size_t length) const override;
   std::size_t kept_floats(std::size_t length) const override;
+  std::vector<std::span<float>> carried() override { return sum_across_->carried(); }
 
  private:
   using SumAcross = Event (AllReduce::*)(std::span<float>, Event);

@@ -57,6 +57,12 @@ std::size_t WireRingAllReduce::kept_floats(std::size_t length) const {
   return feedback_ && ring_->size() > 1 ? length : 0;
 }
 
+std::vector<std::span<float>> WireRingAllReduce::carried() {
+  std::vector<std::span<float>> all;
+  for (const Lost& lost : lost_) all.push_back(lost.values);
+  return all;
+}
+
 Event WireRingAllReduce::sum(std::span<float> slice, Event ready) {
   if (ring_->size() == 1 || slice.empty()) return ready;
   const RingPlan plan = plan_of(slice.size());

@@ -30,6 +30,7 @@ class WireRingAllReduce final : public AllReduce {
   Event sum_exactly(std::span<float> slice, Event ready) override;
   std::size_t scratch_floats(std::size_t length) const override;
   std::size_t kept_floats(std::size_t length) const override;
+  std::vector<std::span<float>> carried() override;
 
  private:
   /// What rounding took from the elements of a part of the arena.

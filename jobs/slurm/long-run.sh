@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A long training that outlives time limits and preemption. Two minutes before its time is up, Slurm
-# sends USR1 to this script, which hands it on; a run that saves its state then ends with exit code 75,
-# and the job is put back into the queue, to go on where it stopped.
+# sends USR1 to this script, which hands it on; the run then writes a checkpoint and ends with exit code
+# 75, and the job is put back into the queue, to go on where it stopped. What is killed without a warning
+# goes on from the last checkpoint; CHECKPOINT_EVERY says how often they are written (1epoch).
 #
 #   jobs/slurm/submit.sh --time=08:00:00 jobs/slurm/long-run.sh [options of rueda train]
 #SBATCH --job-name=rueda-long
@@ -20,16 +21,6 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
 run_again=75 # rueda's exit code for: stopped, saved, to be continued
-restarts=${SLURM_RESTART_COUNT:-0}
-
-# How the run goes on after an interruption; --overwrite is for one that begins anew.
-continuation=(--overwrite)
-if "${container[@]}" "$RUEDA" train --help | grep -q -- --resume; then
-  continuation=(--checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" --resume auto)
-elif [ "$restarts" -gt 0 ]; then
-  echo "Restart $restarts: this rueda cannot resume a run, so it begins anew."
-fi
-
 step=
 # shellcheck disable=SC2317
 hand_on() {
@@ -49,7 +40,8 @@ await_step() {
 print_job
 check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
 prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
-  --backend "$RUEDA_BACKEND" --run-dir "$run_dir" "${continuation[@]}" "$@"
+  --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" \
+  --resume auto "$@"
 trap hand_on USR1
 "${command[@]}" &
 step=$!

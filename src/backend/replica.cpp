@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 
 #include "rueda/core/error.hpp"
 
@@ -101,7 +102,7 @@ void Replica::forward() {
 
 void Replica::loss(float scale) {
   if (current_ == nullptr) {
-    backend_.zero(gradients());
+    write_empty_tail();
     return;
   }
   set_scale(scale);
@@ -164,12 +165,25 @@ void Replica::write_tail(float samples) {
   backend_.weigh_statistics(gradients().subspan(layout_.statistics_offset(), layout_.statistics),
                             statistics, values_per_image_->floats(), samples);
   auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
-  backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().nonfinite);
+  backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().flags);
+}
+
+/// An empty micro-batch has nothing to tell but this.
+void Replica::write_empty_tail() {
+  backend_.zero(gradients());
+  if (!asks_to_stop_) return;
+  const std::size_t stop = offsetof(StepSums, stop) / sizeof(float);
+  backend_.upload(gradients().subspan(layout_.sums_offset() + stop, 1), std::array{1.0F});
+}
+
+void Replica::ask_to_stop() {
+  asks_to_stop_ = true;
+  backend_.upload({&scalars().flags.stop, 1}, std::array{1.0F});
 }
 
 bool Replica::was_finite() {
   std::array<float, 1> nonfinite{};
-  backend_.download(nonfinite, {&scalars().nonfinite, 1});
+  backend_.download(nonfinite, {&scalars().flags.nonfinite, 1});
   return nonfinite.front() == 0.0F;
 }
 

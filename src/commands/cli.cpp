@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/command_line.hpp"
+#include "checkpoints/resumed_options.hpp"
 #include "option_helpers.hpp"
 #include "predict/command_line.hpp"
 #include "recipe.hpp"
@@ -59,6 +60,7 @@ void add_train(CommandLine& line) {
   // By then the command line is read, so that a recipe only fills what it left open.
   command.parse_complete_callback([&line, &command] {
     if (!line.recipe.empty()) apply_recipe(command, line.recipe);
+    if (!line.train.resume.empty()) apply_resumed_options(command, line.train);
   });
 }
 

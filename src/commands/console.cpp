@@ -30,7 +30,8 @@ void Console::on_epoch(RunRecord& run) {
   if (mode_ != ProgressMode::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
   const std::filesystem::path directory = run.config.run_dir;
   const std::size_t finished = run.epochs.size();
-  append_steps_csv(directory / kStepsCsvName, run.epochs.back(), finished == 1);
+  append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
+                   finished == 1 && run.resumptions.empty());
   // The last one's buckets stand for all in the summary.
   if (finished > 1) give_up_steps(run.epochs[finished - 2], run);
   write_run_json(directory / kRunJsonName, run);
@@ -45,7 +46,8 @@ void Console::say(const std::string& text) {
 void write_run_files(const RunRecord& run) {
   const std::filesystem::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
-  if (run.epochs.empty()) write_steps_csv(directory / kStepsCsvName, run);
+  if (run.epochs.empty() && run.resumptions.empty())
+    write_steps_csv(directory / kStepsCsvName, run);
 }
 
 }  // namespace rueda

@@ -22,4 +22,12 @@ OverlapDecision decide_overlap(Overlap choice, const OverlapFacts& facts) {
   return {true, std::max(1, facts.threads - 1)};
 }
 
+OverlapDecision settle_overlap(RankGroup& world, Overlap choice, const OverlapFacts& facts) {
+  OverlapDecision mine;
+  together(world, [&] { mine = decide_overlap(choice, facts); });
+  const auto words = all_gather_text(world, mine.on ? "on" : "off");
+  const bool all = std::count(words.begin(), words.end(), "on") == world.size();
+  return {all, all ? mine.threads : facts.threads};
+}
+
 }  // namespace rueda

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -20,6 +21,10 @@ struct OverlapDecision {
   bool on = false;
   int threads = 1;  ///< that compute then
 };
+
+/// Collective: the decision of all ranks, which is on only where each decides so, so that their
+/// times can be compared; `threads` are this rank's.
+OverlapDecision settle_overlap(RankGroup& world, Overlap choice, const OverlapFacts& facts);
 
 /// Throws InputError for an overlap asked for that this MPI cannot give.
 OverlapDecision decide_overlap(Overlap choice, const OverlapFacts& facts);

@@ -97,6 +97,24 @@ Items read_items(const std::string& text) {
   return items;
 }
 
+/// Names the source of a value in every complaint about it.
+void set_option(CLI::Option& option, const std::string& value, const std::string& source) {
+  try {
+    if (option.get_expected_min() == 0) {
+      if (value != "true" && value != "false")
+        throw InputError("'" + option.get_lnames().front() + "' is either true or false");
+      option.add_result(option.get_flag_value(option.get_lnames().front(), value));
+    } else {
+      option.add_result(value);
+    }
+    option.run_callback();
+  } catch (const CLI::Error& error) {
+    throw InputError(source + ": " + error.what());
+  } catch (const InputError& error) {
+    throw InputError(source + ": " + error.what());
+  }
+}
+
 CLI::Option& option_of(CLI::App& command, const CLI::ConfigItem& item, const std::string& file) {
   CLI::Option* option = command.get_option_no_throw("--" + item.name);
   if (option != nullptr && option->get_configurable()) return *option;
@@ -107,24 +125,6 @@ CLI::Option& option_of(CLI::App& command, const CLI::ConfigItem& item, const std
 bool excluded_by_a_given_one(const CLI::Option& option) {
   const auto others = option.get_excludes();
   return std::any_of(others.begin(), others.end(), [](const auto* o) { return o->count() > 0; });
-}
-
-void set_option(CLI::Option& option, const CLI::ConfigItem& item, const std::string& file) {
-  try {
-    if (option.get_expected_min() == 0) {
-      const std::string& flag = item.inputs.front();
-      if (flag != "true" && flag != "false")
-        throw InputError("'" + item.name + "' is either true or false");
-      option.add_result(option.get_flag_value(item.name, flag));
-    } else {
-      option.add_result(item.inputs);
-    }
-    option.run_callback();
-  } catch (const CLI::Error& error) {
-    throw InputError("--config " + file + ": " + error.what());
-  } catch (const InputError& error) {
-    throw InputError("--config " + file + ": " + error.what());
-  }
 }
 
 void refuse_contradictions(const Items& items, CLI::App& command, const std::string& file) {
@@ -146,9 +146,12 @@ void apply_recipe(CLI::App& command, const std::string& file) {
   const Items items = read_items(checked_text(file, command.get_name()));
   refuse_contradictions(items, command, file);
   for (const auto& item : items) {
-    CLI::Option& option = option_of(command, item, file);
-    if (option.count() == 0 && !excluded_by_a_given_one(option)) set_option(option, item, file);
+    set_if_open(option_of(command, item, file), item.inputs.front(), "--config " + file);
   }
+}
+
+void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
+  if (option.count() == 0 && !excluded_by_a_given_one(option)) set_option(option, value, source);
 }
 
 }  // namespace rueda

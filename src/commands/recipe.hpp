@@ -14,4 +14,8 @@ namespace rueda {
 /// twice, a value that its option refuses, and two keys that exclude each other.
 void apply_recipe(CLI::App& command, const std::string& file);
 
+/// Gives one option a value that a file has for it, unless it is set already or excluded by one
+/// that is. Throws InputError, which `source` begins, for a value that the option refuses.
+void set_if_open(CLI::Option& option, const std::string& value, const std::string& source);
+
 }  // namespace rueda

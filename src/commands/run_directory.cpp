@@ -1,10 +1,14 @@
 #include "run_directory.hpp"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/resume_point.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
+#include "rueda/checkpoint/checkpoint_directory.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/report/run_json.hpp"
 
@@ -12,6 +16,15 @@ namespace rueda {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
 
 void create(const fs::path& directory) {
   std::error_code error;
@@ -42,6 +55,53 @@ fs::path numbered_directory(const std::string& stem) {
   }
 }
 
+bool holds_run(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::exists(directory / kRunJsonName, ignored) ||
+         !list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+/// Whether a run has begun there that has neither ended well nor left a checkpoint.
+bool is_unfinished(const fs::path& directory) {
+  std::ifstream in(directory / kRunJsonName);
+  const auto run = nlohmann::json::parse(in, nullptr, false);
+  if (!run.is_object()) return false;
+  const auto outcome = run.value("outcome", nlohmann::json());
+  const bool ended = outcome == "completed" || outcome == "target reached";
+  return !ended && list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+/// run.json becomes run-1.json, or the first number that is free.
+void set_aside(const fs::path& directory) {
+  int number = 1;
+  const auto name = [&](const char* file) {
+    const fs::path path = directory / file;
+    return directory /
+           (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
+  };
+  while (fs::exists(name(kRunJsonName)) || fs::exists(name(kStepsCsvName))) ++number;
+  std::error_code missing;
+  for (const char* file : {kStepsCsvName, kRunJsonName}) {
+    fs::rename(directory / file, name(file), missing);
+  }
+}
+
+/// Checkpoints that are later than the one that is resumed from.
+void give_up_later(const TrainConfig& config, const std::string& checkpoint) {
+  const fs::path directory = fs::path(checkpoint).lexically_normal().parent_path();
+  for (const fs::path& later : list_checkpoints(directory)) {
+    std::error_code ignored;
+    if (fs::equivalent(later, checkpoint, ignored)) return;
+    if (!config.overwrite && is_whole(later)) {
+      throw InputError("--resume " + checkpoint + ": its run has a later checkpoint, " +
+                       later.string() +
+                       ": resume from that one, give another --run-dir, or add "
+                       "--overwrite to give up what is later");
+    }
+    discard_checkpoint(later);
+  }
+}
+
 }  // namespace
 
 bool can_write_into(const fs::path& directory) {
@@ -60,16 +120,37 @@ std::string make_run_directory(const TrainConfig& config, int ranks) {
     return numbered_directory(config.model + "-np" + std::to_string(ranks)).string();
   }
   const fs::path directory = config.run_dir;
-  std::error_code ignored;
-  if (!config.overwrite && fs::exists(directory / kRunJsonName, ignored)) {
+  if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
+  if (!config.overwrite && holds_run(directory)) {
     throw InputError("the run directory " + directory.string() +
-                     " holds an earlier run: choose another with --run-dir, or add --overwrite");
+                     " holds an earlier run: choose another with --run-dir, go on with it with "
+                     "--resume, or add --overwrite");
   }
   create(directory);
   require_writable(directory);
   // Whatever this run leaves must not stand beside files of the one before.
+  std::error_code ignored;
   for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
+  remove_older_checkpoints(directory / kCheckpointsName, 0);
+  remove_unfinished_checkpoints(directory / kCheckpointsName);
   return directory.string();
+}
+
+void continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                            std::size_t epochs) {
+  const fs::path directory = config.run_dir;
+  const fs::path origin = run_directory_of(checkpoint);
+  std::error_code ignored;
+  if (fs::equivalent(directory, origin, ignored)) {
+    require_writable(directory);
+    give_up_later(config, checkpoint);
+    remove_unfinished_checkpoints(directory / kCheckpointsName);
+  } else {
+    TrainConfig fresh = config;
+    fresh.resume.clear();
+    make_run_directory(fresh, 1);
+  }
+  copy_steps_csv(origin / kStepsCsvName, directory / kStepsCsvName, epochs);
 }
 
 }  // namespace rueda

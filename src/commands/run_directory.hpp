@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -9,8 +10,17 @@ namespace rueda {
 
 /// Makes the directory that a run writes into, and shows that it can be written. Without --run-dir
 /// it is a new one, `runs/<model>-np<ranks>-<number>`. Throws InputError where it cannot be made or
-/// written, and where it holds an earlier run and --overwrite was not given.
+/// written, and where it holds an earlier run and --overwrite was not given. With --resume auto an
+/// earlier run that has neither ended nor left a checkpoint is set aside: run.json becomes
+/// run-1.json, and likewise steps.csv.
 std::string make_run_directory(const TrainConfig& config, int ranks);
+
+/// The same for a run that resumes from `checkpoint`, after `epochs` finished epochs, in
+/// `config.run_dir`. In the checkpoint's own run directory its files stay: steps.csv keeps those
+/// epochs, and checkpoints later than this one go, which must be damaged or --overwrite given.
+/// Another directory must be new, as for any run.
+void continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                            std::size_t epochs);
 
 /// Whether a file can be made and written in a directory, found by doing it.
 bool can_write_into(const std::filesystem::path& directory);

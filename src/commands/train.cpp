@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoints/resuming.hpp"
+#include "checkpoints/run_checkpoints.hpp"
 #include "complaint.hpp"
 #include "console.hpp"
 #include "device_choice.hpp"
@@ -22,7 +24,6 @@
 #include "rank_errors.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/report/result_table.hpp"
@@ -33,6 +34,7 @@
 #include "rueda/weights/weights_file.hpp"
 #include "run_directory.hpp"
 #include "shared_device_check.hpp"
+#include "stop_signals.hpp"
 #include "timed_setup.hpp"
 #include "train_setup.hpp"
 #include "version.hpp"
@@ -57,7 +59,7 @@ class TrainRun {
     run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
   }
 
-  void execute() {
+  ExitCode execute() {
     together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
     require_same(world_, "the program version", version_text());
     require_same(world_, "the configuration", config_text(run_.config));
@@ -66,18 +68,20 @@ class TrainRun {
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
+    resuming_.begin(run_.config, data_lines(data_));
     together(world_,
              [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
-    together(world_, [this] { read_weights(); });
-    if (!run_.config.init_weights.empty()) clock_.lap("weights");
+    read_weights();
     open_device();
     build_replica();
     open_run_directory();  // only now, so that refused input leaves no empty ones
     fill_replica();
     road_->warm_up();
     clock_.lap("all-reduce");
-    describe();
+    describe_training(run_, data_, *graph_, plan_);
+    road_->describe(run_);
     train();
+    return run_.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
   }
 
  private:
@@ -109,24 +113,33 @@ class TrainRun {
     together(world_, [&] {
       if (!speaks()) return;
       check_weights_target(run_.config);
-      directory = make_run_directory(run_.config, world_.size());
+      if (resuming_.active()) {
+        directory = run_.config.run_dir;
+        continue_run_directory(run_.config, resuming_.checkpoint(), resuming_.from().epochs);
+      } else {
+        directory = make_run_directory(run_.config, world_.size());
+      }
     });
     run_.config.run_dir = all_gather_text(world_, directory).front();
   }
 
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
-    if (run_.config.init_weights.empty() || !speaks()) return;
-    initial_.emplace(std::vector<float>(graph_->parameter_count()),
-                     std::vector<float>(graph_->statistics_count()));
-    load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
+    initial_ = resuming_.read(*graph_, run_);
+    together(world_, [this] {
+      if (run_.config.init_weights.empty() || !speaks()) return;
+      initial_.emplace(std::vector<float>(graph_->parameter_count()),
+                       std::vector<float>(graph_->statistics_count()));
+      load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
+    });
+    if (resuming_.active() || !run_.config.init_weights.empty()) clock_.lap("weights");
   }
 
   void open_device() {
     run_.timed = settle_compute(world_, run_.config, data_.train.size());
     const RankCores cores = settle_cores(world_, run_.config.threads);
     self_.cores = cores.share;
-    settle_overlap(cores);
+    settle_threads(cores);
     if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
     options_ = {.choice = run_.config.backend,
                 .precision = run_.config.precision,
@@ -139,21 +152,17 @@ class TrainRun {
     warn(road_->warning());
   }
 
-  /// On all ranks or on none, so that their times can be compared.
-  void settle_overlap(const RankCores& cores) {
-    OverlapDecision mine;
-    together(world_, [&] {
-      mine = decide_overlap(run_.config.overlap,
-                            {.ranks = world_.size(),
-                             .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
-                             .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
-                             .cores = cores.share,
-                             .threads = cores.choice.threads,
-                             .threads_given = run_.config.threads > 0});
-    });
-    const auto words = all_gather_text(world_, mine.on ? "on" : "off");
-    run_.overlaps = std::count(words.begin(), words.end(), "on") == world_.size();
-    self_.threads = run_.overlaps ? mine.threads : cores.choice.threads;
+  void settle_threads(const RankCores& cores) {
+    const OverlapDecision decision =
+        settle_overlap(world_, run_.config.overlap,
+                       {.ranks = world_.size(),
+                        .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
+                        .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
+                        .cores = cores.share,
+                        .threads = cores.choice.threads,
+                        .threads_given = run_.config.threads > 0});
+    run_.overlaps = decision.on;
+    self_.threads = decision.threads;
   }
 
   void build_replica() {
@@ -182,23 +191,6 @@ class TrainRun {
     clock_.lap("broadcast");
   }
 
-  /// Fills the record with what is known before the first step.
-  void describe() {
-    run_.train_images = data_.train.size();
-    run_.test_images = data_.test.size();
-    run_.data_source = data_.source;
-    run_.parameters = graph_->parameter_count();
-    run_.statistics = graph_->statistics_count();
-    run_.train_flops_per_image = static_cast<double>(training_flops(*graph_));
-    run_.global_batch = plan_.global_batch;
-    run_.steps_per_epoch = plan_.schedule.steps_per_epoch;
-    run_.learning_rate = plan_.learning_rate;
-    road_->describe(run_);
-    for (std::size_t rank = 0; rank < plan_.world; ++rank) {
-      run_.rank_batches.push_back(plan_.rank_samples(plan_.global_batch, rank));
-    }
-  }
-
   /// Collective: what only the ranks themselves know. The last thing before the first step.
   void introduce_ranks(std::size_t staging_bytes) {
     self_.local_rank = world_.local_rank();
@@ -216,18 +208,28 @@ class TrainRun {
     const auto monitor = open_monitor(device_.uuid);
     std::optional<DeviceWatch> watch;
     if (monitor) watch.emplace(*monitor, clock_.watch());
+    RunCheckpoints checkpoints(world_, *graph_, road_->all_reduce(), run_);
     Trainer trainer(run_.config, plan_,
                     {world_, *replica_, road_->sync(), data_, console, clock_.watch(),
-                     watch ? &*watch : nullptr});
+                     watch ? &*watch : nullptr, &checkpoints, stop_requested},
+                    resuming_.from());
+    resuming_.restore(*backend_, road_->all_reduce(), trainer.velocities());
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
+    checkpoints.open(checkpoint_facts(run_, data_));
+    resuming_.compare(machine_texts(run_.ranks), run_.versions);
     console.say(start_block(run_));
     for (const std::string& text : warnings_) console.say("warning: " + text);
     for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
+    for (const std::string& text : resuming_.remarks()) console.say("note: " + text);
     try {
       const auto watchdog = road_->watch();
+      together(world_, [this] {
+        if (speaks()) write_run_files(run_);  // an interruption leaves at least these
+      });
       trainer.run(run_);
-      together(world_, [this] { write_weights(); });
+      checkpoints.settle();
+      if (run_.outcome != "stopped") together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
       if (road_->sync().busy()) complain(error.what());  // nobody else will get to say it
@@ -235,6 +237,7 @@ class TrainRun {
     }
     finish(console);
     console.say(result_table(run_));
+    if (run_.outcome == "stopped") console.say(stop_text(run_));
   }
 
   void write_weights() {
@@ -273,8 +276,9 @@ class TrainRun {
   std::string remark_;                 ///< of this rank
   std::vector<std::string> warnings_;  ///< of rank 0 for all
   Dataset data_;
+  Resuming resuming_{world_};
   std::optional<Graph> graph_;
-  std::optional<HostWeights> initial_;  ///< of --init-weights, until the replica has them
+  std::optional<HostWeights> initial_;  ///< from a file, until the replica has them
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
@@ -292,10 +296,12 @@ int run_train(const TrainConfig& config, std::string command_line) {
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
+  listen_for_stop_signals();
+  ExitCode code = ExitCode::done;
   speak_for_ranks(session, [&] {
-    TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
+    code = TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
   });
-  return static_cast<int>(ExitCode::done);
+  return static_cast<int>(code);
 }
 
 void refuse_train(const Error& error) {

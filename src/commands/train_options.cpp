@@ -1,7 +1,10 @@
 #include "train_options.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
+#include <system_error>
 
 #include "option_helpers.hpp"
 #include "rueda/core/error.hpp"
@@ -156,9 +159,25 @@ void add_check_options(CLI::App& app, TrainConfig& config) {
              "When to compare the parameters of all ranks bit by bit");
   app.add_option_function<std::string>(
          "--inject", [&config](const std::string& text) { config.fault = parse_fault(text); },
-         "Puts in a fault on purpose, to see it found: flip-bit:RANK:STEP or nan:RANK:STEP, "
-         "ranks from 0, steps from 1")
+         "Puts in a fault on purpose, to see what becomes of it: KIND:RANK:STEP, ranks from 0, "
+         "steps "
+         "from 1; flip-bit or nan in a parameter, or the rank is killed, asked to stop (as by "
+         "SIGTERM) or hangs: kill, stop, hang")
       ->option_text("FAULT");
+}
+
+void add_checkpoint_options(CLI::App& app, TrainConfig& config) {
+  app.option_defaults()->group("Checkpoints");
+  app.add_option_function<std::string>(
+         "--checkpoint-every",
+         [&config](const std::string& text) { config.checkpoint_every = parse_every(text); },
+         "Writes a checkpoint after so many epochs or steps, 1epoch or 50steps for example, and at "
+         "the end; a run that is asked to stop (SIGTERM, SIGUSR1) writes one anyway")
+      ->option_text("N(epoch|step)[s]");
+  add_number(app, "--keep", config.keep, "N", "Checkpoints that are kept, the latest ones");
+  add_text(app, "--resume", config.resume, "DIR|auto",
+           "Goes on with the run in this directory, or from this checkpoint, with its options "
+           "where none are given here; auto: with the one in --run-dir, if there is one");
 }
 
 void add_trace_options(CLI::App& app, TrainConfig& config) {
@@ -189,10 +208,17 @@ void add_output_options(CLI::App& app, TrainConfig& config) {
             [&config](const std::string& word) { config.progress = word; });
 }
 
+constexpr std::array kFaults = {InjectedFault::Kind::flip_bit, InjectedFault::Kind::nan,
+                                InjectedFault::Kind::kill, InjectedFault::Kind::stop,
+                                InjectedFault::Kind::hang};
+
 InjectedFault::Kind kind_of(std::string_view word, const std::string& text) {
-  if (word == "flip-bit") return InjectedFault::Kind::flip_bit;
-  if (word == "nan") return InjectedFault::Kind::nan;
-  throw InputError("--inject " + text + ": give flip-bit:RANK:STEP or nan:RANK:STEP");
+  std::string known;
+  for (const InjectedFault::Kind kind : kFaults) {
+    if (word == to_string(kind)) return kind;
+    known += (known.empty() ? "" : ", ") + std::string(to_string(kind));
+  }
+  throw InputError("--inject " + text + ": give KIND:RANK:STEP, KIND being one of " + known);
 }
 
 template <typename Number>
@@ -205,6 +231,20 @@ Number number_of(std::string_view digits, const std::string& text) {
 }
 
 }  // namespace
+
+CheckpointEvery parse_every(const std::string& text) {
+  const std::string_view view(text);
+  const std::size_t digits = std::min(view.find_first_not_of("0123456789"), view.size());
+  const std::string_view unit = view.substr(digits);
+  const bool steps = unit == "step" || unit == "steps";
+  const bool epochs = unit == "epoch" || unit == "epochs";
+  CheckpointEvery every;
+  every.unit = steps ? CheckpointEvery::Unit::steps : CheckpointEvery::Unit::epochs;
+  const auto error = std::from_chars(text.data(), text.data() + digits, every.count).ec;
+  if ((steps || epochs) && error == std::errc{} && every.count > 0) return every;
+  throw InputError("--checkpoint-every '" + text +
+                   "': give a number and its unit, 1epoch, 5epochs or 50steps for example");
+}
 
 InjectedFault parse_fault(const std::string& text) {
   const std::string_view view(text);
@@ -225,6 +265,7 @@ void add_train_options(CLI::App& app, TrainConfig& config) {
   add_engine_options(app, config);
   add_check_options(app, config);
   add_output_options(app, config);
+  add_checkpoint_options(app, config);
   add_trace_options(app, config);
 }
 

@@ -10,6 +10,8 @@
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
+#include "rueda/model/flops.hpp"
+#include "rueda/report/run_json.hpp"
 
 namespace rueda {
 namespace {
@@ -90,6 +92,51 @@ std::string describe_data(const Dataset& data) {
          << std::dec << '\n';
   }
   return text.str();
+}
+
+std::vector<std::string> data_lines(const Dataset& data) {
+  std::istringstream text(describe_data(data));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
+                       const RunPlan& plan) {
+  run.train_images = data.train.size();
+  run.test_images = data.test.size();
+  run.data_source = data.source;
+  run.parameters = graph.parameter_count();
+  run.statistics = graph.statistics_count();
+  run.train_flops_per_image = static_cast<double>(training_flops(graph));
+  run.global_batch = plan.global_batch;
+  run.steps_per_epoch = plan.schedule.steps_per_epoch;
+  run.learning_rate = plan.learning_rate;
+  for (std::size_t rank = 0; rank < plan.world; ++rank) {
+    run.rank_batches.push_back(plan.rank_samples(plan.global_batch, rank));
+  }
+}
+
+std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
+  std::vector<std::string> texts;
+  for (const RankInfo& rank : ranks) {
+    texts.push_back(rank.backend + ", " + rank.device + ", " + std::to_string(rank.threads) +
+                    (rank.threads == 1 ? " thread" : " threads"));
+  }
+  return texts;
+}
+
+Manifest checkpoint_facts(const RunRecord& run, const Dataset& data) {
+  Manifest facts;
+  facts.steps_per_epoch = run.steps_per_epoch;
+  facts.world = run.ranks.size();
+  facts.micro_batches = run.config.accumulate;
+  facts.global_batch = run.global_batch;
+  facts.versions = run.versions;
+  facts.config = options_json(run.config);
+  facts.data = data_lines(data);
+  facts.machines = machine_texts(run.ranks);
+  return facts;
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {

@@ -8,10 +8,13 @@
 #include "mpi/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
+#include "rueda/checkpoint/manifest.hpp"
 #include "rueda/core/cores.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/model/graph.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/phase_timer.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
 #include "transport.hpp"
 
@@ -46,6 +49,18 @@ Dataset open_data(const TrainConfig& config);
 
 /// Sizes and fingerprints of both splits, one a line: what ranks compare.
 std::string describe_data(const Dataset& data);
+/// The same, line by line.
+std::vector<std::string> data_lines(const Dataset& data);
+
+/// Fills in what is known before the first step of what is trained, and on what.
+void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
+                       const RunPlan& plan);
+
+/// What checkpoints of this run say of it: all of a manifest but position, time and files.
+Manifest checkpoint_facts(const RunRecord& run, const Dataset& data);
+
+/// What the bits of a rank may depend on, beyond the options.
+std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks);
 
 /// Collective: every rank's facts, on every rank.
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);

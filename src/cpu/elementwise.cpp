@@ -65,14 +65,15 @@ void CpuBackend::softmax_cross_entropy(const LossRequest& r) {
 
 void CpuBackend::write_step_sums(StepSums* to, const LossSums* sums,
                                  std::span<const float> statistics, float samples,
-                                 float* nonfinite) {
+                                 RankFlags* flags) {
   const auto finite = [](float v) { return std::isfinite(v); };
   const bool fine = finite(sums->loss) && std::all_of(statistics.begin(), statistics.end(), finite);
-  if (!fine) *nonfinite = 1.0F;
+  if (!fine) flags->nonfinite = 1.0F;
   *to = {.loss = sums->loss,
          .correct = sums->correct,
          .samples = samples,
-         .nonfinite = fine ? 0.0F : 1.0F};
+         .nonfinite = fine ? 0.0F : 1.0F,
+         .stop = flags->stop};
 }
 
 void CpuBackend::sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,

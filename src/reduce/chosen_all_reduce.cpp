@@ -74,4 +74,13 @@ std::size_t ChosenAllReduce::kept_floats(std::size_t length) const {
   return sum;
 }
 
+std::vector<std::span<float>> ChosenAllReduce::carried() {
+  std::vector<std::span<float>> all;
+  for (const auto& part : parts_) {
+    const auto of_part = part->carried();
+    all.insert(all.end(), of_part.begin(), of_part.end());
+  }
+  return all;
+}
+
 }  // namespace rueda

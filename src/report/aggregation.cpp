@@ -57,6 +57,18 @@ std::vector<double> column(std::span<const EpochRecord> epochs, double EpochReco
   return values;
 }
 
+/// Those behind a first epoch, and before the next such.
+std::span<const EpochRecord> steady_stretch(std::span<const EpochRecord> epochs) {
+  const auto is_first = [&](std::size_t i) { return i == 0 || epochs[i].resumed_at_step; };
+  const auto elsewhere = [&](std::size_t i) { return epochs[i].ranks != epochs.back().ranks; };
+  std::size_t end = epochs.size();
+  while (end > 0 && is_first(end - 1)) --end;
+  std::size_t begin = end;
+  while (begin > 0 && !is_first(begin - 1)) --begin;
+  if (begin == end || elsewhere(begin)) return {};
+  return epochs.subspan(begin, end - begin);
+}
+
 double total(const RankInfo& rank) {
   double sum = 0;
   for (const auto& [name, seconds] : rank.startup) sum += seconds;
@@ -123,9 +135,9 @@ std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_
 
 SteadyState steady_state(const RunRecord& run) {
   SteadyState steady;
-  steady.epochs = run.epochs;
-  steady.includes_warm_up = run.epochs.size() == 1;
-  if (run.epochs.size() > 1) steady.epochs = steady.epochs.subspan(1);
+  steady.epochs = steady_stretch(run.epochs);
+  steady.includes_warm_up = steady.epochs.empty() && !run.epochs.empty();
+  if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
   steady.epoch_seconds = median_of(column(steady.epochs, &EpochRecord::seconds));
   steady.images_per_second = median_of(column(steady.epochs, &EpochRecord::images_per_second));
   return steady;

@@ -6,8 +6,8 @@ namespace {
 
 Json fault_json(const InjectedFault& fault) {
   if (fault.kind == InjectedFault::Kind::none) return nullptr;
-  const std::string kind = fault.kind == InjectedFault::Kind::nan ? "nan" : "flip-bit";
-  return kind + ":" + std::to_string(fault.rank) + ":" + std::to_string(fault.step);
+  return std::string(to_string(fault.kind)) + ":" + std::to_string(fault.rank) + ":" +
+         std::to_string(fault.step);
 }
 
 /// Null where nothing was given.
@@ -71,6 +71,10 @@ void add_output(Json& j, const TrainConfig& c) {
   j["inject"] = fault_json(c.fault);
   j["eval-every"] = c.eval_every;
   j["target-accuracy"] = c.target_accuracy ? Json(*c.target_accuracy) : Json();
+  j["checkpoint-every"] =
+      c.checkpoint_every.count > 0 ? Json(to_string(c.checkpoint_every)) : Json();
+  j["keep"] = c.keep;
+  j["resume"] = path_json(c.resume);
   j["run-dir"] = c.run_dir;
   j["save-weights"] = path_json(c.save_weights);
   j["overwrite"] = c.overwrite;
@@ -91,6 +95,10 @@ Json config_json(const TrainConfig& config) {
   add_parallel(j, config);
   add_output(j, config);
   return j;
+}
+
+std::string options_json(const TrainConfig& config) {
+  return config_json(config).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string config_text(const TrainConfig& config) {

@@ -156,6 +156,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   Json j;
   j["epoch"] = e.epoch;
   j["steps"] = e.steps;
+  j["resumed_at_step"] = e.resumed_at_step ? Json(*e.resumed_at_step) : Json();
   add_scores(j, e);
   j["learning_rate"] = e.learning_rate;
   add_times(j, e, run.ranks.size());

@@ -21,6 +21,8 @@ Json phases_json(const PhaseSeconds& phases);
 Json config_json(const TrainConfig& config);
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
+/// `resumptions`.
+Json resumptions_json(const RunRecord& run);
 /// The object `summary`.
 Json summary_json(const RunRecord& run);
 

@@ -70,6 +70,20 @@ std::string target(const RunRecord& run) {
                              : wanted + " not reached");
 }
 
+/// Of whatever the checkpoints cost.
+std::string checkpoint_cost(const RunRecord& run) {
+  if (run.checkpoints.empty()) return "";
+  double pause = 0;
+  double writing = 0;
+  for (const CheckpointRecord& c : run.checkpoints) {
+    pause += c.pause_seconds;
+    writing += c.write_seconds;
+  }
+  return entry("checkpoints",
+               fmt::format("{} written; training paused for {} s, {} s beside it",
+                           run.checkpoints.size(), seconds_text(pause), seconds_text(writing)));
+}
+
 std::string totals(const RunRecord& run) {
   std::string text = "Totals\n" + entry("outcome", outcome(run)) +
                      entry("start-up", seconds_text(startup_seconds(run.ranks)) + " s") +
@@ -79,7 +93,7 @@ std::string totals(const RunRecord& run) {
             entry("evaluation", seconds_text(evaluation_seconds(run)) + " s");
   }
   text += entry("all together", seconds_text(run.total_seconds) + " s") + target(run);
-  text += entry("input", input_text(run));
+  text += checkpoint_cost(run) + entry("input", input_text(run));
   const std::string communication = communication_text(run);
   if (!communication.empty()) text += entry("all-reduce", communication);
   if (!run.epochs.empty()) text += entry("parameter hash", run.epochs.back().parameter_hash);
@@ -90,6 +104,7 @@ std::string files(const RunRecord& run) {
   const std::string& where = run.config.run_dir;
   std::string text =
       "Files\n  " + where + "/" + kRunJsonName + "\n  " + where + "/" + kStepsCsvName + "\n";
+  if (!run.checkpoints.empty()) text += "  " + run.checkpoints.back().path + "/\n";
   if (!run.config.save_weights.empty()) text += "  " + run.config.save_weights + "\n";
   return text;
 }
@@ -113,6 +128,11 @@ std::string separated(std::initializer_list<std::string> blocks) {
 }
 
 }  // namespace
+
+std::string stop_text(const RunRecord& run) {
+  return "\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +
+         run.config.run_dir;
+}
 
 std::string result_table(const RunRecord& run) {
   const std::string timed = run.timed ? paragraph("", 0, timed_text(run)) : "";

@@ -127,6 +127,21 @@ void add_job(Json& j, const RunRecord& run) {
   j["all_reduce"]["overlaps_backward"] = run.overlaps;
 }
 
+Json checkpoints_json(const RunRecord& run) {
+  Json all = Json::array();
+  for (const CheckpointRecord& c : run.checkpoints) {
+    Json j;
+    j["path"] = c.path;
+    j["epochs"] = c.epochs;
+    j["steps"] = c.steps;
+    j["bytes"] = c.bytes;
+    j["pause_seconds"] = c.pause_seconds;
+    j["write_seconds"] = c.write_seconds;
+    all.push_back(j);
+  }
+  return all;
+}
+
 void add_ranks(Json& j, const RunRecord& run) {
   j["world_size"] = run.ranks.size();
   j["hosts"] = hosts_json(run);
@@ -170,6 +185,8 @@ std::string to_json(const RunRecord& run) {
   add_header(j, run);
   add_job(j, run);
   add_ranks(j, run);
+  j["resumptions"] = resumptions_json(run);
+  j["checkpoints"] = checkpoints_json(run);
   j["epochs"] = Json::array();
   for (const EpochRecord& e : run.epochs) j["epochs"].push_back(epoch_json(e, run));
   j["gpu_samples"] = Json::array();

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <charconv>
+#include <fstream>
 #include <iterator>
 
 #include <spdlog/fmt/fmt.h>
@@ -34,6 +37,14 @@ void append_epoch(std::string& text, const EpochRecord& epoch) {
   }
 }
 
+/// Whether it is a whole line of an epoch up to `last`.
+bool belongs(const std::string& line, std::size_t last, std::ptrdiff_t commas) {
+  std::size_t epoch = 0;
+  const auto error = std::from_chars(line.data(), line.data() + line.size(), epoch).ec;
+  return error == std::errc{} && epoch <= last &&
+         std::count(line.begin(), line.end(), ',') == commas && line.back() != ',';
+}
+
 }  // namespace
 
 void write_steps_csv(const std::filesystem::path& path, const RunRecord& run) {
@@ -47,6 +58,19 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
   append_epoch(text, epoch);
   if (first) return write_atomically(path, text);
   append_to_file(path, text);
+}
+
+void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
+                    std::size_t last) {
+  std::string text = header();
+  const auto commas = std::count(text.begin(), text.end(), ',');
+  std::ifstream in(from);
+  std::string line;
+  // A line without its end was cut off: what it lacks may be digits.
+  while (std::getline(in, line) && !in.eof()) {
+    if (belongs(line, last, commas)) text += line + '\n';
+  }
+  write_atomically(to, text);
 }
 
 }  // namespace rueda

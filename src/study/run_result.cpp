@@ -81,6 +81,7 @@ EpochResult epoch(const JsonView& j) {
   e.loss = j.number_if_any("loss");
   e.accuracy = j.number_if_any("accuracy");
   e.val_accuracy = j.number_if_any("val_accuracy");
+  e.resumed = j.has("resumed_at_step");
   if (j.has("energy")) e.joules = j.at("energy").number_if_any("joules");
   e.phases = phases(j);
   e.full_step = spread(j, "full_step_seconds");
@@ -179,9 +180,15 @@ RunResult read_run(const std::filesystem::path& file) {
 
 std::vector<const EpochResult*> steady_epochs(const RunResult& run) {
   std::vector<const EpochResult*> steady;
-  for (const EpochResult& e : run.epochs) {
-    if (&e != &run.epochs.front() || run.epochs.size() == 1) steady.push_back(&e);
-  }
+  const auto& all = run.epochs;
+  const auto is_first = [&all](std::size_t i) { return i == 0 || all[i].resumed; };
+  std::size_t end = all.size();
+  while (end > 0 && is_first(end - 1)) --end;
+  std::size_t begin = end;
+  while (begin > 0 && !is_first(begin - 1)) --begin;
+  const bool elsewhere = begin < end && all[begin].ranks.size() != all.back().ranks.size();
+  for (std::size_t i = begin; i < end && !elsewhere; ++i) steady.push_back(&all[i]);
+  if (steady.empty() && !all.empty()) steady.push_back(&all.back());
   return steady;
 }
 

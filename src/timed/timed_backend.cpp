@@ -78,8 +78,8 @@ std::unique_ptr<BatchStager> TimedBackend::make_stager(int, std::size_t) {
 void TimedBackend::softmax_cross_entropy(const LossRequest& r) { *r.sums = {kNothing, kNothing}; }
 
 void TimedBackend::write_step_sums(StepSums* to, const LossSums*, std::span<const float>,
-                                   float samples, float*) {
-  *to = {.loss = kNothing, .correct = kNothing, .samples = samples};
+                                   float samples, RankFlags* flags) {
+  *to = {.loss = kNothing, .correct = kNothing, .samples = samples, .stop = flags->stop};
 }
 
 std::uint64_t TimedBackend::hash(std::span<const float> values) {

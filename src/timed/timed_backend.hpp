@@ -42,7 +42,7 @@ class TimedBackend final : public HostBackend {
   std::size_t stager_bytes(int, std::size_t) const override { return 0; }
   void softmax_cross_entropy(const LossRequest& request) override;
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
-                       float samples, float* nonfinite) override;
+                       float samples, RankFlags* flags) override;
   void sum_gradients(const Graph&, NodeId, int, std::byte*, const std::byte*,
                      const std::byte*) override {}
   void sgd_update(std::span<float>, std::span<float>, std::span<const float>,

@@ -23,7 +23,8 @@ void book_waits(std::vector<std::vector<StepRecord>>& steps,
       BucketRecord& record = buckets[r][i];
       const double wait = latest - clocks[r].to_rank0(record.begin);
       record.wait = std::clamp(wait, 0.0, record.transfer);
-      steps.at(r).at(record.step - 1).all_reduce_wait += record.wait;
+      auto& mine = steps.at(r);
+      mine.at(record.step - mine.at(0).step).all_reduce_wait += record.wait;
     }
   }
 }

@@ -20,6 +20,7 @@ constexpr int kMostThreads = 1024;
 constexpr std::size_t kMostInputWorkers = 1024;
 constexpr std::size_t kMostSegmentKb = 4'000'000;
 constexpr double kMostLearningRate = 1000;
+constexpr std::size_t kMostKept = 1'000'000;
 constexpr double kMostComputeMs = 1e6;
 
 void require(bool holds, const std::string& message) {
@@ -156,6 +157,11 @@ void check_output(const TrainConfig& config) {
   static constexpr std::array<std::string_view, 4> words = {"auto", "bar", "lines", "off"};
   require(std::find(words.begin(), words.end(), config.progress) != words.end(),
           "--progress '" + config.progress + "' is not known: give auto, bar, lines or off");
+  require_range("--keep", config.keep, 1, kMostKept);
+  require(config.resume != "auto" || !config.run_dir.empty(),
+          "--resume auto looks for checkpoints in the run directory: name it with --run-dir");
+  require(config.resume.empty() || config.init_weights.empty(),
+          "--resume goes on with the weights of a checkpoint: leave out --init-weights");
   if (!config.target_accuracy) return;
   require(*config.target_accuracy > 0 && *config.target_accuracy <= 1,
           "--target-accuracy is a share of the images: give a number above 0 and at most 1");
@@ -170,6 +176,28 @@ void validate(const TrainConfig& config) {
   check_parallel(config);
   check_timed(config);
   check_output(config);
+}
+
+std::string to_string(const CheckpointEvery& every) {
+  const char* unit = every.unit == CheckpointEvery::Unit::steps ? "step" : "epoch";
+  return std::to_string(every.count) + unit + (every.count == 1 ? "" : "s");
+}
+
+const char* to_string(InjectedFault::Kind kind) {
+  switch (kind) {
+    case InjectedFault::Kind::flip_bit:
+      return "flip-bit";
+    case InjectedFault::Kind::nan:
+      return "nan";
+    case InjectedFault::Kind::kill:
+      return "kill";
+    case InjectedFault::Kind::stop:
+      return "stop";
+    case InjectedFault::Kind::hang:
+      return "hang";
+    default:
+      return "none";
+  }
 }
 
 const char* to_string(ScaleLr v) { return v == ScaleLr::linear ? "linear" : "none"; }

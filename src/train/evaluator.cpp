@@ -8,7 +8,7 @@
 #include "finite.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/pixel_transform.hpp"
-#include "totals.hpp"
+#include "rueda/train/totals.hpp"
 
 namespace rueda {
 

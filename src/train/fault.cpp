@@ -1,6 +1,7 @@
 #include "rueda/train/fault.hpp"
 
 #include <bit>
+#include <csignal>
 #include <cstdint>
 #include <limits>
 
@@ -33,6 +34,15 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
       return;
     case InjectedFault::Kind::nan:
       overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
+      return;
+    case InjectedFault::Kind::kill:
+      std::raise(SIGKILL);
+      return;
+    case InjectedFault::Kind::stop:
+      std::raise(SIGTERM);
+      return;
+    case InjectedFault::Kind::hang:
+      std::raise(SIGSTOP);
       return;
   }
 }

@@ -13,8 +13,14 @@ namespace {
 /// ahead of training, into the next epoch too, so it has a sampler of its own.
 class Schedule {
  public:
-  Schedule(const RunPlan& plan, std::size_t rank)
-      : plan_(plan), rank_(rank), sampler_(plan.sampler) {}
+  Schedule(const RunPlan& plan, std::size_t rank, const TrainPosition& from)
+      : plan_(plan), rank_(rank), sampler_(plan.sampler), epoch_(from.epochs), step_(from.steps) {
+    if (step_ == sampler_.steps_per_epoch()) {
+      step_ = 0;
+      ++epoch_;
+    }
+    sampler_.set_epoch(epoch_);
+  }
 
   struct Entry {
     std::size_t epoch = 0;
@@ -42,8 +48,8 @@ class Schedule {
   const RunPlan& plan_;
   std::size_t rank_;
   Sampler sampler_;
-  std::size_t epoch_ = 0;
-  std::size_t step_ = 0;
+  std::size_t epoch_;
+  std::size_t step_;
   std::size_t micro_batch_ = 0;
 };
 
@@ -56,7 +62,7 @@ class SlotFiller final : public PrefetchSource {
         transform_(pixel_transform(parts.config)),
         stager_(stager),
         format_(stager.format()),
-        schedule_(parts.plan, parts.rank) {}
+        schedule_(parts.plan, parts.rank, parts.from) {}
 
   std::size_t begin(std::size_t slot) override {
     entries_[slot] = schedule_.next();

@@ -1,4 +1,4 @@
-#include "totals.hpp"
+#include "rueda/train/totals.hpp"
 
 #include <cstring>
 #include <span>

@@ -17,6 +17,8 @@
 namespace rueda {
 namespace {
 
+namespace fs = std::filesystem;
+
 using Entries = std::map<std::string, const TensorEntry*>;
 
 /// PyTorch counts the steps of every batch norm; nothing is computed from them.
@@ -104,14 +106,17 @@ std::map<std::string, std::string> metadata_of(const Graph& graph) {
   return metadata;
 }
 
-}  // namespace
+std::vector<OriginTensor> trainable_tensors(const Graph& graph) {
+  auto tensors = origin_tensors(graph);
+  std::erase_if(tensors, [](const OriginTensor& tensor) { return !tensor.trainable; });
+  return tensors;
+}
 
-void load_weights(const Graph& graph, const std::filesystem::path& path,
-                  std::span<float> parameters, std::span<float> statistics) {
+void load(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs::path& path,
+          std::span<float> parameters, std::span<float> statistics) {
   SafetensorsFile file(path);
   Entries entries;
   for (const TensorEntry& entry : file.tensors()) entries[entry.name] = &entry;
-  const auto tensors = origin_tensors(graph);
   check_names(graph, tensors, file, entries);
   for (const OriginTensor& tensor : tensors)
     check_kind(graph, file, tensor, *entries.at(tensor.name));
@@ -124,23 +129,44 @@ void load_weights(const Graph& graph, const std::filesystem::path& path,
   }
 }
 
-void save_weights(const Graph& graph, const std::filesystem::path& path,
-                  std::span<const float> parameters, std::span<const float> statistics,
-                  std::uint64_t steps) {
-  const auto tensors = origin_tensors(graph);
-  const auto counters = counters_of(tensors);
-  const auto counted = std::as_bytes(std::span(&steps, 1));
-  std::vector<TensorData> written;
-  for (const std::string& counter : counters) written.push_back({counter, "I64", {}, counted});
+/// Behind `first`, which need not be fp32.
+void save(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs::path& path,
+          std::span<const float> parameters, std::span<const float> statistics,
+          std::vector<TensorData> first) {
   std::vector<float> values(parameters.size() + statistics.size());
   std::span<float> free = values;
   for (const OriginTensor& tensor : tensors) {
     const std::span<float> mine = free.first(tensor.elements());
     free = free.subspan(tensor.elements());
     to_origin(tensor, parameters, statistics, mine);
-    written.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
+    first.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
   }
-  write_safetensors(path, written, metadata_of(graph));
+  write_safetensors(path, first, metadata_of(graph));
+}
+
+}  // namespace
+
+void load_weights(const Graph& graph, const fs::path& path, std::span<float> parameters,
+                  std::span<float> statistics) {
+  load(graph, origin_tensors(graph), path, parameters, statistics);
+}
+
+void save_weights(const Graph& graph, const fs::path& path, std::span<const float> parameters,
+                  std::span<const float> statistics, std::uint64_t steps) {
+  const auto tensors = origin_tensors(graph);
+  const auto counted = std::as_bytes(std::span(&steps, 1));
+  std::vector<TensorData> counters;
+  for (const std::string& counter : counters_of(tensors))
+    counters.push_back({counter, "I64", {}, counted});
+  save(graph, tensors, path, parameters, statistics, std::move(counters));
+}
+
+void load_per_parameter(const Graph& graph, const fs::path& path, std::span<float> values) {
+  load(graph, trainable_tensors(graph), path, values, {});
+}
+
+void save_per_parameter(const Graph& graph, const fs::path& path, std::span<const float> values) {
+  save(graph, trainable_tensors(graph), path, values, {}, {});
 }
 
 }  // namespace rueda

@@ -155,12 +155,14 @@ TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
     const DeviceValues<StepSums> to(*backend, {StepSums{9, 9, 9, 9, 9}});
     const DeviceValues<LossSums> sums(*backend, {LossSums{2.5F, 3.0F}});
     const DeviceFloats statistics(*backend, {1.0F, broken ? nan : 2.0F});
-    const DeviceFloats flag(*backend, {0.0F});
-    backend->write_step_sums(to.data(), sums.data(), statistics.span(), 4.0F, flag.data());
+    const float stop = broken ? 0.0F : 1.0F;
+    const DeviceValues<RankFlags> flags(*backend, {RankFlags{0.0F, stop}});
+    backend->write_step_sums(to.data(), sums.data(), statistics.span(), 4.0F, flags.data());
     const StepSums told = to.read().front();
     CHECK(std::vector<float>{told.loss, told.correct, told.samples, told.nonfinite, told.stop} ==
-          std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, 0.0F});
-    CHECK(flag.read().front() == told.nonfinite);
+          std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
+    CHECK(flags.read().front().nonfinite == told.nonfinite);
+    CHECK(flags.read().front().stop == stop);
   }
 }
 

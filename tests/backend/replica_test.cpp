@@ -104,6 +104,22 @@ bool is_swallowed(const Graph& graph, const Parameter& p) {
   });
 }
 
+TEST_CASE("replica: a wish to stop travels in the tail, of empty micro-batches too",
+          "[backend][replica]") {
+  const ImageSet images = random_images(4);
+  const SmallGraph small = small_graphs().front();
+  const Graph graph = small.build(kSide);
+  ReplicaBench bench(graph, images, some_parameters(graph), {2});
+  bench.step({0, 1}, 0.5F);
+  CHECK(bench.replica().step_sums().stop == 0.0F);
+  bench.replica().ask_to_stop();
+  bench.step({0, 1}, 0.5F);
+  CHECK(bench.replica().step_sums().stop == 1.0F);
+  bench.step({}, 0.5F);
+  CHECK(bench.replica().step_sums().stop == 1.0F);
+  CHECK(bench.replica().step_sums().samples == 0.0F);
+}
+
 TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
   const ImageSet images = random_images(4);
   for (const SmallGraph& small : small_graphs()) {

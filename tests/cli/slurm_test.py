@@ -35,18 +35,6 @@ SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "synthetic", "--
 SMALL += ["--epochs", "1", "--threads", "1", "--eval-every", "0"]
 BATCH = ["--batch-per-rank", "8"]
 
-# Plays a rueda that saves its state at USR1, ends with 75, and is through when it comes back. It
-# ignores TERM, by which mpirun ends the ranks that are not as fast.
-SAVING = """#!/usr/bin/env bash
-case $* in *--help*) echo "--resume DIR|auto"; exit ;; doctor*) exit 0 ;; esac
-echo "trains with $*"
-trap 'echo "saved by $SLURM_NODEID"; exit 75' USR1
-trap : TERM
-[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || exit 0
-for ((i = 0; i < 600; i++)); do sleep 0.1; done
-"""
-
-
 def obstacle():
     """Why there can be no Slurm here, or nothing."""
     if os.geteuid() != 0:
@@ -271,44 +259,44 @@ class StudyTest(SlurmCase):
 
 
 class LongRunTest(SlurmCase):
-    long = ["--ntasks-per-node=2", JOBS / "long-run.sh", *SMALL, "--epochs", "1000"]
+    words = ["--ntasks-per-node=1", "--nodes=2", JOBS / "long-run.sh", *SMALL, *BATCH]
 
-    def test_requeued_from_outside_it_begins_anew(self):
-        job = self.lab.submit(*self.long)
-        self.lab.await_output(job, "Epoch 2/1000")
-        self.lab.call("scontrol", "requeue", job)
-        self.lab.await_output(job, "Epoch 1/1000", times=2)  # in the same file
-        told = self.lab.output(job)
-        self.lab.call("scancel", job)
-        self.assertIn("Restart 1: this rueda cannot resume a run, so it begins anew.", told)
-        self.assertEqual(self.lab.end(job)["Restarts"], "1")
+    def long(self, epochs, **changes):
+        words = [*self.words, "--epochs", str(epochs), "--lr-schedule", "constant"]
+        return self.lab.submit(*words, **changes)
 
-    def test_the_warning_before_the_time_limit_reaches_the_ranks(self):
-        job = self.lab.submit(*self.long)
-        self.lab.await_output(job, "Epoch 1/1000")
-        self.lab.call("scancel", "--signal=USR1", "--batch", job)
-        told = self.failed(job, 128 + 10)  # USR1, of which this rueda knows nothing
-        self.assertIn("USR1: the time is almost up.", told)
-        self.assertIn("is not repeated", told)
+    def hashes(self, job):
+        record = self.record("runs", f"rueda-long-{job}")
+        return [epoch["parameter_hash"] for epoch in record["epochs"]], record["resumptions"]
 
-    def test_a_run_that_saved_its_state_goes_on(self):
-        saving = self.folder / "saving"
-        saving.write_text(SAVING, encoding="utf-8")
-        saving.chmod(0o755)
-        words = ["--nodes=2", "--ntasks-per-node=1", JOBS / "long-run.sh"]
-        jobs = [
-            self.lab.submit(*words, RUEDA=str(saving), RUEDA_LAUNCHER=launcher)
-            for launcher in ("srun", "mpirun")
-        ]
-        for job in jobs:
-            self.lab.await_output(job, "trains with", times=2)
-            self.lab.call("scancel", "--signal=USR1", "--batch", job)
+    def test_a_warned_run_saves_its_state_and_goes_on_in_the_same_bits(self):
+        """The warning before the time limit; both launchers; then SIGTERM to the ranks alone."""
+        signals = [("srun", "--signal=USR1", "--batch"), ("mpirun", "--signal=USR1", "--batch")]
+        signals += [("srun", "--signal=TERM")]
+        jobs = [self.long(30, RUEDA_LAUNCHER=launcher) for launcher, *_ in signals]
+        for job, (_, *words) in zip(jobs, signals, strict=True):
+            self.lab.await_output(job, "Epoch 2/30")
+            self.lab.call("scancel", *words, job)
+        curves = []
         for job in jobs:
             told = self.completed(job)
-            self.assertEqual(self.lab.facts(job)["Restarts"], "1")
-            self.assertEqual(told.count("saved by"), 2, told)
-            self.assertEqual(told.count("--checkpoint-every 1epoch --resume auto"), 4, told)
-            self.assertIn("back into the queue", told)
+            self.assertEqual(self.lab.facts(job)["Restarts"], "1", told)
+            self.assertIn("Stopped with its state saved: back into the queue.", told)
+            self.assertEqual(told.count("note: resumes from"), 1, told)
+            curve, resumptions = self.hashes(job)
+            self.assertEqual((len(curve), len(resumptions)), (30, 1))
+            curves.append(curve)
+        self.assertEqual(curves[0], curves[1])
+        self.assertEqual(curves[0], curves[2])
+
+    def test_what_is_requeued_without_a_warning_goes_on_from_its_checkpoint(self):
+        job = self.long(1000)
+        self.lab.await_output(job, "Epoch 2/1000")
+        self.lab.call("scontrol", "requeue", job)
+        self.lab.await_output(job, "note: resumes from")
+        self.lab.call("scancel", job)
+        self.assertEqual(self.lab.end(job)["Restarts"], "1")
+        self.assertEqual(self.lab.output(job).count("Epoch 1/1000"), 1)
 
 
 class SiteTest(unittest.TestCase):

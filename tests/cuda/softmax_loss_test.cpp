@@ -131,22 +131,22 @@ TEST_CASE("step sums tell what is not finite, and remember it", "[device]") {
   if (bad != 0.0F) values[place] = bad;
   const DeviceVector<float> statistics(values, stream.get());
   const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
-  const DeviceVector<float> before({0.0F}, stream.get());
+  const DeviceVector<float> flags({0.0F, 7.0F}, stream.get());
   const DeviceVector<float> to(std::vector<float>(6, kSentinel), stream.get());
   const auto write = [&](const float* loss) {
     CHECK(rueda::cuda::write_step_sums(to.data(), loss, statistics.data(), values.size(), 12,
-                                       before.data(), stream.get()) == cudaSuccess);
+                                       flags.data(), stream.get()) == cudaSuccess);
   };
   write(sums.data());
   const float flag = bad == 0.0F ? 0.0F : 1.0F;
-  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 0.0F, kSentinel});
-  CHECK(before.read().front() == flag);
+  CHECK(to.read() == std::vector<float>{3.5F, 2.0F, 12.0F, flag, 7.0F, kSentinel});
+  CHECK(flags.read().front() == flag);
 
   const DeviceVector<float> bad_loss({NAN, 0.0F}, stream.get());
   write(bad_loss.data());
   CHECK(to.read()[3] == 1.0F);
   write(sums.data());
-  CHECK(before.read().front() == 1.0F);  // it stays
+  CHECK(flags.read().front() == 1.0F);  // it stays
 }
 
 TEST_CASE("counters go up in pinned memory", "[device]") {

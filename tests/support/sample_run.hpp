@@ -46,6 +46,7 @@ inline EpochRecord sample_epoch(std::size_t epoch, std::size_t ranks) {
   EpochRecord e;
   e.epoch = epoch;
   e.steps = 3;
+  e.ranks = ranks;
   const auto n = static_cast<double>(epoch);
   e.train = {2.3 / n, 0.15 * n, 296, 0};
   e.test = Score{2.4 / n, 0.14 * n, 100, 0.21};

@@ -16,10 +16,18 @@ BucketRecord record(std::uint32_t step, double begin, double end) {
   return r;
 }
 
+/// By rank, steps from `first` on.
+std::vector<std::vector<StepRecord>> steps_of(std::size_t ranks, std::size_t count,
+                                              std::uint32_t first = 1) {
+  std::vector<StepRecord> steps(count);
+  for (StepRecord& step : steps) step.step = first++;
+  return {ranks, steps};
+}
+
 }  // namespace
 
 TEST_CASE("waiting ends when the last rank begins", "[train]") {
-  std::vector<std::vector<StepRecord>> steps(3, std::vector<StepRecord>(2));
+  auto steps = steps_of(3, 2);
   std::vector<std::vector<BucketRecord>> buckets = {
       {record(1, 10, 16), record(1, 17, 18), record(2, 20, 21)},
       {record(1, 14, 16), record(1, 16.5, 18), record(2, 20.5, 21)},
@@ -36,11 +44,20 @@ TEST_CASE("waiting ends when the last rank begins", "[train]") {
 }
 
 TEST_CASE("no more is waited than was spent in messages", "[train]") {
-  std::vector<std::vector<StepRecord>> steps(2, std::vector<StepRecord>(1));
+  auto steps = steps_of(2, 1);
   std::vector<std::vector<BucketRecord>> buckets = {{record(1, 1, 9)}, {record(1, 5, 9)}};
   buckets[0][0].transfer = 3;
   book_waits(steps, buckets, std::vector<ClockFit>(2));
   CHECK(buckets[0][0].wait == 3);
+}
+
+TEST_CASE("an epoch that was resumed has no records of its first steps", "[train]") {
+  auto steps = steps_of(2, 2, 3);
+  std::vector<std::vector<BucketRecord>> buckets = {{record(3, 1, 9), record(4, 10, 12)},
+                                                    {record(3, 5, 9), record(4, 11, 12)}};
+  book_waits(steps, buckets, std::vector<ClockFit>(2));
+  CHECK(steps[0][0].all_reduce_wait == Approx(4));
+  CHECK(steps[0][1].all_reduce_wait == Approx(1));
 }
 
 TEST_CASE("waits are told on one clock", "[train]") {
@@ -50,7 +67,7 @@ TEST_CASE("waits are told on one clock", "[train]") {
   CHECK(clock.to_rank0(5) == Approx(105.5));
   CHECK(clock.to_rank0(20) == Approx(122));
   CHECK(clock.error() == 0.2);
-  std::vector<std::vector<StepRecord>> steps(2, std::vector<StepRecord>(1));
+  auto steps = steps_of(2, 1);
   std::vector<std::vector<BucketRecord>> buckets = {{record(1, 103, 110)}, {record(1, 5, 12)}};
   book_waits(steps, buckets, {ClockFit{}, clock});
   CHECK(buckets[0][0].wait == Approx(2.5));

@@ -145,8 +145,29 @@ TEST_CASE("faults to inject", "[command_line]") {
   CHECK((flip.kind == Kind::flip_bit && flip.rank == 2 && flip.step == 10));
   const auto nan = trained_by({"train", "--inject", "nan:0:1"}).fault;
   CHECK((nan.kind == Kind::nan && nan.rank == 0 && nan.step == 1));
-  for (const char* text : {"nan", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"})
+  CHECK(trained_by({"train", "--inject", "hang:1:2"}).fault.kind == Kind::hang);
+  for (const char* text :
+       {"nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"})
     CHECK_THAT(refusal({"train", "--inject", text}), Contains("--inject"));
+}
+
+TEST_CASE("how often checkpoints are written", "[command_line]") {
+  using Unit = rueda::CheckpointEvery::Unit;
+  const auto every = [](const char* text) {
+    return trained_by({"train", "--checkpoint-every", text}).checkpoint_every;
+  };
+  CHECK((every("1epoch").unit == Unit::epochs && every("1epoch").count == 1));
+  CHECK((every("50steps").unit == Unit::steps && every("50steps").count == 50));
+  CHECK(every("2epochs").due(Unit::epochs, 4));
+  CHECK_FALSE(every("2epochs").due(Unit::epochs, 3));
+  CHECK_FALSE(every("2epochs").due(Unit::steps, 4));
+  CHECK_FALSE(rueda::CheckpointEvery().due(Unit::epochs, 1));
+  for (const char* text : {"", "5", "epoch", "0steps", "5 steps", "-1steps", "1.5epochs", "5step5",
+                           "99999999999999999999steps"})
+    CHECK_THAT(refusal({"train", "--checkpoint-every", text}), Contains("--checkpoint-every"));
+  CHECK_THAT(refusal({"train", "--keep", "0"}), Contains("--keep"));
+  CHECK_THAT(refusal({"train", "--resume", "auto"}), Contains("--run-dir"));
+  CHECK_THAT(refusal({"train", "--resume", "/none"}), Contains("there is no checkpoint"));
 }
 
 TEST_CASE("what is no option or value is refused", "[command_line]") {

@@ -320,6 +320,48 @@ TEST_CASE("steps that were given up leave run.json as it was", "[report]") {
   CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
 }
 
+TEST_CASE("the history of a run comes back as it was", "[report]") {
+  RunRecord run = test::sample_run();
+  run.started_at = "2026-01-02T03:04:05Z";
+  run.epochs[1].resumed_at_step = 2;
+  run.epochs[2].test.reset();
+  run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
+  const std::string history = history_json(run);
+  RunRecord back = test::sample_run();
+  back.epochs.clear();
+  restore_history(back, history, "x");
+  CHECK(back.started_at == run.started_at);
+  REQUIRE(back.epochs.size() == 3);
+  CHECK(back.epochs[0].ranks == 2);
+  CHECK(back.epochs[0].seconds == run.epochs[0].seconds);
+  CHECK(back.epochs[0].train.loss == run.epochs[0].train.loss);
+  CHECK(back.epochs[0].test->accuracy == run.epochs[0].test->accuracy);
+  CHECK(back.epochs[1].resumed_at_step == std::optional<std::size_t>(2));
+  CHECK_FALSE(back.epochs[2].test);
+  CHECK(back.resumptions.at(0).checkpoint == "a/checkpoints/x");
+  CHECK(history_json(back) == history);
+  CHECK(result_table(back).find("Epochs") != std::string::npos);
+  CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
+  CHECK_THROWS_AS(restore_history(back, history.substr(0, history.size() / 2), "x"), InputError);
+}
+
+TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that counts", "[report]") {
+  const ScratchDirectory folder;
+  RunRecord run = test::sample_run();
+  const auto path = folder.path() / "steps.csv";
+  write_steps_csv(path, run);
+  const std::string whole = content(path);
+  folder.write("cut.csv", whole.substr(0, whole.size() - 3));
+  copy_steps_csv(path, path, 2);
+  run.epochs.pop_back();
+  write_steps_csv(folder.path() / "two.csv", run);
+  CHECK(content(path) == content(folder.path() / "two.csv"));
+  copy_steps_csv(folder.path() / "cut.csv", path, 3);
+  CHECK(content(path) == whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
+  copy_steps_csv(folder.path() / "none.csv", path, 3);
+  CHECK(content(path) == whole.substr(0, whole.find('\n') + 1));
+}
+
 TEST_CASE("steps.csv grows by epochs to what is written at once", "[report]") {
   const ScratchDirectory folder;
   const RunRecord run = test::sample_run(3, 2);

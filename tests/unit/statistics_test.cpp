@@ -135,6 +135,25 @@ TEST_CASE("aggregation: steady state leaves the first epoch out", "[statistics]"
   CHECK(std::isnan(steady.epoch_seconds));
 }
 
+TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistics]") {
+  RunRecord run = test::sample_run();
+  for (std::size_t e = 4; e <= 6; ++e) run.epochs.push_back(test::sample_epoch(e, 2));
+  const auto first_and_count = [&run] {
+    const SteadyState steady = steady_state(run);
+    return std::pair(steady.epochs.front().epoch, steady.epochs.size());
+  };
+  run.epochs[3].resumed_at_step = 0;
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(5, 2));
+  run.epochs[5].resumed_at_step = 2;  // the epochs of the process before stand for it
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(5, 1));
+  run.epochs[4].resumed_at_step = 1;
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(2, 2));
+  CHECK_FALSE(steady_state(run).includes_warm_up);
+  run.epochs[5].ranks = 4;  // elsewhere: no measure for it
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(6, 1));
+  CHECK(steady_state(run).includes_warm_up);
+}
+
 TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics]") {
   RunRecord run = test::sample_run();
   run.ranks[1].startup.emplace_back("graph", 3.0);

@@ -149,11 +149,11 @@ class Backend {
   /// What it will hold: BatchStager::device_bytes.
   virtual std::size_t stager_bytes(int image_size, std::size_t batch) const = 0;
   virtual void softmax_cross_entropy(const LossRequest& request) = 0;
-  /// *to = {loss, correct, samples, nonfinite, 0}; `nonfinite` is 1 if the loss or one of
-  /// `statistics` is NaN or infinite, and then goes to *nonfinite too.
+  /// *to = {loss, correct, samples, nonfinite, flags->stop}; `nonfinite` is 1 if the loss or one of
+  /// `statistics` is NaN or infinite, and then goes to flags->nonfinite too.
   virtual void write_step_sums(StepSums* to, const LossSums* sums,
                                std::span<const float> statistics, float samples,
-                               float* nonfinite) = 0;
+                               RankFlags* flags) = 0;
   /// to = a + b over an activation of `node` for `batch` images.
   virtual void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to,
                              const std::byte* a, const std::byte* b) = 0;

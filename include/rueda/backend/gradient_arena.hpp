@@ -15,6 +15,11 @@ struct StepSums {
   float nonfinite = 0;  ///< ranks whose own loss or statistics are NaN or infinite
   float stop = 0;       ///< ranks that ask to stop
 };
+/// What a rank tells the others through StepSums, kept on its device.
+struct RankFlags {
+  float nonfinite = 0;  ///< 1 once a loss or statistic was not finite
+  float stop = 0;       ///< 1 once it asks to stop
+};
 inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
 
 inline constexpr std::size_t kArenaAlignment = 16;  ///< floats

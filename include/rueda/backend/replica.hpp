@@ -77,6 +77,8 @@ class Replica {
 
   /// Reads the summed tail.
   StepSums step_sums();
+  /// From the next micro-batch on this rank adds 1 to StepSums::stop.
+  void ask_to_stop();
   /// Whether every loss and batch statistic of this rank has been finite so far.
   bool was_finite();
   /// running = momentum * running + (1 - momentum) * summed statistics / samples, for every node.
@@ -91,13 +93,14 @@ class Replica {
   struct Scalars {
     LossSums sums;
     float scale;
-    float nonfinite;  ///< 1 once a loss or statistic of this rank was not finite
+    RankFlags flags;
   };
   Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_->data()); }
   std::vector<float> values_per_image() const;
   void set_scale(float scale);
   void lose();
   void write_tail(float samples);
+  void write_empty_tail();
 
   const Graph& graph_;
   Backend& backend_;
@@ -112,6 +115,7 @@ class Replica {
   std::unique_ptr<Memory> scalars_;
   std::unique_ptr<Memory> pool_;
   float scale_ = 0;  ///< the one on the device
+  bool asks_to_stop_ = false;
   double allocation_seconds_ = 0;
   std::size_t buckets_ = 0;     ///< that are announced
   Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty

@@ -10,6 +10,7 @@ enum class ExitCode : int {
   done = 0,
   run_failed = 1,  ///< the run itself failed (NaN loss, replica mismatch, MPI or device fault)
   bad_input = 2,   ///< bad usage or bad input; nothing was computed or overwritten
+  stopped = 75,    ///< asked to stop, and saved: to be resumed (EX_TEMPFAIL of sysexits.h)
 };
 
 /// A failure that a person can act on. `what()` is one message naming what, where and the remedy;

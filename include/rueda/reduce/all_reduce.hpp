@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "rueda/reduce/reduce_device.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
@@ -35,6 +36,10 @@ class AllReduce {
     static_cast<void>(length);
     return 0;
   }
+
+  /// Where this rank keeps it, in the order in which slices were first summed: what a checkpoint
+  /// must hold, so that later sums have the same bits. Empty where nothing is kept.
+  virtual std::vector<std::span<float>> carried() { return {}; }
 
   /// Where its work is written down.
   ReduceJournal& journal() { return *in_use_; }

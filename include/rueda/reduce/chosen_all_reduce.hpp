@@ -26,6 +26,7 @@ class ChosenAllReduce final : public AllReduce {
   /// The most that a slice of up to `length` takes.
   std::size_t scratch_floats(std::size_t length) const override;
   std::size_t kept_floats(std::size_t length) const override;
+  std::vector<std::span<float>> carried() override;
 
  private:
   AllReduce& part_for(std::size_t length);

@@ -64,7 +64,9 @@ struct RankTotal {
 
 std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
 
-/// The epochs that stand for the steady state: all but the first; of one epoch, that one.
+/// The epochs that stand for the steady state: all but the first. An epoch with which a process
+/// resumed the run is a first one, too: then they are those after the last such epoch that was
+/// followed by others, on as many ranks. Where there are none, the last epoch has to serve.
 struct SteadyState {
   std::span<const EpochRecord> epochs;
   bool includes_warm_up = false;  ///< the only epoch had to serve

@@ -11,4 +11,7 @@ namespace rueda {
 /// without a finished epoch gives what there is.
 std::string result_table(const RunRecord& run);
 
+/// Where the checkpoint of a run lies that was asked to stop, and how to go on.
+std::string stop_text(const RunRecord& run);
+
 }  // namespace rueda

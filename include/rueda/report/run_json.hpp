@@ -18,13 +18,25 @@ inline constexpr int kRunSchemaVersion = 1;
 /// that are not UTF-8 become U+FFFD.
 std::string to_json(const RunRecord& run);
 
-/// The configuration alone, one option a line, under the command line's names: what ranks compare.
+/// The configuration alone, a JSON object of options by their names on the command line.
+std::string options_json(const TrainConfig& config);
+
+/// The same, one option a line: what ranks compare.
 std::string config_text(const TrainConfig& config);
 
 /// Writes `to_json` to `path`: under a temporary name in the same directory, flushed to the disk,
 /// then renamed, so that `path` holds the old or the new text in full, never a part. Throws
 /// RunError naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
+
+/// What run.json holds of the past: its beginning, resumptions and epochs. What a checkpoint keeps
+/// of it, so that a run that is resumed tells of all its epochs.
+std::string history_json(const RunRecord& run);
+
+/// The way back: adds to `run` what history_json told. Epochs keep their elements of run.json as
+/// they are; the records of their steps are gone. Throws InputError, which `what` begins, where the
+/// text is no such history.
+void restore_history(RunRecord& run, const std::string& text, const std::string& what);
 
 /// Puts an epoch's element of run.json, as it is now, in the place of its steps' records: nothing
 /// but `steady_communication.buckets` of the summary still needs them.
@@ -37,5 +49,11 @@ void write_steps_csv(const std::filesystem::path& path, const RunRecord& run);
 /// Appends the lines of one epoch; the first one makes the file, with its header, and replaces any
 /// other. A crash may leave the last line cut. Throws RunError naming path and reason.
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
+
+/// Writes to `to` what `from`, which need not exist, has of epochs up to `last`, behind the header;
+/// lines that are cut off are left out. In one go, so that both may be the same. Throws RunError
+/// naming path and reason.
+void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
+                    std::size_t last);
 
 }  // namespace rueda

@@ -59,6 +59,7 @@ struct RankEpoch {
 struct EpochResult {
   std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
+  bool resumed = false;  ///< a process went on with the run here
   double images = kUnknown;
   double seconds = kUnknown;  ///< training steps, between barriers
   double images_per_second = kUnknown;
@@ -129,7 +130,8 @@ struct RunResult {
 /// larger than 1 GB, or is not what docs/run-json.md describes.
 RunResult read_run(const std::filesystem::path& file);
 
-/// The epochs that count: those after the first, or the only one.
+/// The epochs that count: those after the first; in a run that was resumed, which begins anew,
+/// those after the last first one that was followed by others; if there are none, the last one.
 std::vector<const EpochResult*> steady_epochs(const RunResult& run);
 
 }  // namespace rueda

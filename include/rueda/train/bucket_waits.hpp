@@ -23,7 +23,7 @@ struct ClockFit {
 /// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch: a bucket's all-reduce
 /// cannot end before the last rank has begun it, so what lies between a rank's own beginning and
 /// that is waiting, as far as the rank spent it in messages. All arguments by rank; the records of
-/// each rank are those of the same steps and buckets in the same order.
+/// each rank are those of the same steps, which follow one another, and buckets in the same order.
 void book_waits(std::vector<std::vector<StepRecord>>& steps,
                 std::vector<std::vector<BucketRecord>>& buckets,
                 const std::vector<ClockFit>& clocks);

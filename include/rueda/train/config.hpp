@@ -33,9 +33,22 @@ enum class OnOom { fail, halve };
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = std::numeric_limits<std::size_t>::max();
 
-/// A fault put in on purpose, to see it found: `flip-bit:RANK:STEP` or `nan:RANK:STEP`.
+/// `50steps` or `2epochs`; none at 0.
+struct CheckpointEvery {
+  enum class Unit { steps, epochs };
+  std::size_t count = 0;
+  Unit unit = Unit::epochs;
+
+  /// Whether one is to be written when so many units are done.
+  bool due(Unit of, std::size_t done) const noexcept {
+    return unit == of && count > 0 && done % count == 0;
+  }
+};
+
+/// A fault put in on purpose, to see it found or survived: `KIND:RANK:STEP`. The rank flips a bit
+/// of a parameter, makes one NaN, is killed (SIGKILL), asks to stop (SIGTERM), or hangs (SIGSTOP).
 struct InjectedFault {
-  enum class Kind { none, flip_bit, nan } kind = Kind::none;
+  enum class Kind { none, flip_bit, nan, kill, stop, hang } kind = Kind::none;
   int rank = 0;
   std::size_t step = 0;  ///< global step, from 1
 };
@@ -102,10 +115,17 @@ struct TrainConfig {
   std::size_t data_limit = 0;     ///< training images used; 0: all
   std::string progress = "auto";  ///< auto, bar, lines, off
   InjectedFault fault;
+  CheckpointEvery checkpoint_every;
+  std::size_t keep = 2;  ///< checkpoints
+  std::string resume;    ///< a run directory, a checkpoint, or "auto"; empty: begins anew
 };
 
 /// Of a bucket at most, 0 for no limit.
 std::size_t bucket_bytes(const TrainConfig& config);
+
+/// The words of the command line.
+std::string to_string(const CheckpointEvery& every);
+const char* to_string(InjectedFault::Kind kind);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);

@@ -45,12 +45,16 @@ struct Score {
 struct EpochRecord {
   std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
+  std::size_t ranks = 0;
   Score train;  ///< running score of the epoch's own steps
   std::optional<Score> test;
   double learning_rate = 0;      ///< in its last step
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
+  /// Steps of it that an earlier process took, of which there are no records here; empty unless a
+  /// process resumed a run with this epoch, whose time thus includes warming up.
+  std::optional<std::size_t> resumed_at_step;
   std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]; see `written`
   std::vector<std::vector<BucketRecord>> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;                           ///< [rank]
@@ -60,6 +64,25 @@ struct EpochRecord {
   /// up, so that long runs need no more memory than short ones; then `sums` stands for them.
   std::string written;
   EpochSums sums;
+};
+
+/// A checkpoint that is on the disk and was read back.
+struct CheckpointRecord {
+  std::string path;
+  std::size_t epochs = 0;  ///< finished epochs in it
+  std::size_t steps = 0;   ///< and steps of the one after them
+  std::size_t bytes = 0;
+  double pause_seconds = 0;  ///< for which rank 0 did not train
+  double write_seconds = 0;  ///< of writing and reading back, while training went on
+};
+
+/// A process that went on with a run.
+struct Resumption {
+  std::string at;          ///< ISO 8601, UTC
+  std::string checkpoint;  ///< path
+  std::size_t epochs = 0;  ///< that were finished
+  std::size_t steps = 0;   ///< that were taken in the one after them
+  std::size_t ranks = 0;
 };
 
 /// Everything of a run that is written down: what run.json holds.
@@ -89,11 +112,13 @@ struct RunRecord {
   std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
   /// Of a run that computed nothing.
   std::optional<TimedCompute> timed;
+  std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
+  std::vector<CheckpointRecord> checkpoints;           ///< that this process has written
   std::vector<std::vector<TraceSpan>> trace;           ///< [rank], where one is kept
   std::vector<std::vector<DeviceSample>> gpu_samples;  ///< [rank], in the order of time
-  std::string outcome = "running";          ///< "running", "completed", "target reached", "failed"
-  std::string failure;                      ///< the message, if it failed
+  std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"
+  std::string failure;              ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
   double total_seconds = 0;                 ///< from program start, start-up included
 };

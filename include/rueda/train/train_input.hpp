@@ -8,6 +8,7 @@
 #include "rueda/data/sampler.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/phase_timer.hpp"
+#include "rueda/train/position.hpp"
 #include "rueda/train/run_plan.hpp"
 
 namespace rueda {
@@ -49,6 +50,7 @@ struct InputParts {
   Replica& replica;
   const ImageSet& images;
   const Sampler& sampler;  ///< of the trainer, set to the epoch in hand
+  TrainPosition from;      ///< where training begins
 };
 
 /// Images resident on the device, which makes each batch itself when it is wanted.

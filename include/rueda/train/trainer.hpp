@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,7 @@
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/bucket_waits.hpp"
+#include "rueda/train/checkpoint_sink.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/device_watch.hpp"
 #include "rueda/train/evaluator.hpp"
@@ -20,10 +22,10 @@
 #include "rueda/train/gradient_sync.hpp"
 #include "rueda/train/observer.hpp"
 #include "rueda/train/phase_timer.hpp"
+#include "rueda/train/position.hpp"
 #include "rueda/train/replica_check.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
-#include "rueda/train/trace.hpp"
 #include "rueda/train/train_input.hpp"
 
 namespace rueda {
@@ -35,41 +37,58 @@ struct TrainerParts {
   GradientSync& sync;
   const Dataset& data;
   TrainObserver& observer;
-  const Stopwatch& since_start;  ///< of the program
-  DeviceWatch* watch = nullptr;  ///< of the GPU; null without one
+  const Stopwatch& since_start;            ///< of the program
+  DeviceWatch* watch = nullptr;            ///< of the GPU; null without one
+  CheckpointSink* checkpoints = nullptr;   ///< null: none are written
+  std::function<bool()> stop_requested{};  ///< of this rank: asked before every step
 };
+
+class EpochBook;
 
 /// The loop: synchronous data-parallel training, one optimizer step per global batch.
 class Trainer {
  public:
-  Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts);
+  /// `from`: where an earlier run stood whose parameters and statistics the replica has.
+  Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts,
+          const TrainPosition& from = {});
+  ~Trainer();
 
-  /// Trains until the last epoch or the target accuracy; fills `run.epochs`, `outcome` and
-  /// `seconds_to_target`. Collective. Throws RunError, alike on every rank, on a loss that is not
-  /// finite (step and rank named) and on replicas that differ.
+  /// Trains until the last epoch, the target accuracy, or the step in which a rank asks to stop;
+  /// fills `run.epochs`, `outcome` and `seconds_to_target`. Collective. Throws RunError, alike on
+  /// every rank, on a loss that is not finite (step and rank named) and on replicas that differ.
   void run(RunRecord& run);
 
+  /// Of the optimizer, on the replica's device: to be filled before a run that goes on.
+  std::span<float> velocities() { return optimizer_.velocities(); }
   /// Device memory of batches on their way, beyond what the replica holds.
   std::size_t staging_bytes() const { return input_->device_bytes(); }
 
  private:
-  EpochRecord train_epoch(std::size_t epoch);
-  StepSums train_step(std::size_t epoch, std::size_t step);
+  /// False: a rank asked to stop before the epoch's end.
+  bool train_epoch(const RunRecord& run, EpochRecord& record);
+  /// Whether the target accuracy is reached.
+  bool finish_epoch(RunRecord& run, EpochRecord record);
+  bool take_steps(const RunRecord& run);
+  StepSums train_step(std::size_t step);
+  void pass_on_wish_to_stop();
   void run_micro_batch(std::size_t step, std::size_t micro_batch, float scale);
   void reduce_and_update(std::size_t global_step);
   void finish_update(const StepSums& sums);
-  void record_step(std::size_t epoch, std::size_t step, std::size_t global_step,
-                   const StepSums& sums);
-  void require_finite(const StepSums& sums, std::size_t epoch, std::size_t step);
-  void require_finite_parameters(std::size_t epoch);
-  double joules_so_far() const;
+  void record_step(std::size_t step, const StepSums& sums);
+  void require_finite(const StepSums& sums, std::size_t step);
+  void require_finite_parameters();
+  void save_within_epoch(const RunRecord& run);
+  void save(const RunRecord& run, const TrainPosition& position);
+  double seconds_so_far() const;
+  /// The one in hand, from 1.
+  std::size_t epoch() const { return position_.epochs + 1; }
+  std::size_t global_step(std::size_t step) const {
+    return position_.epochs * sampler_.steps_per_epoch() + step;
+  }
+  std::string place_in_run(std::size_t step) const;
   void keep_trace(bool keeps);
   bool is_traced(std::size_t global_step) const;
   void trace_this_step(std::size_t global_step, const std::vector<BucketRecord>& buckets);
-  void gather_steps(RunRecord& run, EpochRecord& epoch);
-  ClockOffset note_clock(double& time);
-  void gather_device_use(RunRecord& run, EpochRecord& epoch);
-  bool reaches_target(const EpochRecord& epoch) const;
 
   const TrainConfig& config_;
   const RunPlan& plan_;
@@ -80,14 +99,14 @@ class Trainer {
   Sgd optimizer_;
   GradientAccumulator accumulator_;
   ReplicaCheck check_;
+  TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   PhaseTimer timer_;
-  std::size_t epoch_ = 0;              ///< the one in hand, from 0: part of every random choice
-  std::vector<StepRecord> steps_;      ///< of this epoch, this rank
-  std::vector<BucketRecord> buckets_;  ///< likewise
-  ClockFit clock_;                     ///< likewise
-  std::vector<TraceSpan> trace_;       ///< likewise
-  double energy_ = 0;                  ///< joules of this epoch's steps
+  std::unique_ptr<EpochBook> book_;
+  Stopwatch watch_;    ///< of this epoch's steps
+  double paused_ = 0;  ///< seconds since it was started that checkpoints took
+  std::optional<std::size_t> resumed_at_;
+  bool passed_on_ = false;  ///< this rank's wish to stop
 };
 
 }  // namespace rueda

@@ -23,4 +23,11 @@ void save_weights(const Graph& graph, const std::filesystem::path& path,
                   std::span<const float> parameters, std::span<const float> statistics,
                   std::uint64_t steps);
 
+/// Likewise for values that belong to the parameters one by one, an optimizer's velocities for
+/// example: a file of the trainable tensors alone, under the same names.
+void load_per_parameter(const Graph& graph, const std::filesystem::path& path,
+                        std::span<float> values);
+void save_per_parameter(const Graph& graph, const std::filesystem::path& path,
+                        std::span<const float> values);
+
 }  // namespace rueda

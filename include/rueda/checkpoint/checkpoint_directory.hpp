@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+namespace rueda {
+
+/// Of a run directory.
+inline constexpr const char* kCheckpointsName = "checkpoints";
+
+/// All in `directory` that have a checkpoint's name, the latest position first; none if there is no
+/// such directory. What they hold is not looked at.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& directory);
+
+/// Removes a checkpoint, if that can be done; it loses its name first, so that no crash leaves a
+/// part of it under it.
+void discard_checkpoint(const std::filesystem::path& checkpoint);
+
+/// Removes all but the latest `keep`. What can not be removed stays.
+void remove_older_checkpoints(const std::filesystem::path& directory, std::size_t keep);
+
+/// Removes what killed processes left half-written.
+void remove_unfinished_checkpoints(const std::filesystem::path& directory);
+
+}  // namespace rueda

@@ -1,0 +1,78 @@
+#include "rueda/checkpoint/checkpoint_directory.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "names.hpp"
+
+namespace rueda {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Place = std::pair<std::size_t, std::size_t>;  ///< epochs, steps
+
+/// Takes `word` and a number from the front of `text`.
+std::optional<std::size_t> take_number(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return std::nullopt;
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + word.size(), end, number);
+  if (error != std::errc{}) return std::nullopt;
+  text = {rest, static_cast<std::size_t>(end - rest)};
+  return number;
+}
+
+std::optional<Place> place_of(std::string_view name) {
+  const auto epochs = take_number(name, kEpochWord);
+  const auto steps = epochs ? take_number(name, kStepWord) : std::nullopt;
+  if (!steps || !name.empty()) return std::nullopt;
+  return Place{*epochs, *steps};
+}
+
+}  // namespace
+
+void discard_checkpoint(const fs::path& checkpoint) {
+  // Not the name under which its successor is being written.
+  const std::string name = std::string(kTemporaryWord) + "old-" + checkpoint.filename().string();
+  const fs::path hidden = checkpoint.parent_path() / name;
+  std::error_code error;
+  fs::remove_all(hidden, error);
+  fs::rename(checkpoint, hidden, error);
+  if (!error) fs::remove_all(hidden, error);
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& directory) {
+  std::vector<std::pair<Place, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    const auto place = place_of(at->path().filename().string());
+    if (place) found.emplace_back(*place, at->path());
+  }
+  std::sort(found.begin(), found.end(), std::greater<>());
+  std::vector<fs::path> paths;
+  for (auto& [place, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+void remove_older_checkpoints(const fs::path& directory, std::size_t keep) {
+  const auto all = list_checkpoints(directory);
+  for (std::size_t i = keep; i < all.size(); ++i) discard_checkpoint(all[i]);
+}
+
+void remove_unfinished_checkpoints(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().starts_with(kTemporaryWord)) found.push_back(at->path());
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
+}  // namespace rueda

@@ -1,0 +1,162 @@
+#include "rueda/checkpoint/manifest.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "../core/bounded_json.hpp"
+#include "file_sum.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/printable.hpp"
+
+namespace rueda {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The last field of the text. While the sum is taken, its digits are zeros.
+constexpr std::string_view kOwnSum = "\"manifest_crc32\": \"";
+constexpr std::string_view kNoSum = "00000000";
+
+constexpr std::size_t kMostRanks = 1'000'000;  // memory is taken for each
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw InputError(
+      fmt::format("checkpoint {}: {}: resume from another checkpoint", path.string(), why));
+}
+
+std::string hex(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
+
+std::uint32_t sum_of(const Json& j) {
+  const std::string text = j;
+  std::size_t used = 0;
+  if (text.size() == 8 && text.find_first_not_of("0123456789abcdef") == text.npos)
+    return static_cast<std::uint32_t>(std::stoul(text, &used, 16));
+  throw InputError("'" + printable(text) + "' is no checksum");
+}
+
+/// Puts the sum of the text into its place.
+std::string sealed(std::string text) {
+  const std::size_t at = text.rfind(kOwnSum) + kOwnSum.size();
+  return text.replace(at, kNoSum.size(), hex(crc32_of(text)));
+}
+
+bool is_sealed(const std::string& text) {
+  const std::size_t field = text.rfind(kOwnSum);
+  if (field == text.npos || field + kOwnSum.size() + kNoSum.size() > text.size()) return false;
+  std::string open = text;
+  open.replace(field + kOwnSum.size(), kNoSum.size(), kNoSum);
+  return sealed(std::move(open)) == text;
+}
+
+Json position_json(const Manifest& m) {
+  Json j;
+  j["epochs"] = m.position.epochs;
+  j["steps"] = m.position.steps;
+  j["global_step"] = m.global_step();
+  j["steps_per_epoch"] = m.steps_per_epoch;
+  j["loss_so_far"] = m.position.so_far.loss;
+  j["correct_so_far"] = m.position.so_far.correct;
+  j["samples_so_far"] = m.position.so_far.samples;
+  j["seconds_so_far"] = m.position.seconds;
+  j["spent_seconds"] = m.position.spent;
+  return j;
+}
+
+void read_position(const Json& j, Manifest& m) {
+  m.steps_per_epoch = whole_number(j, "steps_per_epoch");
+  m.position = {.epochs = whole_number(j, "epochs"),
+                .steps = whole_number(j, "steps"),
+                .so_far = {.loss = j.at("loss_so_far"),
+                           .correct = j.at("correct_so_far"),
+                           .samples = j.at("samples_so_far")},
+                .seconds = j.at("seconds_so_far"),
+                .spent = j.at("spent_seconds")};
+  if (m.position.steps > m.steps_per_epoch)
+    throw InputError(
+        fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
+}
+
+Json files_json(const std::vector<CheckpointFile>& files) {
+  Json j = Json::object();
+  for (const CheckpointFile& file : files)
+    j[file.name] = {{"bytes", file.bytes}, {"crc32", hex(file.crc32)}};
+  return j;
+}
+
+std::vector<CheckpointFile> read_files(const Json& j) {
+  std::vector<CheckpointFile> files;
+  for (const auto& [name, file] : j.items()) {
+    // A name that leads elsewhere is none of ours.
+    if (name.empty() || name.find('/') != name.npos || name == "..")
+      throw InputError("it names the file '" + printable(name) + "'");
+    files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
+  }
+  return files;
+}
+
+void check_schema(const Json& j) {
+  if (j.at("schema") != "rueda-checkpoint") throw InputError("it is none of rueda's");
+  const std::size_t version = whole_number(j, "schema_version");
+  if (version != kCheckpointSchemaVersion)
+    throw InputError(fmt::format("its schema_version is {}, this program reads {}", version,
+                                 kCheckpointSchemaVersion));
+}
+
+Manifest read_manifest(const Json& j) {
+  check_schema(j);
+  Manifest m;
+  read_position(j.at("position"), m);
+  m.world = whole_number(j, "world_size");
+  m.micro_batches = whole_number(j, "micro_batches");
+  m.global_batch = whole_number(j, "global_batch");
+  m.written_at = j.at("written_at");
+  for (const auto& [name, version] : j.at("versions").items())
+    m.versions.emplace_back(name, version);
+  m.config = j.at("config").dump();
+  m.data = j.at("data").get<std::vector<std::string>>();
+  m.machines = j.at("machines").get<std::vector<std::string>>();
+  m.files = read_files(j.at("files"));
+  if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
+    throw InputError("a count in it is 0");
+  if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
+  return m;
+}
+
+}  // namespace
+
+std::string to_json(const Manifest& m) {
+  Json j;
+  j["schema"] = "rueda-checkpoint";
+  j["schema_version"] = kCheckpointSchemaVersion;
+  j["written_at"] = m.written_at;
+  j["position"] = position_json(m);
+  j["world_size"] = m.world;
+  j["micro_batches"] = m.micro_batches;
+  j["global_batch"] = m.global_batch;
+  j["versions"] = Json::object();
+  for (const auto& [name, version] : m.versions) j["versions"][name] = version;
+  j["data"] = m.data;
+  j["machines"] = m.machines;
+  j["config"] = Json::parse(m.config);
+  j["files"] = files_json(m.files);
+  j["manifest_crc32"] = kNoSum;
+  return sealed(j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Manifest parse_manifest(const std::string& text, const fs::path& path) {
+  if (!is_sealed(text)) refuse(path, "its manifest is damaged");
+  if (const std::string fault = fault_of_json(text); !fault.empty())
+    refuse(path, "its manifest is not as expected: " + fault);
+  try {
+    return read_manifest(Json::parse(text));
+  } catch (const Json::exception& error) {
+    refuse(path, std::string("its manifest is not as expected: ") + error.what());
+  } catch (const InputError& error) {
+    refuse(path, std::string("its manifest is not as expected: ") + error.what());
+  }
+}
+
+}  // namespace rueda

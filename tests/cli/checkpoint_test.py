@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Checkpoints: a run that is interrupted anywhere and resumed ends in the bits of one that was not.
+
+usage: checkpoint_test.py RUEDA [MPIEXEC]
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import summary_line
+from program_case import ProgramCase
+from rueda_runs import environment
+
+# Two epochs of four steps, which remember: momentum, statistics, a schedule, random images.
+NET = ["--data", "data", "--data-limit", "128", "--global-batch", "32", "--epochs", "2"]
+NET += ["--threads", "1", "--eval-every", "1", "--augment", "standard", "--progress", "lines"]
+
+
+def curve(record):
+    """What the epochs of a run computed, without how long it took."""
+    keys = ("epoch", "loss", "accuracy", "val_loss", "val_accuracy", "parameter_hash")
+    return [tuple(epoch[key] for key in keys) for epoch in record["epochs"]]
+
+
+def flip(path, offset):
+    data = bytearray(path.read_bytes())
+    data[offset % len(data)] ^= 0x10
+    path.write_bytes(data)
+
+
+class CheckpointTest(ProgramCase):
+    """Each case in run directories of its own; references are shared."""
+
+    references = {}
+
+    def train(self, run_dir, *words, ranks=2):
+        command = ("train", *NET, "--run-dir", run_dir, *words)
+        return self.program.run_ranks(ranks, *command)
+
+    def resume(self, *words, ranks=2):
+        return self.completed(self.program.run_ranks(ranks, "train", "--resume", *words))
+
+    def reference(self, *words, ranks=2):
+        """The curve of the run that was never interrupted."""
+        key = (words, ranks)
+        if key not in self.references:
+            name = f"reference-{len(self.references)}"
+            self.completed(self.train(name, *words, ranks=ranks))
+            self.references[key] = curve(self.program.record(name))
+        return self.references[key]
+
+    def checkpoints(self, run_dir):
+        return sorted(path.name for path in (self.folder / run_dir / "checkpoints").iterdir())
+
+    def stopped(self, result):
+        self.assertEqual((result.code, result.messages), (75, []), result)
+        self.assertIn("rueda train --resume", result.out)
+
+    def killed(self, result):
+        self.assertNotIn(result.code, (0, 2, 75), result)
+
+    def test_a_stop_in_any_step_goes_on_bit_for_bit(self):
+        for step in (1, 3, 4, 8):  # the first, one inside, and the last of each epoch
+            name = f"stop-{step}"
+            with self.subTest(step=step):
+                self.stopped(self.train(name, "--inject", f"stop:1:{step}"))
+                half = self.program.record(name)
+                self.assertEqual(half["outcome"], "stopped")
+                self.assertEqual(len(half["epochs"]), (step - 1) // 4)
+                self.resume(name)
+                whole = self.program.record(name)
+                self.assertEqual(curve(whole), self.reference())
+                self.assertEqual(whole["outcome"], "completed")
+                at = [epoch["resumed_at_step"] for epoch in whole["epochs"]]
+                self.assertEqual(at[(step - 1) // 4], (step - 1) % 4 + 1)
+                self.assertEqual(len([step for step in at if step is not None]), 1)
+                (resumed,) = whole["resumptions"]
+                self.assertEqual(resumed["world_size"], 2)
+                self.assertEqual(whole["started_at"], half["started_at"])
+
+    def test_whatever_a_run_is_made_of_goes_on_bit_for_bit(self):
+        kinds = {
+            "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2"],
+            "overlap": ["--overlap", "on", "--bucket-mb", "0.3", "--nesterov"],
+            "wire": ["--wire", "bf16", "--wire-error-feedback", "--bucket-mb", "0.3"],
+            "fixed": ["--reduce-order", "fixed", "--shard", "fixed", "--warmup-epochs", "1"],
+        }
+        for name, words in kinds.items():
+            ranks = 3 if name == "wire" else 2
+            with self.subTest(name):
+                self.stopped(self.train(name, *words, "--inject", "stop:0:6", ranks=ranks))
+                self.resume(name, ranks=ranks)
+                expected = self.reference(*words, ranks=ranks)
+                self.assertEqual(curve(self.program.record(name)), expected)
+                rows = (self.folder / name / "steps.csv").read_text().splitlines()[1:]
+                places = [tuple(row.split(",")[:2]) for row in rows if row.split(",")[2] == "0"]
+                whole = [("1", str(step)) for step in range(1, 5)]
+                self.assertEqual(places, [*whole, ("2", "3"), ("2", "4")])
+
+    def test_what_was_killed_goes_on_from_the_last_checkpoint(self):
+        words = ("--checkpoint-every", "3steps", "--keep", "1", "--inject", "kill:1:5")
+        self.killed(self.train("killed", *words))
+        self.assertEqual(self.program.record("killed")["outcome"], "running")
+        self.assertEqual(self.checkpoints("killed"), ["epoch-0000-step-00003"])
+        report = self.completed(self.program.run("report", "killed"))
+        self.assertIn("resnet20, 32 global, P = 2", report.out)
+        self.resume("killed")
+        record = self.program.record("killed")
+        self.assertEqual(curve(record), self.reference())
+        self.assertEqual(self.checkpoints("killed"), ["epoch-0002-step-00000"])
+        written = record["checkpoints"][-1]
+        self.assertGreater(written["bytes"], 2 * 4 * 270_000)
+        self.assertGreater(written["write_seconds"], 0)
+
+    def test_a_run_may_be_interrupted_again_and_again(self):
+        self.stopped(self.train("again", "--inject", "stop:0:2"))
+        again = ["train", "--resume", "auto", "--run-dir", "again"]
+        self.stopped(self.program.run_ranks(2, *again, "--inject", "stop:1:3"))
+        self.killed(self.program.run_ranks(2, *again, "--inject", "kill:0:6"))
+        self.resume("auto", "--run-dir", "again")
+        record = self.program.record("again")
+        self.assertEqual(curve(record), self.reference())
+        self.assertEqual([r["steps"] for r in record["resumptions"]], [2, 3])
+
+    def test_other_ranks_follow_the_same_batches(self):
+        words = ("--reduce-order", "fixed")
+        self.stopped(self.train("four", *words, "--inject", "stop:3:6", ranks=4))
+        shutil.copytree(self.folder / "four", self.folder / "three")
+        result = self.resume("four", ranks=2)
+        self.assertIn("resumed on 2 instead of 4 ranks", result.out)
+        self.assertIn("2 micro-batches per rank", result.out)
+        self.assertNotIn("not bit for bit", result.out)
+        record = self.program.record("four")
+        # The last bits of an evaluation depend on how the test images are dealt out.
+        trained = [epoch[:3] + epoch[5:] for epoch in curve(record)]
+        expected = self.reference(*words, ranks=4)
+        self.assertEqual(trained, [epoch[:3] + epoch[5:] for epoch in expected])
+        self.assertEqual([e["samples"] for e in record["epochs"]], [128, 128])
+        result = self.resume("three", ranks=3)
+        self.assertIn("not bit for bit", result.out)
+        last = self.program.record("three")["epochs"][-1]
+        self.assertEqual(last["samples"], 128)
+        # The same batches: only the order of addition and its rounding differ.
+        self.assertAlmostEqual(last["loss"], record["epochs"][-1]["loss"], delta=0.02)
+        self.completed(self.program.run("report", "four", "three"))
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        words = ("--checkpoint-every", "2steps", "--inject", "kill:0:6")
+        self.killed(self.train("damaged", *words))
+        names = ["epoch-0000-step-00002", "epoch-0000-step-00004"]
+        self.assertEqual(self.checkpoints("damaged"), names)
+        latest = self.folder / "damaged" / "checkpoints" / names[1]
+        flip(latest / "momentum.safetensors", 500_001)
+        copy = self.folder / "all-damaged"
+        shutil.copytree(self.folder / "damaged", copy)
+        (copy / "checkpoints" / names[0] / "weights.safetensors").unlink()
+        result = self.program.run_ranks(2, "train", "--resume", "all-damaged")
+        self.refused(result, "none of the 2 checkpoints is undamaged", "momentum.safetensors")
+        one = self.program.run_ranks(2, "train", "--resume", str(latest))
+        self.refused(one, "momentum.safetensors", "damaged", "checksum")
+        result = self.resume("damaged")
+        self.assertIn("passed over", result.out)
+        self.assertIn(names[0], result.out)
+        self.assertEqual(curve(self.program.record("damaged")), self.reference())
+
+    def test_what_does_not_fit_is_refused(self):
+        self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        before = (self.folder / "mine" / "run.json").read_bytes()
+
+        def refuse(*words, ranks=2, says):
+            result = self.program.run_ranks(ranks, "train", "--resume", *words)
+            self.refused(result, *says)
+
+        refuse("mine", "--lr", "0.5", says=["--lr is 0.5", "0.02", "--init-weights"])
+        refuse("mine", "--model", "resnet18", says=["--model", "resnet20"])
+        refuse("mine", "--data", "synthetic", "--data-limit", "128", says=["the data set is not"])
+        refuse("mine", "--init-weights", "w.safetensors", says=["--init-weights"])
+        refuse("data", says=["there is no checkpoint"])
+        refuse("auto", says=["--run-dir"])
+        earlier = "mine/checkpoints/epoch-0000-step-00002"
+        refuse(earlier, says=["later checkpoint", "--overwrite"])
+        refuse("mine", "--run-dir", "data", "--overwrite", "--keep", "0", says=["--keep"])
+        result = self.program.run("train", *NET, "--checkpoint-every", "5")
+        self.refused(result, "--checkpoint-every", "50steps")
+        self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
+        self.refused(self.train("mine"), "holds an earlier run", "--resume")
+        # An earlier one may begin a run of its own.
+        self.resume(earlier, "--run-dir", "branch")
+        self.assertEqual(curve(self.program.record("branch")), self.reference())
+        self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
+
+    def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
+        auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
+        self.killed(self.train("auto", *auto, "--inject", "kill:0:2"))
+        self.completed(self.train("auto", *auto))
+        self.assertEqual(self.program.record("auto")["resumptions"], [])
+        aside = json.loads((self.folder / "auto" / "run-1.json").read_text())
+        self.assertEqual((aside["outcome"], aside["epochs"]), ("running", []))
+        self.assertEqual(curve(self.program.record("auto")), self.reference())
+        result = self.completed(self.train("auto", *auto))
+        self.assertIn("after epoch 2", result.out)
+        self.assertEqual(curve(self.program.record("auto")), self.reference())
+        more = self.resume("auto", "--run-dir", "auto", "--epochs", "3")
+        self.assertIn("--epochs is 3 instead of 2", more.out)
+        record = self.program.record("auto")
+        self.assertEqual(curve(record)[:2], self.reference())
+        self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
+        self.refused(self.train("auto"), "holds an earlier run")
+
+    def test_signals_by_the_launcher(self):
+        """USR1 reaches the ranks through mpirun; a second one, later, ends them at once."""
+        long = ["train", *NET, "--epochs", "5000", "--eval-every", "0", "--check-replicas", "off"]
+        for second in (False, True):
+            name = f"signalled-{second}"
+            command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary]
+            with subprocess.Popen(
+                [*command, *long, "--run-dir", name, *(["--inject", "hang:1:9"] * second)],
+                cwd=self.folder, env=environment({}), text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            ) as process:
+                steps = self.folder / name / "steps.csv"
+                while not steps.exists() or len(steps.read_text().splitlines()) < 16:
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.05)
+                process.send_signal(signal.SIGUSR1)
+                if second:
+                    time.sleep(1.2)
+                    process.send_signal(signal.SIGUSR1)
+                out, err = process.communicate(timeout=self.program.time_limit)
+                if second:
+                    self.assertNotIn(process.returncode, (0, 75), err)
+                    continue
+                self.assertEqual(process.returncode, 75, err)
+                self.assertIn("Stopped as asked", out)
+                self.assertEqual(len(self.checkpoints(name)), 1)
+
+    def test_nothing_half_written_stays(self):
+        self.stopped(self.train("clean", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        rest = self.folder / "clean" / "checkpoints" / ".unfinished-epoch-0009-step-00000"
+        rest.mkdir()
+        (rest / "weights.safetensors").write_bytes(b"half")
+        self.resume("clean")
+        self.assertEqual(len(self.checkpoints("clean")), 2)
+        self.assertFalse(rest.exists())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    summary_line.main()
