@@ -48,8 +48,9 @@ LIBRARIES = [
     ("MPI", r"mpi(-ext)?\.h", {"mpi", "tests"}),
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
-    ("zlib", r"zlib\.h", {"data", "checkpoint"}),
-    ("nlohmann-json", r"nlohmann/.*", {"core", "weights", "checkpoint", "report", "study", "predict", "commands", "tests"}),
+    ("zlib", r"zlib\.h", {"data", "checkpoint", "tests"}),
+    ("nlohmann-json", r"nlohmann/.*",
+     {"core", "weights", "checkpoint", "report", "study", "predict", "commands", "tests"}),
     ("CLI11", r"CLI/.*", {"commands"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")

@@ -1,8 +1,8 @@
 #include "rueda/checkpoint/checkpoint.hpp"
 
-#include <fstream>
+#include <charconv>
 #include <span>
-#include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include "rueda/checkpoint/checkpoint_directory.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/input_file.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 
@@ -22,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kMostManifestBytes = 16 << 20;
+constexpr std::size_t kMostManifestBytes = 16 << 20;
+constexpr std::size_t kMostHistoryBytes = 256'000'000;  // as of a run.json
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
   throw InputError("checkpoint " + path.string() + ": " + what +
@@ -83,15 +85,24 @@ void save_carried(const fs::path& path, const std::vector<std::vector<float>>& c
   write_safetensors(path, tensors, {});
 }
 
+/// 7 of "rank7"; beyond any rank for other names.
+std::size_t rank_of(std::string_view name) {
+  constexpr std::string_view kWord = "rank";
+  std::size_t rank = 0;
+  if (!name.starts_with(kWord)) return std::string_view::npos;
+  const auto read = std::from_chars(name.data() + kWord.size(), name.data() + name.size(), rank);
+  const bool whole = read.ec == std::errc() && read.ptr == name.data() + name.size();
+  return whole ? rank : std::string_view::npos;
+}
+
 std::vector<std::vector<float>> load_carried(const fs::path& path, std::size_t ranks) {
   SafetensorsFile file(path);
   std::vector<std::vector<float>> carried(ranks);
   for (const TensorEntry& tensor : file.tensors()) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      if (tensor.name != "rank" + std::to_string(rank) || tensor.dtype != "F32") continue;
-      carried[rank].resize((tensor.end - tensor.begin) / sizeof(float));
-      file.read(tensor, carried[rank]);
-    }
+    const std::size_t rank = rank_of(tensor.name);
+    if (rank >= ranks || tensor.dtype != "F32") continue;
+    carried[rank].resize((tensor.end - tensor.begin) / sizeof(float));
+    file.read(tensor, carried[rank]);
   }
   return carried;
 }
@@ -124,12 +135,9 @@ void compare(const fs::path& directory, const CheckpointFile& expected, bool fre
   }
 }
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) refuse(path, "it can not be read");
-  return text.str();
+std::string read_text(const fs::path& path, std::size_t most_bytes) {
+  return read_whole({path, "checkpoint " + path.string(), "resume from another checkpoint"},
+                    most_bytes);
 }
 
 Manifest verify(const fs::path& checkpoint, bool fresh) {
@@ -155,7 +163,7 @@ Manifest read_manifest(const fs::path& checkpoint) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) refuse(checkpoint, "it has no manifest.json");
   if (fs::file_size(path, error) > kMostManifestBytes) refuse(path, "it has more than 16 MiB");
-  return parse_manifest(read_text(path), checkpoint);
+  return parse_manifest(read_text(path, kMostManifestBytes), checkpoint);
 }
 
 fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const Snapshot& snapshot,
@@ -188,7 +196,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
-  s.history = read_text(checkpoint / kHistoryName);
+  s.history = read_text(checkpoint / kHistoryName, kMostHistoryBytes);
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;

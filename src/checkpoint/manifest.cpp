@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "../core/bounded_json.hpp"
 #include "file_sum.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOwnSum = "\"manifest_crc32\": \"";
 constexpr std::string_view kNoSum = "00000000";
 
-constexpr std::size_t kMostCount = std::size_t{1} << 53;
+constexpr std::size_t kMostRanks = 1'000'000;  // memory is taken for each
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw InputError(
@@ -34,12 +35,6 @@ std::uint32_t sum_of(const Json& j) {
   if (text.size() == 8 && text.find_first_not_of("0123456789abcdef") == text.npos)
     return static_cast<std::uint32_t>(std::stoul(text, &used, 16));
   throw InputError("'" + printable(text) + "' is no checksum");
-}
-
-std::size_t count_of(const Json& j, const char* name) {
-  const Json& value = j.at(name);
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostCount) return value;
-  throw InputError(std::string("'") + name + "' is not a whole number");
 }
 
 /// Puts the sum of the text into its place.
@@ -71,9 +66,9 @@ Json position_json(const Manifest& m) {
 }
 
 void read_position(const Json& j, Manifest& m) {
-  m.steps_per_epoch = count_of(j, "steps_per_epoch");
-  m.position = {.epochs = count_of(j, "epochs"),
-                .steps = count_of(j, "steps"),
+  m.steps_per_epoch = whole_number(j, "steps_per_epoch");
+  m.position = {.epochs = whole_number(j, "epochs"),
+                .steps = whole_number(j, "steps"),
                 .so_far = {.loss = j.at("loss_so_far"),
                            .correct = j.at("correct_so_far"),
                            .samples = j.at("samples_so_far")},
@@ -97,14 +92,14 @@ std::vector<CheckpointFile> read_files(const Json& j) {
     // A name that leads elsewhere is none of ours.
     if (name.empty() || name.find('/') != name.npos || name == "..")
       throw InputError("it names the file '" + printable(name) + "'");
-    files.push_back({name, count_of(file, "bytes"), sum_of(file.at("crc32"))});
+    files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
   }
   return files;
 }
 
 void check_schema(const Json& j) {
   if (j.at("schema") != "rueda-checkpoint") throw InputError("it is none of rueda's");
-  const int version = j.at("schema_version");
+  const std::size_t version = whole_number(j, "schema_version");
   if (version != kCheckpointSchemaVersion)
     throw InputError(fmt::format("its schema_version is {}, this program reads {}", version,
                                  kCheckpointSchemaVersion));
@@ -114,9 +109,9 @@ Manifest read_manifest(const Json& j) {
   check_schema(j);
   Manifest m;
   read_position(j.at("position"), m);
-  m.world = count_of(j, "world_size");
-  m.micro_batches = count_of(j, "micro_batches");
-  m.global_batch = count_of(j, "global_batch");
+  m.world = whole_number(j, "world_size");
+  m.micro_batches = whole_number(j, "micro_batches");
+  m.global_batch = whole_number(j, "global_batch");
   m.written_at = j.at("written_at");
   for (const auto& [name, version] : j.at("versions").items())
     m.versions.emplace_back(name, version);
@@ -126,6 +121,7 @@ Manifest read_manifest(const Json& j) {
   m.files = read_files(j.at("files"));
   if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
     throw InputError("a count in it is 0");
+  if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
   return m;
 }
 
@@ -152,6 +148,8 @@ std::string to_json(const Manifest& m) {
 
 Manifest parse_manifest(const std::string& text, const fs::path& path) {
   if (!is_sealed(text)) refuse(path, "its manifest is damaged");
+  if (const std::string fault = fault_of_json(text); !fault.empty())
+    refuse(path, "its manifest is not as expected: " + fault);
   try {
     return read_manifest(Json::parse(text));
   } catch (const Json::exception& error) {

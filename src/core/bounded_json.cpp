@@ -1,7 +1,10 @@
 #include "bounded_json.hpp"
 
+#include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
@@ -80,6 +83,13 @@ std::string fault_of_json(std::string_view text, const JsonLimits& limits) {
   Guard guard(limits);
   Json::sax_parse(text.begin(), text.end(), &guard);
   return guard.fault();
+}
+
+std::size_t whole_number(const Json& object, const char* name) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 53;
+  const Json& value = object.at(name);
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost) return value;
+  throw InputError(std::string("'") + name + "' is not a whole number");
 }
 
 Json parse_json(std::string_view text, const InputFile& file, const JsonLimits& limits) {

@@ -27,4 +27,8 @@ nlohmann::ordered_json parse_json(std::string_view text, const InputFile& file,
 /// Why `parse_json` would refuse it; empty if it would not. Makes no document.
 std::string fault_of_json(std::string_view text, const JsonLimits& limits = {});
 
+/// The field `name` of an object: a whole number from 0 that a double holds exactly. Throws
+/// InputError naming the field, or nlohmann's exception if it is missing.
+std::size_t whole_number(const nlohmann::ordered_json& object, const char* name);
+
 }  // namespace rueda

@@ -1,3 +1,4 @@
+#include "../core/bounded_json.hpp"
 #include "json_parts.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/report/run_json.hpp"
@@ -8,7 +9,7 @@ namespace {
 Score train_score(const Json& j, double seconds) {
   return {.loss = j.at("loss"),
           .accuracy = j.at("accuracy"),
-          .samples = j.at("samples"),
+          .samples = whole_number(j, "samples"),
           .seconds = seconds};
 }
 
@@ -16,14 +17,14 @@ std::optional<Score> test_score(const Json& j) {
   if (j.at("val_loss").is_null()) return std::nullopt;
   return Score{.loss = j.at("val_loss"),
                .accuracy = j.at("val_accuracy"),
-               .samples = j.at("val_samples"),
+               .samples = whole_number(j, "val_samples"),
                .seconds = j.at("val_seconds")};
 }
 
 EpochRecord epoch_record(const Json& j) {
   EpochRecord e;
-  e.epoch = j.at("epoch");
-  e.steps = j.at("steps");
+  e.epoch = whole_number(j, "epoch");
+  e.steps = whole_number(j, "steps");
   e.ranks = j.at("ranks").size();
   e.seconds = j.at("seconds");
   e.train = train_score(j, e.seconds);
@@ -31,7 +32,8 @@ EpochRecord epoch_record(const Json& j) {
   e.learning_rate = j.at("learning_rate");
   e.images_per_second = j.at("images_per_second");
   e.parameter_hash = j.at("parameter_hash");
-  if (const Json& step = j.at("resumed_at_step"); !step.is_null()) e.resumed_at_step = step;
+  if (const Json& step = j.at("resumed_at_step"); !step.is_null())
+    e.resumed_at_step = whole_number(j, "resumed_at_step");
   e.written = j.dump(-1, ' ', false, Json::error_handler_t::replace);
   return e;
 }
@@ -39,9 +41,9 @@ EpochRecord epoch_record(const Json& j) {
 Resumption resumption(const Json& j) {
   return {.at = j.at("at"),
           .checkpoint = j.at("checkpoint"),
-          .epochs = j.at("epochs"),
-          .steps = j.at("steps"),
-          .ranks = j.at("world_size")};
+          .epochs = whole_number(j, "epochs"),
+          .steps = whole_number(j, "steps"),
+          .ranks = whole_number(j, "world_size")};
 }
 
 }  // namespace
@@ -70,12 +72,16 @@ std::string history_json(const RunRecord& run) {
 }
 
 void restore_history(RunRecord& run, const std::string& text, const std::string& what) {
+  if (const std::string fault = fault_of_json(text); !fault.empty())
+    throw InputError(what + ": " + fault);
   try {
     const Json j = Json::parse(text);
     run.started_at = j.at("started_at");
     for (const Json& r : j.at("resumptions")) run.resumptions.push_back(resumption(r));
     for (const Json& e : j.at("epochs")) run.epochs.push_back(epoch_record(e));
   } catch (const Json::exception& error) {
+    throw InputError(what + ": " + error.what());
+  } catch (const InputError& error) {
     throw InputError(what + ": " + error.what());
   }
 }

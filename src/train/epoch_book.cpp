@@ -1,6 +1,6 @@
 #include "epoch_book.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -13,7 +13,7 @@ std::vector<std::vector<Record>> gather_records(RankGroup& group, const std::vec
   std::vector<std::vector<Record>> all;
   for (const auto& bytes : group.gather(std::as_bytes(std::span(mine)), 0)) {
     auto& records = all.emplace_back(bytes.size() / sizeof(Record));
-    std::memcpy(records.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(records)).begin());  // may be none
   }
   return all;
 }

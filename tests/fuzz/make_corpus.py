@@ -131,6 +131,22 @@ class Corpus:
         self.write("tuning", "one", compact({
             "rueda_tuning": 1, "device": "GPU", "cudnn": "9.0.0", "engines": {"forward bf16 1x2x3x4": "eng7{k1=2}"}}))
 
+    def checkpoints(self):
+        epoch = {"epoch": 1, "steps": 3, "ranks": [], "seconds": 1.5, "loss": 2.3, "accuracy": 0.1, "samples": 96,
+                 "val_loss": None, "learning_rate": 0.1, "images_per_second": 64, "parameter_hash": "0123",
+                 "resumed_at_step": 2}
+        self.write("manifest", "history", compact({"started_at": "2026-01-02T03:04:05Z", "epochs": [epoch], "resumptions": [
+            {"at": "2026-01-02T03:04:05Z", "checkpoint": "epoch-0001-step-00002", "epochs": 1, "steps": 2,
+             "world_size": 2}]}))
+        position = {"epochs": 1, "steps": 2, "steps_per_epoch": 3, "loss_so_far": 4.5, "correct_so_far": 7,
+                    "samples_so_far": 64, "seconds_so_far": 0.5, "spent_seconds": 1.5}
+        self.write("manifest", "whole", json.dumps({
+            "schema": "rueda-checkpoint", "schema_version": 1, "written_at": "2026-01-02T03:04:05Z",
+            "position": position, "world_size": 2, "micro_batches": 1, "global_batch": 32,
+            "versions": {"rueda": "1"}, "data": ["training images: 96"], "machines": ["cpu", "cpu"],
+            "config": {"model": "resnet20", "lr": 0.1},
+            "files": {"weights.safetensors": {"bytes": 8, "crc32": "00000000"}}, "manifest_crc32": "00000000"}, indent=2))
+
     def texts(self):
         for name, text in KERAS_LOGS.items():
             self.write("keras_log", name, text)
@@ -185,7 +201,7 @@ def main():
     try:
         corpus = Corpus(arguments.out, arguments.rueda.resolve(), scratch)
         for make in (corpus.data_files, corpus.python_pickles, corpus.archives, corpus.safetensors, corpus.runs,
-                     corpus.tables, corpus.texts):
+                     corpus.tables, corpus.checkpoints, corpus.texts):
             make()
     finally:
         shutil.rmtree(scratch)

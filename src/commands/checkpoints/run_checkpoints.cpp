@@ -1,8 +1,8 @@
 #include "run_checkpoints.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "../train_setup.hpp"
@@ -86,7 +86,7 @@ std::vector<std::vector<float>> RunCheckpoints::gather_carried(Backend& backend)
   std::vector<std::vector<float>> carried;
   for (const auto& bytes : world_.gather(std::as_bytes(std::span(values)), 0)) {
     auto& of_rank = carried.emplace_back(bytes.size() / sizeof(float));
-    std::memcpy(of_rank.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(of_rank)).begin());  // may be none
   }
   return carried;
 }
