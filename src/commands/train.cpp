@@ -18,6 +18,7 @@
 #include "gradient_road.hpp"
 #include "mpi/launch_check.hpp"
 #include "mpi/session.hpp"
+#include "mpi/watchdog.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
@@ -288,15 +289,37 @@ class TrainRun {
 
 const char* environment(const char* name) { return std::getenv(name); }
 
+/// Beside training: start-up, the last files and the end of MPI, where ranks wait for one that
+/// reads or plans, are watched too, but given more time.
+class PatientWatch {
+ public:
+  void begin(const TrainConfig& config) {
+    const Communicator world;
+    if (config.stall_seconds == 0 || world.size() == 1) return;
+    watchdog_.emplace(Watched{.rank = world.rank(),
+                              .host = world.host(),
+                              .journal = no_sums_,
+                              .seconds = kPatience * static_cast<double>(config.stall_seconds)});
+  }
+
+ private:
+  static constexpr double kPatience = 10;
+
+  ReduceJournal no_sums_;
+  std::optional<Watchdog> watchdog_;
+};
+
 }  // namespace
 
 int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
+  PatientWatch watch;  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
   listen_for_stop_signals();
+  watch.begin(config);
   ExitCode code = ExitCode::done;
   speak_for_ranks(session, [&] {
     code = TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();
