@@ -14,6 +14,7 @@ from rueda_runs import environment
 MARK = "RUEDA_FAULT_JOB"  # by which the processes of a job are found again
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 SHOWN = re.compile(r"Epoch (\d+)/\d+ (?:\[[=> ]*\]|-) *(\d+)/(\d+)")
+EPOCH_DONE = re.compile(r"Epoch (\d+)/\d+ - ")
 
 
 class Failed(AssertionError):
@@ -53,6 +54,7 @@ class Job:
         self.mark = uuid.uuid4().hex
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
         self.began = self.fault_at = time.monotonic()
+        self.epochs_at_fault = None  # finished ones; None: no fault was put in
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment({MARK: self.mark, **(env or {})}),
@@ -109,8 +111,15 @@ class Job:
             time.sleep(0.002)
         return self.runs
 
-    def hit(self, pid, number):
+    def note_fault(self):
+        """From now on its end is waited for. What it had done by now is looked up in what it said."""
         self.fault_at = time.monotonic()
+        said = self.out.read_text(encoding="utf-8", errors="replace")
+        self.epochs_at_fault = max((int(epoch) for epoch in EPOCH_DONE.findall(said)), default=0)
+
+    def hit(self, pid, number):
+        if pid is not None:
+            self.note_fault()
         try:
             os.kill(pid, number)
         except (ProcessLookupError, TypeError):
@@ -119,7 +128,7 @@ class Job:
 
     def kill_all(self):
         """As when a node is lost: every process at once."""
-        self.fault_at = time.monotonic()
+        self.note_fault()
         for _ in range(50):
             left = self.processes()
             for pid in left:

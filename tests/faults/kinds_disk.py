@@ -51,10 +51,10 @@ def disk_filled(trial):
         job = trial.start()
         job.sleep_until(trial.moment())
         fill(trial.run_dir.parent / "run" / "of-somebody-else")
-        job.fault_at = time.monotonic()
+        job.note_fault()
         ended = trial.end(job)
         if ended.code == 0:
-            trial.outcome("over before")
+            trial.outcome("completed")  # a checkpoint that was removed made room, or all was over
         elif ended.code == 2:
             trial.failed(ended, "run directory", "free space", code=2)
             trial.outcome("refused at the start")
@@ -95,10 +95,10 @@ def read_only_late(trial):
         job.sleep_until(trial.moment())
         while job.runs and not remount(trial.run_dir, "ro"):
             time.sleep(0.002)  # between two files
-        job.fault_at = time.monotonic()
+        job.note_fault()
         ended = trial.end(job)
         if ended.code == 0:
-            trial.outcome("over before")
+            trial.over_before(job)
         elif ended.code == 2:
             trial.failed(ended, "run directory", code=2)
             trial.outcome("refused at the start")

@@ -16,7 +16,7 @@ def kill_rank(trial):
         job.hit(job.find_rank(trial.rank()), signal.SIGKILL)
     ended = trial.end(job)
     if ended.code == 0:
-        trial.outcome("over before")
+        trial.over_before(job)
     else:
         trial.died(ended)
         trial.outcome("ended, resumed" if trial.whole() else "ended, begun anew")
@@ -73,7 +73,10 @@ def kill_launcher(trial):
         job.hit(job.process.pid, signal.SIGKILL)
     ended = trial.end(job)
     demand(ended.code in (0, -signal.SIGKILL), f"{ended}")
-    trial.outcome("over before" if ended.code == 0 else "ranks ended by themselves")
+    if ended.code == 0:
+        trial.over_before(job)
+    else:
+        trial.outcome("ranks ended by themselves")
     trial.go_on()
 
 
@@ -89,7 +92,7 @@ def ask_to_stop(trial):
         demand(trial.whole(), "stopped without a checkpoint")
         trial.outcome("75, resumed")
     elif ended.code == 0:
-        trial.outcome("over before")
+        trial.over_before(job)
     else:
         # Before the program listens, a signal does what it always does.
         trial.died(ended)

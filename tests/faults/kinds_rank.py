@@ -38,7 +38,7 @@ def stopped(trial):
         job.hit(job.find_rank(rank), signal.SIGSTOP)
     ended = trial.end(job)
     if ended.code == 0:
-        trial.outcome("over before")
+        trial.over_before(job)
     else:
         stuck(trial, ended, rank)
         trial.outcome("named, resumed" if trial.whole() else "named, begun anew")

@@ -126,6 +126,12 @@ class Trial:
     def outcome(self, text):
         self.figures.outcomes.append(text)
 
+    def over_before(self, job):
+        """Completed, because the fault came too late: not while a whole epoch was left to do."""
+        early = job.epochs_at_fault is not None and job.epochs_at_fault < self.plan.epochs - 1
+        demand(not early, f"completed, although {job.epochs_at_fault} epochs were done at the fault")
+        self.outcome("over before")
+
     def died(self, ended):
         """By a signal that leaves nobody to speak but the launcher."""
         demand(ended.code not in KILL_CODES_NOT, f"not ended as by a signal: {ended}")
@@ -159,18 +165,23 @@ class Trial:
             latest = self._latest()
             self._count_lost(latest)
             job = self.start()
-            if attempt < MOST_KILLS and self.rng.random() < self.place.again and job.sleep_until(self.moment()):
-                job.hit(job.find_rank(self.rank()), signal.SIGKILL)
-                self.figures.kills_after += 1
+            if attempt < MOST_KILLS and self.rng.random() < self.place.again:
+                self._kill_again(job)
             ended = self.end(job)
             self._resumed_from(ended, latest)
             if ended.code == 0:
                 break
             self.died(ended)
+            self.figures.kills_after += 1
         demand(ended.code == 0, f"not completed: {ended}")
         demand(not ended.messages, f"completed, and complains: {ended}")
         self.compare()
         return ended
+
+    def _kill_again(self, job):
+        """Most of what is left of it is start-up."""
+        if job.sleep_until(self.rng.uniform(0, 0.9 * self.reference.seconds)):
+            job.hit(job.find_rank(self.rank()), signal.SIGKILL)
 
     def _latest(self):
         found = self.whole()
