@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <optional>
 #include <string>
 
 #include <mpi.h>
@@ -54,9 +56,15 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
 }
 
 Session::~Session() {
-  if (mpi_is_active() && MPI_Finalize() != MPI_SUCCESS) {
-    std::fputs("warning: MPI_Finalize failed\n", stderr);
+  if (!mpi_is_active()) return;
+  std::optional<MpiCall>
+      told;  // to a watchdog: a rank that never gets here leaves the others waiting
+  try {
+    told.emplace("MPI_Finalize");
+  } catch (const std::exception&) {
+    // Another thread has the turn; MPI has to end all the same.
   }
+  if (MPI_Finalize() != MPI_SUCCESS) std::fputs("warning: MPI_Finalize failed\n", stderr);
 }
 
 void Session::abort(ExitCode code) noexcept {

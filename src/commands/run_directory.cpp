@@ -2,13 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/report/run_json.hpp"
 
@@ -69,6 +72,24 @@ bool is_unfinished(const fs::path& directory) {
   const auto outcome = run.value("outcome", nlohmann::json());
   const bool ended = outcome == "completed" || outcome == "target reached";
   return !ended && list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+/// What a process that was killed had not yet renamed; nobody else writes here.
+void remove_unfinished_files(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    for (const std::string file : {kRunJsonName, kStepsCsvName})
+      if (is_temporary_of(name, file)) found.push_back(at->path());
+  }
+  for (const fs::path& path : found) fs::remove(path, error);
+}
+
+/// Of this run and of checkpoints.
+void remove_unfinished(const fs::path& directory) {
+  remove_unfinished_files(directory);
+  remove_unfinished_checkpoints(directory / kCheckpointsName);
 }
 
 /// run.json becomes run-1.json, or the first number that is free.
@@ -132,7 +153,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks) {
   std::error_code ignored;
   for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
-  remove_unfinished_checkpoints(directory / kCheckpointsName);
+  remove_unfinished(directory);
   return directory.string();
 }
 
@@ -144,7 +165,7 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
   if (fs::equivalent(directory, origin, ignored)) {
     require_writable(directory);
     give_up_later(config, checkpoint);
-    remove_unfinished_checkpoints(directory / kCheckpointsName);
+    remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;
     fresh.resume.clear();

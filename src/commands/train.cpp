@@ -21,6 +21,7 @@
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
 #include "overlap.hpp"
+#include "patient_watch.hpp"
 #include "rank_errors.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
@@ -288,10 +289,12 @@ class TrainRun {
 int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
+  PatientWatch watch;  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   check_launch(environment_variable, Communicator().size());
   listen_for_stop_signals();
+  watch.begin(config);
   ExitCode code = ExitCode::done;
   speak_for_ranks(session, [&] {
     code = TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();

@@ -13,6 +13,8 @@
 namespace rueda {
 namespace {
 
+constexpr std::string_view kTemporaryPart = ".tmp-";  // and the process id
+
 [[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
   throw RunError("cannot write " + path.string() + ": " + doing + ": " + std::strerror(error) +
                  "; check that the directory exists, is writable and has room");
@@ -46,7 +48,8 @@ class OpenFile {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
-      : target_(target), name_(target.string() + ".tmp-" + std::to_string(::getpid())) {
+      : target_(target),
+        name_(target.string() + std::string(kTemporaryPart) + std::to_string(::getpid())) {
     fd_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd_ < 0) fail(target_, "creating a file beside it", errno);
   }
@@ -96,6 +99,14 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {
   write_atomically(path, std::span(&text, 1));
+}
+
+bool is_temporary_of(std::string_view name, std::string_view file) {
+  if (!name.starts_with(file)) return false;
+  name.remove_prefix(file.size());
+  if (!name.starts_with(kTemporaryPart)) return false;
+  name.remove_prefix(kTemporaryPart.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
 }
 
 void append_to_file(const std::filesystem::path& path, std::string_view text) {

@@ -243,9 +243,15 @@ class CheckpointTest(ProgramCase):
         rest = self.folder / "clean" / "checkpoints" / ".unfinished-epoch-0009-step-00000"
         rest.mkdir()
         (rest / "weights.safetensors").write_bytes(b"half")
+        torn = self.folder / "clean" / "run.json.tmp-4711"
+        torn.write_bytes(b"{")
+        mine = self.folder / "clean" / "run.json.tmp-old"
+        mine.write_bytes(b"")
         self.resume("clean")
         self.assertEqual(len(self.checkpoints("clean")), 2)
         self.assertFalse(rest.exists())
+        self.assertFalse(torn.exists())
+        self.assertTrue(mine.exists())
 
 
 if __name__ == "__main__":

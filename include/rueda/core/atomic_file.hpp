@@ -15,6 +15,10 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 /// The same for a file of one part.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Whether `name` is what a process that was killed in the midst of writing `file` leaves beside
+/// it.
+bool is_temporary_of(std::string_view name, std::string_view file);
+
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
 void append_to_file(const std::filesystem::path& path, std::string_view text);
 

@@ -1,0 +1,114 @@
+"""Faults of one rank that goes on running, or seems to: hangs, flipped bits, NaN, corrupted messages."""
+
+import re
+import signal
+
+from job import demand
+from kinds import kind
+from trial import KILL_CODES_NOT, Skip
+
+STALL = ["--stall-seconds", "3"]
+
+
+@kind("hang", "a rank hangs (SIGSTOP) at the beginning of a step")
+def hang(trial):
+    step, rank = trial.step(), trial.rank()
+    ended = trial.end(trial.start(*STALL, "--inject", f"hang:{rank}:{step}"))
+    stuck(trial, ended, rank)
+    demand(any(f"step {step}," in m for m in ended.messages), f"step {step} is not named: {ended}")
+    trial.all_before(step)
+    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on(reached=step - 1)
+
+
+def stuck(trial, ended, rank):
+    """Those that wait say so, each once; the one that hangs says nothing."""
+    demand(ended.code == 1, f"exit code 1 expected: {ended}")
+    spoke = [re.match(r"rueda: the ring is stuck\. rank (\d+) on .*: in ", m) for m in ended.messages]
+    demand(spoke and all(spoke), f"not only of being stuck: {ended}")
+    ranks = [int(m[1]) for m in spoke]
+    demand(len(ranks) == len(set(ranks)) and rank not in ranks, f"ranks that spoke: {ranks}: {ended}")
+
+
+@kind("stopped", "a rank is stopped (SIGSTOP) at a random moment")
+def stopped(trial):
+    rank = trial.rank()
+    job = trial.start(*STALL)
+    if job.sleep_until(trial.moment()):
+        job.hit(job.find_rank(rank), signal.SIGSTOP)
+    ended = trial.end(job)
+    if ended.code == 0:
+        trial.over_before(job)
+    else:
+        stuck(trial, ended, rank)
+        trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on()
+
+
+def without_checks(plan):
+    words = list(plan.words)
+    while "--check-replicas" in words:
+        at = words.index("--check-replicas")
+        del words[at:at + 2]
+    return words
+
+
+@kind("flip-bit", "a bit of a rank's parameters flips; looked for after each step")
+def flip_bit(trial):
+    step, rank = trial.step(), trial.rank()
+    words = [*without_checks(trial.plan), "--check-replicas", "step"]
+    ended = trial.end(trial.start_with(words, "--inject", f"flip-bit:{rank}:{step}"))
+    epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
+    trial.failed(ended, f"replicas differ after epoch {epoch + 1}, step {within + 1}: parameter ",
+                 "element ", f"; rank {rank} differs from its own hash before the update")
+    shows_bits(ended, rank)
+    trial.all_before(step)
+    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on(reached=step - 1)
+
+
+@kind("flip-bit-epoch", "the same; looked for at checkpoints and after each epoch")
+def flip_bit_epoch(trial):
+    step, rank = trial.step(), trial.rank()
+    words = without_checks(trial.plan)
+    ended = trial.end(trial.start_with(words, "--inject", f"flip-bit:{rank}:{step}"))
+    blame = "differs from the majority" if trial.plan.ranks > 2 else "no majority"
+    trial.failed(ended, "replicas differ after epoch ", ": parameter ", "element ", blame)
+    if trial.plan.ranks > 2:
+        demand(f"; rank {rank} {blame}" in ended.messages[0], f"not rank {rank}: {ended}")
+    shows_bits(ended, rank)
+    trial.all_before(step)
+    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on(reached=step - 1)
+
+
+def shows_bits(ended, rank):
+    """Both values, which differ by the bit, and whose they are."""
+    shown = re.findall(r"rank (\d+) has \S+ \(bits ([0-9a-f]{8})\)", ended.messages[0])
+    demand(len(shown) == 2 and shown[0][1] != shown[1][1], f"no two values: {ended}")
+    demand(rank == 0 or str(rank) in (shown[0][0], shown[1][0]), f"no value of rank {rank}: {ended}")
+
+
+@kind("nan", "a parameter of a rank becomes NaN", ranks=(1, 2, 3, 4))
+def nan(trial):
+    step, rank = trial.step(), trial.rank()
+    ended = trial.end(trial.start("--inject", f"nan:{rank}:{step}"))
+    epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
+    trial.failed(ended, "NaN", f"at epoch {epoch + 1}, step {within + 1}", f"rank {rank}")
+    trial.all_before(step)
+    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on(reached=step - 1)
+
+
+@kind("message", "a bit of a message of gradients flips on its way; --verify-messages")
+def corrupt_message(trial):
+    if "corrupt-message" not in trial.place.help:
+        raise Skip("this program has no --inject corrupt-message")
+    step, rank = trial.step(), trial.rank()
+    words = ["--verify-messages", "--inject", f"corrupt-message:{rank}:{step}"]
+    ended = trial.end(trial.start(*words))
+    demand(ended.code not in KILL_CODES_NOT, f"{ended}")
+    trial.failed(ended, "a message of gradients was corrupted", f"to rank {rank} ", f"step {step}, bucket ")
+    trial.all_before(step)
+    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+    trial.go_on(reached=step - 1)
