@@ -66,7 +66,8 @@ def exchange(rng, checkpoint, other):
 
 
 def take_from_other(rng, checkpoint, other):
-    path = rng.choice(sorted(checkpoint.iterdir()))
+    differs = lambda path: path.read_bytes() != (other / path.name).read_bytes()
+    path = rng.choice([path for path in sorted(checkpoint.iterdir()) if differs(path)])
     shutil.copyfile(other / path.name, path)
     return f"{path.name} of another"
 

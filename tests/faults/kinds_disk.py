@@ -49,7 +49,7 @@ def disk_full(trial):
 def disk_filled(trial):
     with small_disk(trial.run_dir, 64e6):
         job = trial.start()
-        job.sleep_until(trial.moment())
+        trial.wait_for_moment(job)
         fill(trial.run_dir.parent / "run" / "of-somebody-else")
         job.note_fault()
         ended = trial.end(job)
@@ -92,7 +92,7 @@ def read_only(trial):
 def read_only_late(trial):
     with small_disk(trial.run_dir, 64e6):
         job = trial.start()
-        job.sleep_until(trial.moment())
+        trial.wait_for_moment(job)
         while job.runs and not remount(trial.run_dir, "ro"):
             time.sleep(0.002)  # between two files
         job.note_fault()

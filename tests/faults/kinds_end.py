@@ -12,7 +12,7 @@ from trial import KILL_CODES_NOT
 @kind("kill", "a rank is killed (SIGKILL) at a random moment")
 def kill_rank(trial):
     job = trial.start()
-    if job.sleep_until(trial.moment()):
+    if trial.wait_for_moment(job):
         job.hit(job.find_rank(trial.rank()), signal.SIGKILL)
     ended = trial.end(job)
     if ended.code == 0:
@@ -36,7 +36,7 @@ def kill_at_step(trial):
 @kind("kill-job", "all processes are killed at a random moment")
 def kill_job(trial):
     job = trial.start()
-    job.sleep_until(trial.moment())
+    trial.wait_for_moment(job)
     job.kill_all()
     trial.end(job)
     trial.outcome("resumed" if trial.whole() else "begun anew")
@@ -69,7 +69,7 @@ def written_now(trial):
 @kind("kill-launcher", "mpiexec is killed at a random moment")
 def kill_launcher(trial):
     job = trial.start()
-    if job.sleep_until(trial.moment()):
+    if trial.wait_for_moment(job):
         job.hit(job.process.pid, signal.SIGKILL)
     ended = trial.end(job)
     demand(ended.code in (0, -signal.SIGKILL), f"{ended}")
@@ -83,7 +83,7 @@ def kill_launcher(trial):
 @kind("stop", "a rank is asked to stop (SIGTERM or SIGUSR1) at a random moment")
 def ask_to_stop(trial):
     job = trial.start()
-    if job.sleep_until(trial.moment()):
+    if trial.wait_for_moment(job):
         job.hit(job.find_rank(trial.rank()), trial.rng.choice((signal.SIGTERM, signal.SIGUSR1)))
     ended = trial.end(job)
     if ended.code == 75:

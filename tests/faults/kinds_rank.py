@@ -8,6 +8,7 @@ from kinds import kind
 from trial import KILL_CODES_NOT, Skip
 
 STALL = ["--stall-seconds", "3"]
+LAUNCHER_LIMIT = {"MPIEXEC_TIMEOUT": "70"}  # seconds; Open MPI's
 
 
 @kind("hang", "a rank hangs (SIGSTOP) at the beginning of a step")
@@ -33,12 +34,16 @@ def stuck(trial, ended, rank):
 @kind("stopped", "a rank is stopped (SIGSTOP) at a random moment")
 def stopped(trial):
     rank = trial.rank()
-    job = trial.start(*STALL)
-    if job.sleep_until(trial.moment()):
+    job = trial.start(*STALL, env=LAUNCHER_LIMIT)
+    if trial.wait_for_moment(job):
         job.hit(job.find_rank(rank), signal.SIGSTOP)
     ended = trial.end(job)
     if ended.code == 0:
         trial.over_before(job)
+    elif not ended.messages:
+        # Inside MPI_Init nobody but the launcher can end it.
+        demand("time" in ended.err and not trial.run_dir.exists(), f"nobody says why it ended: {ended}")
+        trial.outcome("in MPI_Init: ended by mpiexec's limit")
     else:
         stuck(trial, ended, rank)
         trial.outcome("named, resumed" if trial.whole() else "named, begun anew")

@@ -26,6 +26,7 @@ class Reference:
 
     curve: list
     seconds: float
+    training: float  # of these, behind start-up
 
 
 @dataclass
@@ -56,7 +57,9 @@ class Place:
             job = Job(launch(self.program, plan.ranks, plan.words, "run"), folder, "reference")
             ended = job.end(LIMIT)
             demand(ended.code == 0, f"the reference: {ended}")
-            self._references[key] = Reference(curve(folder / "run"), ended.seconds)
+            startup = sum(record(folder / "run")["ranks"][0]["startup"].values())
+            training = max(0.1, ended.seconds - startup)
+            self._references[key] = Reference(curve(folder / "run"), ended.seconds, training)
         return self._references[key]
 
 
@@ -90,9 +93,16 @@ class Trial:
     def reference(self):
         return self.place.reference(self.plan)
 
-    def moment(self):
-        """Seconds after the start, from start-up to a little behind the end."""
-        return self.rng.uniform(0, 1.15 * self.reference.seconds)
+    def wait_for_moment(self, job, share=1.15):
+        """A moment from the start to a little behind the end; as these runs are mostly start-up, every
+        second time one behind it. False if the job has ended by then."""
+        behind, at = self.rng.random() < 0.5, self.rng.uniform(0, share)
+        if not behind:
+            return job.sleep_until(at * self.reference.seconds)
+        written = lambda: self.run_dir.exists() and (self.run_dir / "run.json").exists()
+        while job.runs and not written():
+            time.sleep(0.002)
+        return job.sleep_until(time.monotonic() - job.began + at * self.reference.training)
 
     def rank(self, but=None):
         return self.rng.choice([r for r in range(self.plan.ranks) if r != but])
@@ -100,15 +110,15 @@ class Trial:
     def step(self):
         return self.rng.randint(1, self.plan.steps)
 
-    def start(self, *words, alone=False):
+    def start(self, *words, alone=False, env=None):
         """The same command begins a run and goes on with it."""
-        return self.start_with(self.plan.words, *words, alone=alone)
+        return self.start_with(self.plan.words, *words, alone=alone, env=env)
 
-    def start_with(self, given, *words, alone=False):
+    def start_with(self, given, *words, alone=False, env=None):
         self._jobs += 1
         words = [*given, *self.plan.checkpoint_words, "--resume", "auto", *words]
         command = launch(self.place.program, self.plan.ranks, words, "run", alone)
-        return Job(command, self.folder, f"job-{self._jobs}")
+        return Job(command, self.folder, f"job-{self._jobs}", env)
 
     def end(self, job, within=LIMIT):
         ended = job.end(within)
@@ -179,8 +189,7 @@ class Trial:
         return ended
 
     def _kill_again(self, job):
-        """Most of what is left of it is start-up."""
-        if job.sleep_until(self.rng.uniform(0, 0.9 * self.reference.seconds)):
+        if self.wait_for_moment(job, 0.8):
             job.hit(job.find_rank(self.rank()), signal.SIGKILL)
 
     def _latest(self):
