@@ -5,9 +5,7 @@
 #include <string_view>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "file_sum.hpp"
 #include "names.hpp"
@@ -58,18 +56,10 @@ class UnfinishedDirectory {
     if (error)
       throw RunError("cannot rename the checkpoint to " + name.string() + ": " + error.message());
     finished_ = true;
-    flush(name.parent_path());
+    flush_directory(name.parent_path());
   }
 
  private:
-  /// So that the new name survives a crash of the machine; some file systems refuse it.
-  static void flush(const fs::path& directory) {
-    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    ::fsync(fd);
-    ::close(fd);
-  }
-
   fs::path path_;
   bool finished_ = false;
 };

@@ -7,8 +7,8 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "crc32.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -48,23 +48,16 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
   const OpenFile file(path);
   if (fresh) ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
   CheckpointFile sum{.name = name};
-  uLong crc = ::crc32(0, nullptr, 0);
-  std::array<unsigned char, kReadBytes> bytes;
+  std::array<char, kReadBytes> bytes;
   while (true) {
     const ssize_t count = ::read(file.fd(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse(path, std::string("can not be read (") + std::strerror(errno) + ")");
     if (count == 0) break;
-    crc = ::crc32_z(crc, bytes.data(), static_cast<std::size_t>(count));
+    sum.crc32 = crc32({bytes.data(), static_cast<std::size_t>(count)}, sum.crc32);
     sum.bytes += static_cast<std::size_t>(count);
   }
-  sum.crc32 = static_cast<std::uint32_t>(crc);
   return sum;
-}
-
-std::uint32_t crc32_of(std::string_view text) {
-  return static_cast<std::uint32_t>(
-      ::crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
 }  // namespace rueda

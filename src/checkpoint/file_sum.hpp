@@ -11,7 +11,4 @@ namespace rueda {
 CheckpointFile sum_file(const std::filesystem::path& directory, const std::string& name,
                         bool fresh = false);
 
-/// CRC-32 of a text.
-std::uint32_t crc32_of(std::string_view text);
-
 }  // namespace rueda

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../core/bounded_json.hpp"
-#include "file_sum.hpp"
+#include "crc32.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
 
@@ -40,7 +40,7 @@ std::uint32_t sum_of(const Json& j) {
 /// Puts the sum of the text into its place.
 std::string sealed(std::string text) {
   const std::size_t at = text.rfind(kOwnSum) + kOwnSum.size();
-  return text.replace(at, kNoSum.size(), hex(crc32_of(text)));
+  return text.replace(at, kNoSum.size(), hex(crc32(text)));
 }
 
 bool is_sealed(const std::string& text) {

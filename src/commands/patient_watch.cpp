@@ -1,7 +1,5 @@
 #include "patient_watch.hpp"
 
-#include "mpi/communicator.hpp"
-
 namespace rueda {
 namespace {
 
@@ -9,8 +7,7 @@ constexpr double kPatience = 10;
 
 }  // namespace
 
-void PatientWatch::begin(const TrainConfig& config) {
-  const Communicator world;
+void PatientWatch::begin(const TrainConfig& config, const Communicator& world) {
   if (config.stall_seconds == 0 || world.size() == 1) return;
   watchdog_.emplace(Watched{.rank = world.rank(),
                             .host = world.host(),

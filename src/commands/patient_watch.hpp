@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "mpi/communicator.hpp"
 #include "mpi/watchdog.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 #include "rueda/train/config.hpp"
@@ -12,8 +13,7 @@ namespace rueda {
 /// last files, the end of MPI. It gives them ten times as long as --stall-seconds gives a message.
 class PatientWatch {
  public:
-  /// Collective.
-  void begin(const TrainConfig& config);
+  void begin(const TrainConfig& config, const Communicator& world);
 
  private:
   ReduceJournal no_sums_;

@@ -292,9 +292,12 @@ int run_train(const TrainConfig& config, std::string command_line) {
   PatientWatch watch;  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
-  check_launch(environment_variable, Communicator().size());
   listen_for_stop_signals();
-  watch.begin(config);
+  {
+    const Communicator launched;  // as in refuse_train, with which this may meet
+    check_launch(environment_variable, launched.size());
+    watch.begin(config, launched);
+  }
   ExitCode code = ExitCode::done;
   speak_for_ranks(session, [&] {
     code = TrainRun(config, std::move(command_line), device, session.provided(), clock).execute();

@@ -78,23 +78,13 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-/// Makes the new name itself survive a crash. Some file systems refuse this; the file is whole
-/// either way, so that is no failure.
-void flush_directory(const std::filesystem::path& path) {
-  const std::string directory = path.has_parent_path() ? path.parent_path().string() : ".";
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
 }  // namespace
 
 void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
   TemporaryFile file(path);
   for (const std::string_view part : parts) file.write(part);
   file.rename_to_target();
-  flush_directory(path);
+  flush_directory(path.has_parent_path() ? path.parent_path() : ".");
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -107,6 +97,14 @@ bool is_temporary_of(std::string_view name, std::string_view file) {
   if (!name.starts_with(kTemporaryPart)) return false;
   name.remove_prefix(kTemporaryPart.size());
   return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+}
+
+/// Some file systems refuse it; the file is whole either way, so that is no failure.
+void flush_directory(const std::filesystem::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
 }
 
 void append_to_file(const std::filesystem::path& path, std::string_view text) {

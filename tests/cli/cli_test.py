@@ -327,7 +327,8 @@ class Output(CliTest):
         self.assertEqual(record["timed"]["images"], 16)
         self.assertIsNone(record["epochs"][0]["loss"])
         phases = record["summary"]["steady_full_step"]["phases"]
-        self.assertGreaterEqual(phases["forward"]["min"] + phases["backward"]["min"], 0.02)
+        # The means of the ranks: one may be late in the one phase, another in the other.
+        self.assertGreaterEqual(phases["forward"]["mean"] + phases["backward"]["mean"], 0.02)
 
     def test_the_timed_backend_takes_the_time_of_a_run(self):
         words = ("train", "--data", "data", *SMALL, "--overwrite")

@@ -19,6 +19,10 @@ void write_atomically(const std::filesystem::path& path, std::string_view text);
 /// it.
 bool is_temporary_of(std::string_view name, std::string_view file);
 
+/// Makes new names in a directory survive a crash of the machine, where its file system can do
+/// that.
+void flush_directory(const std::filesystem::path& directory);
+
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
 void append_to_file(const std::filesystem::path& path, std::string_view text);
 
