@@ -31,6 +31,8 @@ WAYS = [
 
 
 class VerifyCase(ProgramCase):
+    right = {}
+
     def start(self, ranks, *words):
         return self.program.run_ranks(ranks, "train", *SMALL, "--run-dir", "run", *words)
 
@@ -41,6 +43,13 @@ class VerifyCase(ProgramCase):
 
     def trained_hash(self, ranks, *words):
         return self.trained(ranks, *words)["epochs"][-1]["parameter_hash"]
+
+    def right_hash(self, ranks, *words):
+        """Of the run that nothing happened to; all classes draw the same images."""
+        key = (ranks, *words)
+        if key not in self.right:
+            self.right[key] = self.trained_hash(ranks, *words)
+        return self.right[key]
 
 
 class Verified(VerifyCase):
@@ -53,15 +62,15 @@ class Verified(VerifyCase):
                 self.assertIn("messages verified", record["all_reduce"]["algorithm"])
                 self.assertEqual(record["config"]["verify-messages"], True)
                 self.assertEqual(
-                    record["epochs"][-1]["parameter_hash"], self.trained_hash(ranks, *way)
+                    record["epochs"][-1]["parameter_hash"], self.right_hash(ranks, *way)
                 )
 
     def test_auto_takes_what_sends_messages(self):
         self.assertIn("ring", self.trained(2, *VERIFY)["all_reduce"]["algorithm"])
 
     def test_a_corrupted_message_ends_the_run_and_is_told_by_its_receiver(self):
-        for ranks, way in WAYS:
-            for overlap in ("on", "off"):
+        for i, (ranks, way) in enumerate(WAYS):
+            for overlap in ("on", "off") if i == 0 else ("on",) if i % 2 else ("off",):
                 with self.subTest(ranks=ranks, way=way, overlap=overlap):
                     words = [*way, "--overlap", overlap, *VERIFY, "--inject", "corrupt-message:1:2"]
                     result = self.start(ranks, *words)
@@ -82,7 +91,7 @@ class Unverified(VerifyCase):
         for ranks, way in WAYS[:4]:
             with self.subTest(ranks=ranks, way=way):
                 wrong = self.trained_hash(ranks, *way, "--inject", "corrupt-message:1:2")
-                self.assertNotEqual(wrong, self.trained_hash(ranks, *way))
+                self.assertNotEqual(wrong, self.right_hash(ranks, *way))
 
     def test_the_replica_check_sees_what_one_rank_alone_got(self):
         for way in ("doubling", "central"):
