@@ -111,6 +111,7 @@ class Corpus:
              "--batch-per-rank", "4", "--epochs", "2", "--threads", "1", "--run-dir", folder],
             stderr=subprocess.DEVNULL)
         whole = json.loads((folder / "run.json").read_text())
+        whole["command_line"] = "rueda train"  # not where it lay
         self.write("run_json", "two-ranks", compact(whole))
         whole["epochs"] = []
         self.write("run_json", "no-epoch", compact(whole))
