@@ -8,6 +8,7 @@
 #include "finite.hpp"
 #include "rueda/backend/named_range.hpp"
 #include "rueda/train/fault.hpp"
+#include "target.hpp"
 
 namespace rueda {
 namespace {
@@ -22,18 +23,6 @@ PhaseSeconds compute_phases(const ComputeSeconds& seconds, Phase input) {
   book(Phase::loss, seconds.loss);
   book(Phase::backward, seconds.backward);
   return phases;
-}
-
-bool reaches_target(const TrainConfig& config, const EpochRecord& epoch) {
-  if (!config.target_accuracy) return false;
-  // Where a run evaluates, only an evaluation can reach the target.
-  if (config.eval_every != 0) return epoch.test && epoch.test->accuracy >= *config.target_accuracy;
-  return epoch.train.accuracy >= *config.target_accuracy;
-}
-
-/// Of the last epoch that an earlier process recorded.
-bool has_reached(const TrainConfig& config, const RunRecord& run) {
-  return !run.epochs.empty() && reaches_target(config, run.epochs.back());
 }
 
 }  // namespace
@@ -62,7 +51,9 @@ Trainer::~Trainer() = default;
 void Trainer::run(RunRecord& run) {
   // Shows that the broadcast arrived, and gives the first step's check something to compare with.
   if (config_.check_replicas != CheckReplicas::off) check_.compare("before the first step");
-  bool reached = has_reached(config_, run);
+  // An earlier process may have.
+  bool reached = !run.epochs.empty() && reaches_target(config_, run.epochs.back());
+  if (reached) run.seconds_to_target = position_.spent;
   while (!reached && position_.epochs < config_.epochs) {
     EpochRecord record;
     if (!train_epoch(run, record)) {

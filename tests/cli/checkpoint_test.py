@@ -211,6 +211,18 @@ class CheckpointTest(ProgramCase):
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
         self.refused(self.train("auto"), "holds an earlier run")
 
+    def test_a_target_that_was_reached_stays_reached(self):
+        words = ["--resume", "auto", "--checkpoint-every", "1epoch", "--target-accuracy", "0.01"]
+        records = []
+        for _ in range(2):
+            result = self.completed(self.train("target", *words))
+            self.assertIn("val_accuracy 0.01 after", " ".join(result.out.split()))
+            records.append(self.program.record("target"))
+        self.assertEqual([record["outcome"] for record in records], ["target reached"] * 2)
+        self.assertEqual(curve(records[0]), curve(records[1]))
+        seconds = [record["summary"]["seconds_to_target"] for record in records]
+        self.assertAlmostEqual(*seconds, places=6)
+
     def test_signals_by_the_launcher(self):
         """USR1 reaches the ranks through mpirun; a second one, later, ends them at once."""
         long = ["train", *NET, "--epochs", "5000", "--eval-every", "0", "--check-replicas", "off"]
