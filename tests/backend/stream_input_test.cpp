@@ -70,8 +70,8 @@ TEST_CASE("stream input: phases and busy times", "[backend][stream]") {
     CHECK((step.copy_busy > 0) == copies);
     CHECK((step.copy_bytes > pixel_bytes) == copies);
   }
-  const StepRecord& resident =
-      train(config, InputMode::resident, 2).epochs[1].step_records[0].front();
+  const RunRecord at_once = train(config, InputMode::resident, 2);
+  const StepRecord& resident = at_once.epochs[1].step_records[0].front();
   CHECK(resident.prepare_busy == 0);
   CHECK(resident.copy_busy == 0);
   CHECK(resident.copy_bytes == 0);
