@@ -35,15 +35,18 @@ case ${1:-} in
 esac
 if [ -n "$sanitizer" ]; then
   options=("-Db_sanitize=$sanitizer" -Db_lundef=false -Dbuildtype=debug -Doptimization=1 -Dcuda=disabled
-    -Db_pch=false) # a check, too, that no source relies on what precompiled headers include
+    -Dcpp_args=-g1)
 fi
+# A check, too, that no source relies on what precompiled headers include.
+[ "$directory" != build-asan ] || options+=(-Db_pch=false)
 
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
-# What a sanitizer would learn nothing from: scripts alone, and more ranks of what 3 ranks do.
-left_out='count_tests|plot_charts|plot_report|build_layouts|gpu_check|check_includes|headers compile alone'
+# What a sanitizer would learn nothing from: scripts alone, and more ranks of what 3 ranks do; and what
+# measures memory, of which a sanitizer takes more and more.
+left_out='soak|count_tests|plot_charts|plot_report|build_layouts|gpu_check|check_includes|headers compile alone'
 left_out+='|bench_frameworks|scale|lab|slurm|mpi on ([4-9]|1[0-5])'
 
 # The tests to run, one a line; all of them where there is no sanitizer.
@@ -57,7 +60,10 @@ chosen_tests() {
 run_tests() {
   local names=() patience=()
   mapfile -t names < <(chosen_tests)
-  [ -z "$sanitizer" ] || patience=(--timeout-multiplier 10)
+  if [ -n "$sanitizer" ]; then
+    patience=(--timeout-multiplier 10)
+    export RUEDA_TEST_PATIENCE=10
+  fi
   if [ "$sanitizer" = thread ]; then see_openmp; fi
   "$meson" test -C "$directory" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) \
     "${patience[@]}" "${names[@]}"
@@ -89,7 +95,8 @@ count() { /usr/bin/env python3 jobs/count_tests.py "$@"; }
 
 # Open MPI's libraries have no frame pointers, and its plug-ins are gone when leaks are told: only whole
 # stacks name what the suppressions name.
-export ASAN_OPTIONS="fast_unwind_on_malloc=0"
+# A library that a test loads (LD_PRELOAD) comes before the sanitizer's, and does not mind.
+export ASAN_OPTIONS="fast_unwind_on_malloc=0:verify_asan_link_order=0"
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"
 export TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp:ignore_noninstrumented_modules=1"

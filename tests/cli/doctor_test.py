@@ -5,12 +5,20 @@ usage: doctor_test.py RUEDA [MPIEXEC]
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
 
 import summary_line
 from program_case import ProgramCase
+from rueda_runs import PATIENCE
+
+
+def by_its_signal():
+    """What lets a crash end a process by its signal, with a sanitizer, too."""
+    names = ("ASAN_OPTIONS", "TSAN_OPTIONS")
+    return {name: os.environ.get(name, "") + ":handle_segv=0" for name in names}
 
 
 class DoctorTest(ProgramCase):
@@ -98,7 +106,7 @@ class Launches(DoctorTest):
 
 class Transfers(DoctorTest):
     def broken(self, fault, *words, seconds=20, **env):
-        options = ("--timeout", str(seconds), "--fault", fault)
+        options = ("--timeout", str(int(seconds * PATIENCE)), "--fault", fault)
         result, report = self.examine(3, *options, code=1, **env)
         self.assertEqual(len(self.faults(report)), 1, result)
         for word in words:
@@ -134,7 +142,7 @@ class Transfers(DoctorTest):
 
 class Starts(DoctorTest):
     def test_a_crash_alone(self):
-        result, report = self.examine(0, "--fault", "crash-start:0", code=1)
+        result, report = self.examine(0, "--fault", "crash-start:0", code=1, **by_its_signal())
         self.assertIn("look at this machine", self.faults(report)[0])
         self.assertIn("signal 11", self.faults(report)[0])
         self.assertIn("Verdict: will not work", result.out)
@@ -144,7 +152,8 @@ class Starts(DoctorTest):
         self.assertIn("did not end within 1 s", self.faults(report)[0])
 
     def test_another_rank_that_crashes_says_so_itself(self):
-        result, report = self.examine(2, "--timeout", "4", "--fault", "crash-start:1", code=1)
+        words = ("--timeout", "4", "--fault", "crash-start:1")
+        result, report = self.examine(2, *words, code=1, **by_its_signal())
         self.assertIn('"start MPI"', self.faults(report)[0])  # timed out, or ended by mpiexec
         self.assertEqual(len(result.messages), 1, result)
         self.assertIn("rank 1", result.messages[0])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIME_LIMIT = 40  # seconds; a run takes one or two
+PATIENCE = float(os.environ.get("RUEDA_TEST_PATIENCE", "1"))  # times as long, with a sanitizer
 
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
 SMALL = ["--model", "resnet20", "--data-limit", "128", "--batch-per-rank", "16", "--epochs", "1"]
@@ -57,7 +58,7 @@ class Program:
     """The program under test and the folder it runs in."""
 
     def __init__(self, binary, mpiexec, folder, time_limit=TIME_LIMIT):
-        self.time_limit = time_limit
+        self.time_limit = time_limit * PATIENCE
         self.binary = str(Path(binary).resolve())
         self.mpiexec = shutil.which(mpiexec) or mpiexec
         self.folder = Path(folder)

@@ -62,7 +62,7 @@ TEST_CASE("training memory: what is there besides the replica", "[memory]") {
 }
 
 // A sanitizer holds memory of its own.
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 /// Memory of this process that is really there, in bytes; what malloc keeps for later is given
 /// back.
