@@ -181,6 +181,28 @@ void give_up_steps(EpochRecord& epoch, const RunRecord& run) {
   epoch.bucket_records = {};
 }
 
+std::string with_epochs(std::string text, const RunRecord& run, int indent) {
+  if (run.epochs.empty()) return text;
+  const std::string line = "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  const std::string element = line + std::string(static_cast<std::size_t>(indent), ' ');
+  std::string list = "[";
+  for (const EpochRecord& e : run.epochs) {
+    if (list.size() > 1) list += ',';
+    list += element;
+    for (const char c :
+         epoch_json(e, run).dump(indent, ' ', false, Json::error_handler_t::replace)) {
+      if (c == '\n') {  // in a text it is written otherwise
+        list += element;
+      } else {
+        list += c;
+      }
+    }
+  }
+  list += line + "]";
+  const std::string empty = line + "\"epochs\": []";
+  return text.replace(text.find(empty) + empty.size() - 2, 2, list);
+}
+
 Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);

@@ -67,8 +67,7 @@ std::string history_json(const RunRecord& run) {
   j["started_at"] = run.started_at;
   j["resumptions"] = resumptions_json(run);
   j["epochs"] = Json::array();
-  for (const EpochRecord& e : run.epochs) j["epochs"].push_back(epoch_json(e, run));
-  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_epochs(j.dump(1, ' ', false, Json::error_handler_t::replace), run, 1) + "\n";
 }
 
 void restore_history(RunRecord& run, const std::string& text, const std::string& what) {

@@ -21,6 +21,11 @@ Json phases_json(const PhaseSeconds& phases);
 Json config_json(const TrainConfig& config);
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
+
+/// `text`, dumped with that indent of an object whose "epochs" is an empty list, with the epochs of
+/// the run in it, as if they had been part of the object: which takes twenty times the memory of
+/// its text, for each epoch of a long run.
+std::string with_epochs(std::string text, const RunRecord& run, int indent);
 /// `resumptions`.
 Json resumptions_json(const RunRecord& run);
 /// The object `summary`.

@@ -188,11 +188,10 @@ std::string to_json(const RunRecord& run) {
   j["resumptions"] = resumptions_json(run);
   j["checkpoints"] = checkpoints_json(run);
   j["epochs"] = Json::array();
-  for (const EpochRecord& e : run.epochs) j["epochs"].push_back(epoch_json(e, run));
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
   j["summary"] = summary_json(run);
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_epochs(j.dump(2, ' ', false, Json::error_handler_t::replace), run, 2) + "\n";
 }
 
 void write_run_json(const std::filesystem::path& path, const RunRecord& run) {

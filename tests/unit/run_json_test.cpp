@@ -322,6 +322,19 @@ TEST_CASE("steps that were given up leave run.json as it was", "[report]") {
   CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
 }
 
+TEST_CASE("epochs stand in run.json and history as if they were dumped with it", "[report]") {
+  using Ordered = nlohmann::ordered_json;
+  for (const std::size_t epochs : {0, 1, 3}) {
+    RunRecord run = test::sample_run();
+    run.epochs.resize(epochs);
+    run.failure = "a\nline\n  \"epochs\": []";
+    CAPTURE(epochs);
+    CHECK(to_json(run) == Ordered::parse(to_json(run)).dump(2) + "\n");
+    CHECK(Ordered::parse(to_json(run)).at("epochs").size() == epochs);
+    CHECK(history_json(run) == Ordered::parse(history_json(run)).dump(1) + "\n");
+  }
+}
+
 TEST_CASE("the history of a run comes back as it was", "[report]") {
   RunRecord run = test::sample_run();
   run.started_at = "2026-01-02T03:04:05Z";
