@@ -23,9 +23,10 @@ Json config_json(const TrainConfig& config);
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
 
 /// `text`, dumped with that indent of an object whose "epochs" is an empty list, with the epochs of
-/// the run in it, as if they had been part of the object: which takes twenty times the memory of
-/// its text, for each epoch of a long run.
+/// the run in it, as if they had been part of the object. A document takes many times the memory of
+/// its text; so there is only one epoch's at a time.
 std::string with_epochs(std::string text, const RunRecord& run, int indent);
+
 /// `resumptions`.
 Json resumptions_json(const RunRecord& run);
 /// The object `summary`.
