@@ -102,7 +102,9 @@ std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& 
                                         const Snapshot& s, std::size_t steps) {
   save_weights(graph, directory / kWeightsName, s.parameters, s.statistics, steps);
   save_per_parameter(graph, directory / kMomentumName, s.velocities);
-  write_atomically(directory / kHistoryName, s.history);
+  write_atomically(directory / kHistoryName, [&s](const TextSink& put) {
+    for (const SharedText& piece : s.history) put(*piece);
+  });
   std::vector<std::string> names = {kWeightsName, kMomentumName, kHistoryName};
   if (!s.carried.empty()) {
     save_carried(directory / kCarriedName, s.carried);
@@ -186,7 +188,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
-  s.history = read_text(checkpoint / kHistoryName, kMostHistoryBytes);
+  s.history = {share(read_text(checkpoint / kHistoryName, kMostHistoryBytes))};
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;

@@ -80,11 +80,18 @@ class TemporaryFile {
 
 }  // namespace
 
-void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(const TextSink&)>& write) {
   TemporaryFile file(path);
-  for (const std::string_view part : parts) file.write(part);
+  write([&file](std::string_view text) { file.write(text); });
   file.rename_to_target();
   flush_directory(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
+  write_atomically(path, [parts](const TextSink& put) {
+    for (const std::string_view part : parts) put(part);
+  });
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {

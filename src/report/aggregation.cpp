@@ -9,8 +9,7 @@ namespace {
 KindSums sums_of(std::span<const EpochRecord> epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums;
   for (const EpochRecord& epoch : epochs) {
-    const EpochSums own =
-        epoch.written.empty() ? sum_up(epoch.step_records, global_batch) : epoch.sums;
+    const EpochSums own = epoch.written ? epoch.sums : sum_up(epoch.step_records, global_batch);
     if (kind != StepKind::partial) sums += own.full;
     if (kind != StepKind::full) sums += own.partial;
   }

@@ -147,7 +147,7 @@ double sum_of(const RunRecord& run, double (*value)(const EpochRecord&)) {
 }  // namespace
 
 Json epoch_json(const EpochRecord& e, const RunRecord& run) {
-  if (!e.written.empty()) return Json::parse(e.written);
+  if (e.written) return Json::parse(*e.written);
   const std::span<const EpochRecord> one(&e, 1);
   const std::vector<RankTotal> ranks = rank_totals(e, run.global_batch);
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
@@ -173,34 +173,17 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   return j;
 }
 
+SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
+  if (e.written) return e.written;
+  return share(epoch_json(e, run).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 void give_up_steps(EpochRecord& epoch, const RunRecord& run) {
-  if (!epoch.written.empty()) return;
-  epoch.written = epoch_json(epoch, run).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (epoch.written) return;
+  epoch.written = epoch_text(epoch, run);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
   epoch.bucket_records = {};
-}
-
-std::string with_epochs(std::string text, const RunRecord& run, int indent) {
-  if (run.epochs.empty()) return text;
-  const std::string line = "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-  const std::string element = line + std::string(static_cast<std::size_t>(indent), ' ');
-  std::string list = "[";
-  for (const EpochRecord& e : run.epochs) {
-    if (list.size() > 1) list += ',';
-    list += element;
-    for (const char c :
-         epoch_json(e, run).dump(indent, ' ', false, Json::error_handler_t::replace)) {
-      if (c == '\n') {  // in a text it is written otherwise
-        list += element;
-      } else {
-        list += c;
-      }
-    }
-  }
-  list += line + "]";
-  const std::string empty = line + "\"epochs\": []";
-  return text.replace(text.find(empty) + empty.size() - 2, 2, list);
 }
 
 Json summary_json(const RunRecord& run) {

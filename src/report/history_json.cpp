@@ -34,7 +34,7 @@ EpochRecord epoch_record(const Json& j) {
   e.parameter_hash = j.at("parameter_hash");
   if (const Json& step = j.at("resumed_at_step"); !step.is_null())
     e.resumed_at_step = whole_number(j, "resumed_at_step");
-  e.written = j.dump(-1, ' ', false, Json::error_handler_t::replace);
+  e.written = share(j.dump(-1, ' ', false, Json::error_handler_t::replace));
   return e;
 }
 
@@ -62,12 +62,22 @@ Json resumptions_json(const RunRecord& run) {
   return all;
 }
 
-std::string history_json(const RunRecord& run) {
+/// Epochs stand on lines of their own, as the run holds them: a checkpoint each epoch makes no copy
+/// of all epochs before.
+TextPieces history_json(const RunRecord& run) {
   Json j;
   j["started_at"] = run.started_at;
   j["resumptions"] = resumptions_json(run);
-  j["epochs"] = Json::array();
-  return with_epochs(j.dump(1, ' ', false, Json::error_handler_t::replace), run, 1) + "\n";
+  std::string head = j.dump(-1, ' ', false, Json::error_handler_t::replace);
+  head.back() = ',';  // instead of the brace
+  TextPieces pieces = {share(head + "\"epochs\":[\n")};
+  const SharedText comma = share(",\n");
+  for (const EpochRecord& e : run.epochs) {
+    if (pieces.size() > 1) pieces.push_back(comma);
+    pieces.push_back(epoch_text(e, run));
+  }
+  pieces.push_back(share("\n]}\n"));
+  return pieces;
 }
 
 void restore_history(RunRecord& run, const std::string& text, const std::string& what) {

@@ -22,10 +22,8 @@ Json config_json(const TrainConfig& config);
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
 
-/// `text`, dumped with that indent of an object whose "epochs" is an empty list, with the epochs of
-/// the run in it, as if they had been part of the object. A document takes many times the memory of
-/// its text; so there is only one epoch's at a time.
-std::string with_epochs(std::string text, const RunRecord& run, int indent);
+/// Its text, on one line.
+SharedText epoch_text(const EpochRecord& epoch, const RunRecord& run);
 
 /// `resumptions`.
 Json resumptions_json(const RunRecord& run);

@@ -152,6 +152,56 @@ void add_ranks(Json& j, const RunRecord& run) {
     j["startup"][name] = range_json(spread);
 }
 
+/// The document with no epochs in it.
+Json frame_json(const RunRecord& run) {
+  Json j;
+  add_header(j, run);
+  add_job(j, run);
+  add_ranks(j, run);
+  j["resumptions"] = resumptions_json(run);
+  j["checkpoints"] = checkpoints_json(run);
+  j["epochs"] = Json::array();
+  j["gpu_samples"] = Json::array();
+  for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
+  j["summary"] = summary_json(run);
+  return j;
+}
+
+std::string indented(const Json& j) {
+  return j.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+/// `text` with every line but the first moved to the right.
+std::string moved(const std::string& text, const char* by) {
+  std::string to;
+  for (const char c : text) {
+    to += c;
+    if (c == '\n') to += by;  // between tokens: inside strings it is written otherwise
+  }
+  return to;
+}
+
+/// The list of epochs as if it had been dumped with the frame. A document takes many times the
+/// memory of its text, and a run has many epochs: there is one epoch's at a time.
+void put_epochs(const TextSink& put, const RunRecord& run) {
+  std::string before = "[\n    ";
+  for (const EpochRecord& e : run.epochs) {
+    put(before + moved(indented(epoch_json(e, run)), "    "));
+    before = ",\n    ";
+  }
+  put(run.epochs.empty() ? "[]" : "\n  ]");
+}
+
+void put_json(const TextSink& put, const RunRecord& run) {
+  const std::string frame = indented(frame_json(run));
+  const std::string key = "\n  \"epochs\": ";
+  const std::size_t place = frame.find(key + "[]") + key.size();
+  put(std::string_view(frame).substr(0, place));
+  put_epochs(put, run);
+  put(std::string_view(frame).substr(place + 2));
+  put("\n");
+}
+
 }  // namespace
 
 Json range_json(const Spread& spread) {
@@ -181,21 +231,13 @@ Json phases_json(const PhaseSeconds& phases) {
 }
 
 std::string to_json(const RunRecord& run) {
-  Json j;
-  add_header(j, run);
-  add_job(j, run);
-  add_ranks(j, run);
-  j["resumptions"] = resumptions_json(run);
-  j["checkpoints"] = checkpoints_json(run);
-  j["epochs"] = Json::array();
-  j["gpu_samples"] = Json::array();
-  for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
-  j["summary"] = summary_json(run);
-  return with_epochs(j.dump(2, ' ', false, Json::error_handler_t::replace), run, 2) + "\n";
+  std::string text;
+  put_json([&text](std::string_view piece) { text += piece; }, run);
+  return text;
 }
 
 void write_run_json(const std::filesystem::path& path, const RunRecord& run) {
-  write_atomically(path, to_json(run));
+  write_atomically(path, [&run](const TextSink& put) { put_json(put, run); });
 }
 
 }  // namespace rueda

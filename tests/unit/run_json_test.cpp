@@ -322,7 +322,7 @@ TEST_CASE("steps that were given up leave run.json as it was", "[report]") {
   CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
 }
 
-TEST_CASE("epochs stand in run.json and history as if they were dumped with it", "[report]") {
+TEST_CASE("epochs stand in run.json as if they were dumped with it", "[report]") {
   using Ordered = nlohmann::ordered_json;
   for (const std::size_t epochs : {0, 1, 3}) {
     RunRecord run = test::sample_run();
@@ -331,7 +331,8 @@ TEST_CASE("epochs stand in run.json and history as if they were dumped with it",
     CAPTURE(epochs);
     CHECK(to_json(run) == Ordered::parse(to_json(run)).dump(2) + "\n");
     CHECK(Ordered::parse(to_json(run)).at("epochs").size() == epochs);
-    CHECK(history_json(run) == Ordered::parse(history_json(run)).dump(1) + "\n");
+    const Ordered history = Ordered::parse(join(history_json(run)));
+    CHECK(history.at("epochs") == Ordered::parse(to_json(run)).at("epochs"));
   }
 }
 
@@ -341,7 +342,7 @@ TEST_CASE("the history of a run comes back as it was", "[report]") {
   run.epochs[1].resumed_at_step = 2;
   run.epochs[2].test.reset();
   run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
-  const std::string history = history_json(run);
+  const std::string history = join(history_json(run));
   RunRecord back = test::sample_run();
   back.epochs.clear();
   restore_history(back, history, "x");
@@ -354,7 +355,7 @@ TEST_CASE("the history of a run comes back as it was", "[report]") {
   CHECK(back.epochs[1].resumed_at_step == std::optional<std::size_t>(2));
   CHECK_FALSE(back.epochs[2].test);
   CHECK(back.resumptions.at(0).checkpoint == "a/checkpoints/x");
-  CHECK(history_json(back) == history);
+  CHECK(join(history_json(back)) == history);
   CHECK(result_table(back).find("Epochs") != std::string::npos);
   CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
   CHECK_THROWS_AS(restore_history(back, history.substr(0, history.size() / 2), "x"), InputError);

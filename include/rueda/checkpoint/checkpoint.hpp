@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rueda/checkpoint/manifest.hpp"
+#include "rueda/core/text_pieces.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
@@ -19,7 +20,7 @@ struct Snapshot {
   std::vector<float> velocities;  ///< of the optimizer, one per parameter
   /// [rank]: what rounding on the wire took so far (--wire-error-feedback); empty without.
   std::vector<std::vector<float>> carried;
-  std::string history;  ///< JSON: the finished epochs
+  TextPieces history;  ///< JSON: the finished epochs
 };
 
 /// "epoch-0002-step-00012": names in the order of training.

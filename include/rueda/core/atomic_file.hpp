@@ -1,18 +1,24 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 
 namespace rueda {
 
-/// Puts `parts`, one behind the other, at `path` in one go: written to a temporary file beside it,
-/// flushed to the disk, renamed over `path`, and the directory flushed. A crash at any moment
-/// leaves the old file or the new one, whole. Throws RunError naming path and reason; nothing
-/// temporary stays behind then.
-void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
+/// Takes a text piece by piece, in order.
+using TextSink = std::function<void(std::string_view)>;
 
-/// The same for a file of one part.
+/// Puts what `write` gives to its sink at `path` in one go: written to a temporary file beside it,
+/// flushed to the disk, renamed over `path`, and the directory flushed. A crash at any moment
+/// leaves the old file or the new one, whole. Throws RunError naming path and reason, and what
+/// `write` throws; nothing temporary stays behind then.
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(const TextSink&)>& write);
+
+/// The same for a text that is there, in parts or whole.
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 /// Whether `name` is what a process that was killed in the midst of writing `file` leaves beside

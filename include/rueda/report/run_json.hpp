@@ -31,7 +31,7 @@ void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
 /// What run.json holds of the past: its beginning, resumptions and epochs. What a checkpoint keeps
 /// of it, so that a run that is resumed tells of all its epochs.
-std::string history_json(const RunRecord& run);
+TextPieces history_json(const RunRecord& run);
 
 /// The way back: adds to `run` what history_json told. Epochs keep their elements of run.json as
 /// they are; the records of their steps are gone. Throws InputError, which `what` begins, where the

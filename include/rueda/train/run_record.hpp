@@ -10,6 +10,7 @@
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/timed_compute.hpp"
+#include "rueda/core/text_pieces.hpp"
 #include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/epoch_sums.hpp"
@@ -62,7 +63,7 @@ struct EpochRecord {
   std::vector<double> energy_joules;
   /// Its element of run.json, once that is written for good and the records of its steps are given
   /// up, so that long runs need no more memory than short ones; then `sums` stands for them.
-  std::string written;
+  SharedText written;
   EpochSums sums;
 };
 

@@ -18,7 +18,7 @@ std::optional<HostWeights> Resuming::read(const Graph& graph, RunRecord& run) {
   together(world_, [&] {
     if (world_.rank() == 0) snapshot = read_snapshot(point_->checkpoint, point_->manifest, graph);
   });
-  const std::string history = all_gather_text(world_, snapshot.history).front();
+  const std::string history = all_gather_text(world_, join(snapshot.history)).front();
   together(world_, [&] { restore_history(run, history, "checkpoint " + point_->checkpoint); });
   const TrainPosition& at = point_->manifest.position;
   run.resumptions.push_back({.at = utc_now(),
