@@ -29,9 +29,11 @@ std::string peers(const ReduceAct& act) {
 
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce) {
-  std::string text = "rank " + std::to_string(rank.rank) + " on " + rank.host + ": in " + call +
-                     " for " + std::to_string(static_cast<long>(seconds)) + " s";
-  if (reduce.act.kind == ReduceAct::Kind::none) return text;
+  const bool in_sum = reduce.act.kind != ReduceAct::Kind::none;
+  std::string text = in_sum ? "the ring is stuck. " : "stuck outside the ring. ";
+  text += "rank " + std::to_string(rank.rank) + " on " + rank.host + ": in " + call + " for " +
+          std::to_string(static_cast<long>(seconds)) + " s";
+  if (!in_sum) return text;
   text += reduce.train_step > 0 ? ": step " + std::to_string(reduce.train_step) : ": warm-up";
   return text + ", bucket " + std::to_string(reduce.bucket) + ", " + reduce.act.phase + " step " +
          std::to_string(reduce.act.step) + peers(reduce.act);
@@ -75,7 +77,7 @@ void Watchdog::watch() {
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(("rueda: the ring is stuck. " + text +
+    std::fputs(("rueda: " + text +
                 ". Look at the ranks that others wait for: one that says nothing has stopped. "
                 "(--stall-seconds sets the limit)\n")
                    .c_str(),

@@ -20,8 +20,9 @@ struct Watched {
   double seconds = 120;          ///< that one call may take
 };
 
-/// "rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter step 0, sends to
-/// rank 2, receives from rank 0". `reduce` of no kind: not in an all-reduce.
+/// "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter
+/// step 0, sends to rank 2, receives from rank 0". `reduce` of no kind: "stuck outside the ring.
+/// rank 1 on h0: in MPI_Bcast for 121 s".
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce);
 

@@ -90,7 +90,7 @@ std::vector<CheckpointFile> read_files(const Json& j) {
   std::vector<CheckpointFile> files;
   for (const auto& [name, file] : j.items()) {
     // A name that leads elsewhere is none of ours.
-    if (name.empty() || name.find('/') != name.npos || name == "..")
+    if (name.empty() || name.find('/') != name.npos || name == "." || name == "..")
       throw InputError("it names the file '" + printable(name) + "'");
     files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
   }

@@ -39,7 +39,7 @@ class Stall(ProgramCase):
         call = place.split(":")[1]
         self.assertTrue(result.messages, result)
         for message in result.messages:
-            self.assertRegex(message, rf"stuck\. rank [02] on \S+: in {call} for 3[0-9] s")
+            self.assertRegex(message, rf"rueda: stuck outside the ring\. rank [02] on \S+: in {call} for 3[0-9] s")
 
     def test_nothing_stalls(self):
         self.completed(self.start(""))

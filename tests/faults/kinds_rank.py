@@ -5,7 +5,7 @@ import signal
 
 from job import demand
 from kinds import kind
-from trial import KILL_CODES_NOT, Skip
+from trial import KILL_CODES_NOT, Skip, record
 
 STALL = ["--stall-seconds", "3"]
 LAUNCHER_LIMIT = {"MPIEXEC_TIMEOUT": "70"}  # seconds; Open MPI's
@@ -25,7 +25,7 @@ def hang(trial):
 def stuck(trial, ended, rank):
     """Those that wait say so, each once; the one that hangs says nothing."""
     demand(ended.code == 1, f"exit code 1 expected: {ended}")
-    spoke = [re.match(r"rueda: the ring is stuck\. rank (\d+) on .*: in ", m) for m in ended.messages]
+    spoke = [re.match(r"rueda: (?:the ring is stuck|stuck outside the ring)\. rank (\d+) on .*: in ", m) for m in ended.messages]
     demand(spoke and all(spoke), f"not only of being stuck: {ended}")
     ranks = [int(m[1]) for m in spoke]
     demand(len(ranks) == len(set(ranks)) and rank not in ranks, f"ranks that spoke: {ranks}: {ended}")
@@ -41,13 +41,20 @@ def stopped(trial):
     if ended.code == 0:
         trial.over_before(job)
     elif not ended.messages:
-        # Inside MPI_Init nobody but the launcher can end it.
-        demand("time" in ended.err and not trial.run_dir.exists(), f"nobody says why it ended: {ended}")
-        trial.outcome("in MPI_Init: ended by mpiexec's limit")
+        beyond_mpi(trial, ended)
     else:
         stuck(trial, ended, rank)
         trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
     trial.go_on()
+
+
+def beyond_mpi(trial, ended):
+    """Where the others do not wait for it, or can not say so, nobody but the launcher can end it."""
+    over = (trial.run_dir / "run.json").exists() and record(trial.run_dir)["outcome"] == "completed"
+    before = not trial.run_dir.exists()
+    demand("time" in ended.err and (before or over), f"nobody says why it ended: {ended}")
+    trial.outcome("in MPI_Init: ended by mpiexec's limit" if before else
+                  "behind MPI's end, all done: ended by mpiexec's limit")
 
 
 def without_checks(plan):

@@ -17,10 +17,10 @@ TEST_CASE("a stall is described with its place and peers") {
                       .bucket = 2,
                       .since = {}};
   CHECK_ON_ALL_RANKS(describe_stall(rank, "MPI_Sendrecv", 121.7, now) ==
-                     "rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter "
-                     "step 0, sends to rank 2, receives from rank 0");
+                     "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, "
+                     "bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0");
   CHECK_ON_ALL_RANKS(describe_stall(rank, "MPI_Barrier", 3, {}) ==
-                     "rank 1 on h0: in MPI_Barrier for 3 s");
+                     "stuck outside the ring. rank 1 on h0: in MPI_Barrier for 3 s");
 }
 
 TEST_CASE("a journal shows what goes on, adds up times and keeps acts if told") {

@@ -48,6 +48,18 @@ TEST_CASE("a number that no double holds is refused", "[json]") {
   CHECK_THAT(fault_of_json("{\"a\":1e999}"), Contains("is out of range"));
 }
 
+TEST_CASE("a whole number is one that a double holds too", "[json]") {
+  const auto number = [](const char* text) {
+    return whole_number(parse_json(std::string("{\"n\":") + text + "}", kFile), "n");
+  };
+  CHECK(number("0") == 0);
+  CHECK(number("9007199254740992") == std::size_t{1} << 53);
+  for (const char* text : {"9007199254740993", "-1", "1.0", "1e3", "\"1\"", "null", "true"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(number(text), "'n' is not a whole number");
+  }
+}
+
 TEST_CASE("JSON that nests deeply is refused, however deeply", "[json]") {
   CHECK(fault_of_json(repeated("[", 32) + repeated("]", 32)).empty());
   CHECK_THAT(fault_of_json(repeated("[", 33) + repeated("]", 33)), Contains("more than 32 levels"));

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include "../../src/checkpoint/crc32.hpp"
 #include "../support/scratch_directory.hpp"
 #include "../support/small_graphs.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
@@ -137,13 +139,65 @@ TEST_CASE("checkpoint: damage names the file", "[checkpoint]") {
   }
 }
 
+std::string refusal_of_text(const std::string& text) {
+  try {
+    parse_manifest(text, "x");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "[checkpoint]") {
   Manifest m = some_manifest();
-  SECTION("a name that leads out") { m.files = {{"../run.json", 1, 2}}; }
-  SECTION("more steps than an epoch has") { m.position.steps = 5; }
-  SECTION("no ranks") { m.world = 0; }
-  SECTION("no batch") { m.global_batch = 0; }
-  CHECK_THROWS_AS(parse_manifest(to_json(m), "x"), InputError);
+  CHECK(refusal_of_text(to_json(m)).empty());
+  const auto refused = [&] { return refusal_of_text(to_json(m)); };
+  for (const char* name : {"../run.json", "/etc/passwd", "..", ".", ""}) {
+    m.files = {{name, 1, 2}};
+    CHECK_THAT(refused(), Contains(std::string("it names the file '") + name + "'"));
+  }
+  m = some_manifest();
+  m.position.steps = 5;
+  CHECK_THAT(refused(), Contains("5 steps of an epoch of 4"));
+  m = some_manifest();
+  m.world = 1'000'001;
+  CHECK_THAT(refused(), Contains("more than a million ranks"));
+  for (std::size_t Manifest::*count :
+       {&Manifest::world, &Manifest::micro_batches, &Manifest::global_batch}) {
+    m = some_manifest();
+    m.*count = 0;
+    CHECK_THAT(refused(), Contains("a count in it is 0"));
+  }
+}
+
+/// With `from` made `to`, and the sum put right.
+std::string forged(const std::string& from, const std::string& to) {
+  std::string text = to_json(some_manifest());
+  text.replace(text.find(from), from.size(), to);
+  const std::size_t sum = text.rfind("\"manifest_crc32\": \"") + 19;
+  text.replace(sum, 8, "00000000");
+  return text.replace(sum, 8, fmt::format("{:08x}", crc32(text)));
+}
+
+TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
+  CHECK(refusal_of_text(forged("2026", "2027")).empty());
+  CHECK_THAT(refusal_of_text(forged("\"rueda-checkpoint\"", "\"rueda-run\"")),
+             Contains("none of rueda's"));
+  CHECK_THAT(refusal_of_text(forged("\"schema_version\": 1", "\"schema_version\": 2")),
+             Contains("its schema_version is 2, this program reads 1"));
+  CHECK_THAT(refusal_of_text(forged("\"world_size\": 3", "\"world_size\": -3")),
+             Contains("'world_size' is not a whole number"));
+  CHECK_THAT(refusal_of_text(forged("\"data\"", "\"date\"")), Contains("data"));
+}
+
+TEST_CASE("checkpoint: files beyond any run's are refused before they are read", "[checkpoint]") {
+  const Written written;
+  const Manifest m = verify_checkpoint(written.path);
+  fs::resize_file(written.path / "history.json", 256'000'001);  // takes no room on the disk
+  CHECK_THROWS_WITH(read_snapshot(written.path, m, written.graph),
+                    Contains("256000001 bytes, more than the 256000000"));
+  fs::resize_file(written.path / kManifestName, 16'777'217);
+  CHECK_THAT(refusal(written.path), Contains("16777217 bytes, more than the 16777216"));
 }
 
 TEST_CASE("checkpoint: another network's is refused", "[checkpoint]") {

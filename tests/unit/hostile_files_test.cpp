@@ -70,6 +70,12 @@ std::string refusal(const Reader& reader, const fs::path& path) {
   return "";
 }
 
+/// Said before anything is read, which might wait or never end.
+bool names_kind(const std::string& refusal) {
+  return refusal.find("not a regular file") != refusal.npos ||
+         refusal.find("neither a directory nor a file") != refusal.npos;
+}
+
 /// Takes no room on the disk.
 fs::path sparse_file(const test::ScratchDirectory& folder, const std::string& name,
                      std::uintmax_t bytes) {
@@ -97,14 +103,16 @@ TEST_CASE("a pipe that nobody writes to is refused, not waited for", "[hostile]"
     const fs::path path = folder.path() / reader.file;
     REQUIRE(mkfifo(path.c_str(), 0600) == 0);
     INFO(reader.file);
-    CHECK_THAT(refusal(reader, path), Contains(reader.file));
+    const std::string said = refusal(reader, path);
+    CHECK_THAT(said, Contains(reader.file));
+    CHECK(names_kind(said));
   }
 }
 
 TEST_CASE("a device without end is refused", "[hostile]") {
   for (const Reader& reader : readers()) {
     INFO(reader.file);
-    CHECK_FALSE(refusal(reader, "/dev/zero").empty());
+    CHECK(names_kind(refusal(reader, "/dev/zero")));
   }
 }
 
@@ -125,6 +133,14 @@ TEST_CASE("a steps.csv that is one long line is refused", "[hostile]") {
   const test::ScratchDirectory folder;
   const auto path = folder.write("steps.csv", "epoch,seconds\n" + std::string(100'000, '1'));
   CHECK_THROWS_WITH(read_steps(path), Contains("a line has more than 65536 bytes"));
+}
+
+TEST_CASE("a file larger than any of a set is refused before it is read", "[hostile]") {
+  const test::ScratchDirectory folder;
+  sparse_file(folder, "data_batch_1.bin", 200'000'001);
+  sparse_file(folder, "test_batch.bin", 3073);
+  CHECK_THROWS_WITH(read_cifar10(folder.path()),
+                    Contains("data_batch_1.bin has 200000001 bytes, more than the 200000000"));
 }
 
 TEST_CASE("a directory of more than a set's bytes is refused before it is read", "[hostile]") {

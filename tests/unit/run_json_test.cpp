@@ -358,6 +358,8 @@ TEST_CASE("the history of a run comes back as it was", "[report]") {
   CHECK(join(history_json(back)) == history);
   CHECK(result_table(back).find("Epochs") != std::string::npos);
   CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
+  CHECK_THROWS_WITH(restore_history(back, std::string(100, '['), "x"),
+                    "x: its JSON has more than 32 levels");
   CHECK_THROWS_AS(restore_history(back, history.substr(0, history.size() / 2), "x"), InputError);
 }
 
