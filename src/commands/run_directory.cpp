@@ -6,8 +6,7 @@
 #include <system_error>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "../core/bounded_json.hpp"
 #include "checkpoints/resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
@@ -64,14 +63,23 @@ bool holds_run(const fs::path& directory) {
          !list_checkpoints(directory / kCheckpointsName).empty();
 }
 
+/// How the run there ended, as far as it says; null where that can not be read.
+nlohmann::ordered_json outcome_of(const fs::path& directory) {
+  constexpr std::size_t kMostBytes = 256'000'000;
+  const InputFile file{directory / kRunJsonName, "", ""};
+  try {
+    const auto run = parse_json(read_whole(file, kMostBytes), file);
+    if (run.is_object() && run.contains("outcome")) return run["outcome"];
+  } catch (const InputError&) {  // as one that says nothing
+  }
+  return nullptr;
+}
+
 /// Whether a run has begun there that has neither ended well nor left a checkpoint.
 bool is_unfinished(const fs::path& directory) {
-  std::ifstream in(directory / kRunJsonName);
-  const auto run = nlohmann::json::parse(in, nullptr, false);
-  if (!run.is_object()) return false;
-  const auto outcome = run.value("outcome", nlohmann::json());
+  const auto outcome = outcome_of(directory);
   const bool ended = outcome == "completed" || outcome == "target reached";
-  return !ended && list_checkpoints(directory / kCheckpointsName).empty();
+  return outcome.is_string() && !ended && list_checkpoints(directory / kCheckpointsName).empty();
 }
 
 /// What a process that was killed had not yet renamed; nobody else writes here.

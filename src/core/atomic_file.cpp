@@ -60,9 +60,15 @@ class TemporaryFile {
     if (!renamed_) ::unlink(name_.c_str());
   }
 
-  void write(std::string_view text) { write_all(fd_, target_, text); }
+  /// Little pieces go to the file together.
+  void write(std::string_view text) {
+    if (waiting_.size() + text.size() > kMostWaiting) flush();
+    if (text.size() > kMostWaiting) return write_all(fd_, target_, text);
+    waiting_ += text;
+  }
 
   void rename_to_target() {
+    flush();
     if (::fsync(fd_) != 0) fail(target_, "flushing", errno);
     const int fd = fd_;
     fd_ = -1;
@@ -72,8 +78,16 @@ class TemporaryFile {
   }
 
  private:
+  static constexpr std::size_t kMostWaiting = 1 << 16;
+
+  void flush() {
+    write_all(fd_, target_, waiting_);
+    waiting_.clear();
+  }
+
   std::filesystem::path target_;
   std::string name_;
+  std::string waiting_;
   int fd_ = -1;
   bool renamed_ = false;
 };

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -62,15 +63,19 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
 
 void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
                     std::size_t last) {
-  std::string text = header();
-  const auto commas = std::count(text.begin(), text.end(), ',');
-  std::ifstream in(from);
-  std::string line;
-  // A line without its end was cut off: what it lacks may be digits.
-  while (std::getline(in, line) && !in.eof()) {
-    if (belongs(line, last, commas)) text += line + '\n';
-  }
-  write_atomically(to, text);
+  const std::string head = header();
+  const auto commas = std::count(head.begin(), head.end(), ',');
+  write_atomically(to, [&](const TextSink& put) {
+    put(head);
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(from, none)) return;
+    std::ifstream in(from);
+    std::string line;
+    // A line without its end was cut off: what it lacks may be digits.
+    while (std::getline(in, line) && !in.eof()) {
+      if (belongs(line, last, commas)) put(line + '\n');
+    }
+  });
 }
 
 }  // namespace rueda

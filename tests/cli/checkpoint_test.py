@@ -5,6 +5,7 @@ usage: checkpoint_test.py RUEDA [MPIEXEC]
 """
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -210,6 +211,18 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(record)[:2], self.reference())
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
         self.refused(self.train("auto"), "holds an earlier run")
+
+    def test_auto_leaves_alone_what_is_no_run_json(self):
+        auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
+        place = self.folder / "odd"
+        place.mkdir()
+        os.mkfifo(place / "run.json")
+        self.refused(self.train("odd", *auto), "odd holds an earlier run")
+        (place / "run.json").unlink()
+        for text in ("", "{", "[" * 100_000, '{"outcome": null}', '["running"]'):
+            (place / "run.json").write_text(text)
+            self.refused(self.train("odd", *auto), "odd holds an earlier run")
+            self.assertEqual((place / "run.json").read_text(), text)
 
     def test_a_target_that_was_reached_stays_reached(self):
         words = ["--resume", "auto", "--checkpoint-every", "1epoch", "--target-accuracy", "0.01"]
