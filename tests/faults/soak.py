@@ -4,9 +4,10 @@
 usage: soak.py [--minutes N] [--ranks P] [--json FILE] ... [-- OPTIONS OF TRAIN]
 
 Every few seconds it reads of each rank, from /proc: resident memory, open files, threads. Step times
-are those of steps.csv, device memory that of run.json's gpu_samples, where there is a GPU. Then it
-ends the run. Exit code 1: the run ended by itself, memory grew beyond --most-growth-mb, or open files
-or threads are not as many as at the beginning. Needs Linux and an MPI that runs ranks on this host.
+are those of steps.csv, device memory that of run.json's gpu_samples, where there is a GPU. A little
+work of its own, always the same, tells whether the machine itself changed. Then it ends the run. Exit
+code 1: the run ended by itself, memory grew beyond --most-growth-mb, or open files or threads are not
+as many as at the beginning. Needs Linux and an MPI that runs ranks on this host.
 """
 
 import argparse
@@ -20,7 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from soak_figures import Bounds, change, rank_figures, step_figures, verdicts
+from machine_speed import machine_speed
+from soak_figures import Bounds, change, machine_figures, rank_figures, step_figures, verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
@@ -73,9 +75,10 @@ def sample(process, began):
 
 
 def watch(launched, options, run_dir):
-    """Samples of each rank after they have settled, until time is up or the run ends."""
+    """Samples of each rank and of the machine, after the ranks have settled, until time is up or the
+    run ends."""
     began = time.monotonic()
-    samples, ranks = {}, {}
+    samples, ranks, machine = {}, {}, []
     while launched.poll() is None and time.monotonic() - began < 60 * options.minutes:
         if len(ranks) < options.ranks:
             ranks = find_ranks(options.rueda, run_dir)
@@ -83,8 +86,10 @@ def watch(launched, options, run_dir):
             one = sample(process, began)
             if one is not None and one["seconds"] >= options.settle_seconds:
                 samples.setdefault(rank, []).append(one)
+        if samples:
+            machine.append({"seconds": time.monotonic() - began, **machine_speed()})
         time.sleep(options.every)
-    return [samples[rank] for rank in sorted(samples)]
+    return [samples[rank] for rank in sorted(samples)], machine
 
 
 def end(launched):
@@ -132,7 +137,7 @@ def device_figures(run_dir, settle_seconds):
     return figures
 
 
-def table(ranks, steps):
+def table(ranks, steps, machine):
     lines = ["rank  samples        RSS, MB     MB/hour      files    threads"]
     for rank, figures in enumerate(ranks):
         rss, files, threads = (figures[key] for key in ("rss_mb", "files", "threads"))
@@ -146,6 +151,11 @@ def table(ranks, steps):
             f"step time: {steps['first']:.2f} ms, then {steps['last']:.2f} ms "
             f"({steps['per_hour']:+.2f} ms/hour, {steps['steps']} steps)"
         )
+    loop, copy = machine["loop_ms"], machine["copy_ms"]
+    lines.append(
+        f"the machine: the same loop takes {loop['first']:.2f} ms of CPU time, then {loop['last']:.2f}; "
+        f"the same copy {copy['first']:.2f}, then {copy['last']:.2f}"
+    )
     return "\n".join(lines + ["(medians of the first and the last quarter; of files and threads the least)"])
 
 
@@ -162,7 +172,7 @@ def soak(options, folder):
             command(options, run_dir), stdout=output, stderr=output, start_new_session=True
         )
         try:
-            samples = watch(launched, options, run_dir)
+            samples, machine = watch(launched, options, run_dir)
             ended = launched.poll()
         finally:
             end(launched)
@@ -174,12 +184,13 @@ def soak(options, folder):
     devices = device_figures(run_dir, options.settle_seconds)
     bounds = Bounds(options.most_growth_mb, options.most_drift_percent)
     lines = verdicts(ranks, devices, steps, bounds)
-    print(table(ranks, steps))
+    speed = machine_figures(machine)
+    print(table(ranks, steps, speed))
     for line in lines:
         print(f"{line['what']}: {'flat' if line['flat'] else 'NOT FLAT'}: {line['text']}")
     if options.json:
         record = {"minutes": options.minutes, "ranks": ranks, "devices": devices, "steps": steps}
-        record.update(verdicts=lines, samples=samples)
+        record.update(verdicts=lines, machine=speed, samples=samples, machine_samples=machine)
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 1 if any(line["fails"] for line in lines) else 0
 

@@ -65,12 +65,27 @@ def rank_figures(samples):
     }
 
 
+def machine_figures(samples):
+    """Of machine_speed's samples."""
+    return {key: change([(sample["seconds"], sample[key]) for sample in samples])
+            for key in ("loop_ms", "copy_ms")}
+
+
+def pieces(points, count=60):
+    """(seconds at the beginning, median) of that many parts of a series, one behind the other."""
+    length = max(1, -(-len(points) // count))
+    parts = [points[i : i + length] for i in range(0, len(points), length)]
+    return [(part[0][0], statistics.median(value for _, value in part)) for part in parts]
+
+
 def step_figures(steps):
     """Of (seconds since the first step, seconds of the step); None without enough of them."""
     if len(steps) < 8:
         return None
-    figures = change([(at, 1e3 * taken) for at, taken in steps])
+    points = [(at, 1e3 * taken) for at, taken in steps]
+    figures = change(points)
     figures["steps"] = len(steps)
+    figures["course"] = pieces(points)
     figures["drift_percent"] = 100 * (figures["last"] / figures["first"] - 1)
     return figures
 

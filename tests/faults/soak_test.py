@@ -17,7 +17,8 @@ sys.path.insert(0, str(HERE.parent / "cli"))
 
 import summary_line  # noqa: E402
 from rueda_runs import environment  # noqa: E402
-from soak_figures import Bounds, rank_figures, slope_per_hour, step_figures, verdicts  # noqa: E402
+from soak_figures import Bounds, machine_figures, rank_figures, slope_per_hour  # noqa: E402
+from soak_figures import step_figures, verdicts  # noqa: E402
 
 # Small, so that memory settles within seconds. Files are looked at often, memory is what is asked.
 SHORT = ["--minutes", "0.3", "--settle-seconds", "6", "--every", "0.5", "--", "--image-size", "16"]
@@ -57,6 +58,18 @@ class Figures(unittest.TestCase):
         steps = step_figures([(float(s), 0.1 + s / 1000) for s in range(100)])
         self.assertEqual(judged(series(), steps)["step time"], (False, False))
 
+    def test_the_course_of_steps(self):
+        course = step_figures([(float(s), 0.1 if s < 50 else 0.2) for s in range(100)])["course"]
+        self.assertEqual(course[0], (0.0, 100.0))
+        self.assertEqual(course[-1], (98.0, 200.0))
+        self.assertEqual(len(course), 50)
+
+    def test_a_machine_that_becomes_slower(self):
+        samples = [{"seconds": float(s), "loop_ms": 2 + s / 100, "copy_ms": 3} for s in range(100)]
+        figures = machine_figures(samples)
+        self.assertEqual((figures["copy_ms"]["first"], figures["copy_ms"]["last"]), (3, 3))
+        self.assertAlmostEqual(figures["loop_ms"]["per_hour"], 36)
+
     def test_device_memory_that_grows(self):
         devices = [{"memory_mb": {"first": 1.0, "last": 20.0, "per_hour": 5.0}}]
         lines = verdicts([], devices, None, Bounds())
@@ -83,6 +96,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(record["samples"]), 2)
         for rank in record["ranks"]:
             self.assertGreater(rank["samples"], 10)
+        self.assertRegex(result.stdout, r"(?m)^the machine: the same loop takes [\d.]+ ms of CPU time, then")
         self.assertRegex(result.stdout, r"(?m)^memory: flat: .*\nopen files: flat: constant$")
 
     def test_leaks_are_seen(self):
