@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "../core/bounded_json.hpp"
 #include "file_sum.hpp"
 #include "names.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostManifestBytes = 16 << 20;
-constexpr std::size_t kMostHistoryBytes = 256'000'000;  // as of a run.json
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what) {
   throw InputError("checkpoint " + path.string() + ": " + what +
@@ -187,7 +187,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
-  s.history = {share(read_text(checkpoint / kHistoryName, kMostHistoryBytes))};
+  s.history = {share(read_text(checkpoint / kHistoryName, kMostJsonBytes))};
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;

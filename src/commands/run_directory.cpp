@@ -65,10 +65,9 @@ bool holds_run(const fs::path& directory) {
 
 /// How the run there ended, as far as it says; null where that can not be read.
 nlohmann::ordered_json outcome_of(const fs::path& directory) {
-  constexpr std::size_t kMostBytes = 256'000'000;
   const InputFile file{directory / kRunJsonName, "", ""};
   try {
-    const auto run = parse_json(read_whole(file, kMostBytes), file);
+    const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
     if (run.is_object() && run.contains("outcome")) return run["outcome"];
   } catch (const InputError&) {  // as one that says nothing
   }

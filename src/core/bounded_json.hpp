@@ -10,6 +10,10 @@
 
 namespace rueda {
 
+/// Bytes of a run.json, and of what else the program writes about runs: epochs of hundreds of
+/// ranks.
+inline constexpr std::size_t kMostJsonBytes = 256'000'000;
+
 /// What a JSON text may hold. A document takes about 100 bytes of memory a value; copying and
 /// writing it are recursive; and an object in order finds a key in time proportional to their
 /// number.

@@ -98,15 +98,13 @@ Json config_json(const TrainConfig& config) {
   return j;
 }
 
-std::string options_json(const TrainConfig& config) {
-  return config_json(config).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string options_json(const TrainConfig& config) { return text_of(config_json(config)); }
 
 std::string config_text(const TrainConfig& config) {
   const Json json = config_json(config);
   std::string text;
   for (const auto& [option, value] : json.items()) {
-    text += "--" + option + " " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    text += "--" + option + " " + text_of(value) + "\n";
   }
   return text;
 }

@@ -175,7 +175,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
 
 SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
   if (e.written) return e.written;
-  return share(epoch_json(e, run).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return share(text_of(epoch_json(e, run)));
 }
 
 void give_up_steps(EpochRecord& epoch, const RunRecord& run) {

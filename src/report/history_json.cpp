@@ -34,7 +34,7 @@ EpochRecord epoch_record(const Json& j) {
   e.parameter_hash = j.at("parameter_hash");
   if (const Json& step = j.at("resumed_at_step"); !step.is_null())
     e.resumed_at_step = whole_number(j, "resumed_at_step");
-  e.written = share(j.dump(-1, ' ', false, Json::error_handler_t::replace));
+  e.written = share(text_of(j));
   return e;
 }
 
@@ -68,7 +68,7 @@ TextPieces history_json(const RunRecord& run) {
   Json j;
   j["started_at"] = run.started_at;
   j["resumptions"] = resumptions_json(run);
-  std::string head = j.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string head = text_of(j);
   head.back() = ',';  // instead of the brace
   TextPieces pieces = {share(head + "\"epochs\":[\n")};
   const SharedText comma = share(",\n");

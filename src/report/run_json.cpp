@@ -167,10 +167,6 @@ Json frame_json(const RunRecord& run) {
   return j;
 }
 
-std::string indented(const Json& j) {
-  return j.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
 /// `text` with every line but the first moved to the right.
 std::string moved(const std::string& text, const char* by) {
   std::string to;
@@ -186,14 +182,14 @@ std::string moved(const std::string& text, const char* by) {
 void put_epochs(const TextSink& put, const RunRecord& run) {
   std::string before = "[\n    ";
   for (const EpochRecord& e : run.epochs) {
-    put(before + moved(indented(epoch_json(e, run)), "    "));
+    put(before + moved(text_of(epoch_json(e, run), 2), "    "));
     before = ",\n    ";
   }
   put(run.epochs.empty() ? "[]" : "\n  ]");
 }
 
 void put_json(const TextSink& put, const RunRecord& run) {
-  const std::string frame = indented(frame_json(run));
+  const std::string frame = text_of(frame_json(run), 2);
   const std::string key = "\n  \"epochs\": ";
   const std::size_t place = frame.find(key + "[]") + key.size();
   put(std::string_view(frame).substr(0, place));
@@ -203,6 +199,10 @@ void put_json(const TextSink& put, const RunRecord& run) {
 }
 
 }  // namespace
+
+std::string text_of(const Json& j, int indent) {
+  return j.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 Json range_json(const Spread& spread) {
   Json j;

@@ -7,12 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../core/bounded_json.hpp"
 #include "rueda/core/input_file.hpp"
 
 namespace rueda {
-
-/// Of a run.json, and of what else the program writes about runs: epochs of hundreds of ranks.
-inline constexpr std::size_t kMostJsonBytes = 256'000'000;
 
 /// A value in a JSON file, which knows where it stands, so that a fault is told by its place.
 /// Every function throws InputError naming file, place and remedy if the value is not as asked.
