@@ -116,11 +116,17 @@ std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& 
 }
 
 void compare(const fs::path& directory, const CheckpointFile& expected, bool fresh) {
-  const CheckpointFile found = sum_file(directory, expected.name, fresh);
   const fs::path path = directory / expected.name;
-  if (found.bytes != expected.bytes) {
-    refuse(path, fmt::format("it has {} bytes, its manifest says {}", found.bytes, expected.bytes));
-  }
+  const auto require_length = [&](std::size_t bytes) {
+    if (bytes == expected.bytes) return;
+    refuse(path, fmt::format("it has {} bytes, its manifest says {}", bytes, expected.bytes));
+  };
+  // Before it is read: a file may say that it is longer than any disk.
+  std::error_code unknown;
+  const std::size_t length = fs::file_size(path, unknown);
+  if (!unknown) require_length(length);
+  const CheckpointFile found = sum_file(directory, expected.name, fresh);
+  require_length(found.bytes);
   if (found.crc32 != expected.crc32) {
     refuse(path, fmt::format("it is damaged: its checksum is {:08x}, its manifest says {:08x}",
                              found.crc32, expected.crc32));
@@ -161,9 +167,9 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
                           Manifest& manifest) {
   const std::string name = checkpoint_name(manifest.position);
   UnfinishedDirectory unfinished(directory / (std::string(kTemporaryWord) + name));
-  manifest.files = write_files(unfinished.path(), graph, snapshot, manifest.global_step());
-  write_atomically(unfinished.path() / kManifestName, to_json(manifest));
   try {
+    manifest.files = write_files(unfinished.path(), graph, snapshot, manifest.global_step());
+    write_atomically(unfinished.path() / kManifestName, to_json(manifest));
     verify(unfinished.path(), true);
   } catch (const InputError& error) {
     throw RunError(std::string("a checkpoint can not be read back as it was written: ") +
@@ -187,7 +193,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
-  s.history = {share(read_text(checkpoint / kHistoryName, kMostJsonBytes))};
+  s.history = {share(read_text(checkpoint / kHistoryName, kMostHistoryBytes))};
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "names.hpp"
+#include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
@@ -36,6 +37,10 @@ std::optional<Place> place_of(std::string_view name) {
   return Place{*epochs, *steps};
 }
 
+bool is_absent(const std::error_code& error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+}
+
 }  // namespace
 
 void discard_checkpoint(const fs::path& checkpoint) {
@@ -55,15 +60,33 @@ std::vector<fs::path> list_checkpoints(const fs::path& directory) {
     const auto place = place_of(at->path().filename().string());
     if (place) found.emplace_back(*place, at->path());
   }
+  if (error && !is_absent(error)) {
+    throw InputError("the checkpoints in " + directory.string() + " can not be listed (" +
+                     error.message() + "): make the directory readable, or look at its disk");
+  }
   std::sort(found.begin(), found.end(), std::greater<>());
   std::vector<fs::path> paths;
   for (auto& [place, path] : found) paths.push_back(std::move(path));
   return paths;
 }
 
-void remove_older_checkpoints(const fs::path& directory, std::size_t keep) {
-  const auto all = list_checkpoints(directory);
-  for (std::size_t i = keep; i < all.size(); ++i) discard_checkpoint(all[i]);
+void set_checkpoint_aside(const fs::path& checkpoint) {
+  const std::string name = "passed-over-" + checkpoint.filename().string();
+  fs::path aside = checkpoint.parent_path() / name;
+  std::error_code error;
+  for (int number = 2; fs::exists(aside, error); ++number)
+    aside = checkpoint.parent_path() / (name + "-" + std::to_string(number));
+  fs::rename(checkpoint, aside, error);
+}
+
+void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const fs::path& spared) {
+  std::vector<fs::path> all;
+  try {
+    all = list_checkpoints(directory);
+  } catch (const InputError&) {  // what can not be seen stays
+  }
+  for (std::size_t i = keep; i < all.size(); ++i)
+    if (all[i].filename() != spared.filename()) discard_checkpoint(all[i]);
 }
 
 void remove_unfinished_checkpoints(const fs::path& directory) {

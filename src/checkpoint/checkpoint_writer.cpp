@@ -24,6 +24,11 @@ void CheckpointWriter::wait() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+bool CheckpointWriter::wait_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [this] { return !order_; });
+}
+
 Snapshot& CheckpointWriter::free_snapshot() {
   wait();
   return snapshot_;
@@ -65,7 +70,7 @@ CheckpointRecord CheckpointWriter::carry_out(Order& order) {
   const Stopwatch watch;
   CheckpointRecord record;
   record.path = write_checkpoint(directory_, graph_, snapshot_, order.manifest).string();
-  remove_older_checkpoints(directory_, keep_);
+  remove_older_checkpoints(directory_, keep_, record.path);
   record.epochs = order.manifest.position.epochs;
   record.steps = order.manifest.position.steps;
   for (const CheckpointFile& file : order.manifest.files) record.bytes += file.bytes;

@@ -20,7 +20,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOwnSum = "\"manifest_crc32\": \"";
 constexpr std::string_view kNoSum = "00000000";
 
-constexpr std::size_t kMostRanks = 1'000'000;  // memory is taken for each
+constexpr std::size_t kMostRanks = 1'000'000;                    // memory is taken for each
+constexpr std::size_t kMostMicroBatches = 1'000'000;             // as --accumulate
+constexpr std::size_t kMostGlobalBatch = std::size_t{1} << 40U;  // products of it still fit
+constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;    // all of them are read
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw InputError(
@@ -69,8 +72,8 @@ void read_position(const Json& j, Manifest& m) {
   m.steps_per_epoch = whole_number(j, "steps_per_epoch");
   m.position = {.epochs = whole_number(j, "epochs"),
                 .steps = whole_number(j, "steps"),
-                .so_far = {.loss = j.at("loss_so_far"),
-                           .correct = j.at("correct_so_far"),
+                .so_far = {.loss = number_or_nan(j, "loss_so_far"),  // none if timed
+                           .correct = number_or_nan(j, "correct_so_far"),
                            .samples = j.at("samples_so_far")},
                 .seconds = j.at("seconds_so_far"),
                 .spent = j.at("spent_seconds")};
@@ -93,6 +96,8 @@ std::vector<CheckpointFile> read_files(const Json& j) {
     if (name.empty() || name.find('/') != name.npos || name == "." || name == "..")
       throw InputError("it names the file '" + printable(name) + "'");
     files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
+    if (files.back().bytes > kMostFileBytes)
+      throw InputError("it names a file of more than 64 GiB");
   }
   return files;
 }
@@ -122,6 +127,9 @@ Manifest read_manifest(const Json& j) {
   if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
     throw InputError("a count in it is 0");
   if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
+  if (m.micro_batches > kMostMicroBatches)
+    throw InputError("it has more than a million micro-batches per rank and step");
+  if (m.global_batch > kMostGlobalBatch) throw InputError("its global batch is beyond any use");
   return m;
 }
 

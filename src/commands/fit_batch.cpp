@@ -147,9 +147,9 @@ std::size_t least(RankGroup& group, std::size_t mine) {
   return result;
 }
 
-std::vector<std::string> remedies_of(const TrainConfig& config) {
+std::vector<std::string> remedies_of(const TrainConfig& config, bool may_halve) {
   std::vector<std::string> remedies;
-  if (config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
+  if (may_halve && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
   if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
   if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
   if (config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
@@ -175,8 +175,12 @@ class Fitter {
 
  private:
   std::size_t smaller(std::size_t batch) {
-    if (request_.config.on_oom == OnOom::fail || batch == 1) refuse(batch);
+    if (!halves() || batch == 1) refuse(batch);
     return batch / 2;
+  }
+
+  bool halves() const {
+    return request_.config.on_oom == OnOom::halve && !request_.batch_is_settled;
   }
 
   bool wants_most() const {
@@ -219,7 +223,7 @@ class Fitter {
   }
 
   bool allocate() {
-    const bool may_fail = request_.config.on_oom == OnOom::halve;
+    const bool may_fail = halves();
     bool done = false;
     together(group_, [&] {
       try {
@@ -236,7 +240,7 @@ class Fitter {
 
   /// The rank that has room for least speaks.
   [[noreturn]] void refuse(std::size_t batch) {
-    MemoryShortage mine{.batch = batch, .place = {}};
+    MemoryShortage mine{.batch = batch, .batch_is_settled = request_.batch_is_settled, .place = {}};
     together(group_, [&] {
       mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
       mine.free = room_.bytes;
@@ -248,8 +252,9 @@ class Fitter {
     mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
                  (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
     const bool speaks = mine.largest == largest && mine.need > mine.free;
-    const auto texts = all_gather_text(
-        group_, speaks ? shortage_text(mine, remedies_of(request_.config)) : std::string());
+    const auto remedies = remedies_of(request_.config, !request_.batch_is_settled);
+    const auto texts =
+        all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
     const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });
     throw_agreed(ExitCode::bad_input, said != texts.end() ? *said : "out of memory");
   }

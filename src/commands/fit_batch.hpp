@@ -25,6 +25,7 @@ struct FitRequest {
   const Dataset& data;
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
+  bool batch_is_settled = false;  ///< by a run that is resumed: it is never halved
   /// Collective: settles which engines `backend` uses, once the batch is known. It may have `plan`
   /// plan the same on another backend.
   std::function<void(const std::function<void(Backend&)>& plan)> settle_engines = {};

@@ -4,10 +4,12 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "../core/bounded_json.hpp"
 #include "checkpoints/resume_point.hpp"
+#include "directory_claim.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
 #include "rueda/core/atomic_file.hpp"
@@ -114,10 +116,10 @@ void set_aside(const fs::path& directory) {
   }
 }
 
-/// Checkpoints that are later than the one that is resumed from.
+/// Checkpoints that are later than the one that is resumed from go if the user wants that; what
+/// could not be read is kept under another name, for it may be the disk that is at fault.
 void give_up_later(const TrainConfig& config, const std::string& checkpoint) {
-  const fs::path directory = fs::path(checkpoint).lexically_normal().parent_path();
-  for (const fs::path& later : list_checkpoints(directory)) {
+  for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
     std::error_code ignored;
     if (fs::equivalent(later, checkpoint, ignored)) return;
     if (!config.overwrite && is_whole(later)) {
@@ -126,7 +128,7 @@ void give_up_later(const TrainConfig& config, const std::string& checkpoint) {
                        ": resume from that one, give another --run-dir, or add "
                        "--overwrite to give up what is later");
     }
-    discard_checkpoint(later);
+    config.overwrite ? discard_checkpoint(later) : set_checkpoint_aside(later);
   }
 }
 
@@ -143,43 +145,57 @@ bool can_write_into(const fs::path& directory) {
   return written;
 }
 
-std::string make_run_directory(const TrainConfig& config, int ranks) {
+bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
+  return !config.run_dir.empty() &&
+         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
+}
+
+bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint) {
+  std::error_code ignored;
+  return fs::equivalent(config.run_dir, run_directory_of(checkpoint), ignored);
+}
+
+RunDirectory make_run_directory(const TrainConfig& config, int ranks) {
   if (config.run_dir.empty()) {
-    return numbered_directory(config.model + "-np" + std::to_string(ranks)).string();
+    const fs::path directory = numbered_directory(config.model + "-np" + std::to_string(ranks));
+    return {directory.string(), DirectoryClaim(directory)};
   }
   const fs::path directory = config.run_dir;
+  create(directory);
+  DirectoryClaim claim(directory);
   if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
   if (!config.overwrite && holds_run(directory)) {
     throw InputError("the run directory " + directory.string() +
                      " holds an earlier run: choose another with --run-dir, go on with it with "
                      "--resume, or add --overwrite");
   }
-  create(directory);
   require_writable(directory);
   // Whatever this run leaves must not stand beside files of the one before.
   std::error_code ignored;
   for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
   remove_unfinished(directory);
-  return directory.string();
+  return {directory.string(), std::move(claim)};
 }
 
-std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                                   std::size_t epochs) {
+RunDirectory continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                    std::size_t epochs) {
   const fs::path directory = config.run_dir;
-  const fs::path origin = run_directory_of(checkpoint);
-  std::error_code ignored;
-  if (fs::equivalent(directory, origin, ignored)) {
+  RunDirectory result{config.run_dir, {}};
+  if (resumes_in_place(config, checkpoint)) {
+    result.claim = DirectoryClaim(directory);
     require_writable(directory);
     give_up_later(config, checkpoint);
     remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;
     fresh.resume.clear();
-    make_run_directory(fresh, 1);
+    result = make_run_directory(fresh, 1);
   }
-  copy_steps_csv(origin / kStepsCsvName, directory / kStepsCsvName, epochs);
-  return config.run_dir;
+  const std::string origin = run_directory_of(checkpoint);
+  const fs::path steps = origin.empty() ? fs::path() : fs::path(origin) / kStepsCsvName;
+  copy_steps_csv(steps, directory / kStepsCsvName, epochs);
+  return result;
 }
 
 }  // namespace rueda

@@ -4,23 +4,37 @@
 #include <filesystem>
 #include <string>
 
+#include "directory_claim.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
 
+/// Where a run writes; nobody else does as long as this lives.
+struct RunDirectory {
+  std::string path;
+  DirectoryClaim claim;
+};
+
 /// Makes the directory that a run writes into, and shows that it can be written. Without --run-dir
 /// it is a new one, `runs/<model>-np<ranks>-<number>`. Throws InputError where it cannot be made or
-/// written, and where it holds an earlier run and --overwrite was not given. With --resume auto an
+/// written, where another process writes into it, and where it holds an earlier run and --overwrite
+/// was not given. With --resume auto an
 /// earlier run that has neither ended nor left a checkpoint is set aside: run.json becomes
 /// run-1.json, and likewise steps.csv.
-std::string make_run_directory(const TrainConfig& config, int ranks);
+RunDirectory make_run_directory(const TrainConfig& config, int ranks);
 
 /// The same for a run that resumes from `checkpoint`, after `epochs` finished epochs, in
 /// `config.run_dir`. In the checkpoint's own run directory its files stay: steps.csv keeps those
-/// epochs, and checkpoints later than this one go, which must be damaged or --overwrite given.
-/// Another directory must be new, as for any run. Returns it.
-std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                                   std::size_t epochs);
+/// epochs, and checkpoints later than this one go, with --overwrite, or are set aside, damaged; a
+/// whole one is refused. Another directory must be new, as for any run.
+RunDirectory continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                    std::size_t epochs);
+
+/// Whether `directory` is --run-dir, which the run makes and tries itself.
+bool names_run_directory(const TrainConfig& config, const std::filesystem::path& directory);
+
+/// Whether `config.run_dir` is the run directory in which `checkpoint` lies.
+bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 
 /// Whether a file can be made and written in a directory, found by doing it.
 bool can_write_into(const std::filesystem::path& directory);

@@ -1,6 +1,7 @@
 #include "train_run.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "gradient_road.hpp"
 #include "open_backend.hpp"
 #include "open_monitor.hpp"
+#include "output_file.hpp"
 #include "overlap.hpp"
 #include "remarks.hpp"
 #include "rueda/backend/replica.hpp"
@@ -38,6 +40,8 @@
 
 namespace rueda {
 namespace {
+
+namespace fs = std::filesystem;
 
 /// One training run of one rank, from the first message to the last table. Steps that may fail on
 /// one rank alone run `together`, so that all ranks fail alike.
@@ -107,11 +111,13 @@ class TrainRun {
   void open_run_directory() {
     together(world_, [&] {
       if (!speaks()) return;
-      check_weights_target(run_.config);
-      run_.config.run_dir =
-          resuming_.active()
-              ? continue_run_directory(run_.config, resuming_.checkpoint(), resuming_.from().epochs)
-              : make_run_directory(run_.config, world_.size());
+      check_weights_target(run_.config, resuming_.wrote_weights(run_.config));
+      if (!names_run_directory(run_.config, fs::path(run_.config.trace).parent_path()))
+        check_output_file("--trace", run_.config.trace);
+      directory_ = resuming_.active() ? continue_run_directory(run_.config, resuming_.checkpoint(),
+                                                               resuming_.from().epochs)
+                                      : make_run_directory(run_.config, world_.size());
+      run_.config.run_dir = directory_.path;
     });
     run_.config.run_dir = all_gather_text(world_, run_.config.run_dir).front();
   }
@@ -162,9 +168,9 @@ class TrainRun {
     const auto settle = [this](const std::function<void(Backend&)>& plan) {
       settle_engines(world_, run_.config, options_, *backend_, plan);
     };
-    FittedReplica fitted =
-        fit_replica(world_, {run_.config, *graph_, *backend_, road_->all_reduce(),
-                             road_->bucket_ends(), data_, world_.host(), device_.uuid, settle});
+    FittedReplica fitted = fit_replica(
+        world_, {run_.config, *graph_, *backend_, road_->all_reduce(), road_->bucket_ends(), data_,
+                 world_.host(), device_.uuid, resuming_.active(), settle});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
@@ -216,11 +222,7 @@ class TrainRun {
     for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
     for (const std::string& text : resuming_.remarks()) console.say("note: " + text);
     try {
-      const auto watchdog = road_->watch();
-      together(world_, [this] {
-        if (speaks()) write_run_files(run_);  // an interruption leaves at least these
-      });
-      trainer.run(run_);
+      train_watched(trainer);
       checkpoints.settle();
       if (run_.outcome != "stopped") together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
@@ -231,6 +233,15 @@ class TrainRun {
     finish(console);
     console.say(result_table(run_));
     if (run_.outcome == "stopped") console.say(stop_text(run_));
+  }
+
+  /// What comes before and behind waits for disks as well, and has a more patient watch.
+  void train_watched(Trainer& trainer) {
+    together(world_, [this] {
+      if (speaks()) write_run_files(run_);  // an interruption leaves at least these
+    });
+    const auto watchdog = road_->watch();
+    trainer.run(run_);
   }
 
   void write_weights() {
@@ -263,6 +274,7 @@ class TrainRun {
   StartupClock& clock_;
   Communicator world_;
   RunRecord run_;
+  RunDirectory directory_;  ///< on rank 0
   RankInfo self_;
   const SelectedDevice& device_;
   ThreadLevel thread_level_;

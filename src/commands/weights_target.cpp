@@ -17,15 +17,9 @@ namespace fs = std::filesystem;
   throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
 }
 
-/// --run-dir is made and tried by the run itself.
-bool is_run_directory(const TrainConfig& config, const fs::path& directory) {
-  return !config.run_dir.empty() &&
-         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
-}
-
 }  // namespace
 
-void check_weights_target(const TrainConfig& config) {
+void check_weights_target(const TrainConfig& config, bool own_file) {
   if (config.save_weights.empty()) return;
   const fs::path path = config.save_weights;
   std::error_code ignored;
@@ -33,11 +27,11 @@ void check_weights_target(const TrainConfig& config) {
   if (!path.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
     refuse(config, "this is not a regular file", "give the path of a file to write");
   }
-  if (fs::exists(status) && !config.overwrite) {
+  if (fs::exists(status) && !config.overwrite && !own_file) {
     refuse(config, "there is such a file", "give another path, or add --overwrite");
   }
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (is_run_directory(config, parent)) {
+  if (names_run_directory(config, parent)) {
     if (path.filename() != kRunJsonName && path.filename() != kStepsCsvName) return;
     refuse(config, "the run writes another file of this name", "give another name");
   }

@@ -1,6 +1,7 @@
 #include "bounded_json.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -90,6 +91,11 @@ std::size_t whole_number(const Json& object, const char* name) {
   const Json& value = object.at(name);
   if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost) return value;
   throw InputError(std::string("'") + name + "' is not a whole number");
+}
+
+double number_or_nan(const Json& object, const char* name) {
+  const Json& value = object.at(name);
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
 Json parse_json(std::string_view text, const InputFile& file, const JsonLimits& limits) {

@@ -14,6 +14,10 @@ namespace rueda {
 /// ranks.
 inline constexpr std::size_t kMostJsonBytes = 256'000'000;
 
+/// Bytes of a checkpoint's history, of which each epoch is a JSON text by itself: more epochs than
+/// anybody trains, on a thousand ranks.
+inline constexpr std::size_t kMostHistoryBytes = 1'000'000'000;
+
 /// What a JSON text may hold. A document takes about 100 bytes of memory a value; copying and
 /// writing it are recursive; and an object in order finds a key in time proportional to their
 /// number.
@@ -34,5 +38,9 @@ std::string fault_of_json(std::string_view text, const JsonLimits& limits = {});
 /// The field `name` of an object: a whole number from 0 that a double holds exactly. Throws
 /// InputError naming the field, or nlohmann's exception if it is missing.
 std::size_t whole_number(const nlohmann::ordered_json& object, const char* name);
+
+/// The field `name` of an object: a number, or NaN, which JSON has no number for and is written as
+/// null. Throws nlohmann's exception for anything else.
+double number_or_nan(const nlohmann::ordered_json& object, const char* name);
 
 }  // namespace rueda

@@ -82,7 +82,6 @@ bool Trainer::finish_epoch(RunRecord& run, EpochRecord record) {
   run.epochs.push_back(std::move(record));
   if (reached) run.seconds_to_target = position_.spent;
   const bool last = reached || position_.epochs == config_.epochs;
-  if (last) run.outcome = reached ? "target reached" : "completed";
   run.total_seconds = parts_.since_start.seconds();
   together(parts_.group, [&] { parts_.observer.on_epoch(run); });
   const CheckpointEvery& every = config_.checkpoint_every;

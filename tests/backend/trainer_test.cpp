@@ -18,6 +18,7 @@ TEST_CASE("A run records every epoch and step", "[backend][trainer]") {
   CHECK(run.outcome == "completed");
   REQUIRE(run.epochs.size() == 2);
   CHECK(training.listener.epochs_told == 2);
+  CHECK(training.listener.outcome_told == "running");  // checkpoint and weights are to come
   CHECK(training.listener.steps.size() == 6);
   const EpochRecord& epoch = run.epochs[1];
   CHECK(epoch.steps == 3);

@@ -4,6 +4,7 @@
 usage: checkpoint_test.py RUEDA [MPIEXEC]
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import time
 
 import summary_line
 from program_case import ProgramCase
-from rueda_runs import environment
+from rueda_runs import Program, environment
 
 # Two epochs of four steps, which remember: momentum, statistics, a schedule, random images.
 NET = ["--data", "data", "--data-limit", "128", "--global-batch", "32", "--epochs", "2"]
@@ -166,6 +167,7 @@ class CheckpointTest(ProgramCase):
         result = self.resume("damaged")
         self.assertIn("passed over", result.out)
         self.assertIn(names[0], result.out)
+        self.assertIn("passed-over-" + names[1], self.checkpoints("damaged"))
         self.assertEqual(curve(self.program.record("damaged")), self.reference())
 
     def test_what_does_not_fit_is_refused(self):
@@ -184,6 +186,7 @@ class CheckpointTest(ProgramCase):
         refuse("auto", says=["--run-dir"])
         earlier = "mine/checkpoints/epoch-0000-step-00002"
         refuse(earlier, says=["later checkpoint", "--overwrite"])
+        refuse(earlier + "/", says=["later checkpoint", "--overwrite"])
         refuse("mine", "--run-dir", "data", "--overwrite", "--keep", "0", says=["--keep"])
         result = self.program.run("train", *NET, "--checkpoint-every", "5")
         self.refused(result, "--checkpoint-every", "50steps")
@@ -193,6 +196,70 @@ class CheckpointTest(ProgramCase):
         self.resume(earlier, "--run-dir", "branch")
         self.assertEqual(curve(self.program.record("branch")), self.reference())
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
+
+    def test_a_checkpoint_elsewhere(self):
+        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        checkpoints = self.folder / "whole" / "checkpoints"
+        latest = self.checkpoints("whole")[-1]
+        shutil.copytree(checkpoints / latest, self.folder / "copied")
+        rows = self.folder / "steps.csv"
+        rows.write_text("of somebody else\n")
+        self.refused(self.program.run_ranks(2, "train", "--resume", "copied"), "no run directory", "--run-dir")
+        self.resume("copied", "--run-dir", "from-copy")
+        self.assertEqual(curve(self.program.record("from-copy")), self.reference())
+        self.assertEqual(rows.read_text(), "of somebody else\n")
+        self.assertFalse((self.folder / "run.json").exists())
+        # Named where it lies.
+        data = str(self.folder / "data")
+        inside = Program(*self.paths, checkpoints)
+        self.completed(inside.run_ranks(2, "train", "--resume", latest, "--data", data))
+        self.assertEqual(curve(self.program.record("whole")), self.reference())
+        self.assertEqual(len(self.checkpoints("whole")), 2)
+
+    def test_one_run_at_a_time(self):
+        self.stopped(self.train("taken", "--inject", "stop:0:3"))
+        before = (self.folder / "taken" / "run.json").read_bytes()
+        lock = self.folder / "taken" / ".lock"
+        self.assertRegex(lock.read_text(), r"^process \d+ on \S+$")
+        with lock.open("w") as holder:
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            holder.write("process 7 on h1\x1b[2J")
+            holder.flush()
+            for words in (["--resume", "taken"], ["--run-dir", "taken", *NET, "--overwrite"]):
+                result = self.program.run_ranks(2, "train", *words)
+                self.refused(result, "taken is in use by process 7 on h1\\x1b[2J", "--run-dir")
+        self.assertEqual((self.folder / "taken" / "run.json").read_bytes(), before)
+        self.resume("taken")
+        self.assertEqual(curve(self.program.record("taken")), self.reference())
+
+    def test_weights_at_the_end(self):
+        auto = ["--resume", "auto", "--checkpoint-every", "1epoch", "--save-weights", "w"]
+        for _ in range(2):  # the second time all is done
+            self.completed(self.train("weights", *auto))
+        self.refused(self.train("others", *auto), "--save-weights w", "there is such a file")
+        (self.folder / "w").unlink()
+        # A checkpoint does not say where to write.
+        result = self.resume("weights", "--epochs", "3")
+        self.assertIn("--save-weights is not taken over", " ".join(result.out.split()))
+        self.assertFalse((self.folder / "w").exists())
+
+    def test_a_trace_that_can_not_be_written(self):
+        result = self.train("untraced", "--trace", "nowhere/t.json")
+        self.refused(result, "--trace nowhere/t.json", "cannot be written there")
+        self.assertFalse((self.folder / "untraced").exists())
+        self.stopped(self.train("traced", "--trace", "traced/t.json", "--inject", "stop:0:3"))
+        self.assertTrue((self.folder / "traced" / "t.json").exists())
+
+    def test_a_timed_run(self):
+        words = ("--backend", "timed", "--compute-ms", "1", "--checkpoint-every", "3steps", "--epochs", "1")
+        self.completed(self.train("timed", *words))
+        # From the end, and from the midst of an epoch.
+        self.resume("timed", "--epochs", "2")
+        shutil.rmtree(self.folder / "timed" / "checkpoints" / "epoch-0002-step-00000")
+        self.resume("timed", "--epochs", "2")
+        record = self.program.record("timed")
+        self.assertEqual([epoch["loss"] for epoch in record["epochs"]], [None, None])
+        self.assertEqual([r["epochs"] for r in record["resumptions"]], [1, 1])
 
     def test_auto_begins_where_there_is_nothing_and_ends_where_all_is_done(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]

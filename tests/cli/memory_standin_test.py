@@ -96,6 +96,17 @@ class StandIn(ProgramCase):
         self.assertEqual(record["config"]["batch-per-rank"], 192)
         self.assertEqual(result.out.count("warning: micro-batches of 192"), 1)
 
+    def test_a_resumed_run_keeps_its_global_batch(self):
+        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192", "--on-oom", "halve"]
+        self.completed(self.program.run(*words, "--checkpoint-every", "1epoch"))
+        for lie in ({}, {"RUEDA_STANDIN_CLAIMED": "100000000"}):
+            result = self.program.run("train", "--resume", "run", "--epochs", "2", RUEDA_STANDIN_MEMORY=MEMORY, **lie)
+            code = 1 if lie else 2
+            words = ["cudaMalloc failed"] if lie else ["192 images", "resume on more ranks", "--recompute block"]
+            self.refused(result, *words, code=code)
+            self.assertNotIn("--batch-per-rank", result.messages[0])
+            self.assertNotIn("halve", result.messages[0])
+
     def test_halved_where_an_allocation_fails_all_the_same(self):
         lie = {"RUEDA_STANDIN_MEMORY": MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
         words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192"]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A rank that stops before training or after it: the others do not wait for ever.
+"""A rank that stops before training or after it: the others do not wait for ever. A disk that takes
+long is no rank that stopped.
 
 usage: stall_test.py RUEDA MPIEXEC LIBRARY [CASE...]
 
-LIBRARY is built from tests/support/stall_mpi.cpp.
+LIBRARY is built from tests/support/stall_mpi.cpp and slow_disk.cpp.
 """
 
 import os
@@ -24,13 +25,13 @@ class Stall(ProgramCase):
         super().setUpClass()
         cls.program.time_limit *= 3
 
-    def start(self, place, *words):
+    def start(self, place, *words, disk="0", seconds=STALL_SECONDS):
         # What stands there already stays: a sanitizer's libraries.
         preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), LIBRARY]))
         words = ("--data", "data", "--run-dir", "run", "--overwrite", "--all-reduce", "ring", *words)
         return self.program.run_ranks(
-            3, "train", *SMALL, "--stall-seconds", str(STALL_SECONDS), *words,
-            LD_PRELOAD=preload, RUEDA_TEST_STALL=place,
+            3, "train", *SMALL, "--stall-seconds", str(seconds), *words,
+            LD_PRELOAD=preload, RUEDA_TEST_STALL=place, RUEDA_TEST_SLOW_DISK=disk,
         )
 
     def ends(self, place):
@@ -44,6 +45,20 @@ class Stall(ProgramCase):
     def test_nothing_stalls(self):
         self.completed(self.start(""))
         self.completed(self.start("3:MPI_Finalize"))
+
+    def test_a_slow_disk(self):
+        # About nine times this for a checkpoint: the second one, and the end, wait for it.
+        self.completed(self.start("", "--checkpoint-every", "2steps", disk=str(STALL_SECONDS / 5)))
+        written = self.program.record("run")["checkpoints"]
+        self.assertGreaterEqual(len(written), 2)
+        self.assertGreater(min(entry["write_seconds"] for entry in written), STALL_SECONDS)
+
+    def test_a_disk_that_never_answers(self):
+        result = self.start("", "--checkpoint-every", "1step", disk="3", seconds=1)
+        self.assertEqual(result.code, 1, result)
+        # The others may find themselves stuck before the launcher has ended them.
+        self.assertIn("the last checkpoint is still being written after 1", result.messages[0])
+        self.assertIn("--resume run", result.messages[0])
 
     def test_in_start_up(self):
         self.ends("1:MPI_Bcast")

@@ -136,9 +136,11 @@ class Corpus:
         epoch = {"epoch": 1, "steps": 3, "ranks": [], "seconds": 1.5, "loss": 2.3, "accuracy": 0.1, "samples": 96,
                  "val_loss": None, "learning_rate": 0.1, "images_per_second": 64, "parameter_hash": "0123",
                  "resumed_at_step": 2}
-        self.write("manifest", "history", compact({"started_at": "2026-01-02T03:04:05Z", "epochs": [epoch], "resumptions": [
+        head = compact({"started_at": "2026-01-02T03:04:05Z", "resumptions": [
             {"at": "2026-01-02T03:04:05Z", "checkpoint": "epoch-0001-step-00002", "epochs": 1, "steps": 2,
-             "world_size": 2}]}))
+             "world_size": 2}]})
+        epochs = [compact(epoch), compact({**epoch, "epoch": 2, "loss": None})]
+        self.write("manifest", "history", head[:-1] + ',"epochs":[\n' + ",\n".join(epochs) + "\n]}\n")
         position = {"epochs": 1, "steps": 2, "steps_per_epoch": 3, "loss_so_far": 4.5, "correct_so_far": 7,
                     "samples_so_far": 64, "seconds_so_far": 0.5, "spent_seconds": 1.5}
         self.write("manifest", "whole", json.dumps({

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend_under_test.hpp"
@@ -16,9 +17,13 @@ namespace rueda::test {
 /// Remembers what a trainer tells.
 struct Listener final : TrainObserver {
   void on_step(const StepProgress& progress) override { steps.push_back(progress); }
-  void on_epoch(RunRecord& run) override { epochs_told = run.epochs.size(); }
+  void on_epoch(RunRecord& run) override {
+    epochs_told = run.epochs.size();
+    outcome_told = run.outcome;
+  }
   std::vector<StepProgress> steps;
   std::size_t epochs_told = 0;
+  std::string outcome_told;
 };
 
 /// On one rank a sum over ranks is the slice itself.

@@ -1,6 +1,9 @@
 #include "rueda/checkpoint/checkpoint.hpp"
 
+#include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 
 #include <catch2/catch.hpp>
@@ -162,6 +165,15 @@ TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "
   m = some_manifest();
   m.world = 1'000'001;
   CHECK_THAT(refused(), Contains("more than a million ranks"));
+  m = some_manifest();
+  m.micro_batches = 1'000'001;
+  CHECK_THAT(refused(), Contains("more than a million micro-batches"));
+  m = some_manifest();
+  m.global_batch = (std::size_t{1} << 40U) + 1;
+  CHECK_THAT(refused(), Contains("its global batch is beyond any use"));
+  m = some_manifest();
+  m.files = {{"weights.safetensors", (std::size_t{1} << 36U) + 1, 2}};
+  CHECK_THAT(refused(), Contains("more than 64 GiB"));
   for (std::size_t Manifest::*count :
        {&Manifest::world, &Manifest::micro_batches, &Manifest::global_batch}) {
     m = some_manifest();
@@ -193,9 +205,11 @@ TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
 TEST_CASE("checkpoint: files beyond any run's are refused before they are read", "[checkpoint]") {
   const Written written;
   const Manifest m = verify_checkpoint(written.path);
-  fs::resize_file(written.path / "history.json", 256'000'001);  // takes no room on the disk
+  fs::resize_file(written.path / "history.json", 1'000'000'001);  // takes no room on the disk
   CHECK_THROWS_WITH(read_snapshot(written.path, m, written.graph),
-                    Contains("256000001 bytes, more than the 256000000"));
+                    Contains("1000000001 bytes, more than the 1000000000"));
+  fs::resize_file(written.path / "history.json", std::uintmax_t{1} << 42U);  // hours of reading
+  CHECK_THAT(refusal(written.path), Contains("it has 4398046511104 bytes, its manifest says"));
   fs::resize_file(written.path / kManifestName, 16'777'217);
   CHECK_THAT(refusal(written.path), Contains("16777217 bytes, more than the 16777216"));
 }
@@ -251,6 +265,49 @@ TEST_CASE("checkpoint: the list is in the order of training, of whole names only
   CHECK(names().size() == 2);
   CHECK(scratch.files() == 5);
   CHECK(fs::exists(scratch.path() / "notes"));
+}
+
+TEST_CASE("checkpoint: one without losses, of a timed run, is read again", "[checkpoint]") {
+  Manifest m = some_manifest();
+  m.position.so_far.loss = m.position.so_far.correct = std::numeric_limits<double>::quiet_NaN();
+  const Totals read = parse_manifest(to_json(m), "x").position.so_far;
+  CHECK(std::isnan(read.loss));
+  CHECK(std::isnan(read.correct));
+  CHECK(read.samples == 96);
+}
+
+TEST_CASE("checkpoint: a list that can not be read is not an empty one", "[checkpoint]") {
+  const ScratchDirectory scratch;
+  const fs::path loop = scratch.path() / "loop";
+  fs::create_symlink("loop", loop);
+  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("can not be listed"));
+  CHECK_NOTHROW(remove_older_checkpoints(loop, 0));
+  CHECK(list_checkpoints(scratch.write("file", "")).empty());
+}
+
+TEST_CASE("checkpoint: what is set aside keeps its files under another name", "[checkpoint]") {
+  const Written written;
+  Manifest manifest = some_manifest();
+  set_checkpoint_aside(written.path);
+  write_checkpoint(written.directory(), written.graph, some_snapshot(written.graph), manifest);
+  set_checkpoint_aside(written.path);
+  CHECK(list_checkpoints(written.directory()).empty());
+  const std::string name = "passed-over-" + written.path.filename().string();
+  CHECK(refusal(written.directory() / name).empty());
+  CHECK(refusal(written.directory() / (name + "-2")).empty());
+}
+
+TEST_CASE("checkpoint: the one just written stays, whatever is beside it", "[checkpoint]") {
+  const Written written;
+  for (const char* name : {"epoch-0007-step-00000", "epoch-0008-step-00000"})
+    fs::create_directory(written.directory() / name);
+  CheckpointWriter writer(written.directory(), written.graph, 1);
+  writer.free_snapshot() = some_snapshot(written.graph);
+  writer.write(some_manifest(), 0);
+  CHECK(writer.wait_for(std::chrono::minutes(1)));
+  REQUIRE(writer.take_records().size() == 1);
+  CHECK(refusal(written.path).empty());
+  CHECK_FALSE(fs::exists(written.directory() / "epoch-0007-step-00000"));
 }
 
 TEST_CASE("checkpoint: the writer keeps the latest, and tells of each", "[checkpoint]") {

@@ -1,5 +1,6 @@
 #include "rueda/report/run_json.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -358,9 +359,44 @@ TEST_CASE("the history of a run comes back as it was", "[report]") {
   CHECK(join(history_json(back)) == history);
   CHECK(result_table(back).find("Epochs") != std::string::npos);
   CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
-  CHECK_THROWS_WITH(restore_history(back, std::string(100, '['), "x"),
+  CHECK_THROWS_WITH(restore_history(back, std::string(100, '[') + "\n", "x"),
+                    "x: it is no history of epochs");
+  const std::string head = history.substr(0, history.find('\n') + 1);
+  CHECK_THROWS_WITH(restore_history(back, head + std::string(100, '[') + "\n", "x"),
                     "x: its JSON has more than 32 levels");
-  CHECK_THROWS_AS(restore_history(back, history.substr(0, history.size() / 2), "x"), InputError);
+  for (const std::size_t cut : {history.size() / 2, history.size() - 4, head.size()}) {
+    CHECK_THROWS_WITH(restore_history(back, history.substr(0, cut), "x"), "x: it ends too early");
+  }
+}
+
+TEST_CASE("a history of many epochs on many ranks is read as it was written", "[report]") {
+  RunRecord run = test::sample_run();
+  run.epochs.resize(1);
+  std::istringstream lines(join(history_json(run)));
+  std::string epoch;
+  std::getline(lines, epoch);
+  std::getline(lines, epoch);
+  // Together more values than one JSON may have.
+  epoch.back() = ',';
+  epoch += "\"more\":[0";
+  for (int i = 0; i < 500'000; ++i) epoch += ",1";
+  epoch += "]}";
+  run.epochs.assign(21, run.epochs[0]);
+  for (EpochRecord& e : run.epochs) e.written = share(epoch);
+  RunRecord back;
+  restore_history(back, join(history_json(run)), "x");
+  CHECK(back.epochs.size() == 21);
+}
+
+TEST_CASE("the history of a timed run, which has no losses, comes back", "[report]") {
+  RunRecord run = test::sample_run();
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  for (EpochRecord& e : run.epochs) e.train.loss = e.train.accuracy = nothing;
+  RunRecord back;
+  restore_history(back, join(history_json(run)), "x");
+  REQUIRE(back.epochs.size() == run.epochs.size());
+  CHECK(std::isnan(back.epochs[0].train.loss));
+  CHECK(std::isnan(back.epochs[0].train.accuracy));
 }
 
 TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that counts", "[report]") {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -26,6 +27,8 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
+  /// Waits for at most `time`; whether nothing is being written then.
+  bool wait_for(std::chrono::milliseconds time);
   /// Waits until nothing is being written and gives the memory of the snapshot, to be filled again.
   /// Throws what writing the last one threw.
   Snapshot& free_snapshot();

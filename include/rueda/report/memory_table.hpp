@@ -19,12 +19,13 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
 
 /// A batch that the memory of one rank does not hold.
 struct MemoryShortage {
-  std::size_t batch = 0;    ///< samples of a rank and micro-batch
-  std::size_t need = 0;     ///< bytes
-  std::size_t free = 0;     ///< bytes that the rank may take
-  std::size_t sharers = 1;  ///< ranks that share the memory, this one included
-  std::size_t largest = 0;  ///< batch that fits; 0: none
-  std::string place;        ///< for example "rank 3 (node17, GPU-8f2c...)"
+  std::size_t batch = 0;          ///< samples of a rank and micro-batch
+  std::size_t need = 0;           ///< bytes
+  std::size_t free = 0;           ///< bytes that the rank may take
+  std::size_t sharers = 1;        ///< ranks that share the memory, this one included
+  std::size_t largest = 0;        ///< batch that fits; 0: none
+  bool batch_is_settled = false;  ///< by the run that is resumed
+  std::string place;              ///< for example "rank 3 (node17, GPU-8f2c...)"
 };
 
 /// What is missing where, and what can be done about it besides a smaller batch: `remedies`,

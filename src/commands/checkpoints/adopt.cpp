@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "resume_point.hpp"
+#include "rueda/checkpoint/checkpoint_directory.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
 #include "rueda/report/run_json.hpp"
@@ -68,6 +69,16 @@ void compare_data(const ResumePoint& point, const std::vector<std::string>& data
   }
 }
 
+/// A file that somebody's checkpoint names is not written unasked.
+void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
+  const std::string before = saved_weights(point.manifest);
+  if (before.empty() || !config.save_weights.empty()) return;
+  point.remarks.push_back(
+      "--save-weights is not taken over from the interrupted run: give it "
+      "again (" +
+      printable(before) + ") to have them written at the end");
+}
+
 /// The global batch stays; its parts do if they can be dealt out evenly.
 void settle_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   const Manifest& m = point.manifest;
@@ -75,6 +86,11 @@ void settle_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   const bool same_parts = parts % world == 0;
   if (same_parts) config.accumulate = parts / world;
   config.global_batch = m.global_batch;
+  if (config.accumulate > kMostSamples) {
+    throw InputError("--resume: " + std::to_string(parts) +
+                     " micro-batches per step are too many for " + std::to_string(world) +
+                     " ranks: resume on more");
+  }
   const std::size_t now = world * config.accumulate;
   config.batch_per_rank = std::max<std::size_t>(1, (m.global_batch + now - 1) / now);
   if (config.shard == Shard::fixed && now != parts) {
@@ -96,13 +112,29 @@ void settle_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   point.remarks.push_back(text);
 }
 
+/// Without --run-dir a run goes on where its checkpoint lies.
+void settle_run_directory(const ResumePoint& point, TrainConfig& config) {
+  if (!config.run_dir.empty()) return;
+  config.run_dir = run_directory_of(point.checkpoint);
+  if (!config.run_dir.empty()) return;
+  throw InputError("--resume " + point.checkpoint + ": this checkpoint lies in no run directory (" +
+                   kCheckpointsName + "/): name one to write into with --run-dir");
+}
+
 }  // namespace
+
+std::string saved_weights(const Manifest& manifest) {
+  const Json options = Json::parse(manifest.config);
+  const auto at = options.find("save-weights");
+  return at != options.end() && at->is_string() ? at->get<std::string>() : "";
+}
 
 void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run) {
   compare_options(point, config);
   compare_data(point, run.data);
   settle_batch(point, config, run.world);
-  if (config.run_dir.empty()) config.run_dir = run_directory_of(point.checkpoint);
+  settle_run_directory(point, config);
+  tell_of_weights(point, config);
 }
 
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,

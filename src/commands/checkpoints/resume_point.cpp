@@ -19,6 +19,12 @@ std::vector<std::string> texts(const std::vector<fs::path>& paths) {
   return all;
 }
 
+/// Without the slash that completing a name leaves behind it.
+fs::path tidy(const fs::path& path) {
+  const fs::path tidied = path.lexically_normal();
+  return tidied.has_filename() ? tidied : tidied.parent_path();
+}
+
 /// "epoch 3, 12 of 40 steps" or "after epoch 3".
 std::string place_text(const Manifest& m) {
   const TrainPosition& at = m.position;
@@ -68,8 +74,9 @@ ResumePoint decode(const std::string& text) {
 }  // namespace
 
 std::string run_directory_of(const std::string& checkpoint) {
-  fs::path path = fs::path(checkpoint).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
+  fs::path path = tidy(checkpoint);
+  std::error_code none;
+  if (!path.has_parent_path()) path = fs::absolute(path, none);  // named in its own directory
   const fs::path checkpoints = path.parent_path();
   if (checkpoints.filename() != kCheckpointsName) return "";
   return checkpoints.has_parent_path() ? checkpoints.parent_path().string() : ".";
@@ -78,7 +85,7 @@ std::string run_directory_of(const std::string& checkpoint) {
 std::vector<std::string> resume_candidates(const TrainConfig& config) {
   if (config.resume == "auto")
     return texts(list_checkpoints(fs::path(config.run_dir) / kCheckpointsName));
-  const fs::path given = config.resume;
+  const fs::path given = tidy(config.resume);
   std::error_code ignored;
   if (fs::exists(given / kManifestName, ignored)) return {given.string()};
   auto found = texts(list_checkpoints(given / kCheckpointsName));

@@ -17,7 +17,7 @@ struct ResumePoint {
   std::vector<std::string> remarks;  ///< lines that the user is to read
 };
 
-/// The run directory in which a checkpoint lies, or would lie.
+/// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
 /// The checkpoints that `--resume` may mean, the latest first: those of a run directory, or the one
@@ -29,6 +29,9 @@ std::vector<std::string> resume_candidates(const TrainConfig& config);
 /// every rank, where all are damaged.
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
 
+/// --save-weights of the run that wrote the checkpoint; empty without.
+std::string saved_weights(const Manifest& manifest);
+
 /// What this run is, as far as its numbers depend on it.
 struct ResumingRun {
   std::size_t world = 1;
@@ -37,7 +40,8 @@ struct ResumingRun {
 
 /// Makes `config` that of a run that goes on from `point`: the same global batches, cut into the
 /// same micro-batches if the ranks can do that. Throws InputError where an option or the data
-/// differ in what decides about the numbers; differences that only cost bits become remarks.
+/// differ in what decides about the numbers, and where it is not known which directory to write
+/// into; differences that only cost bits become remarks.
 void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run);
 
 /// Remarks on what else the last bits depend on: `machines` and `versions` as in Manifest.

@@ -18,8 +18,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// What an interrupted run had for itself alone.
-constexpr std::array<std::string_view, 8> kNotTakenOver = {
-    "run-dir", "resume", "overwrite", "inject", "init-weights", "progress", "trace", "trace-steps"};
+constexpr std::array<std::string_view, 9> kNotTakenOver = {
+    "run-dir",  "resume", "overwrite",   "inject",      "init-weights",
+    "progress", "trace",  "trace-steps", "save-weights"};
 
 std::optional<Manifest> first_readable(const std::vector<std::string>& candidates) {
   for (const std::string& candidate : candidates) {

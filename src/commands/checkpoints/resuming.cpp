@@ -1,5 +1,6 @@
 #include "resuming.hpp"
 
+#include "../run_directory.hpp"
 #include "rueda/report/run_json.hpp"
 #include "run_checkpoints.hpp"
 
@@ -10,6 +11,11 @@ void Resuming::begin(TrainConfig& config, const std::vector<std::string>& data) 
   if (!point_) return;
   const auto ranks = static_cast<std::size_t>(world_.size());
   together(world_, [&] { adopt(*point_, config, {.world = ranks, .data = data}); });
+}
+
+bool Resuming::wrote_weights(const TrainConfig& config) const {
+  if (!point_ || !resumes_in_place(config, point_->checkpoint)) return false;
+  return !config.save_weights.empty() && saved_weights(point_->manifest) == config.save_weights;
 }
 
 std::optional<HostWeights> Resuming::read(const Graph& graph, RunRecord& run) {

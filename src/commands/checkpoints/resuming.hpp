@@ -27,6 +27,9 @@ class Resuming {
   void begin(TrainConfig& config, const std::vector<std::string>& data);
   bool active() const noexcept { return point_.has_value(); }
   const std::string& checkpoint() const { return point_->checkpoint; }
+  /// Whether a run that goes on in its directory was to write the same --save-weights before: the
+  /// file that is there is its own, then.
+  bool wrote_weights(const TrainConfig& config) const;
   TrainPosition from() const { return point_ ? point_->manifest.position : TrainPosition(); }
 
   /// Reads the checkpoint; `run` gets its history and this resumption. Returns the weights on rank

@@ -1,12 +1,19 @@
 #include "run_checkpoints.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "../complaint.hpp"
 #include "../train_setup.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/report/run_json.hpp"
 #include "rueda/train/phase_timer.hpp"
 
@@ -14,6 +21,9 @@ namespace rueda {
 namespace {
 
 using Parts = std::vector<std::span<float>>;
+
+constexpr std::chrono::milliseconds kBeat{500};
+constexpr double kPatience = 10;  // times --stall-seconds, as around training
 
 std::size_t floats_of(const Parts& parts) {
   std::size_t count = 0;
@@ -44,6 +54,15 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
   backend.download(to, from);
 }
 
+/// As the watchdog does it: whatever waits for the thread that writes would wait for the disk.
+[[noreturn]] void leave_disk(double seconds, const std::string& directory) {
+  complain("the last checkpoint is still being written after " +
+           std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
+           ". The checkpoints before it are whole: go on with --resume " + directory);
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(ExitCode::run_failed));
+}
+
 }  // namespace
 
 void RunCheckpoints::open(Manifest facts) {
@@ -53,8 +72,24 @@ void RunCheckpoints::open(Manifest facts) {
   writer_ = std::make_unique<CheckpointWriter>(directory, graph_, run_.config.keep);
 }
 
+/// A disk may take minutes to answer (a file system that fails over). The ranks wait for it in
+/// short calls, so that the watchdog of training, which looks for ranks that stopped, sees none.
+void RunCheckpoints::await_writer() {
+  const Stopwatch watch;
+  const double most = kPatience * static_cast<double>(run_.config.stall_seconds);
+  for (bool busy = true; busy;) {
+    together(world_, [&] {
+      busy = writer_ && !writer_->wait_for(kBeat);
+      if (busy && most > 0 && watch.seconds() > most)
+        leave_disk(watch.seconds(), run_.config.run_dir);
+    });
+    busy = !all_gather_text(world_, busy ? "x" : "").front().empty();
+  }
+}
+
 void RunCheckpoints::save(const TrainState& state) {
   const Stopwatch pause;
+  await_writer();
   Snapshot* copy = nullptr;
   together(world_, [&] {
     if (writer_) copy = &writer_->free_snapshot();

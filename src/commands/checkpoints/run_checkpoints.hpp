@@ -26,6 +26,7 @@ class RunCheckpoints final : public CheckpointSink {
   void settle();
 
  private:
+  void await_writer();
   void keep_records();
   void take_copy(const TrainState& state, Snapshot& copy);
   std::vector<std::vector<float>> gather_carried(Backend& backend);
