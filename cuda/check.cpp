@@ -19,7 +19,7 @@ std::string remedy_for(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
       return "; lower --batch-per-rank, give --on-oom halve, or end what else uses the GPU (see "
-             "nvidia-smi)";
+             "nvidia-smi); a run that is resumed keeps its batch: give it more ranks";
     case cudaErrorNoKernelImageForDevice:
       return "; build with this GPU's compute capability in -Dgpu_archs";
     default:

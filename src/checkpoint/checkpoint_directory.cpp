@@ -43,6 +43,11 @@ bool is_absent(const std::error_code& error) {
 
 }  // namespace
 
+bool is_later(const fs::path& checkpoint, const TrainPosition& position) {
+  const auto place = place_of(checkpoint.filename().string());
+  return place && *place > Place{position.epochs, position.steps};
+}
+
 void discard_checkpoint(const fs::path& checkpoint) {
   // Not the name under which its successor is being written.
   const std::string name = std::string(kTemporaryWord) + "old-" + checkpoint.filename().string();

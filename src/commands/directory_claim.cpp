@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -23,9 +24,11 @@ constexpr const char* kFileName = ".lock";
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
-/// False if another process keeps it. What can not be locked at all counts as locked.
+/// False if another process keeps it. What can not be locked at all counts as locked; errno says
+/// why.
 bool lock(int fd) {
   const auto begin = Clock::now();
+  errno = 0;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return true;
@@ -35,13 +38,25 @@ bool lock(int fd) {
   return true;
 }
 
+/// For reading: a file that is open for writing keeps its file system from being made read-only.
+/// Only NFS locks none but those. The file of another user will do.
+int open_locked(const std::filesystem::path& path, bool& locked) {
+  constexpr int kHow = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  int fd = ::open(path.c_str(), O_RDONLY | kHow, 0666);
+  locked = fd < 0 || lock(fd);
+  if (fd < 0 || !locked || errno != EBADF) return fd;
+  ::close(fd);
+  fd = ::open(path.c_str(), O_RDWR | kHow, 0666);
+  locked = fd < 0 || lock(fd);
+  return fd;
+}
+
 /// For whoever finds the directory taken.
-void sign(int fd) {
+void sign(const std::filesystem::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const std::string text = fmt::format("process {} on {}", ::getpid(), host.data());
-  // A full disk costs the name, not the lock.
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) < 0) return;
+  std::ofstream(path, std::ios::trunc) << text;  // a full disk costs the name, not the lock
 }
 
 std::string signature(int fd) {
@@ -55,10 +70,11 @@ std::string signature(int fd) {
 
 DirectoryClaim::DirectoryClaim(const std::filesystem::path& directory) {
   const auto path = directory / kFileName;
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  bool locked = false;
+  fd_ = open_locked(path, locked);
   if (fd_ < 0) return;
-  if (lock(fd_)) {
-    sign(fd_);
+  if (locked) {
+    sign(path);
     return;
   }
   const std::string holder = signature(fd_);

@@ -20,6 +20,7 @@ class DirectoryClaim {
     return *this;
   }
   ~DirectoryClaim();
+  explicit operator bool() const noexcept { return fd_ >= 0; }
 
  private:
   int fd_ = -1;

@@ -147,12 +147,13 @@ std::size_t least(RankGroup& group, std::size_t mine) {
   return result;
 }
 
-std::vector<std::string> remedies_of(const TrainConfig& config, bool may_halve) {
+/// `resumed`: what a run must not change when it is resumed is none.
+std::vector<std::string> remedies_of(const TrainConfig& config, bool resumed) {
   std::vector<std::string> remedies;
-  if (may_halve && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
+  if (!resumed && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
   if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
   if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
-  if (config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
+  if (!resumed && config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
   return remedies;
 }
 
@@ -252,7 +253,7 @@ class Fitter {
     mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
                  (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
     const bool speaks = mine.largest == largest && mine.need > mine.free;
-    const auto remedies = remedies_of(request_.config, !request_.batch_is_settled);
+    const auto remedies = remedies_of(request_.config, request_.batch_is_settled);
     const auto texts =
         all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
     const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });

@@ -118,10 +118,10 @@ void set_aside(const fs::path& directory) {
 
 /// Checkpoints that are later than the one that is resumed from go if the user wants that; what
 /// could not be read is kept under another name, for it may be the disk that is at fault.
-void give_up_later(const TrainConfig& config, const std::string& checkpoint) {
+void give_up_later(const TrainConfig& config, const std::string& checkpoint,
+                   const TrainPosition& from) {
   for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
-    std::error_code ignored;
-    if (fs::equivalent(later, checkpoint, ignored)) return;
+    if (!is_later(later, from)) return;
     if (!config.overwrite && is_whole(later)) {
       throw InputError("--resume " + checkpoint + ": its run has a later checkpoint, " +
                        later.string() +
@@ -150,19 +150,38 @@ bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
          (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
 }
 
+bool will_exist(const TrainConfig& config, const fs::path& directory) {
+  const auto whole = [](const fs::path& path) {
+    return fs::absolute(path / "").lexically_normal();
+  };
+  const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
+  const fs::path way = run.lexically_relative(whole(directory.empty() ? "." : directory));
+  return !way.empty() && *way.begin() != "..";
+}
+
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint) {
   std::error_code ignored;
   return fs::equivalent(config.run_dir, run_directory_of(checkpoint), ignored);
 }
 
-RunDirectory make_run_directory(const TrainConfig& config, int ranks) {
+DirectoryClaim claim_to_resume(const TrainConfig& config) {
+  if (config.resume.empty()) return {};
+  std::error_code none;
+  fs::path directory = config.resume == "auto" ? config.run_dir : config.resume;
+  if (fs::exists(directory / kManifestName, none)) directory = run_directory_of(config.resume);
+  const bool elsewhere =
+      !config.run_dir.empty() && !fs::equivalent(config.run_dir, directory, none);
+  return elsewhere || !holds_run(directory) ? DirectoryClaim() : DirectoryClaim(directory);
+}
+
+RunDirectory make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim claim) {
   if (config.run_dir.empty()) {
     const fs::path directory = numbered_directory(config.model + "-np" + std::to_string(ranks));
     return {directory.string(), DirectoryClaim(directory)};
   }
   const fs::path directory = config.run_dir;
   create(directory);
-  DirectoryClaim claim(directory);
+  if (!claim) claim = DirectoryClaim(directory);
   if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
   if (!config.overwrite && holds_run(directory)) {
     throw InputError("the run directory " + directory.string() +
@@ -179,13 +198,13 @@ RunDirectory make_run_directory(const TrainConfig& config, int ranks) {
 }
 
 RunDirectory continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                                    std::size_t epochs) {
+                                    const TrainPosition& from, DirectoryClaim claim) {
   const fs::path directory = config.run_dir;
-  RunDirectory result{config.run_dir, {}};
+  RunDirectory result{config.run_dir, std::move(claim)};
   if (resumes_in_place(config, checkpoint)) {
-    result.claim = DirectoryClaim(directory);
+    if (!result.claim) result.claim = DirectoryClaim(directory);
     require_writable(directory);
-    give_up_later(config, checkpoint);
+    give_up_later(config, checkpoint, from);
     remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;
@@ -194,7 +213,7 @@ RunDirectory continue_run_directory(const TrainConfig& config, const std::string
   }
   const std::string origin = run_directory_of(checkpoint);
   const fs::path steps = origin.empty() ? fs::path() : fs::path(origin) / kStepsCsvName;
-  copy_steps_csv(steps, directory / kStepsCsvName, epochs);
+  copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "directory_claim.hpp"
 #include "rueda/train/config.hpp"
+#include "rueda/train/position.hpp"
 
 namespace rueda {
 
@@ -21,17 +22,25 @@ struct RunDirectory {
 /// was not given. With --resume auto an
 /// earlier run that has neither ended nor left a checkpoint is set aside: run.json becomes
 /// run-1.json, and likewise steps.csv.
-RunDirectory make_run_directory(const TrainConfig& config, int ranks);
+RunDirectory make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim claim = {});
 
-/// The same for a run that resumes from `checkpoint`, after `epochs` finished epochs, in
+/// Claims the run directory that --resume means, before anything is read from it, so that no
+/// process goes on there meanwhile; nothing where the run is to write elsewhere. The functions
+/// above and below take the claim over. Throws InputError where another process has it.
+DirectoryClaim claim_to_resume(const TrainConfig& config);
+
+/// The same for a run that resumes from `checkpoint`, which is at the position `from`, in
 /// `config.run_dir`. In the checkpoint's own run directory its files stay: steps.csv keeps those
 /// epochs, and checkpoints later than this one go, with --overwrite, or are set aside, damaged; a
 /// whole one is refused. Another directory must be new, as for any run.
 RunDirectory continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                                    std::size_t epochs);
+                                    const TrainPosition& from, DirectoryClaim claim);
 
 /// Whether `directory` is --run-dir, which the run makes and tries itself.
 bool names_run_directory(const TrainConfig& config, const std::filesystem::path& directory);
+
+/// Whether `directory` is the run directory or one above it, which come with the run.
+bool will_exist(const TrainConfig& config, const std::filesystem::path& directory);
 
 /// Whether `config.run_dir` is the run directory in which `checkpoint` lies.
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);

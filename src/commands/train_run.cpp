@@ -68,6 +68,9 @@ class TrainRun {
     together(world_, [this] { data_ = open_data(run_.config); });
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
+    together(world_, [this] {
+      if (speaks()) directory_.claim = claim_to_resume(run_.config);
+    });
     resuming_.begin(run_.config, data_lines(data_));
     together(world_,
              [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
@@ -112,11 +115,13 @@ class TrainRun {
     together(world_, [&] {
       if (!speaks()) return;
       check_weights_target(run_.config, resuming_.wrote_weights(run_.config));
-      if (!names_run_directory(run_.config, fs::path(run_.config.trace).parent_path()))
+      if (!will_exist(run_.config, fs::path(run_.config.trace).parent_path()))
         check_output_file("--trace", run_.config.trace);
-      directory_ = resuming_.active() ? continue_run_directory(run_.config, resuming_.checkpoint(),
-                                                               resuming_.from().epochs)
-                                      : make_run_directory(run_.config, world_.size());
+      DirectoryClaim claim = std::move(directory_.claim);
+      directory_ = resuming_.active()
+                       ? continue_run_directory(run_.config, resuming_.checkpoint(),
+                                                resuming_.from(), std::move(claim))
+                       : make_run_directory(run_.config, world_.size(), std::move(claim));
       run_.config.run_dir = directory_.path;
     });
     run_.config.run_dir = all_gather_text(world_, run_.config.run_dir).front();

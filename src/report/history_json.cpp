@@ -111,6 +111,7 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
     std::string_view rest = text;
     restore_head(run, take_line(rest));
     for (std::string_view line; (line = take_line(rest)) != kBehindEpochs;) {
+      if (line.empty()) continue;
       if (line.ends_with(',')) line.remove_suffix(1);
       run.epochs.push_back(epoch_record(parsed(line)));
     }

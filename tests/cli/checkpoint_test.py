@@ -209,12 +209,24 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("from-copy")), self.reference())
         self.assertEqual(rows.read_text(), "of somebody else\n")
         self.assertFalse((self.folder / "run.json").exists())
-        # Named where it lies.
+        # Named from where it lies or from beside it, by a link, and after it was set aside: none is
+        # later, none is given up.
         data = str(self.folder / "data")
-        inside = Program(*self.paths, checkpoints)
-        self.completed(inside.run_ranks(2, "train", "--resume", latest, "--data", data))
-        self.assertEqual(curve(self.program.record("whole")), self.reference())
-        self.assertEqual(len(self.checkpoints("whole")), 2)
+        for place, name in (("", latest), (latest, "."), (latest, f"../{latest}"), ("", "link"),
+                            ("", f"passed-over-{latest}")):
+            with self.subTest(place=place, name=name):
+                run = self.folder / "one"
+                shutil.rmtree(run, ignore_errors=True)
+                shutil.copytree(self.folder / "whole", run)
+                if name == "link":
+                    name = str(self.folder / "link")
+                    os.symlink(run / "checkpoints" / latest, name)
+                if name.startswith("passed"):
+                    (run / "checkpoints" / latest).rename(run / "checkpoints" / name)
+                inside = Program(*self.paths, run / "checkpoints" / place)
+                self.completed(inside.run_ranks(2, "train", "--resume", name, "--data", data))
+                self.assertEqual(curve(self.program.record("one")), self.reference())
+                self.assertIn("epoch-0002-step-00000", self.checkpoints("one"))
 
     def test_one_run_at_a_time(self):
         self.stopped(self.train("taken", "--inject", "stop:0:3"))

@@ -54,11 +54,11 @@ class Stall(ProgramCase):
         self.assertGreater(min(entry["write_seconds"] for entry in written), STALL_SECONDS)
 
     def test_a_disk_that_never_answers(self):
-        result = self.start("", "--checkpoint-every", "1step", disk="3", seconds=1)
+        result = self.start("", "--checkpoint-every", "1step", disk="5", seconds=2)
         self.assertEqual(result.code, 1, result)
         # The others may find themselves stuck before the launcher has ended them.
-        self.assertIn("the last checkpoint is still being written after 1", result.messages[0])
-        self.assertIn("--resume run", result.messages[0])
+        self.assertIn("the last checkpoint is still being written after 2", result.messages[0])
+        self.assertIn("look at the disk of run", result.messages[0])
 
     def test_in_start_up(self):
         self.ends("1:MPI_Bcast")

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "rueda/train/position.hpp"
+
 namespace rueda {
 
 /// Of a run directory.
@@ -13,6 +15,9 @@ inline constexpr const char* kCheckpointsName = "checkpoints";
 /// such directory. What they hold is not looked at. Throws InputError where the directory can not
 /// be read, which is not the same as having none.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& directory);
+
+/// Whether a checkpoint's name is that of a later position.
+bool is_later(const std::filesystem::path& checkpoint, const TrainPosition& position);
 
 /// Removes a checkpoint, if that can be done; it loses its name first, so that no crash leaves a
 /// part of it under it.

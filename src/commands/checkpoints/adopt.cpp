@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -69,6 +70,13 @@ void compare_data(const ResumePoint& point, const std::vector<std::string>& data
   }
 }
 
+/// A text; empty if there is none.
+std::string option_of(const Manifest& manifest, const char* name) {
+  const Json options = Json::parse(manifest.config);
+  const auto at = options.find(name);
+  return at != options.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
 /// A file that somebody's checkpoint names is not written unasked.
 void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
   const std::string before = saved_weights(point.manifest);
@@ -123,10 +131,13 @@ void settle_run_directory(const ResumePoint& point, TrainConfig& config) {
 
 }  // namespace
 
-std::string saved_weights(const Manifest& manifest) {
-  const Json options = Json::parse(manifest.config);
-  const auto at = options.find("save-weights");
-  return at != options.end() && at->is_string() ? at->get<std::string>() : "";
+std::string saved_weights(const Manifest& manifest) { return option_of(manifest, "save-weights"); }
+
+bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
+  const std::filesystem::path path = config.save_weights;
+  if (path.empty() || saved_weights(manifest) != path.string()) return false;
+  const std::filesystem::path before = option_of(manifest, "run-dir");
+  return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }
 
 void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run) {

@@ -74,10 +74,11 @@ ResumePoint decode(const std::string& text) {
 }  // namespace
 
 std::string run_directory_of(const std::string& checkpoint) {
-  fs::path path = tidy(checkpoint);
+  fs::path checkpoints = tidy(checkpoint).parent_path();
   std::error_code none;
-  if (!path.has_parent_path()) path = fs::absolute(path, none);  // named in its own directory
-  const fs::path checkpoints = path.parent_path();
+  // A link to it, or named from where it lies.
+  if (checkpoints.filename() != kCheckpointsName)
+    checkpoints = fs::weakly_canonical(checkpoint, none).parent_path();
   if (checkpoints.filename() != kCheckpointsName) return "";
   return checkpoints.has_parent_path() ? checkpoints.parent_path().string() : ".";
 }

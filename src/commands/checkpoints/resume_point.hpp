@@ -32,6 +32,10 @@ std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig
 /// --save-weights of the run that wrote the checkpoint; empty without.
 std::string saved_weights(const Manifest& manifest);
 
+/// Whether that is, in this process, the file that `config.save_weights` names: the same path,
+/// which is absolute or was relative to the same directory, as the run directory's shows.
+bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
+
 /// What this run is, as far as its numbers depend on it.
 struct ResumingRun {
   std::size_t world = 1;

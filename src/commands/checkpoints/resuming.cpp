@@ -15,7 +15,7 @@ void Resuming::begin(TrainConfig& config, const std::vector<std::string>& data) 
 
 bool Resuming::wrote_weights(const TrainConfig& config) const {
   if (!point_ || !resumes_in_place(config, point_->checkpoint)) return false;
-  return !config.save_weights.empty() && saved_weights(point_->manifest) == config.save_weights;
+  return saves_same_weights(point_->manifest, config);
 }
 
 std::optional<HostWeights> Resuming::read(const Graph& graph, RunRecord& run) {

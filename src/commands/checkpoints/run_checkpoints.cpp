@@ -58,7 +58,7 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
 [[noreturn]] void leave_disk(double seconds, const std::string& directory) {
   complain("the last checkpoint is still being written after " +
            std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
-           ". The checkpoints before it are whole: go on with --resume " + directory);
+           ", and go on with --resume auto from the checkpoint before it, if there is one");
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(ExitCode::run_failed));
 }
