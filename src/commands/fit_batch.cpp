@@ -241,7 +241,7 @@ class Fitter {
 
   /// The rank that has room for least speaks.
   [[noreturn]] void refuse(std::size_t batch) {
-    MemoryShortage mine{.batch = batch, .batch_is_settled = request_.batch_is_settled, .place = {}};
+    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_settled = request_.batch_is_settled};
     together(group_, [&] {
       mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
       mine.free = room_.bytes;

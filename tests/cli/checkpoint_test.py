@@ -198,16 +198,19 @@ class CheckpointTest(ProgramCase):
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
     def test_a_checkpoint_elsewhere(self):
-        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:6"))
         checkpoints = self.folder / "whole" / "checkpoints"
         latest = self.checkpoints("whole")[-1]
         shutil.copytree(checkpoints / latest, self.folder / "copied")
         rows = self.folder / "steps.csv"
-        rows.write_text("of somebody else\n")
+        shutil.copy(self.folder / "whole" / "steps.csv", rows)  # of somebody else
+        before = rows.read_text()
+        self.assertIn("\n1,4,", before)
         self.refused(self.program.run_ranks(2, "train", "--resume", "copied"), "no run directory", "--run-dir")
         self.resume("copied", "--run-dir", "from-copy")
         self.assertEqual(curve(self.program.record("from-copy")), self.reference())
-        self.assertEqual(rows.read_text(), "of somebody else\n")
+        self.assertNotIn("\n1,", (self.folder / "from-copy" / "steps.csv").read_text())
+        self.assertEqual(rows.read_text(), before)
         self.assertFalse((self.folder / "run.json").exists())
         # Named from where it lies or from beside it, by a link, and after it was set aside: none is
         # later, none is given up.

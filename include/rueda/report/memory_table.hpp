@@ -24,8 +24,8 @@ struct MemoryShortage {
   std::size_t free = 0;           ///< bytes that the rank may take
   std::size_t sharers = 1;        ///< ranks that share the memory, this one included
   std::size_t largest = 0;        ///< batch that fits; 0: none
-  bool batch_is_settled = false;  ///< by the run that is resumed
   std::string place;              ///< for example "rank 3 (node17, GPU-8f2c...)"
+  bool batch_is_settled = false;  ///< by the run that is resumed
 };
 
 /// What is missing where, and what can be done about it besides a smaller batch: `remedies`,
