@@ -9,6 +9,7 @@
 #include "crc32.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
+#include "rueda/train/config.hpp"
 
 namespace rueda {
 namespace {
@@ -21,7 +22,6 @@ constexpr std::string_view kOwnSum = "\"manifest_crc32\": \"";
 constexpr std::string_view kNoSum = "00000000";
 
 constexpr std::size_t kMostRanks = 1'000'000;                    // memory is taken for each
-constexpr std::size_t kMostMicroBatches = 1'000'000;             // as --accumulate
 constexpr std::size_t kMostGlobalBatch = std::size_t{1} << 40U;  // products of it still fit
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;    // all of them are read
 
@@ -127,7 +127,7 @@ Manifest read_manifest(const Json& j) {
   if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
     throw InputError("a count in it is 0");
   if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
-  if (m.micro_batches > kMostMicroBatches)
+  if (m.micro_batches > kMostSamples)
     throw InputError("it has more than a million micro-batches per rank and step");
   if (m.global_batch > kMostGlobalBatch) throw InputError("its global batch is beyond any use");
   return m;

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "../core/bounded_json.hpp"
@@ -151,11 +150,13 @@ bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
 }
 
 bool will_exist(const TrainConfig& config, const fs::path& directory) {
+  std::error_code none;
+  if (fs::exists(directory.empty() ? "." : directory, none)) return false;
   const auto whole = [](const fs::path& path) {
     return fs::absolute(path / "").lexically_normal();
   };
   const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
-  const fs::path way = run.lexically_relative(whole(directory.empty() ? "." : directory));
+  const fs::path way = run.lexically_relative(whole(directory));
   return !way.empty() && *way.begin() != "..";
 }
 
@@ -174,10 +175,11 @@ DirectoryClaim claim_to_resume(const TrainConfig& config) {
   return elsewhere || !holds_run(directory) ? DirectoryClaim() : DirectoryClaim(directory);
 }
 
-RunDirectory make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim claim) {
+std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim) {
   if (config.run_dir.empty()) {
     const fs::path directory = numbered_directory(config.model + "-np" + std::to_string(ranks));
-    return {directory.string(), DirectoryClaim(directory)};
+    claim = DirectoryClaim(directory);
+    return directory.string();
   }
   const fs::path directory = config.run_dir;
   create(directory);
@@ -194,27 +196,26 @@ RunDirectory make_run_directory(const TrainConfig& config, int ranks, DirectoryC
   for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
   remove_unfinished(directory);
-  return {directory.string(), std::move(claim)};
+  return directory.string();
 }
 
-RunDirectory continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
-                                    const TrainPosition& from, DirectoryClaim claim) {
+std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                   const TrainPosition& from, DirectoryClaim& claim) {
   const fs::path directory = config.run_dir;
-  RunDirectory result{config.run_dir, std::move(claim)};
   if (resumes_in_place(config, checkpoint)) {
-    if (!result.claim) result.claim = DirectoryClaim(directory);
+    if (!claim) claim = DirectoryClaim(directory);
     require_writable(directory);
     give_up_later(config, checkpoint, from);
     remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;
     fresh.resume.clear();
-    result = make_run_directory(fresh, 1);
+    make_run_directory(fresh, 1, claim);
   }
   const std::string origin = run_directory_of(checkpoint);
   const fs::path steps = origin.empty() ? fs::path() : fs::path(origin) / kStepsCsvName;
   copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
-  return result;
+  return config.run_dir;
 }
 
 }  // namespace rueda

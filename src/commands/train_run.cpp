@@ -69,7 +69,7 @@ class TrainRun {
     require_same(world_, "the data set", describe_data(data_));
     clock_.lap("data");
     together(world_, [this] {
-      if (speaks()) directory_.claim = claim_to_resume(run_.config);
+      if (speaks()) claim_ = claim_to_resume(run_.config);
     });
     resuming_.begin(run_.config, data_lines(data_));
     together(world_,
@@ -117,12 +117,10 @@ class TrainRun {
       check_weights_target(run_.config, resuming_.wrote_weights(run_.config));
       if (!will_exist(run_.config, fs::path(run_.config.trace).parent_path()))
         check_output_file("--trace", run_.config.trace);
-      DirectoryClaim claim = std::move(directory_.claim);
-      directory_ = resuming_.active()
-                       ? continue_run_directory(run_.config, resuming_.checkpoint(),
-                                                resuming_.from(), std::move(claim))
-                       : make_run_directory(run_.config, world_.size(), std::move(claim));
-      run_.config.run_dir = directory_.path;
+      run_.config.run_dir = resuming_.active()
+                                ? continue_run_directory(run_.config, resuming_.checkpoint(),
+                                                         resuming_.from(), claim_)
+                                : make_run_directory(run_.config, world_.size(), claim_);
     });
     run_.config.run_dir = all_gather_text(world_, run_.config.run_dir).front();
   }
@@ -279,7 +277,7 @@ class TrainRun {
   StartupClock& clock_;
   Communicator world_;
   RunRecord run_;
-  RunDirectory directory_;  ///< on rank 0
+  DirectoryClaim claim_;  ///< to the run directory, on rank 0
   RankInfo self_;
   const SelectedDevice& device_;
   ThreadLevel thread_level_;
