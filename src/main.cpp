@@ -4,17 +4,17 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/cli.hpp"
 #include "commands/bench/all_reduce.hpp"
 #include "commands/bench/explain.hpp"
 #include "commands/bench/tune.hpp"
-#include "commands/cli.hpp"
-#include "commands/complaint.hpp"
 #include "commands/doctor/doctor.hpp"
-#include "commands/launcher_env.hpp"
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"
-#include "commands/train.hpp"
 #include "rueda/core/error.hpp"
+#include "run/print_error.hpp"
+#include "run/train.hpp"
+#include "wiring/launcher_env.hpp"
 
 namespace {
 

@@ -32,11 +32,15 @@ ROOMS = [
     ["optim"],
     ["train"],
     ["checkpoint"],
-    ["report"],
+    ["record"],
+    ["display"],
     ["study"],
     ["predict"],
     ["mpi", "cuda", "cpu", "timed"],
+    ["wiring"],
+    ["run"],
     ["commands"],
+    ["cli"],
     ["main"],
     ["tests"],
 ]
@@ -50,8 +54,8 @@ LIBRARIES = [
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data", "checkpoint", "tests"}),
     ("nlohmann-json", r"nlohmann/.*",
-     {"core", "weights", "checkpoint", "report", "study", "predict", "commands", "tests"}),
-    ("CLI11", r"CLI/.*", {"commands"}),
+     {"core", "weights", "checkpoint", "record", "study", "predict", "wiring", "run", "commands", "cli", "tests"}),
+    ("CLI11", r"CLI/.*", {"cli"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names

@@ -1,4 +1,4 @@
-#include "rueda/backend/host_batch.hpp"
+#include "host_batch.hpp"
 
 #include <vector>
 

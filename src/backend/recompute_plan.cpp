@@ -1,4 +1,4 @@
-#include "rueda/backend/recompute_plan.hpp"
+#include "recompute_plan.hpp"
 
 #include <algorithm>
 

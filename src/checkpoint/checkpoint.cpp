@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "../core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "file_sum.hpp"
 #include "names.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "../core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "crc32.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"

@@ -10,13 +10,13 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "open_backend.hpp"
 #include "rueda/core/cores.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/display/memory_table.hpp"
+#include "rueda/display/model_summary.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/report/memory_table.hpp"
-#include "rueda/report/model_summary.hpp"
 #include "rueda/train/training_memory.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda {
 namespace {

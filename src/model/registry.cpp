@@ -2,9 +2,9 @@
 
 #include <array>
 
+#include "resnet_v2.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/resnet.hpp"
-#include "rueda/model/resnet_v2.hpp"
 
 namespace rueda {
 namespace {

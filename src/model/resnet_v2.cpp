@@ -1,4 +1,4 @@
-#include "rueda/model/resnet_v2.hpp"
+#include "resnet_v2.hpp"
 
 #include <array>
 #include <string>

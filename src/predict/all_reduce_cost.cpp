@@ -1,4 +1,4 @@
-#include "rueda/predict/all_reduce_cost.hpp"
+#include "all_reduce_cost.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
-#include "rueda/predict/bench_result.hpp"
+#include "bench_result.hpp"
 
 #include <set>
 
-#include "../study/json_view.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda::predict {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/predict/bucket_schedule.hpp"
+#include "bucket_schedule.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "rueda/predict/compute_fit.hpp"
+#include "compute_fit.hpp"
 
 #include <algorithm>
 #include <set>

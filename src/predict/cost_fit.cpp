@@ -6,9 +6,9 @@
 #include "machine_choice.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/display/number_text.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/report/number_text.hpp"
 #include "rueda/study/observation.hpp"
 
 namespace rueda::predict {

@@ -1,4 +1,4 @@
-#include "rueda/predict/distribution.hpp"
+#include "distribution.hpp"
 
 #include <algorithm>
 #include <cmath>

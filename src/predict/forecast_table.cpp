@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "rueda/display/number_text.hpp"
 #include "rueda/predict/tables.hpp"
-#include "rueda/report/number_text.hpp"
 
 namespace rueda::predict {
 namespace {

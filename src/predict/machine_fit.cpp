@@ -1,11 +1,11 @@
-#include "rueda/predict/machine_fit.hpp"
+#include "machine_fit.hpp"
 
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "rueda/report/statistics.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda::predict {
 namespace {

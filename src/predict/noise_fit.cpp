@@ -3,9 +3,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "rueda/predict/compute_fit.hpp"
-#include "rueda/report/run_json.hpp"
-#include "rueda/report/steps_csv.hpp"
+#include "compute_fit.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/record/steps_csv.hpp"
 
 namespace rueda::predict {
 namespace {

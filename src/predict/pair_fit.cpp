@@ -1,4 +1,4 @@
-#include "rueda/predict/pair_fit.hpp"
+#include "pair_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rueda/predict/ring_simulation.hpp"
+#include "ring_simulation.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rueda/predict/ring_simulation.hpp"
+#include "ring_simulation.hpp"
 
 namespace rueda::predict {
 namespace {

@@ -1,4 +1,4 @@
-#include "rueda/study/estimate.hpp"
+#include "estimate.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rueda/study/figures.hpp"
+#include "figures.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rueda/study/fits.hpp"
+#include "fits.hpp"
 
 #include <algorithm>
 #include <vector>

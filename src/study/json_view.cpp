@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {

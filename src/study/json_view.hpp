@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/input_file.hpp"
 
 namespace rueda {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "json_view.hpp"
-#include "rueda/report/run_json.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "json_view.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/report/run_json.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {

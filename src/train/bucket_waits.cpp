@@ -1,4 +1,4 @@
-#include "rueda/train/bucket_waits.hpp"
+#include "bucket_waits.hpp"
 
 #include <algorithm>
 

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "bucket_waits.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
-#include "rueda/train/bucket_waits.hpp"
 #include "rueda/train/device_watch.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
-#include "rueda/train/trace.hpp"
+#include "trace.hpp"
 
 namespace rueda {
 

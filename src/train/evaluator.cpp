@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "finite.hpp"
+#include "pixel_transform.hpp"
 #include "rueda/train/phase_timer.hpp"
-#include "rueda/train/pixel_transform.hpp"
-#include "rueda/train/totals.hpp"
+#include "totals.hpp"
 
 namespace rueda {
 

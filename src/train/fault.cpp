@@ -1,4 +1,4 @@
-#include "rueda/train/fault.hpp"
+#include "fault.hpp"
 
 #include <bit>
 #include <csignal>

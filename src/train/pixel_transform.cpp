@@ -1,4 +1,4 @@
-#include "rueda/train/pixel_transform.hpp"
+#include "pixel_transform.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "rueda/train/prefetcher.hpp"
+#include "prefetcher.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "rueda/train/pixel_transform.hpp"
+#include "pixel_transform.hpp"
 #include "rueda/train/train_input.hpp"
 
 namespace rueda {

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/train/pixel_transform.hpp"
-#include "rueda/train/prefetcher.hpp"
+#include "pixel_transform.hpp"
+#include "prefetcher.hpp"
 #include "rueda/train/train_input.hpp"
 
 namespace rueda {

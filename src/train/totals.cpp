@@ -1,4 +1,4 @@
-#include "rueda/train/totals.hpp"
+#include "totals.hpp"
 
 #include <cstring>
 #include <span>

@@ -1,4 +1,4 @@
-#include "rueda/train/trace.hpp"
+#include "trace.hpp"
 
 #include <algorithm>
 #include <string>

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "epoch_book.hpp"
+#include "fault.hpp"
 #include "finite.hpp"
 #include "rueda/backend/named_range.hpp"
-#include "rueda/train/fault.hpp"
 #include "target.hpp"
 
 namespace rueda {

@@ -1,4 +1,4 @@
-#include "rueda/weights/origin_tensors.hpp"
+#include "origin_tensors.hpp"
 
 #include <functional>
 #include <numeric>

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "origin_tensors.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
-#include "rueda/weights/origin_tensors.hpp"
 #include "rueda/weights/safetensors.hpp"
 
 namespace rueda {

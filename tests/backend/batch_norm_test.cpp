@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "../support/fp32_tolerance.hpp"
 #include "norm_data.hpp"
+#include "tests/support/fp32_tolerance.hpp"
 
 namespace rueda::test {
 namespace {

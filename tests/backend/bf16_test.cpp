@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/bf16_rounding.hpp"
-#include "../support/image_bench.hpp"
-#include "../support/replica_bench.hpp"
+#include "tests/support/bf16_rounding.hpp"
+#include "tests/support/image_bench.hpp"
+#include "tests/support/replica_bench.hpp"
 
 namespace rueda::test {
 namespace {

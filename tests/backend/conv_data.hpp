@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "../support/bf16_rounding.hpp"
-#include "../support/operation_bench.hpp"
-#include "../support/random_tensor.hpp"
+#include "tests/support/bf16_rounding.hpp"
+#include "tests/support/operation_bench.hpp"
+#include "tests/support/random_tensor.hpp"
 
 namespace rueda::test {
 

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/fp32_tolerance.hpp"
-#include "../support/image_bench.hpp"
-#include "../support/replica_bench.hpp"
 #include "rueda/kernels/element_hash.hpp"
+#include "tests/support/fp32_tolerance.hpp"
+#include "tests/support/image_bench.hpp"
+#include "tests/support/replica_bench.hpp"
 
 namespace rueda::test {
 namespace {

@@ -2,8 +2,8 @@
 // ReLU, two incoming gradients, another reader's share of the gradient.
 #include <catch2/catch.hpp>
 
-#include "../support/fp32_tolerance.hpp"
 #include "norm_data.hpp"
+#include "tests/support/fp32_tolerance.hpp"
 
 namespace rueda::test {
 namespace {

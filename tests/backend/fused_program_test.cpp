@@ -1,10 +1,10 @@
 // Whole networks with and without fused additions, on backends that fuse them.
 #include <catch2/catch.hpp>
 
-#include "../support/gradient_check.hpp"
-#include "../support/program_bench.hpp"
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
+#include "tests/support/gradient_check.hpp"
+#include "tests/support/program_bench.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
 namespace {

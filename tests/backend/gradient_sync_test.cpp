@@ -6,10 +6,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
 #include "rueda/backend/bucket_plan.hpp"
 #include "rueda/core/error.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
 #include "tests/support/training_bench.hpp"
 
 namespace rueda::test {

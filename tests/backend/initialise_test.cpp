@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/backend_under_test.hpp"
-#include "../support/device_values.hpp"
-#include "../support/random_tensor.hpp"
 #include "rueda/backend/replica.hpp"
+#include "tests/support/backend_under_test.hpp"
+#include "tests/support/device_values.hpp"
+#include "tests/support/random_tensor.hpp"
 
 namespace rueda::test {
 namespace {

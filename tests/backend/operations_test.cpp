@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "../support/fp32_tolerance.hpp"
-#include "../support/operation_bench.hpp"
-#include "../support/random_tensor.hpp"
+#include "tests/support/fp32_tolerance.hpp"
+#include "tests/support/operation_bench.hpp"
+#include "tests/support/random_tensor.hpp"
 
 namespace rueda::test {
 namespace {

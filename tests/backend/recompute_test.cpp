@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "../support/backend_under_test.hpp"
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
 #include "rueda/backend/replica_plan.hpp"
 #include "rueda/model/registry.hpp"
+#include "tests/support/backend_under_test.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/gradient_check.hpp"
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
-#include "../support/training_bench.hpp"
+#include "tests/support/gradient_check.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
+#include "tests/support/training_bench.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,8 +1,8 @@
 // Replica::compute, whose work a device may record the second time and replay from then on.
 #include <catch2/catch.hpp>
 
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
 namespace {

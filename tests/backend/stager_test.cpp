@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/replica_bench.hpp"
-#include "../support/small_graphs.hpp"
+#include "tests/support/replica_bench.hpp"
+#include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "cuda/device_query.hpp"
+#include "cuda/device/device_query.hpp"
 
 #include <set>
 #include <string>

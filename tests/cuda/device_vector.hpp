@@ -6,8 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/check.hpp"
-#include "cuda/handles.hpp"
+#include "cuda/device/check.hpp"
+#include "cuda/device/handles.hpp"
 
 namespace rueda::test {
 

@@ -1,4 +1,4 @@
-#include "cuda/doctor_device.hpp"
+#include "cuda/device/doctor_device.hpp"
 
 #include <vector>
 

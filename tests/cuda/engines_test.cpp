@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/conv_plans.hpp"
+#include "cuda/cudnn/conv_plans.hpp"
 #include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 

@@ -1,4 +1,4 @@
-#include "cuda/handles.hpp"
+#include "cuda/device/handles.hpp"
 
 #include <map>
 #include <string>

@@ -1,16 +1,16 @@
-#include "cuda/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 
 #include <cstdint>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "../support/values.hpp"
 #include "device_vector.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/message_check.hpp"
 #include "rueda/kernels/relu.hpp"
 #include "rueda/kernels/statistics.hpp"
+#include "tests/support/values.hpp"
 
 // Every launcher against a loop on the host over the same inline function: equal bit for bit. Each
 // vector is longer than what the launcher may touch, so a write out of bounds is a difference too.

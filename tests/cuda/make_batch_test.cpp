@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "device_vector.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/data/dataset.hpp"

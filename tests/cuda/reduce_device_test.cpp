@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/cuda_reduce_device.hpp"
+#include "cuda/backend/cuda_reduce_device.hpp"
 #include "device_vector.hpp"
 
 using rueda::cuda::CudaReduceDevice;

@@ -1,11 +1,11 @@
-#include "cuda/select_device.hpp"
+#include "cuda/device/select_device.hpp"
 
 #include <thread>
 
 #include <catch2/catch.hpp>
 #include <cuda_runtime_api.h>
 
-#include "cuda/device_query.hpp"
+#include "cuda/device/device_query.hpp"
 #include "rueda/core/error.hpp"
 
 TEST_CASE("the selected device is the thread's current one", "[device]") {

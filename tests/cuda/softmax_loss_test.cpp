@@ -7,9 +7,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/values.hpp"
-#include "cuda/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "device_vector.hpp"
+#include "tests/support/values.hpp"
 
 // exp and log are the two functions that host and device round each in their own way, both within
 // one or two units in the last place. A row sums at most eleven such values here, so losses and

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "commands/make_all_reduce.hpp"
-#include "mpi/communicator.hpp"
-#include "mpi/ping_pong.hpp"
-#include "mpi/session.hpp"
+#include "mpi/probes/ping_pong.hpp"
+#include "mpi/session/communicator.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/reduce/exchange_buffer.hpp"
 #include "rueda/reduce/host_adder.hpp"
+#include "wiring/make_all_reduce.hpp"
 
 namespace {
 

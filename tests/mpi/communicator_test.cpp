@@ -1,9 +1,9 @@
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 
 #include <set>
 #include <utility>
 
-#include "mpi/version.hpp"
+#include "mpi/session/version.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"

@@ -1,6 +1,6 @@
-#include "mpi/cuda_awareness.hpp"
+#include "mpi/probes/cuda_awareness.hpp"
 
-#include "mpi/version.hpp"
+#include "mpi/session/version.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;

@@ -1,12 +1,12 @@
 // What ranks agree on about their GPUs, with GPUs that are made up.
 #include <set>
 
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
-#include "src/commands/shared_device_check.hpp"
-#include "src/commands/transport.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
+#include "wiring/shared_device_check.hpp"
+#include "wiring/transport.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

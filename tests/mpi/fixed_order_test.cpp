@@ -1,6 +1,6 @@
-#include "mpi/fixed_order_all_reduce.hpp"
-#include "mpi/mpi_all_reduce.hpp"
-#include "mpi/ring_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/tree_sums.hpp"
 

@@ -1,10 +1,10 @@
-#include "mpi/mpi_turn.hpp"
+#include "mpi/session/mpi_turn.hpp"
 
 #include <thread>
 
 #include <catch2/catch.hpp>
 
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/mpi_check.hpp"
 

@@ -1,9 +1,9 @@
-#include "mpi/pattern_ring.hpp"
+#include "mpi/probes/pattern_ring.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "../support/mpi_check.hpp"
-#include "mpi/ping_pong.hpp"
+#include "mpi/probes/ping_pong.hpp"
+#include "tests/support/mpi_check.hpp"
 
 using rueda::Communicator;
 using rueda::HostExchangeBuffer;

@@ -1,6 +1,6 @@
 #include "rueda/reduce/rank_group.hpp"
 
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "tests/support/mpi_check.hpp"

@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "mpi/communicator.hpp"
+#include "cpu/cpu_backend.hpp"
+#include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/resnet.hpp"
-#include "src/cpu/cpu_backend.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;

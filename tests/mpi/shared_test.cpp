@@ -1,7 +1,7 @@
 #include <chrono>
 #include <thread>
 
-#include "mpi/shared_all_reduce.hpp"
+#include "mpi/sums/shared_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/tree_sums.hpp"

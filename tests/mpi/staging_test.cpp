@@ -1,7 +1,7 @@
 // The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
-#include "mpi/fixed_order_all_reduce.hpp"
-#include "mpi/mpi_all_reduce.hpp"
-#include "mpi/ring_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_spy.hpp"
 #include "tests/support/slow_reduce_device.hpp"

@@ -1,4 +1,4 @@
-#include "mpi/tcp_settings.hpp"
+#include "mpi/session/tcp_settings.hpp"
 
 #include <cstdlib>
 #include <optional>

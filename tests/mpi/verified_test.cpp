@@ -1,7 +1,7 @@
 // Messages with a check sum: what they change (nothing), find (every corrupted message) and tell.
-#include "mpi/corrupting_exchange.hpp"
-#include "mpi/verified_exchange.hpp"
-#include "mpi/wire_ring_all_reduce.hpp"
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/own_algorithms.hpp"

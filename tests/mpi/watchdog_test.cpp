@@ -1,4 +1,4 @@
-#include "mpi/watchdog.hpp"
+#include "mpi/session/watchdog.hpp"
 
 #include <chrono>
 #include <thread>

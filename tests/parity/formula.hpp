@@ -6,7 +6,7 @@
 
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
-#include "rueda/weights/origin_tensors.hpp"
+#include "weights/origin_tensors.hpp"
 
 namespace rueda::test {
 

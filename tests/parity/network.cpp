@@ -2,10 +2,10 @@
 
 #include <numeric>
 
-#include "../support/program_arenas.hpp"
 #include "formula.hpp"
 #include "rueda/backend/program.hpp"
-#include "rueda/train/pixel_transform.hpp"
+#include "tests/support/program_arenas.hpp"
+#include "train/pixel_transform.hpp"
 
 namespace rueda::test {
 namespace {

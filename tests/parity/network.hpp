@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "../support/backend_under_test.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/optim/sgd.hpp"
-#include "rueda/weights/origin_tensors.hpp"
+#include "tests/support/backend_under_test.hpp"
+#include "weights/origin_tensors.hpp"
 
 namespace rueda::test {
 

@@ -11,7 +11,7 @@
 
 #include "digest.hpp"
 #include "formula.hpp"
-#include "rueda/train/pixel_transform.hpp"
+#include "train/pixel_transform.hpp"
 
 namespace rueda::test {
 namespace {

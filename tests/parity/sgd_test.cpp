@@ -8,9 +8,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/device_values.hpp"
 #include "digest.hpp"
 #include "formula.hpp"
+#include "tests/support/device_values.hpp"
 
 namespace rueda::test {
 namespace {

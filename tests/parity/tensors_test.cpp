@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "cases.hpp"
-#include "rueda/weights/origin_tensors.hpp"
+#include "weights/origin_tensors.hpp"
 
 namespace rueda::test {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/handles.hpp"
+#include "cuda/device/handles.hpp"
 #include "gate.hpp"
 #include "happens.hpp"
-#include "runtime/graph.hpp"
 #include "standin.hpp"
+#include "tests/standin/runtime/graph.hpp"
 
 // What a capture records, what it refuses, and what a graph does.
 

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
-#include "../support/values.hpp"
 #include "graph_run.hpp"
+#include "tests/cuda/device_vector.hpp"
+#include "tests/support/values.hpp"
 
 // The three directions of a convolution against sums over every pixel and tap, in double.
 

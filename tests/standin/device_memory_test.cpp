@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../support/training_bench.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/train/training_memory.hpp"
 #include "standin.hpp"
+#include "tests/support/training_bench.hpp"
 
 namespace rueda::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/device_query.hpp"
-#include "cuda/handles.hpp"
+#include "cuda/device/device_query.hpp"
+#include "cuda/device/handles.hpp"
 
 // Run with three devices of which two are visible (meson.build).
 

@@ -6,9 +6,9 @@
 #include <catch2/catch.hpp>
 #include <cublas_v2.h>
 
-#include "../cuda/device_vector.hpp"
-#include "../support/bf16_rounding.hpp"
-#include "../support/values.hpp"
+#include "tests/cuda/device_vector.hpp"
+#include "tests/support/bf16_rounding.hpp"
+#include "tests/support/values.hpp"
 
 // cuBLAS's products against sums in double; matrices lie by columns.
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cuda/check.hpp"
+#include "cuda/device/check.hpp"
 
 namespace rueda::test {
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
-#include "kernel/shim.hpp"
+#include "tests/cuda/device_vector.hpp"
+#include "tests/standin/kernel/shim.hpp"
 
 // What kernels may do beyond loops: wait for each other, share memory, exchange values.
 

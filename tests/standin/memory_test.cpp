@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/handles.hpp"
+#include "cuda/device/handles.hpp"
 #include "gate.hpp"
 #include "pinned.hpp"
 #include "standin.hpp"

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
-#include "../support/values.hpp"
 #include "graph_run.hpp"
+#include "tests/cuda/device_vector.hpp"
+#include "tests/support/values.hpp"
 
 // Batch normalisation forward against its definition, backward against differences of it.
 

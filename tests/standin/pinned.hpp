@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/check.hpp"
+#include "cuda/device/check.hpp"
 
 namespace rueda::test {
 

@@ -3,11 +3,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
-#include "cuda/handles.hpp"
+#include "cuda/device/handles.hpp"
 #include "gate.hpp"
 #include "graph_run.hpp"
 #include "standin.hpp"
+#include "tests/cuda/device_vector.hpp"
 
 // Descriptors, engines and plans: what is refused, what can be asked, what executing does.
 

@@ -5,10 +5,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
-#include "../support/bf16_rounding.hpp"
-#include "../support/values.hpp"
 #include "graph_run.hpp"
+#include "tests/cuda/device_vector.hpp"
+#include "tests/support/bf16_rounding.hpp"
+#include "tests/support/values.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../cuda/device_vector.hpp"
 #include "graph_run.hpp"
+#include "tests/cuda/device_vector.hpp"
 
 // Pooling and the sums behind batch normalisation, by examples small enough to be worked out.
 

@@ -5,12 +5,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "cuda/handles.hpp"
+#include "cuda/device/handles.hpp"
 #include "gate.hpp"
 #include "happens.hpp"
 #include "pinned.hpp"
-#include "runtime/settings.hpp"
 #include "standin.hpp"
+#include "tests/standin/runtime/settings.hpp"
 
 // Streams of the stand-in work on their own, in order, and wait only where they are told to.
 

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "mpi/communicator.hpp"
+#include "host_reduce_device.hpp"
+#include "mpi/session/communicator.hpp"
+#include "mpi_check.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "tests/support/host_reduce_device.hpp"
-#include "tests/support/mpi_check.hpp"
-#include "tests/support/values.hpp"
+#include "values.hpp"
 
 namespace rueda::test {
 

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "backend_under_test.hpp"
-#include "cpu_backend.hpp"
+#include "cpu/cpu_backend.hpp"
 #include "has_avx512.hpp"
 
 namespace rueda::test {

@@ -1,6 +1,6 @@
 // The one main of the tests of the CUDA part. Cases tagged [device] need a GPU, and so do those of
 // the backend under test, [backend]; they are skipped where there is none.
-#include "cuda/device_query.hpp"
+#include "cuda/device/device_query.hpp"
 #include "skipping_main.hpp"
 
 int main(int argc, char** argv) {

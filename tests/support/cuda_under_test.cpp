@@ -1,8 +1,8 @@
 #include <cuda_runtime_api.h>
 
 #include "backend_under_test.hpp"
-#include "cuda/check.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "cuda/backend/cuda_backend.hpp"
+#include "cuda/device/check.hpp"
 
 namespace rueda::test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/commands/doctor/facts.hpp"
+#include "commands/doctor/facts.hpp"
 
 namespace rueda::test {
 

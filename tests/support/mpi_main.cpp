@@ -12,8 +12,8 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include "mpi/communicator.hpp"
-#include "mpi/session.hpp"
+#include "mpi/session/communicator.hpp"
+#include "mpi/session/session.hpp"
 #include "skipping_main.hpp"
 
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "mpi/central_all_reduce.hpp"
-#include "mpi/doubling_all_reduce.hpp"
-#include "mpi/fixed_order_all_reduce.hpp"
-#include "mpi/hierarchical_all_reduce.hpp"
-#include "mpi/mpi_all_reduce.hpp"
-#include "mpi/ring_all_reduce.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/hierarchical_all_reduce.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 
 namespace rueda::test {
 

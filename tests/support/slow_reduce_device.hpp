@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/host_reduce_device.hpp"
+#include "host_reduce_device.hpp"
 
 namespace rueda::test {
 

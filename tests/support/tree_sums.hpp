@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rueda/reduce/tree_order.hpp"
-#include "tests/support/values.hpp"
+#include "values.hpp"
 
 namespace rueda::test {
 

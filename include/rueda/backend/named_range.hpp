@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rueda/backend/backend.hpp"
+#include "backend.hpp"
 
 namespace rueda {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "rueda/backend/memory_need.hpp"
-#include "rueda/backend/program.hpp"
+#include "memory_need.hpp"
+#include "program.hpp"
 
 namespace rueda {
 

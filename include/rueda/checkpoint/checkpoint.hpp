@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/checkpoint/manifest.hpp"
+#include "manifest.hpp"
 #include "rueda/core/text_pieces.hpp"
 #include "rueda/model/graph.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "rueda/data/dataset.hpp"
+#include "dataset.hpp"
 
 namespace rueda {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/data/dataset.hpp"
+#include "dataset.hpp"
 
 namespace rueda {
 

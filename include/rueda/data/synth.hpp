@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "rueda/data/dataset.hpp"
+#include "dataset.hpp"
 
 namespace rueda {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "element_hash.hpp"
 #include "rueda/core/host_device.hpp"
-#include "rueda/kernels/element_hash.hpp"
 
 namespace rueda::kernels {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "bfloat16.hpp"
 #include "rueda/core/host_device.hpp"
-#include "rueda/kernels/bfloat16.hpp"
 
 namespace rueda::kernels {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "rueda/model/graph.hpp"
+#include "graph.hpp"
 
 namespace rueda {
 

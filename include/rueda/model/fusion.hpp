@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rueda/model/graph.hpp"
+#include "graph.hpp"
 
 namespace rueda {
 

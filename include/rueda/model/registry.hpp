@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/model/graph.hpp"
+#include "graph.hpp"
 
 namespace rueda {
 

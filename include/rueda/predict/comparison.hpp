@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "rueda/predict/cost_fit.hpp"
-#include "rueda/predict/forecast.hpp"
+#include "cost_fit.hpp"
+#include "forecast.hpp"
 #include "rueda/study/run_result.hpp"
 
 namespace rueda::predict {

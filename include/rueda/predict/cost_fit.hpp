@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "rueda/predict/bench_result.hpp"
-#include "rueda/predict/compute_fit.hpp"
-#include "rueda/predict/forecast.hpp"
-#include "rueda/predict/machine_fit.hpp"
+#include "forecast.hpp"
+#include "predict/bench_result.hpp"
+#include "predict/compute_fit.hpp"
+#include "predict/machine_fit.hpp"
 #include "rueda/study/run_result.hpp"
 
 namespace rueda::predict {

@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "rueda/predict/all_reduce_cost.hpp"
-#include "rueda/predict/bucket_schedule.hpp"
-#include "rueda/predict/compute_fit.hpp"
-#include "rueda/predict/distribution.hpp"
-#include "rueda/predict/machine.hpp"
+#include "predict/all_reduce_cost.hpp"
+#include "predict/bucket_schedule.hpp"
+#include "predict/compute_fit.hpp"
+#include "predict/distribution.hpp"
+#include "predict/machine.hpp"
 
 namespace rueda::predict {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rueda/predict/forecast.hpp"
+#include "forecast.hpp"
 
 namespace rueda::predict {
 

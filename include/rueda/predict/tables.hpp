@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "rueda/predict/comparison.hpp"
-#include "rueda/predict/cost_fit.hpp"
-#include "rueda/predict/forecast.hpp"
-#include "rueda/predict/simulated_sum.hpp"
+#include "comparison.hpp"
+#include "cost_fit.hpp"
+#include "forecast.hpp"
 #include "rueda/study/table.hpp"
+#include "simulated_sum.hpp"
 
 namespace rueda::predict {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/predict/forecast.hpp"
+#include "forecast.hpp"
 
 namespace rueda::predict {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "rueda/reduce/rank_group.hpp"
+#include "rank_group.hpp"
 
 namespace rueda {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
+#include "reduce_device.hpp"
+#include "reduce_journal.hpp"
 
 namespace rueda {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/reduce_table.hpp"
+#include "all_reduce.hpp"
+#include "reduce_table.hpp"
 
 namespace rueda {
 

@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "rueda/reduce/reduce_device.hpp"
+#include "reduce_device.hpp"
 
 namespace rueda {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "rueda/reduce/reduce_loops.hpp"
-#include "rueda/reduce/tree_sum.hpp"
+#include "reduce/reduce_loops.hpp"
+#include "reduce/tree_sum.hpp"
 
 namespace rueda {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "rueda/reduce/algorithm.hpp"
+#include "algorithm.hpp"
 
 namespace rueda {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "rueda/study/observation.hpp"
-#include "rueda/study/table.hpp"
+#include "observation.hpp"
+#include "table.hpp"
 
 namespace rueda {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/logged_run.hpp"
+#include "study/logged_run.hpp"
 
 namespace rueda {
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "rueda/study/figures.hpp"
-#include "rueda/study/observation.hpp"
-#include "rueda/study/table.hpp"
+#include "observation.hpp"
+#include "study/figures.hpp"
+#include "table.hpp"
 
 namespace rueda {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/estimate.hpp"
-#include "rueda/study/run_result.hpp"
+#include "run_result.hpp"
+#include "study/estimate.hpp"
 
 namespace rueda {
 

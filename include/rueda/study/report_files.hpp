@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/figures.hpp"
-#include "rueda/study/findings.hpp"
-#include "rueda/study/table.hpp"
+#include "findings.hpp"
+#include "study/figures.hpp"
+#include "table.hpp"
 
 namespace rueda {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/report/statistics.hpp"
+#include "rueda/record/statistics.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {

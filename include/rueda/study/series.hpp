@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/estimate.hpp"
-#include "rueda/study/observation.hpp"
+#include "observation.hpp"
+#include "study/estimate.hpp"
 
 namespace rueda {
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "rueda/study/figures.hpp"
-#include "rueda/study/study.hpp"
-#include "rueda/study/table.hpp"
+#include "study.hpp"
+#include "study/figures.hpp"
+#include "table.hpp"
 
 namespace rueda {
 

@@ -2,9 +2,9 @@
 
 #include <span>
 
+#include "position.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/train/position.hpp"
-#include "rueda/train/run_record.hpp"
+#include "run_record.hpp"
 
 namespace rueda {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "rueda/train/timings.hpp"
+#include "timings.hpp"
 
 namespace rueda {
 

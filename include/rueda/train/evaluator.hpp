@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <memory>
 
+#include "config.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/config.hpp"
-#include "rueda/train/run_plan.hpp"
-#include "rueda/train/run_record.hpp"
+#include "run_plan.hpp"
+#include "run_record.hpp"
 
 namespace rueda {
 

@@ -9,7 +9,7 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/train/timings.hpp"
+#include "timings.hpp"
 
 namespace rueda {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "rueda/train/run_record.hpp"
+#include "run_record.hpp"
 
 namespace rueda {
 

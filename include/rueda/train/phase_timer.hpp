@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/train/timings.hpp"
+#include "timings.hpp"
 
 namespace rueda {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "rueda/train/totals.hpp"
+#include "train/totals.hpp"
 
 namespace rueda {
 

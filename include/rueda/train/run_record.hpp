@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "config.hpp"
+#include "epoch_sums.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/timed_compute.hpp"
 #include "rueda/core/text_pieces.hpp"
-#include "rueda/train/bucket_waits.hpp"
-#include "rueda/train/config.hpp"
-#include "rueda/train/epoch_sums.hpp"
-#include "rueda/train/timings.hpp"
-#include "rueda/train/trace.hpp"
+#include "timings.hpp"
+#include "train/bucket_waits.hpp"
+#include "train/trace.hpp"
 
 namespace rueda {
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "config.hpp"
+#include "phase_timer.hpp"
+#include "position.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/sampler.hpp"
-#include "rueda/train/config.hpp"
-#include "rueda/train/phase_timer.hpp"
-#include "rueda/train/position.hpp"
-#include "rueda/train/run_plan.hpp"
+#include "run_plan.hpp"
 
 namespace rueda {
 

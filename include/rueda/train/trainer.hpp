@@ -8,25 +8,25 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint_sink.hpp"
+#include "config.hpp"
+#include "device_watch.hpp"
+#include "evaluator.hpp"
+#include "gradient_accumulator.hpp"
+#include "gradient_sync.hpp"
+#include "observer.hpp"
+#include "phase_timer.hpp"
+#include "position.hpp"
+#include "replica_check.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/checkpoint_sink.hpp"
-#include "rueda/train/config.hpp"
-#include "rueda/train/device_watch.hpp"
-#include "rueda/train/evaluator.hpp"
-#include "rueda/train/gradient_accumulator.hpp"
-#include "rueda/train/gradient_sync.hpp"
-#include "rueda/train/observer.hpp"
-#include "rueda/train/phase_timer.hpp"
-#include "rueda/train/position.hpp"
-#include "rueda/train/replica_check.hpp"
-#include "rueda/train/run_plan.hpp"
-#include "rueda/train/run_record.hpp"
-#include "rueda/train/train_input.hpp"
+#include "run_plan.hpp"
+#include "run_record.hpp"
+#include "train_input.hpp"
 
 namespace rueda {
 

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <iostream>
 
-#include "../launcher_env.hpp"
-#include "../output_file.hpp"
-#include "../reduce_table_file.hpp"
 #include "entrants.hpp"
 #include "plot.hpp"
 #include "record_json.hpp"
 #include "rueda/core/atomic_file.hpp"
+#include "run/output_file.hpp"
 #include "stage.hpp"
 #include "table.hpp"
+#include "wiring/launcher_env.hpp"
+#include "wiring/reduce_table_file.hpp"
 
 namespace rueda {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../reduce_table_file.hpp"
 #include "record_json.hpp"
+#include "wiring/reduce_table_file.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "observed_schedule.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/report/number_text.hpp"
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 #include "schedule.hpp"
 
 namespace rueda::bench {

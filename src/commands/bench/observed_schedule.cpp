@@ -7,11 +7,11 @@
 #include <mutex>
 #include <thread>
 
-#include "mpi/central_all_reduce.hpp"
-#include "mpi/doubling_all_reduce.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CPU
-#include "../../cpu/host_reduce_device.hpp"
+#include "cpu/host_reduce_device.hpp"
 #endif
 
 namespace rueda::bench {

@@ -1,6 +1,6 @@
 #include "plot.hpp"
 
-#include "../plotter.hpp"
+#include "commands/plotter.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::bench {

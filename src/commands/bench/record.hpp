@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "measure.hpp"
-#include "rueda/report/statistics.hpp"
+#include "rueda/record/statistics.hpp"
 #include "sizes.hpp"
 
 namespace rueda::bench {

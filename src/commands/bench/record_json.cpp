@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../reduce_table_file.hpp"
 #include "known_sums.hpp"
+#include "wiring/reduce_table_file.hpp"
 
 namespace rueda::bench {
 namespace {

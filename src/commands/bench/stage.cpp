@@ -4,16 +4,16 @@
 #include <exception>
 #include <iostream>
 
-#include "../open_backend.hpp"
-#include "../rank_errors.hpp"
-#include "../shared_device_check.hpp"
-#include "../train_setup.hpp"
-#include "../version.hpp"
 #include "known_sums.hpp"
-#include "mpi/launch_check.hpp"
-#include "mpi/session.hpp"
+#include "mpi/session/launch_check.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
+#include "run/rank_errors.hpp"
+#include "run/train_setup.hpp"
+#include "wiring/open_backend.hpp"
+#include "wiring/shared_device_check.hpp"
+#include "wiring/version.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "../device_choice.hpp"
-#include "../make_all_reduce.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 #include "options.hpp"
 #include "record.hpp"
 #include "rueda/backend/backend.hpp"
+#include "wiring/device_choice.hpp"
+#include "wiring/make_all_reduce.hpp"
 
 namespace rueda::bench {
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "known_sums.hpp"
-#include "rueda/report/number_text.hpp"
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 
 namespace rueda::bench {
 namespace {

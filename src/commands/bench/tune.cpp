@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <iostream>
 
-#include "../launcher_env.hpp"
-#include "../output_file.hpp"
-#include "../reduce_table_file.hpp"
 #include "choice.hpp"
 #include "entrants.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
+#include "run/output_file.hpp"
 #include "table.hpp"
+#include "wiring/launcher_env.hpp"
+#include "wiring/reduce_table_file.hpp"
 
 namespace rueda {
 namespace {

@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 
-#include "../open_backend.hpp"
 #include "rank_sets.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/training_memory.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda::doctor {
 namespace {

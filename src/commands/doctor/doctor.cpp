@@ -2,17 +2,17 @@
 
 #include <iostream>
 
-#include "../complaint.hpp"
-#include "../launcher_env.hpp"
-#include "../output_file.hpp"
-#include "../version.hpp"
 #include "facts_json.hpp"
 #include "findings.hpp"
 #include "report.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/host_name.hpp"
+#include "run/output_file.hpp"
+#include "run/print_error.hpp"
 #include "supervisor.hpp"
+#include "wiring/launcher_env.hpp"
+#include "wiring/version.hpp"
 
 namespace rueda {
 namespace {

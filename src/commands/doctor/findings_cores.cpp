@@ -6,7 +6,7 @@
 
 #include "findings.hpp"
 #include "rank_sets.hpp"
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {
 namespace {

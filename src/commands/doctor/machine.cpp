@@ -3,18 +3,18 @@
 #include <filesystem>
 #include <optional>
 
-#include "../device_choice.hpp"
-#include "../launcher_env.hpp"
-#include "../open_backend.hpp"
-#include "../version.hpp"
 #include "rank_sets.hpp"
 #include "rueda/core/cores.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/host_memory.hpp"
 #include "rueda/reduce/host_name.hpp"
+#include "wiring/device_choice.hpp"
+#include "wiring/launcher_env.hpp"
+#include "wiring/open_backend.hpp"
+#include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA
-#include "cuda/device_query.hpp"
-#include "cuda/doctor_device.hpp"
+#include "cuda/device/device_query.hpp"
+#include "cuda/device/doctor_device.hpp"
 #endif
 
 namespace rueda::doctor {

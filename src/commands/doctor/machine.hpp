@@ -1,7 +1,7 @@
 #pragma once
 
 #include "facts.hpp"
-#include "mpi/launch_check.hpp"
+#include "mpi/session/launch_check.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda::doctor {

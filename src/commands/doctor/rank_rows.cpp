@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {
 namespace {

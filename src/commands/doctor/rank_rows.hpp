@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/text_table.hpp"
 
 namespace rueda::doctor {
 

@@ -1,6 +1,6 @@
 #include "rank_sets.hpp"
 
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {
 

@@ -7,8 +7,8 @@
 
 #include "link_table.hpp"
 #include "rank_sets.hpp"
-#include "rueda/report/number_text.hpp"
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -6,8 +6,8 @@
 #include "rank_rows.hpp"
 #include "rank_sets.hpp"
 #include "report.hpp"
-#include "rueda/report/number_text.hpp"
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 
 namespace rueda::doctor {
 namespace {

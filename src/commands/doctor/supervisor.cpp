@@ -7,10 +7,10 @@
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "../complaint.hpp"
 #include "escape.hpp"
 #include "facts_json.hpp"
 #include "rank_sets.hpp"
+#include "run/print_error.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "escape.hpp"
-#include "mpi/pattern_ring.hpp"
-#include "mpi/ping_pong.hpp"
+#include "mpi/probes/pattern_ring.hpp"
+#include "mpi/probes/ping_pong.hpp"
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CUDA
-#include "cuda/doctor_device.hpp"
+#include "cuda/device/doctor_device.hpp"
 #endif
 
 namespace rueda::doctor {

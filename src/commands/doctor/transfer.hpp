@@ -1,7 +1,7 @@
 #pragma once
 
 #include "facts.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/session/communicator.hpp"
 #include "options.hpp"
 
 namespace rueda::doctor {

@@ -8,17 +8,17 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "../launcher_env.hpp"
 #include "batches.hpp"
 #include "facts_json.hpp"
 #include "machine.hpp"
 #include "mailbox.hpp"
-#include "mpi/cuda_awareness.hpp"
-#include "mpi/ping_pong.hpp"
-#include "mpi/session.hpp"
+#include "mpi/probes/cuda_awareness.hpp"
+#include "mpi/probes/ping_pong.hpp"
+#include "mpi/session/session.hpp"
 #include "rank_sets.hpp"
 #include "rueda/data/data_check.hpp"
 #include "transfer.hpp"
+#include "wiring/launcher_env.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "../bench/sizes.hpp"
+#include "commands/bench/sizes.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
 #include "rueda/predict/quantities.hpp"

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../output_file.hpp"
 #include "prediction_tables.hpp"
 #include "rueda/core/atomic_file.hpp"
+#include "run/output_file.hpp"
 
 namespace rueda {
 namespace {

@@ -4,11 +4,10 @@
 #include <array>
 #include <ostream>
 
-#include "../../core/bounded_json.hpp"
-#include "../plotter.hpp"
-#include "../version.hpp"
+#include "commands/plotter.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/report/text_table.hpp"
+#include "rueda/display/text_table.hpp"
 #include "rueda/study/acceleration.hpp"
 #include "rueda/study/keras_log.hpp"
 #include "rueda/study/layouts.hpp"
@@ -17,6 +16,7 @@
 #include "rueda/study/series.hpp"
 #include "rueda/study/study.hpp"
 #include "rueda/study/tables.hpp"
+#include "wiring/version.hpp"
 
 namespace rueda {
 namespace {

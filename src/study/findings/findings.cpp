@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 #include "sentences.hpp"
 
 namespace rueda {

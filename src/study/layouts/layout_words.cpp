@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 
 namespace rueda {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "rueda/study/figures.hpp"
+#include "study/figures.hpp"
 
 namespace rueda {
 

@@ -9,7 +9,7 @@
 
 #include "layout_words.hpp"
 #include "nyu_figures.hpp"
-#include "rueda/report/number_text.hpp"
+#include "rueda/display/number_text.hpp"
 #include "rueda/study/layouts.hpp"
 
 namespace rueda {

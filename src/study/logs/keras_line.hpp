@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rueda/study/logged_run.hpp"
+#include "study/logged_run.hpp"
 
 namespace rueda {
 

@@ -1,4 +1,4 @@
-#include "rueda/study/logged_run.hpp"
+#include "study/logged_run.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "../json_view.hpp"
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/figures.hpp"
 #include "rueda/study/table.hpp"
+#include "study/figures.hpp"
 
 namespace rueda {
 

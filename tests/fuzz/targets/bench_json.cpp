@@ -1,5 +1,5 @@
 // A record of rueda bench all-reduce.
-#include "rueda/predict/bench_result.hpp"
+#include "predict/bench_result.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

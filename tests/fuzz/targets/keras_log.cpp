@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "rueda/study/acceleration.hpp"
-#include "rueda/study/figures.hpp"
 #include "rueda/study/series.hpp"
+#include "study/figures.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

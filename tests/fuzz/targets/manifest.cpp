@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#include "rueda/report/run_json.hpp"
+#include "rueda/record/run_json.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

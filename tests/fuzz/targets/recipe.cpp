@@ -1,5 +1,5 @@
 // rueda train --config FILE, as far as it is read.
-#include "commands/cli.hpp"
+#include "cli/cli.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // A steps.csv.
-#include "rueda/report/steps_csv.hpp"
+#include "rueda/record/steps_csv.hpp"
 
 #include <array>
 #include <string_view>

@@ -2,10 +2,10 @@
 
 #include <cublas_v2.h>
 
-#include "../runtime/device.hpp"
-#include "../runtime/memory.hpp"
-#include "../runtime/stream.hpp"
 #include "gemm.hpp"
+#include "tests/standin/runtime/device.hpp"
+#include "tests/standin/runtime/memory.hpp"
+#include "tests/standin/runtime/stream.hpp"
 
 namespace standin = rueda::standin;
 using standin::Gemm;

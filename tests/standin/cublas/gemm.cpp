@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "../cudnn/element.hpp"
+#include "tests/standin/cudnn/element.hpp"
 
 namespace rueda::standin {
 namespace {

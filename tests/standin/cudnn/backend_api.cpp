@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../runtime/stream.hpp"
 #include "engines.hpp"
 #include "handle.hpp"
 #include "plan.hpp"
+#include "tests/standin/runtime/stream.hpp"
 
 namespace standin = rueda::standin;
 using standin::Descriptor;

@@ -2,9 +2,9 @@
 
 #include <atomic>
 
-#include "../runtime/settings.hpp"
-#include "../standin.hpp"
 #include "plan.hpp"
+#include "tests/standin/runtime/settings.hpp"
+#include "tests/standin/standin.hpp"
 
 namespace rueda {
 namespace standin {

@@ -2,9 +2,9 @@
 #include <cstring>
 #include <string>
 
-#include "../runtime/device.hpp"
 #include "handle.hpp"
 #include "refusal.hpp"
+#include "tests/standin/runtime/device.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "../runtime/memory.hpp"
+#include "tests/standin/runtime/memory.hpp"
 
 namespace rueda::standin {
 namespace {

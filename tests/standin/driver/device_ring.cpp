@@ -9,9 +9,9 @@
 
 #include <cuda.h>
 
-#include "mpi/communicator.hpp"
-#include "mpi/ring_all_reduce.hpp"
-#include "mpi/session.hpp"
+#include "mpi/session/communicator.hpp"
+#include "mpi/session/session.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/values.hpp"
 

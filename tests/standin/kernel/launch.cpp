@@ -1,8 +1,8 @@
 #include <utility>
 
-#include "../runtime/error.hpp"
-#include "../runtime/stream.hpp"
 #include "shim.hpp"
+#include "tests/standin/runtime/error.hpp"
+#include "tests/standin/runtime/stream.hpp"
 
 namespace rueda::standin {
 namespace {

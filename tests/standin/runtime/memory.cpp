@@ -9,9 +9,9 @@
 
 #include <unistd.h>
 
-#include "../standin.hpp"
 #include "device.hpp"
 #include "memory_source.hpp"
+#include "tests/standin/standin.hpp"
 
 namespace rueda::standin {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "../standin.hpp"
 #include "rueda/core/random.hpp"
+#include "tests/standin/standin.hpp"
 
 namespace rueda {
 namespace standin {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "cuda/operations/operations.hpp"
+
+namespace rueda::cuda {
+
+/// The shapes of one convolution as cuDNN gets them, and its plans in each direction.
+class ConvPlans {
+ public:
+  ConvPlans(const OperationRequest& request, const ConvNode& conv);
+
+  /// Tensors of the plans; kX and kW stand for their gradients where these are computed.
+  enum : CudnnGraph::Tensor { kX, kW, kY, kBias, kResidual, kDy };
+
+  /// With bias and residual in its epilogue if `fused`. Null: no engine.
+  const CudnnPlan* forward(bool fused) const;
+  const CudnnPlan* data_gradient() const;
+  const CudnnPlan* weight_gradient() const;
+
+  /// Numbers in the weights, padded channels included.
+  std::size_t weight_count() const;
+  int stored_input_channels() const { return static_cast<int>(x_.dims[1]); }
+
+ private:
+  std::string key(const char* what) const;
+
+  PlanStore& plans_;
+  ConvGeometry geometry_;
+  Precision precision_;
+  bool bias_;
+  bool residual_;
+  TensorSpec x_, w_, dw_, y_;
+};
+
+}  // namespace rueda::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+
+#include "mpi/session/launch_check.hpp"
+
+namespace rueda {
+
+/// What a source of information said; unknown where it could not be asked.
+enum class Answer { unknown, no, yes };
+
+/// "yes", "no" or "unknown".
+const char* to_string(Answer answer);
+
+/// What this program, its MPI library and the environment say about pointers to GPU memory. None of
+/// these is a proof: that is a transfer that arrives.
+struct CudaSignals {
+  std::string library;  ///< as mpi_library_version(): decides which of the others count
+  /// The headers that the program was built with (Open MPI's macro MPIX_CUDA_AWARE_SUPPORT). The
+  /// library that runs may be another build of the same ABI.
+  Answer compiled = Answer::unknown;
+  /// The library that runs: MPIX_Query_cuda_support, or MPICH's MPIX_GPU_query_support.
+  Answer reported = Answer::unknown;
+  /// Open MPI's parameter opal_cuda_support, by which support that is built in may be off.
+  Answer parameter = Answer::unknown;
+  /// Cray MPICH takes GPU memory only with MPICH_GPU_SUPPORT_ENABLED=1.
+  Answer cray_enabled = Answer::unknown;
+  /// MVAPICH2 takes GPU memory only with MV2_USE_CUDA=1.
+  Answer mvapich_enabled = Answer::unknown;
+  /// UCX_TLS, the transports that UCX is restricted to; empty if it is not set.
+  std::string ucx_transports;
+};
+
+/// Whether MPI is to be handed pointers to GPU memory, and why: one sentence for a person, which
+/// ends in the line to change where the answer is no and a setting is the cause.
+struct CudaVerdict {
+  bool aware = false;
+  std::string why;
+};
+
+/// Draws the verdict, without asking anybody. In doubt it is no: a wrong no costs time, a wrong yes
+/// the run. Where headers and library contradict each other the library wins, since it is the one
+/// that receives the pointers.
+CudaVerdict judge_cuda_awareness(const CudaSignals& signals);
+
+/// Whether a value of UCX_TLS admits CUDA memory; "all" and an empty one do.
+bool admits_cuda(const std::string& ucx_transports);
+
+/// Asks all sources; between the initialisation of MPI and its end. Sources that this MPI does not
+/// have stay unknown.
+CudaSignals read_cuda_signals(const Environment& environment);
+
+}  // namespace rueda

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "mpi/session/communicator.hpp"
+#include "rueda/reduce/exchange_buffer.hpp"
+
+namespace rueda {
+
+/// The link from a rank to its right neighbour.
+struct LinkSpeed {
+  double latency_us = 0;     ///< microseconds from one rank to the other, a message of 4 bytes
+  double gb_per_second = 0;  ///< 1e9 bytes a second one way, messages of kPingPongBytes
+};
+
+inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;
+
+/// Collective: sends messages to the right neighbour and back, straight from `buffer`'s memory
+/// (kPingPongBytes at least), and takes half the median time of the round trip. Neighbours at a
+/// distance measure at the same time, as they talk at the same time in the ring. All zero on one
+/// rank.
+LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
+
+}  // namespace rueda

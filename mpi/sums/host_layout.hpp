@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "mpi/session/communicator.hpp"
+
+namespace rueda {
+
+/// Which ranks share a host, as the hierarchical all-reduce sees it. Hosts are numbered from 0 in
+/// the order of their first ranks.
+class HostLayout {
+ public:
+  /// Collective: as MPI tells it (MPI_Comm_split_type).
+  static HostLayout of(Communicator& ranks);
+  /// A pretended one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
+  explicit HostLayout(const std::vector<int>& host_of_rank);
+
+  int hosts() const noexcept { return static_cast<int>(ranks_.size()); }
+  int host_of(int rank) const { return host_of_.at(static_cast<std::size_t>(rank)); }
+  /// The ranks on a host, ascending.
+  const std::vector<int>& ranks_on(int host) const {
+    return ranks_.at(static_cast<std::size_t>(host));
+  }
+  /// The place of `rank` among those.
+  int place_of(int rank) const;
+  /// Ranks of the host that has fewest, and of the one that has most.
+  int fewest() const noexcept;
+  int most() const noexcept;
+
+  /// Whether sums inside each host, then between hosts, each along TreeOrder, are the tree over all
+  /// ranks: on one host; or if each has the same power of two of ranks, and they follow each other.
+  bool keeps_tree_order() const noexcept;
+
+ private:
+  std::vector<int> host_of_;
+  std::vector<std::vector<int>> ranks_;
+};
+
+}  // namespace rueda

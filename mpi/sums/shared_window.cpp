@@ -1,0 +1,101 @@
+#include "shared_window.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include <sys/statvfs.h>
+
+#include "mpi/session/check.hpp"
+#include "mpi/session/mpi_turn.hpp"
+
+namespace rueda {
+namespace {
+
+/// Parts begin on pages, so that each rank's memory lies near it and no two share a cache line.
+constexpr std::size_t kPage = 4096;
+
+std::size_t page_rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+std::size_t mailboxes_bytes(std::size_t mailbox) {
+  return page_rounded(2 * mailbox * sizeof(float));
+}
+
+std::size_t part_bytes(std::size_t arena, std::size_t mailbox) {
+  return kPage + mailboxes_bytes(mailbox) + page_rounded(arena * sizeof(float));
+}
+
+/// Room to begin each part on a page, wherever MPI lets it begin.
+std::size_t asked_bytes(std::size_t arena, std::size_t mailbox) {
+  return part_bytes(arena, mailbox) + kPage;
+}
+
+MPI_Win allocate(MPI_Comm ranks, std::size_t bytes) {
+  MPI_Info info = MPI_INFO_NULL;
+  check(MPI_Info_create(&info), "MPI_Info_create");
+  check(MPI_Info_set(info, "alloc_shared_noncontig", "true"), "MPI_Info_set");
+  void* mine = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  const MpiCall call("MPI_Win_allocate_shared");
+  const int code =
+      MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes), 1, info, ranks, &mine, &window);
+  MPI_Info_free(&info);
+  check(code, "MPI_Win_allocate_shared");
+  return window;
+}
+
+std::byte* part_of(MPI_Win window, int rank) {
+  MPI_Aint size = 0;
+  int unit = 0;
+  void* base = nullptr;
+  check(MPI_Win_shared_query(window, rank, &size, &unit, &base), "MPI_Win_shared_query");
+  // Pages are pages for every process, so all of them round the same way.
+  return reinterpret_cast<std::byte*>(page_rounded(reinterpret_cast<std::size_t>(base)));
+}
+
+}  // namespace
+
+SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::size_t mailbox)
+    : window_(allocate(ranks.handle(), asked_bytes(arena, mailbox))),
+      uncaught_(std::uncaught_exceptions()),
+      arena_(arena),
+      mailbox_(mailbox) {
+  static_assert(sizeof(Head) <= kPage);
+  for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));
+  std::byte* mine = parts_[static_cast<std::size_t>(ranks.rank())];
+  // Whoever writes a page first has it near.
+  std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
+  new (mine) Head{};
+  const MpiCall call("MPI_Barrier");
+  check(MPI_Barrier(ranks.handle()), "MPI_Barrier");
+}
+
+SharedWindow::~SharedWindow() {
+  if (std::uncaught_exceptions() == uncaught_ && mpi_is_active()) MPI_Win_free(&window_);
+}
+
+std::size_t SharedWindow::bytes(int ranks, std::size_t arena, std::size_t mailbox) {
+  return static_cast<std::size_t>(ranks) * asked_bytes(arena, mailbox);
+}
+
+SharedWindow::Head& SharedWindow::head(int rank) const {
+  return *std::launder(reinterpret_cast<Head*>(parts_[static_cast<std::size_t>(rank)]));
+}
+
+std::span<float> SharedWindow::mailbox(int rank, std::size_t turn) const {
+  auto* first = reinterpret_cast<float*>(parts_[static_cast<std::size_t>(rank)] + kPage);
+  return {first + turn * mailbox_, mailbox_};
+}
+
+std::span<float> SharedWindow::arena(int rank) const {
+  std::byte* part = parts_[static_cast<std::size_t>(rank)];
+  return {reinterpret_cast<float*>(part + kPage + mailboxes_bytes(mailbox_)), arena_};
+}
+
+std::size_t free_shared_memory() {
+  struct statvfs room {};
+  if (statvfs("/dev/shm", &room) != 0) return 0;
+  return static_cast<std::size_t>(room.f_bavail) * room.f_frsize;
+}
+
+}  // namespace rueda

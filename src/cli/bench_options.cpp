@@ -1,0 +1,91 @@
+#include "bench_options.hpp"
+
+#include "option_helpers.hpp"
+
+namespace rueda {
+namespace {
+
+CLI::App& add_command(CLI::App& bench, const std::string& name, const std::string& purpose,
+                      const std::string& examples) {
+  CLI::App& command = *bench.add_subcommand(name, purpose);
+  command.footer("Example:\n" + examples);
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return command;
+}
+
+void add_place(CLI::App& command, BenchPlace& place) {
+  add_choice(command, "--backend", place.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "Whose memory is summed");
+  add_choice(command, "--transport", place.transport,
+             {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
+             "How a GPU's memory reaches MPI, as for train");
+  add_choice(command, "--wire", place.wire, {Wire::fp32, Wire::bf16}, "Numbers between ranks");
+  add_number(command, "--threads", place.threads, "N",
+             "Threads of a rank that add, 0 for cores / ranks");
+  command.add_flag("--allow-shared-gpu", place.allow_shared_gpu, "Lets several ranks use one GPU");
+}
+
+void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
+  CLI::App& command = add_command(bench, "all-reduce",
+                                  "Times sums over ranks and tests each; run it as you run train",
+                                  "  mpirun -n 2 --bind-to none rueda bench all-reduce\n"
+                                  "  mpirun -n 4 rueda bench all-reduce --sizes 64k,resnet18 "
+                                  "--algorithms ring,mpi --json a.json");
+  add_text(command, "--sizes", options.size_words, "LIST",
+           std::string("Bytes, or networks for the size of their gradients [") +
+               bench::kDefaultSizes + "]");
+  add_text(command, "--algorithms", options.algorithm_words, "LIST",
+           "all that are to be had here, or some of " + bench::known_entries());
+  add_number(command, "--repetitions", options.repetitions, "N",
+             "Sums of each size by each algorithm, 0 for 15 to 500 by the size");
+  add_number(command, "--seconds", options.seconds, "S",
+             "After this time no further repetition of a size begins, but for the first 3");
+  add_number(command, "--segment-kb", options.segment_kb, "KIB",
+             "Pieces in which chunks travel, 0 for the usual or, with auto, the table's");
+  add_text(command, "--reduce-table", options.reduce_table, "FILE",
+           "Table of rueda bench tune that auto goes by");
+  command.add_flag("--verify-messages", options.verify_messages,
+                   "Each message carries a check sum, as for train");
+  add_place(command, options.place);
+  add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
+  add_text(command, "--plot", options.plot, "FILE",
+           "Draws bandwidth and time over size there, as .png, .pdf or .svg; needs matplotlib");
+}
+
+void add_tune(CLI::App& bench, BenchTuneOptions& options) {
+  CLI::App& command = add_command(
+      bench, "tune", "Finds the fastest way to sum each length here, for train --reduce-table",
+      "  mpirun -n 4 rueda bench tune --out table.json\n"
+      "  mpirun -n 4 rueda train --reduce-table table.json");
+  add_text(command, "--out", options.out, "FILE", "Table to write")->required();
+  add_text(command, "--algorithms", options.algorithm_words, "LIST",
+           "Own algorithms to choose among; those that are not to be had here are left out");
+  add_text(command, "--segments-kb", options.segment_words, "LIST",
+           "Sizes in KiB of the pieces in which chunks travel, 0 for the usual one");
+  add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
+  add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
+  add_place(command, options.place);
+}
+
+void add_explain(CLI::App& bench, BenchExplainOptions& options) {
+  CLI::App& command =
+      add_command(bench, "explain", "Prints who sends what to whom at each step; needs no MPI",
+                  "  rueda bench explain --ranks 4");
+  add_number(command, "--ranks", options.ranks, "P", "Ranks, up to 16");
+  add_number(command, "--length", options.length, "N", "Floats of the slice");
+  add_choice(command, "--algorithm", options.algorithm,
+             {Algorithm::ring, Algorithm::doubling, Algorithm::central}, "Algorithm");
+}
+
+}  // namespace
+
+void add_bench_commands(CLI::App& bench, BenchLine& line) {
+  bench.require_subcommand(1);
+  bench.footer("rueda bench COMMAND --help tells the options of a command.");
+  add_all_reduce(bench, line.all_reduce);
+  add_tune(bench, line.tune);
+  add_explain(bench, line.explain);
+}
+
+}  // namespace rueda

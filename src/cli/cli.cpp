@@ -1,0 +1,277 @@
+#include "cli.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "bench_options.hpp"
+#include "option_helpers.hpp"
+#include "predict_options.hpp"
+#include "recipe.hpp"
+#include "report_options.hpp"
+#include "resumed_options.hpp"
+#include "rueda/core/error.hpp"
+#include "train_options.hpp"
+#include "wiring/version.hpp"
+
+namespace rueda {
+
+const char* to_string(Cifar10Format v) { return v == Cifar10Format::binary ? "bin" : "py"; }
+
+namespace {
+
+constexpr std::size_t kHelpColumn = 40;
+constexpr std::size_t kMostImages = 10'000'000;
+
+/// Options of every subcommand, and the parser that fills them.
+struct CommandLine {
+  CLI::App app{"Trains ResNets on CIFAR-10 with one MPI rank per device.", "rueda"};
+  TrainConfig train;
+  SummaryOptions summary;
+  SynthRequest synth;
+  DoctorOptions doctor;
+  BenchLine bench;
+  PredictOptions predict;
+  ReportOptions report;
+  std::string recipe;
+};
+
+CLI::App& add_command(CommandLine& line, const std::string& name, const std::string& purpose,
+                      const std::string& examples) {
+  CLI::App& command = *line.app.add_subcommand(name, purpose);
+  if (!examples.empty()) command.footer("Example:\n" + examples);
+  // A job script may append its own words to common ones.
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return command;
+}
+
+void add_train(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "train", "Trains a network; run it below mpirun or srun, a rank per device",
+                  "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
+                  "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
+  command
+      .add_option("--config", line.recipe,
+                  "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the "
+                  "command line wins over it")
+      ->option_text("FILE")
+      ->configurable(false);
+  add_train_options(command, line.train);
+  // By then the command line is read, so that a recipe only fills what it left open.
+  command.parse_complete_callback([&line, &command] {
+    if (!line.recipe.empty()) apply_recipe(command, line.recipe);
+    if (!line.train.resume.empty()) apply_resumed_options(command, line.train);
+  });
+}
+
+void add_summary(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "summary", "Prints a network's layers, parameters, FLOPs and memory",
+                  "  rueda summary --model resnet18 --batch-per-rank 128\n"
+                  "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
+  add_text(command, "--model", line.summary.model, "NAME", "Network");
+  add_number(command, "--image-size", line.summary.image_size, "PIXELS", "Side of the images");
+  add_number(command, "--classes", line.summary.classes, "N", "Classes");
+  add_number(command, "--batch-per-rank", line.summary.batch_per_rank, "N",
+             "Samples that a rank holds at once");
+  add_choice(command, "--backend", line.summary.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "Device whose memory is planned; cuda needs a GPU here");
+  add_choice(command, "--precision", line.summary.precision,
+             {Precision::fp32, Precision::tf32, Precision::bf16},
+             "Activations and packed weights, for the memory");
+  add_choice(command, "--recompute", line.summary.recompute,
+             {Recompute::none, Recompute::batch_norm, Recompute::block},
+             "Activations that training makes again instead of keeping them, for the memory");
+  add_number(command, "--ranks", line.summary.ranks, "N",
+             "Ranks that the all-reduce is planned for");
+  add_number(command, "--threads", line.summary.threads, "N", "Threads of a rank, 0 for all cores");
+  add_text(command, "--memory", line.summary.memory, "SIZE",
+           "Finds the largest batch whose training fits into this, for example 64GB");
+}
+
+void add_synth(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "synth", "Draws a data set in the official CIFAR-10 file format",
+                  "  rueda synth --out data/synth --format bin --train 5000 --test 1000");
+  add_text(command, "--out", line.synth.out, "DIR", "Directory to write to")->required();
+  add_choice(command, "--format", line.synth.format, {Cifar10Format::binary, Cifar10Format::python},
+             "Binary or Python version of the files");
+  add_number(command, "--train", line.synth.drawing.train, "N", "Training images");
+  add_number(command, "--test", line.synth.drawing.test, "N", "Test images");
+  add_number(command, "--seed", line.synth.drawing.seed, "N", "Seed of the drawing");
+  command.add_flag("--overwrite", line.synth.overwrite, "Replaces another data set in DIR");
+}
+
+void add_doctor(CommandLine& line) {
+  CLI::App& command = add_command(
+      line, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
+      "  mpirun -n 2 --bind-to none rueda doctor\n"
+      "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
+  add_text(command, "--data", line.doctor.data, "DIR",
+           "Checks this data set on all ranks: files, images per class, class names");
+  add_text(command, "--json", line.doctor.json, "FILE", "Writes all that was found out there");
+  add_choice(command, "--backend", line.doctor.backend,
+             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
+             "What training is to run on");
+  command.add_flag("--allow-shared-gpu", line.doctor.allow_shared_gpu,
+                   "Several ranks on one GPU are meant");
+  add_number(command, "--timeout", line.doctor.timeout, "SECONDS",
+             "How long a step may take; reading files may take ten times as long");
+  add_text(command, "--fault", line.doctor.fault, "KIND:RANK", "For tests")->group("");
+}
+
+void add_bench(CommandLine& line) {
+  CLI::App& command = add_command(line, "bench", "Times, tunes and explains the all-reduces", "");
+  add_bench_commands(command, line.bench);
+}
+
+void add_predict(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
+                  "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
+                  "  rueda predict runs/ --cross-validate\n"
+                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
+                  "--alpha 10us --bandwidth 100GB/s");
+  add_predict_options(command, line.predict);
+}
+
+void add_report(CommandLine& line) {
+  CLI::App& command =
+      add_command(line, "report",
+                  "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
+                  "  rueda report study --out study/report\n"
+                  "  rueda report runs/one runs/two runs/four --purpose cost");
+  add_report_options(command, line.report);
+}
+
+void build(CommandLine& line) {
+  line.app.get_formatter()->column_width(kHelpColumn);
+  line.app.require_subcommand(1);
+  line.app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
+  line.app.footer("rueda COMMAND --help tells the options of a command.");
+  add_train(line);
+  add_summary(line);
+  add_synth(line);
+  add_doctor(line);
+  add_bench(line);
+  add_predict(line);
+  add_report(line);
+}
+
+/// The command that was begun, within it the one that it was begun with; else the program.
+const CLI::App& begun_command(const CLI::App& app) {
+  const auto begun = app.get_subcommands();
+  return begun.empty() ? app : begun_command(*begun.front());
+}
+
+/// "rueda bench tune".
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
+}
+
+/// What the user is to look at: the help of the command that was begun, or the program's.
+std::string see_help(const CLI::App& app) {
+  return "see " + full_name(begun_command(app)) + " --help";
+}
+
+std::string known_commands(const CLI::App& app) {
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  return known;
+}
+
+/// CLI11's message, or a plainer one where its own names no remedy.
+std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
+  const auto rest = app.remaining(true);
+  const std::string first = rest.empty() ? "" : rest.front();
+  const CLI::App& begun = begun_command(app);
+  if (!known_commands(begun).empty() && !first.starts_with('-')) {
+    const std::string of = &begun == &app ? "" : " of " + begun.get_name();
+    return (first.empty() ? "a command" + of + " is missing"
+                          : "'" + first + "' is not a command" + of) +
+           ": give one of " + known_commands(begun);
+  }
+  if (!first.empty())
+    return (first.starts_with('-') ? "unknown option " : "unexpected argument ") + first;
+  const std::string message = error.what();
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
+    return message + ": give one of the two";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return message.substr(0, message.find(':')) + " takes a value";
+  return message;
+}
+
+void check(const SynthRequest& request) {
+  const SynthOptions& drawing = request.drawing;
+  if (drawing.train < 1 || drawing.test < 1 || std::max(drawing.train, drawing.test) > kMostImages)
+    throw InputError("--train and --test must be from 1 to " + std::to_string(kMostImages));
+}
+
+void check(const SummaryOptions& options) {
+  TrainConfig config;  // the same limits as for training
+  config.model = options.model;
+  config.image_size = options.image_size;
+  config.batch_per_rank = options.batch_per_rank;
+  config.threads = options.threads;
+  validate(config);
+  if (!options.memory.empty()) parse_memory(options.memory);
+  if (options.ranks < 1 || options.ranks > 100'000)
+    throw InputError("--ranks must be from 1 to 100000");
+  if (options.classes < 1 || options.classes > 100'000)
+    throw InputError("--classes must be from 1 to 100000");
+}
+
+template <typename Options>
+Options settled(Options options) {
+  settle(options);
+  return options;
+}
+
+Request checked_bench(const CommandLine& line) {
+  const std::string name = begun_command(line.app).get_name();
+  if (name == "all-reduce") return settled(line.bench.all_reduce);
+  if (name == "tune") return settled(line.bench.tune);
+  return settled(line.bench.explain);
+}
+
+Request checked_request(const CommandLine& line) {
+  const std::string name = line.app.get_subcommands().front()->get_name();
+  if (name == "summary") {
+    check(line.summary);
+    return line.summary;
+  }
+  if (name == "synth") {
+    check(line.synth);
+    return line.synth;
+  }
+  if (name == "doctor") return settled(line.doctor);
+  if (name == "bench") return checked_bench(line);
+  if (name == "predict") return settled(line.predict);
+  if (name == "report") return settled(line.report);
+  validate(line.train);
+  return line.train;
+}
+
+}  // namespace
+
+Request parse_command_line(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  build(line);
+  try {
+    line.app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return checked_request(line);
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{line.app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return PrintText{std::string(version.what()) + '\n'};
+  } catch (const CLI::ParseError& error) {
+    throw InputError(plain_message(line.app, error) + "; " + see_help(line.app));
+  } catch (const InputError& error) {
+    throw InputError(std::string(error.what()) + "; " + see_help(line.app));
+  }
+}
+
+}  // namespace rueda

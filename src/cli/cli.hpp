@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "commands/bench/options.hpp"
+#include "commands/doctor/options.hpp"
+#include "commands/predict/options.hpp"
+#include "commands/report/options.hpp"
+#include "commands/summary.hpp"
+#include "commands/synth.hpp"
+#include "rueda/train/config.hpp"
+
+namespace rueda {
+
+/// Help or version text: to be printed, and nothing else done.
+struct PrintText {
+  std::string text;
+};
+
+/// What a command line asks for, with every default filled in and checked.
+using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthRequest, DoctorOptions,
+                             BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions,
+                             PredictOptions, ReportOptions>;
+
+/// Reads the arguments behind the program's name, and the recipe that they name. Throws InputError
+/// with one message that also says which help to see.
+Request parse_command_line(const std::vector<std::string>& arguments);
+
+}  // namespace rueda

@@ -1,0 +1,114 @@
+#include "rueda/display/model_summary.hpp"
+
+#include <variant>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
+#include "rueda/model/flops.hpp"
+
+namespace rueda {
+namespace {
+
+/// 3x3, 3x3/2, 7x7/2 pad 2: kernel, stride other than 1, padding other than the usual.
+std::string window(int kernel, int stride, int padding) {
+  std::string text = fmt::format("{0}x{0}", kernel);
+  if (stride != 1) text += fmt::format("/{}", stride);
+  const int usual = kernel % 2 == 1 ? kernel / 2 : 0;
+  if (padding != usual) text += fmt::format(" pad {}", padding);
+  return text;
+}
+
+const char* with_relu(bool relu) { return relu ? " + relu" : ""; }
+
+/// The type column of every kind of node.
+struct TypeText {
+  std::string operator()(const InputNode&) const { return "input"; }
+  std::string operator()(const ConvNode& n) const {
+    return fmt::format("conv {}, {}{}", window(n.kernel, n.stride, n.padding), n.filters,
+                       n.bias == kNone ? "" : " + bias");
+  }
+  std::string operator()(const BatchNormNode& n) const {
+    return fmt::format("batch norm{}", with_relu(n.relu));
+  }
+  std::string operator()(const AddNode& n) const { return fmt::format("add{}", with_relu(n.relu)); }
+  std::string operator()(const MaxPoolNode& n) const {
+    const bool zeros = n.padding > 0 && n.filled_with == PoolPadding::zeros;
+    return "max pool " + window(n.kernel, n.stride, n.padding) + (zeros ? ", zeros" : "");
+  }
+  std::string operator()(const PadShortcutNode& n) const {
+    return n.stride == 1 ? "pad channels" : fmt::format("pad channels, /{}", n.stride);
+  }
+  std::string operator()(const GlobalAveragePoolNode&) const { return "average pool"; }
+  std::string operator()(const DenseNode& n) const { return fmt::format("dense {}", n.units); }
+};
+
+std::vector<ParameterId> parameter_ids(const NodeKind& kind) {
+  if (const auto* n = std::get_if<ConvNode>(&kind)) return {n->weight, n->bias};
+  if (const auto* n = std::get_if<BatchNormNode>(&kind)) return {n->gamma, n->beta};
+  if (const auto* n = std::get_if<DenseNode>(&kind)) return {n->weight, n->bias};
+  return {};
+}
+
+std::size_t parameters_of(const Graph& graph, const Node& node) {
+  std::size_t count = 0;
+  for (const ParameterId id : parameter_ids(node.kind)) {
+    if (id != kNone) count += graph.parameter(id).count;
+  }
+  return count;
+}
+
+std::string shape_text(Shape s) {
+  return s.height == 1 && s.width == 1 ? std::to_string(s.channels)
+                                       : fmt::format("{}x{}x{}", s.channels, s.height, s.width);
+}
+
+std::string layers(const Graph& graph) {
+  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::right}, 0);
+  table.add({"layer", "type", "output", "parameters", "MFLOP"});
+  for (NodeId id = 0; id <= graph.logits(); ++id) {
+    const Node& node = graph.node(id);
+    const std::size_t parameters = parameters_of(graph, node);
+    const auto flops = static_cast<double>(forward_flops(graph, id));
+    table.add({node.name, std::visit(TypeText{}, node.kind), shape_text(node.output),
+               parameters == 0 ? "" : count_text(parameters),
+               flops == 0 ? "" : fmt::format("{:.3f}", flops / 1e6)});
+  }
+  return table.text();
+}
+
+std::string gflop(const char* what, std::uint64_t flops, std::size_t batch) {
+  const double per_image = static_cast<double>(flops) / 1e9;
+  return fmt::format("  {:<14}{:.4g} GFLOP per image, {:.4g} GFLOP per batch of {}\n", what,
+                     per_image, per_image * static_cast<double>(batch), batch);
+}
+
+std::string totals(const Graph& graph, std::size_t batch) {
+  const std::size_t trainable = graph.parameter_count();
+  const std::size_t fixed = graph.statistics_count();
+  TextTable table({Align::left, Align::right, Align::left}, 2);
+  table.add({"total", count_text(trainable + fixed), ""});
+  table.add({"trainable", count_text(trainable), ""});
+  table.add({"non-trainable", count_text(fixed), "running means and variances"});
+  return "Parameters\n" + table.text() + "Arithmetic\n" +
+         gflop("forward", forward_flops(graph), batch) +
+         gflop("training", training_flops(graph), batch);
+}
+
+}  // namespace
+
+std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
+  const Shape in = graph.shape(graph.input());
+  return fmt::format("{} for {}x{} images with {} channels, {} classes\n\n", graph.name(),
+                     in.height, in.width, in.channels, graph.classes()) +
+         layers(graph) + "\n" + totals(graph, batch_per_rank) + "\n" +
+         paragraph("MFLOP", 10,
+                   "10^6 operations of forward, per image; a multiply-add is two; "
+                   "convolutions and dense layers only, without biases") +
+         paragraph("training", 10,
+                   "forward, backward to the weights and backward to the inputs; "
+                   "the first convolution needs no gradient of the image");
+}
+
+}  // namespace rueda

@@ -1,0 +1,108 @@
+#include "rueda/display/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "rueda/display/number_text.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr std::size_t kWidestBar = 30;
+constexpr std::size_t kNarrowestBar = 6;
+
+/// [=====>    ] with `inner` characters between the brackets.
+std::string bar_text(std::size_t step, std::size_t steps, std::size_t inner) {
+  const std::size_t filled = steps == 0 ? 0 : std::min(inner, inner * step / steps);
+  std::string bar(filled, '=');
+  if (filled < inner) bar += '>';
+  bar.resize(inner, ' ');
+  return "[" + bar + "]";
+}
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long long>(std::ceil(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/// What follows the bar, in the order of importance.
+std::vector<std::string> details(const Progress& p) {
+  std::vector<std::string> all = {fmt::format("loss: {}", metric_text(p.loss))};
+  if (p.step == 0 || !(p.seconds > 0)) return all;
+  all.push_back(rate_text(static_cast<double>(p.images) / p.seconds) + " images/s");
+  const double step_seconds = p.seconds / static_cast<double>(p.step);
+  const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;
+  all.push_back(clock_text(step_seconds * static_cast<double>(left)) + " left");
+  return all;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += " - " + part;
+  return text;
+}
+
+}  // namespace
+
+std::string progress_text(const Progress& p, int columns) {
+  const auto room = static_cast<std::size_t>(std::max(columns, 0));
+  const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
+  const std::string all = std::to_string(p.steps);
+  const std::string count = fmt::format("{:>{}}/{}", p.step, all.size(), all);
+  // The bar's frame and the blank behind it.
+  constexpr std::size_t kFrame = 3;
+  std::vector<std::string> parts = details(p);
+  std::string tail = count + joined(parts);
+  while (!parts.empty() && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
+    parts.pop_back();
+    tail = count + joined(parts);
+  }
+  const std::size_t fixed = head.size() + kFrame + tail.size();
+  if (fixed + kNarrowestBar > room) return (head + tail).substr(0, room);
+  const std::size_t inner = std::min(kWidestBar, room - fixed);
+  return head + bar_text(p.step, p.steps, inner) + " " + tail;
+}
+
+ProgressBar::ProgressBar(std::ostream& out, const Terminal& terminal, ProgressMode mode)
+    : out_(out), terminal_(terminal), drawing_(mode == ProgressMode::bar) {}
+
+ProgressBar::~ProgressBar() {
+  try {
+    clear();
+  } catch (...) {
+    // A stream that throws while the run ends has nobody left to tell.
+  }
+}
+
+bool ProgressBar::due(const Progress& p) const noexcept {
+  return p.step == p.steps || p.epoch != last_epoch_ || p.seconds < last_seconds_ ||
+         p.seconds - last_seconds_ >= kRedrawSeconds;
+}
+
+void ProgressBar::update(const Progress& p) {
+  if (!drawing_ || !due(p)) return;
+  last_epoch_ = p.epoch;
+  last_seconds_ = p.seconds;
+  // The last column stays free: a character there makes some terminals wrap.
+  const int columns = std::max(terminal_.width() - 1, 0);
+  const std::string text = progress_text(p, columns);
+  // A window made narrower must not wrap either.
+  const std::size_t before = std::min(shown_, static_cast<std::size_t>(columns));
+  const std::size_t leftover = before > text.size() ? before - text.size() : 0;
+  out_ << '\r' << text << std::string(leftover, ' ') << std::flush;
+  shown_ = text.size();
+}
+
+void ProgressBar::clear() {
+  if (shown_ == 0) return;
+  out_ << '\r' << std::string(shown_, ' ') << '\r' << std::flush;
+  shown_ = 0;
+}
+
+}  // namespace rueda

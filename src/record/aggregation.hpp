@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rueda/record/statistics.hpp"
+#include "rueda/train/epoch_sums.hpp"
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+/// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
+struct StepBreakdown {
+  std::size_t steps = 0;
+  std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
+  Spread step;                         ///< likewise, of the whole step
+  Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
+  Spread wait;                         ///< likewise, of the busy time, waiting for later ranks
+  Spread transfer;                     ///< likewise, of the busy time, the rest: messages
+  Spread add;                          ///< likewise, of the busy time, adding
+  Spread prepare;                      ///< likewise, of host threads preparing batches
+  Spread copy;                         ///< likewise, of copying batches to the device
+  Spread copy_bytes;                   ///< likewise, bytes of these copies
+  Spread slowest;                      ///< over steps, of the slowest rank's seconds
+  double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
+};
+
+/// Of the steps' records, or of their sums where the records were given up.
+StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
+                         StepKind kind);
+
+/// One bucket of the gradient: seconds of a step and rank, over both.
+struct BucketTimes {
+  Spread queued;    ///< complete, until its all-reduce began
+  Spread busy;      ///< the all-reduce
+  Spread wait;      ///< of this, waiting for later ranks
+  Spread transfer;  ///< of this, messages
+  Spread add;       ///< of this, adding
+};
+
+/// By bucket, of the epochs whose records are still there.
+std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
+
+/// One rank in one epoch.
+struct RankTotal {
+  int rank = 0;
+  std::size_t samples = 0;
+  double seconds = 0;     ///< sum over its steps
+  PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
+  double all_reduce_busy = 0;
+  double all_reduce_wait = 0;
+  double all_reduce_add = 0;
+  double prepare_busy = 0;
+  double copy_busy = 0;
+  double copy_bytes = 0;
+  Spread full_steps;    ///< seconds of its full steps
+  Spread full_compute;  ///< the same without what it waited for the all-reduce
+};
+
+std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
+
+/// The epochs that stand for the steady state: all but the first. An epoch with which a process
+/// resumed the run is a first one, too: then they are those after the last such epoch that was
+/// followed by others, on as many ranks. Where there are none, the last epoch has to serve.
+struct SteadyState {
+  std::span<const EpochRecord> epochs;
+  bool includes_warm_up = false;  ///< the only epoch had to serve
+  double epoch_seconds = 0;       ///< median; NaN without epochs
+  double images_per_second = 0;   ///< median; NaN without epochs
+};
+
+/// The spans point into `run`.
+SteadyState steady_state(const RunRecord& run);
+
+/// A start-up item over the ranks that have it, in order of first appearance.
+std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks);
+/// The longest start-up of a rank, all items together, in seconds.
+double startup_seconds(const std::vector<RankInfo>& ranks);
+
+}  // namespace rueda

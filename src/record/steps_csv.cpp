@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "rueda/core/atomic_file.hpp"
+#include "rueda/record/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+std::string header() {
+  std::string text = "epoch,step,rank,samples,global_samples,seconds";
+  for (const std::string_view name : kPhaseNames)
+    fmt::format_to(std::back_inserter(text), ",{}", name);
+  return text +
+         ",all_reduce_busy,all_reduce_add,train_loss,train_accuracy,learning_rate,prepare_busy,"
+         "copy_busy,copy_bytes,all_reduce_wait\n";
+}
+
+void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{},{},{},{},{},{}", s.epoch, s.step, rank, s.samples, s.global_samples,
+                 s.seconds);
+  for (const double phase : s.phases) fmt::format_to(out, ",{}", phase);
+  fmt::format_to(out, ",{},{},{},{},{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add,
+                 s.train_loss, s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy,
+                 s.copy_bytes, s.all_reduce_wait);
+}
+
+void append_epoch(std::string& text, const EpochRecord& epoch) {
+  const auto& ranks = epoch.step_records;
+  for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) append_row(text, r, ranks[r].at(i));
+  }
+}
+
+/// Whether it is a whole line of an epoch up to `last`.
+bool belongs(const std::string& line, std::size_t last, std::ptrdiff_t commas) {
+  std::size_t epoch = 0;
+  const auto error = std::from_chars(line.data(), line.data() + line.size(), epoch).ec;
+  return error == std::errc{} && epoch <= last &&
+         std::count(line.begin(), line.end(), ',') == commas && line.back() != ',';
+}
+
+}  // namespace
+
+void write_steps_csv(const std::filesystem::path& path, const RunRecord& run) {
+  std::string text = header();
+  for (const EpochRecord& epoch : run.epochs) append_epoch(text, epoch);
+  write_atomically(path, text);
+}
+
+void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
+  std::string text = first ? header() : "";
+  append_epoch(text, epoch);
+  if (first) return write_atomically(path, text);
+  append_to_file(path, text);
+}
+
+void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
+                    std::size_t last) {
+  const std::string head = header();
+  const auto commas = std::count(head.begin(), head.end(), ',');
+  write_atomically(to, [&](const TextSink& put) {
+    put(head);
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(from, none)) return;
+    std::ifstream in(from);
+    std::string line;
+    // A line without its end was cut off: what it lacks may be digits.
+    while (std::getline(in, line) && !in.eof()) {
+      if (belongs(line, last, commas)) put(line + '\n');
+    }
+  });
+}
+
+}  // namespace rueda

@@ -1,0 +1,97 @@
+#include "rueda/record/trace_json.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "json_parts.hpp"
+#include "rueda/core/atomic_file.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::array<const char*, 3> kLaneNames = {"training", "buckets", "all-reduce"};
+
+Json named(const char* what, std::size_t rank, const std::string& name) {
+  Json j;
+  j["name"] = what;
+  j["ph"] = "M";
+  j["pid"] = rank;
+  j["args"]["name"] = name;
+  return j;
+}
+
+void add_names(Json& events, const RunRecord& run, std::size_t rank) {
+  const RankInfo* info = rank < run.ranks.size() ? &run.ranks[rank] : nullptr;
+  const std::string host = info != nullptr ? " on " + info->host : "";
+  events.push_back(named("process_name", rank, "rank " + std::to_string(rank) + host));
+  for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
+    Json name = named("thread_name", rank, kLaneNames[lane]);
+    name["tid"] = lane;
+    events.push_back(name);
+    Json order;
+    order["name"] = "thread_sort_index";
+    order["ph"] = "M";
+    order["pid"] = rank;
+    order["tid"] = lane;
+    order["args"]["sort_index"] = lane;
+    events.push_back(order);
+  }
+}
+
+Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
+  Json j;
+  j["name"] = span.name.data();
+  j["cat"] = kLaneNames.at(static_cast<std::size_t>(span.lane));
+  j["ph"] = "X";
+  j["pid"] = rank;
+  j["tid"] = static_cast<int>(span.lane);
+  j["ts"] = (span.begin - origin) * 1e6;
+  j["dur"] = (span.end - span.begin) * 1e6;
+  Json& args = j["args"];
+  args["step"] = span.step;
+  if (span.bucket >= 0) args["bucket"] = span.bucket;
+  if (span.part >= 0) args["ring_step"] = span.part;
+  if (span.to >= 0) args["to_rank"] = span.to;
+  if (span.from >= 0) args["from_rank"] = span.from;
+  return j;
+}
+
+double first_moment(const RunRecord& run) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const auto& rank : run.trace) {
+    for (const TraceSpan& span : rank) first = std::min(first, span.begin);
+  }
+  return first;
+}
+
+double clock_error(const RunRecord& run) {
+  double error = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    for (const ClockFit& clock : epoch.clocks) error = std::max(error, clock.error());
+  }
+  return error;
+}
+
+}  // namespace
+
+std::string to_trace_json(const RunRecord& run) {
+  Json j;
+  j["displayTimeUnit"] = "ms";
+  j["otherData"]["program"] = "rueda";
+  j["otherData"]["command_line"] = run.command_line;
+  j["otherData"]["clock_error_us"] = clock_error(run) * 1e6;
+  Json& events = j["traceEvents"];
+  events = Json::array();
+  const double origin = first_moment(run);
+  for (std::size_t rank = 0; rank < run.trace.size(); ++rank) {
+    add_names(events, run, rank);
+    for (const TraceSpan& span : run.trace[rank]) events.push_back(span_json(span, rank, origin));
+  }
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_trace(const std::filesystem::path& path, const RunRecord& run) {
+  write_atomically(path, to_trace_json(run));
+}
+
+}  // namespace rueda

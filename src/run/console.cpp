@@ -1,0 +1,53 @@
+#include "console.hpp"
+
+#include <iostream>
+
+#include "rueda/display/epoch_line.hpp"
+#include "rueda/record/run_json.hpp"
+
+namespace rueda {
+
+Console::Console(const RunRecord& run, bool speaks)
+    : speaks_(speaks), epochs_(run.config.epochs), steps_(run.steps_per_epoch) {
+  const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
+  mode_ = progress_mode(run.config.progress, terminal);
+  if (speaks_) bar_.emplace(std::cout, terminal, mode_);
+}
+
+void Console::on_step(const StepProgress& p) {
+  if (!bar_) return;
+  bar_->update({.epoch = p.epoch,
+                .epochs = epochs_,
+                .step = p.step,
+                .steps = steps_,
+                .loss = p.loss,
+                .images = p.images,
+                .seconds = p.seconds});
+}
+
+void Console::on_epoch(RunRecord& run) {
+  if (!speaks_) return;
+  if (mode_ != ProgressMode::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
+  const std::filesystem::path directory = run.config.run_dir;
+  const std::size_t finished = run.epochs.size();
+  append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
+                   finished == 1 && run.resumptions.empty());
+  // The last one's buckets stand for all in the summary.
+  if (finished > 1) give_up_steps(run.epochs[finished - 2], run);
+  write_run_json(directory / kRunJsonName, run);
+}
+
+void Console::say(const std::string& text) {
+  if (!speaks_) return;
+  bar_->clear();
+  std::cout << text << std::endl;
+}
+
+void write_run_files(const RunRecord& run) {
+  const std::filesystem::path directory = run.config.run_dir;
+  write_run_json(directory / kRunJsonName, run);
+  if (run.epochs.empty() && run.resumptions.empty())
+    write_steps_csv(directory / kStepsCsvName, run);
+}
+
+}  // namespace rueda

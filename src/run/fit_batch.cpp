@@ -1,0 +1,292 @@
+#include "fit_batch.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/display/memory_table.hpp"
+#include "rueda/train/training_memory.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr std::size_t kUnit = 8;
+
+/// The configuration with micro-batches of `batch` samples.
+TrainConfig with_batch(TrainConfig config, std::size_t batch) {
+  config.batch_per_rank = batch;
+  config.global_batch = 0;
+  return config;
+}
+
+/// Plans one rank's training for one batch after the other, on a backend of which nothing else is
+/// in use.
+class BatchPlanner {
+ public:
+  BatchPlanner(const FitRequest& request, RankGroup& group)
+      : request_(request),
+        world_(static_cast<std::size_t>(group.size())),
+        rank_(static_cast<std::size_t>(group.rank())) {}
+
+  /// `batch` 0: as the configuration says.
+  MemoryNeed plan(std::size_t batch) {
+    replica_.reset();
+    request_.backend.forget_plans();
+    const TrainConfig& config = request_.config;
+    run_ = plan_run(batch == 0 ? config : with_batch(config, batch), world_,
+                    request_.data.train.size());
+    replica_ = plan_on(request_.backend);
+    need_ = whole_need();
+    return need_;
+  }
+
+  /// What was planned last.
+  std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
+    const TrainConfig& config = request_.config;
+    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
+    const std::size_t largest = run_.largest_micro_batch();
+    return std::make_unique<ReplicaPlan>(
+        request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
+        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
+  }
+
+  /// The largest of at most `most` samples whose training takes at most `bytes`; a multiple of
+  /// kUnit if that many fit.
+  std::size_t largest(std::size_t bytes, std::size_t most) {
+    const auto units = [this](std::size_t count) { return plan(count * kUnit); };
+    const std::size_t found = largest_batch(bytes, most / kUnit, units) * kUnit;
+    if (found > 0) return found;
+    const auto single = [this](std::size_t batch) { return plan(batch); };
+    return largest_batch(bytes, std::min(most, kUnit - 1), single);
+  }
+
+  const RunPlan& run() const { return run_; }
+  const MemoryNeed& need() const { return need_; }
+
+  /// Allocates what was planned last. Throws OutOfMemory; with `all`, also if what training takes
+  /// later is not to be had.
+  std::unique_ptr<Replica> allocate(bool all) {
+    Backend& backend = request_.backend;
+    auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_),
+                                             GradientMemory(request_.all_reduce.arena()));
+    if (all) {
+      backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
+                       need_.staging);
+    }
+    return replica;
+  }
+
+ private:
+  MemoryNeed whole_need() const {
+    const Backend& backend = request_.backend;
+    const bool streams = request_.config.input == InputMode::stream;
+    const std::size_t held = streams ? 0 : request_.data.train.size();
+    MemoryNeed need =
+        training_memory(replica_->memory(), request_.graph, run_.micro_batches, message_floats(),
+                        backend.image_bytes(held + request_.data.test.size()));
+    if (streams) {
+      need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
+    }
+    return need;
+  }
+
+  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
+  std::size_t message_floats() const {
+    std::size_t scratch = 0;
+    std::size_t kept = 0;
+    std::size_t begin = 0;
+    for (const std::size_t end : request_.bucket_ends) {
+      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
+      kept += request_.all_reduce.kept_floats(end - begin);
+      begin = end;
+    }
+    return scratch + kept;
+  }
+
+  const FitRequest& request_;
+  std::size_t world_;
+  std::size_t rank_;
+  RunPlan run_;
+  std::unique_ptr<ReplicaPlan> replica_;
+  MemoryNeed need_;
+};
+
+/// The memory that this rank may take, as it is before anything big is allocated.
+struct Room {
+  std::size_t bytes = 0;
+  std::size_t sharers = 1;
+};
+
+/// Collective. What is free may be asked in any order, so that the least answer holds for all who
+/// share it.
+Room measure_room(RankGroup& group, const FitRequest& request) {
+  const std::string place = request.host + " " + request.uuid;
+  const auto places = all_gather_text(group, place);
+  std::size_t free = 0;
+  together(group, [&] { free = request.backend.free_memory(); });
+  const auto answers = all_gather_text(group, std::to_string(free));
+  Room room{std::numeric_limits<std::size_t>::max(), 0};
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (places[rank] != place) continue;
+    room.bytes = std::min<std::size_t>(room.bytes, std::stoull(answers[rank]));
+    ++room.sharers;
+  }
+  // Where the system does not tell, what is missing shows when it is asked for.
+  room.bytes =
+      room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
+  return room;
+}
+
+std::size_t least(RankGroup& group, std::size_t mine) {
+  std::size_t result = mine;
+  for (const std::string& text : all_gather_text(group, std::to_string(mine))) {
+    result = std::min<std::size_t>(result, std::stoull(text));
+  }
+  return result;
+}
+
+/// `resumed`: what a run must not change when it is resumed is none.
+std::vector<std::string> remedies_of(const TrainConfig& config, bool resumed) {
+  std::vector<std::string> remedies;
+  if (!resumed && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
+  if (config.recompute == Recompute::none) remedies.emplace_back("--recompute bn");
+  if (config.recompute != Recompute::block) remedies.emplace_back("--recompute block");
+  if (!resumed && config.precision != Precision::bf16) remedies.emplace_back("--precision bf16");
+  return remedies;
+}
+
+/// Collective in every member.
+class Fitter {
+ public:
+  Fitter(RankGroup& group, const FitRequest& request)
+      : group_(group), request_(request), planner_(request, group) {}
+
+  FittedReplica fit() {
+    begin();
+    std::size_t batch = first_batch();
+    while (!fits(batch)) batch = smaller(batch);
+    if (request_.settle_engines) {
+      request_.settle_engines([this](Backend& backend) { planner_.plan_on(backend); });
+    }
+    while (!fits(batch) || !allocate()) batch = smaller(batch);
+    return finish(batch);
+  }
+
+ private:
+  std::size_t smaller(std::size_t batch) {
+    if (!halves() || batch == 1) refuse(batch);
+    return batch / 2;
+  }
+
+  bool halves() const {
+    return request_.config.on_oom == OnOom::halve && !request_.batch_is_settled;
+  }
+
+  bool wants_most() const {
+    return request_.config.global_batch == 0 && request_.config.batch_per_rank == kMostThatFits;
+  }
+
+  /// Plans something once, so that what libraries load for it is not free any more.
+  void begin() {
+    together(group_, [this] {
+      planner_.plan(wants_most() ? 1 : 0);
+      asked_ = wants_most() ? 0 : planner_.run().largest_micro_batch();
+    });
+    group_.barrier();
+    room_ = measure_room(group_, request_);
+  }
+
+  std::size_t first_batch() {
+    if (!wants_most()) return asked_;
+    const std::size_t parts = planner_.run().sampler.parts;
+    const std::size_t most =
+        std::clamp<std::size_t>(request_.data.train.size() / parts, 1, kMostSamples);
+    const auto bytes = static_cast<std::size_t>(static_cast<double>(room_.bytes) * kFilledPart);
+    return std::max<std::size_t>(1, largest_of_all(bytes, most));
+  }
+
+  std::size_t largest_of_all(std::size_t bytes, std::size_t most) {
+    std::size_t mine = 0;
+    together(group_, [&] { mine = planner_.largest(bytes, most); });
+    return least(group_, mine);
+  }
+
+  /// Leaves `batch` planned.
+  bool fits(std::size_t batch) {
+    bool here = false;
+    together(group_, [&] {
+      planner_.plan(batch == asked_ ? 0 : batch);
+      here = planner_.need().total() <= room_.bytes;
+    });
+    return least(group_, here ? 1 : 0) == 1;
+  }
+
+  bool allocate() {
+    const bool may_fail = halves();
+    bool done = false;
+    together(group_, [&] {
+      try {
+        replica_ = planner_.allocate(may_fail);
+        done = true;
+      } catch (const OutOfMemory&) {
+        if (!may_fail) throw;
+      }
+    });
+    const bool everywhere = least(group_, done ? 1 : 0) == 1;
+    if (!everywhere) replica_.reset();
+    return everywhere;
+  }
+
+  /// The rank that has room for least speaks.
+  [[noreturn]] void refuse(std::size_t batch) {
+    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_settled = request_.batch_is_settled};
+    together(group_, [&] {
+      mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
+      mine.free = room_.bytes;
+      mine.sharers = room_.sharers;
+      const bool fits_here = mine.need <= mine.free;
+      mine.largest = fits_here ? batch : planner_.largest(room_.bytes, batch - 1);
+    });
+    const std::size_t largest = least(group_, mine.largest);
+    mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
+                 (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
+    const bool speaks = mine.largest == largest && mine.need > mine.free;
+    const auto remedies = remedies_of(request_.config, request_.batch_is_settled);
+    const auto texts =
+        all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
+    const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });
+    throw_agreed(ExitCode::bad_input, said != texts.end() ? *said : "out of memory");
+  }
+
+  FittedReplica finish(std::size_t batch) {
+    FittedReplica result{.plan = planner_.run(),
+                         .replica = std::move(replica_),
+                         .asked = asked_,
+                         .memory = planner_.need(),
+                         .warning = {}};
+    if (asked_ != 0 && batch != asked_) {
+      result.warning = "micro-batches of " + std::to_string(asked_) +
+                       " images do not fit into memory; halved to " + std::to_string(batch) +
+                       " (--on-oom halve), which changes the global batch to " +
+                       std::to_string(result.plan.global_batch);
+    }
+    return result;
+  }
+
+  RankGroup& group_;
+  const FitRequest& request_;
+  BatchPlanner planner_;
+  Room room_;
+  std::size_t asked_ = 0;
+  std::unique_ptr<Replica> replica_;
+};
+
+}  // namespace
+
+FittedReplica fit_replica(RankGroup& group, const FitRequest& request) {
+  return Fitter(group, request).fit();
+}
+
+}  // namespace rueda

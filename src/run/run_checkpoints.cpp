@@ -1,0 +1,169 @@
+#include "run_checkpoints.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "print_error.hpp"
+#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/train/phase_timer.hpp"
+#include "train_setup.hpp"
+
+namespace rueda {
+namespace {
+
+using Parts = std::vector<std::span<float>>;
+
+constexpr std::chrono::milliseconds kBeat{500};
+constexpr double kPatience = 10;  // times --stall-seconds, as around training
+
+std::size_t floats_of(const Parts& parts) {
+  std::size_t count = 0;
+  for (const auto& part : parts) count += part.size();
+  return count;
+}
+
+/// One behind the other, in host memory.
+std::vector<float> download_all(Backend& backend, const Parts& parts) {
+  std::vector<float> values(floats_of(parts));
+  std::size_t begin = 0;
+  for (const auto& part : parts) {
+    backend.download(std::span(values).subspan(begin, part.size()), part);
+    begin += part.size();
+  }
+  return values;
+}
+
+void upload_all(Backend& backend, std::span<const float> values, const Parts& parts) {
+  for (const auto& part : parts) {
+    backend.upload(part, values.first(part.size()));
+    values = values.subspan(part.size());
+  }
+}
+
+void resize_and_download(Backend& backend, std::span<float> from, std::vector<float>& to) {
+  to.resize(from.size());
+  backend.download(to, from);
+}
+
+/// As the watchdog does it: whatever waits for the thread that writes would wait for the disk.
+[[noreturn]] void leave_disk(double seconds, const std::string& directory) {
+  complain("the last checkpoint is still being written after " +
+           std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
+           ", and go on with --resume auto from the checkpoint before it, if there is one");
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(ExitCode::run_failed));
+}
+
+}  // namespace
+
+void RunCheckpoints::open(Manifest facts) {
+  facts_ = std::move(facts);
+  if (world_.rank() != 0) return;
+  const auto directory = std::filesystem::path(run_.config.run_dir) / kCheckpointsName;
+  writer_ = std::make_unique<CheckpointWriter>(directory, graph_, run_.config.keep);
+}
+
+/// A disk may take minutes to answer (a file system that fails over). The ranks wait for it in
+/// short calls, so that the watchdog of training, which looks for ranks that stopped, sees none.
+void RunCheckpoints::await_writer() {
+  const Stopwatch watch;
+  const double most = kPatience * static_cast<double>(run_.config.stall_seconds);
+  for (bool busy = true; busy;) {
+    together(world_, [&] {
+      busy = writer_ && !writer_->wait_for(kBeat);
+      if (busy && most > 0 && watch.seconds() > most)
+        leave_disk(watch.seconds(), run_.config.run_dir);
+    });
+    busy = !all_gather_text(world_, busy ? "x" : "").front().empty();
+  }
+}
+
+void RunCheckpoints::save(const TrainState& state) {
+  const Stopwatch pause;
+  await_writer();
+  Snapshot* copy = nullptr;
+  together(world_, [&] {
+    if (writer_) copy = &writer_->free_snapshot();
+  });
+  auto carried = gather_carried(state.replica.backend());
+  together(world_, [&] {
+    if (copy == nullptr) return;
+    copy->carried = std::move(carried);
+    take_copy(state, *copy);
+    Manifest manifest = facts_;
+    manifest.position = state.position;
+    manifest.written_at = utc_now();
+    keep_records();
+    writer_->write(std::move(manifest), pause.seconds());
+  });
+}
+
+void RunCheckpoints::take_copy(const TrainState& state, Snapshot& copy) {
+  Backend& backend = state.replica.backend();
+  resize_and_download(backend, state.replica.parameters(), copy.parameters);
+  resize_and_download(backend, state.replica.running_statistics(), copy.statistics);
+  resize_and_download(backend, state.velocities, copy.velocities);
+  copy.history = history_json(state.run);
+}
+
+std::vector<std::vector<float>> RunCheckpoints::gather_carried(Backend& backend) {
+  if (!run_.config.wire_error_feedback) return {};
+  const std::vector<float> values = download_all(backend, all_reduce_.carried());
+  std::vector<std::vector<float>> carried;
+  for (const auto& bytes : world_.gather(std::as_bytes(std::span(values)), 0)) {
+    auto& of_rank = carried.emplace_back(bytes.size() / sizeof(float));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(of_rank)).begin());  // may be none
+  }
+  return carried;
+}
+
+void RunCheckpoints::settle() {
+  together(world_, [this] {
+    if (writer_) keep_records();
+  });
+}
+
+void RunCheckpoints::keep_records() {
+  for (CheckpointRecord& record : writer_->take_records())
+    run_.checkpoints.push_back(std::move(record));
+}
+
+void broadcast_velocities(RankGroup& world, Backend& backend, std::span<float> velocities,
+                          std::vector<float> values) {
+  values.resize(velocities.size());
+  world.broadcast(std::as_writable_bytes(std::span(values)), 0);
+  backend.upload(velocities, values);
+}
+
+bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
+                     std::vector<std::vector<float>> carried) {
+  const auto parts = all_reduce.carried();
+  const std::size_t mine = floats_of(parts);
+  std::vector<std::size_t> counts;  // by rank
+  for (const std::string& count : all_gather_text(world, std::to_string(mine)))
+    counts.push_back(std::stoul(count));
+  const bool nothing = std::all_of(counts.begin(), counts.end(), [](auto n) { return n == 0; });
+  if (nothing && carried.empty()) carried.resize(counts.size());
+  bool fits = carried.size() == counts.size();
+  for (std::size_t rank = 0; fits && rank < counts.size(); ++rank)
+    fits = carried[rank].size() == counts[rank];
+  if (all_gather_text(world, fits ? "x" : "").front().empty()) return false;
+  carried.resize(counts.size());
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    carried[rank].resize(counts[rank]);
+    world.broadcast(std::as_writable_bytes(std::span(carried[rank])), 0);
+  }
+  upload_all(backend, carried[static_cast<std::size_t>(world.rank())], parts);
+  return true;
+}
+
+}  // namespace rueda

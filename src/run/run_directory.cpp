@@ -1,0 +1,221 @@
+#include "run_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/bounded_json.hpp"
+#include "directory_claim.hpp"
+#include "resume_point.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
+#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/record/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+void create(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw InputError("cannot make the run directory " + directory.string() + ": " +
+                     error.message() + "; choose another with --run-dir");
+  }
+}
+
+void require_writable(const fs::path& directory) {
+  if (can_write_into(directory)) return;
+  throw InputError("cannot write into the run directory " + directory.string() +
+                   ": check its permissions and free space, or choose another with --run-dir");
+}
+
+/// `runs/<stem>-1`, or the first number that is free. Making the directory claims the number.
+fs::path numbered_directory(const std::string& stem) {
+  create("runs");
+  for (int number = 1;; ++number) {
+    const fs::path candidate = fs::path("runs") / (stem + "-" + std::to_string(number));
+    std::error_code error;
+    if (fs::create_directory(candidate, error)) return candidate;
+    if (error) {
+      throw InputError("cannot make the run directory " + candidate.string() + ": " +
+                       error.message() + "; choose another with --run-dir");
+    }
+  }
+}
+
+bool holds_run(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::exists(directory / kRunJsonName, ignored) ||
+         !list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+/// How the run there ended, as far as it says; null where that can not be read.
+nlohmann::ordered_json outcome_of(const fs::path& directory) {
+  const InputFile file{directory / kRunJsonName, "", ""};
+  try {
+    const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
+    if (run.is_object() && run.contains("outcome")) return run["outcome"];
+  } catch (const InputError&) {  // as one that says nothing
+  }
+  return nullptr;
+}
+
+/// Whether a run has begun there that has neither ended well nor left a checkpoint.
+bool is_unfinished(const fs::path& directory) {
+  const auto outcome = outcome_of(directory);
+  const bool ended = outcome == "completed" || outcome == "target reached";
+  return outcome.is_string() && !ended && list_checkpoints(directory / kCheckpointsName).empty();
+}
+
+/// What a process that was killed had not yet renamed; nobody else writes here.
+void remove_unfinished_files(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    for (const std::string file : {kRunJsonName, kStepsCsvName})
+      if (is_temporary_of(name, file)) found.push_back(at->path());
+  }
+  for (const fs::path& path : found) fs::remove(path, error);
+}
+
+/// Of this run and of checkpoints.
+void remove_unfinished(const fs::path& directory) {
+  remove_unfinished_files(directory);
+  remove_unfinished_checkpoints(directory / kCheckpointsName);
+}
+
+/// run.json becomes run-1.json, or the first number that is free.
+void set_aside(const fs::path& directory) {
+  int number = 1;
+  const auto name = [&](const char* file) {
+    const fs::path path = directory / file;
+    return directory /
+           (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
+  };
+  while (fs::exists(name(kRunJsonName)) || fs::exists(name(kStepsCsvName))) ++number;
+  std::error_code missing;
+  for (const char* file : {kStepsCsvName, kRunJsonName}) {
+    fs::rename(directory / file, name(file), missing);
+  }
+}
+
+/// Checkpoints that are later than the one that is resumed from go if the user wants that; what
+/// could not be read is kept under another name, for it may be the disk that is at fault.
+void give_up_later(const TrainConfig& config, const std::string& checkpoint,
+                   const TrainPosition& from) {
+  for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
+    if (!is_later(later, from)) return;
+    if (!config.overwrite && is_whole(later)) {
+      throw InputError("--resume " + checkpoint + ": its run has a later checkpoint, " +
+                       later.string() +
+                       ": resume from that one, give another --run-dir, or add "
+                       "--overwrite to give up what is later");
+    }
+    config.overwrite ? discard_checkpoint(later) : set_checkpoint_aside(later);
+  }
+}
+
+}  // namespace
+
+bool can_write_into(const fs::path& directory) {
+  const fs::path probe = directory / ".rueda-write-test";
+  std::ofstream file(probe);
+  file << "x" << std::flush;
+  const bool written = file.good();
+  file.close();
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return written;
+}
+
+bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
+  return !config.run_dir.empty() &&
+         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
+}
+
+bool will_exist(const TrainConfig& config, const fs::path& directory) {
+  std::error_code none;
+  if (fs::exists(directory.empty() ? "." : directory, none)) return false;
+  const auto whole = [](const fs::path& path) {
+    return fs::absolute(path / "").lexically_normal();
+  };
+  const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
+  const fs::path way = run.lexically_relative(whole(directory));
+  return !way.empty() && *way.begin() != "..";
+}
+
+bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint) {
+  std::error_code ignored;
+  return fs::equivalent(config.run_dir, run_directory_of(checkpoint), ignored);
+}
+
+DirectoryClaim claim_to_resume(const TrainConfig& config) {
+  if (config.resume.empty()) return {};
+  std::error_code none;
+  fs::path directory = config.resume == "auto" ? config.run_dir : config.resume;
+  if (fs::exists(directory / kManifestName, none)) directory = run_directory_of(config.resume);
+  const bool elsewhere =
+      !config.run_dir.empty() && !fs::equivalent(config.run_dir, directory, none);
+  return elsewhere || !holds_run(directory) ? DirectoryClaim() : DirectoryClaim(directory);
+}
+
+std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim) {
+  if (config.run_dir.empty()) {
+    const fs::path directory = numbered_directory(config.model + "-np" + std::to_string(ranks));
+    claim = DirectoryClaim(directory);
+    return directory.string();
+  }
+  const fs::path directory = config.run_dir;
+  create(directory);
+  if (!claim) claim = DirectoryClaim(directory);
+  if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
+  if (!config.overwrite && holds_run(directory)) {
+    throw InputError("the run directory " + directory.string() +
+                     " holds an earlier run: choose another with --run-dir, go on with it with "
+                     "--resume, or add --overwrite");
+  }
+  require_writable(directory);
+  // Whatever this run leaves must not stand beside files of the one before.
+  std::error_code ignored;
+  for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
+  remove_older_checkpoints(directory / kCheckpointsName, 0);
+  remove_unfinished(directory);
+  return directory.string();
+}
+
+std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
+                                   const TrainPosition& from, DirectoryClaim& claim) {
+  const fs::path directory = config.run_dir;
+  if (resumes_in_place(config, checkpoint)) {
+    if (!claim) claim = DirectoryClaim(directory);
+    require_writable(directory);
+    give_up_later(config, checkpoint, from);
+    remove_unfinished(directory);
+  } else {
+    TrainConfig fresh = config;
+    fresh.resume.clear();
+    make_run_directory(fresh, 1, claim);
+  }
+  const std::string origin = run_directory_of(checkpoint);
+  const fs::path steps = origin.empty() ? fs::path() : fs::path(origin) / kStepsCsvName;
+  copy_steps_csv(steps, directory / kStepsCsvName, from.epochs);
+  return config.run_dir;
+}
+
+}  // namespace rueda

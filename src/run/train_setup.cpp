@@ -1,0 +1,199 @@
+#include "train_setup.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "rueda/core/error.hpp"
+#include "rueda/data/cifar10.hpp"
+#include "rueda/data/synth.hpp"
+#include "rueda/model/flops.hpp"
+#include "rueda/record/run_json.hpp"
+
+namespace rueda {
+namespace {
+
+/// Whether a launcher started this process, and so decides about its cores.
+bool is_launched() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+std::string cores_text(const std::vector<int>& cores) {
+  std::string text;
+  for (const int core : cores) text += " " + std::to_string(core);
+  return text;
+}
+
+std::vector<int> cores_of(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<int> cores;
+  for (int core = 0; words >> core;) cores.push_back(core);
+  return cores;
+}
+
+std::span<std::byte> bytes_of(std::vector<float>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+std::vector<std::size_t> parts_of(const MemoryNeed& need) {
+  std::vector<std::size_t> bytes;
+  for (const MemoryPart& part : kMemoryParts) bytes.push_back(need.*part.bytes);
+  return bytes;
+}
+
+MemoryNeed memory_of(const std::vector<std::size_t>& parts) {
+  MemoryNeed need;
+  for (std::size_t i = 0; i < kMemoryParts.size(); ++i) need.*kMemoryParts[i].bytes = parts.at(i);
+  return need;
+}
+
+}  // namespace
+
+void StartupClock::carve(const std::string& item, double seconds) {
+  items_.back().second -= seconds;
+  items_.emplace_back(item, seconds);
+}
+
+void StartupClock::lap(const std::string& item) {
+  const double now = watch_.seconds();
+  items_.emplace_back(item, now - last_);
+  last_ = now;
+}
+
+RankCores settle_cores(Communicator& world, int requested_threads) {
+  const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
+  NodeCores node{
+      .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
+  std::size_t local = 0;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    if (!texts[rank].starts_with(world.host() + " ")) continue;
+    if (rank == static_cast<std::size_t>(world.rank())) local = node.allowed.size();
+    node.allowed.push_back(cores_of(texts[rank].substr(world.host().size())));
+  }
+  return {choose_threads(node, local, requested_threads), core_share(node, local)};
+}
+
+Dataset open_data(const TrainConfig& config) {
+  Dataset data = config.data == "synthetic" ? draw_synthetic({}) : read_cifar10(config.data);
+  if (config.data_limit > 0) data.train.truncate(config.data_limit);
+  return data;
+}
+
+std::string describe_data(const Dataset& data) {
+  std::ostringstream text;
+  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
+    text << name << " images: " << set->size() << ", fingerprint " << std::hex << set->fingerprint()
+         << std::dec << '\n';
+  }
+  return text.str();
+}
+
+std::vector<std::string> data_lines(const Dataset& data) {
+  std::istringstream text(describe_data(data));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
+                       const RunPlan& plan) {
+  run.train_images = data.train.size();
+  run.test_images = data.test.size();
+  run.data_source = data.source;
+  run.parameters = graph.parameter_count();
+  run.statistics = graph.statistics_count();
+  run.train_flops_per_image = static_cast<double>(training_flops(graph));
+  run.global_batch = plan.global_batch;
+  run.steps_per_epoch = plan.schedule.steps_per_epoch;
+  run.learning_rate = plan.learning_rate;
+  for (std::size_t rank = 0; rank < plan.world; ++rank) {
+    run.rank_batches.push_back(plan.rank_samples(plan.global_batch, rank));
+  }
+}
+
+std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
+  std::vector<std::string> texts;
+  for (const RankInfo& rank : ranks) {
+    texts.push_back(rank.backend + ", " + rank.device + ", " + std::to_string(rank.threads) +
+                    (rank.threads == 1 ? " thread" : " threads"));
+  }
+  return texts;
+}
+
+Manifest checkpoint_facts(const RunRecord& run, const Dataset& data) {
+  Manifest facts;
+  facts.steps_per_epoch = run.steps_per_epoch;
+  facts.world = run.ranks.size();
+  facts.micro_batches = run.config.accumulate;
+  facts.global_batch = run.global_batch;
+  facts.versions = run.versions;
+  facts.config = options_json(run.config);
+  facts.data = data_lines(data);
+  facts.machines = machine_texts(run.ranks);
+  return facts;
+}
+
+std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
+  const nlohmann::json json = {{"local_rank", mine.local_rank},
+                               {"host", mine.host},
+                               {"backend", mine.backend},
+                               {"device", mine.device},
+                               {"threads", mine.threads},
+                               {"cores", mine.cores},
+                               {"uuid", mine.uuid},
+                               {"memory", parts_of(mine.memory)},
+                               {"startup", mine.startup}};
+  std::vector<RankInfo> infos;
+  const std::string mine_text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& text : all_gather_text(world, mine_text)) {
+    const auto j = nlohmann::json::parse(text);
+    infos.push_back({.rank = static_cast<int>(infos.size()),
+                     .local_rank = j.at("local_rank"),
+                     .host = j.at("host"),
+                     .backend = j.at("backend"),
+                     .device = j.at("device"),
+                     .uuid = j.at("uuid"),
+                     .threads = j.at("threads"),
+                     .cores = j.at("cores"),
+                     .memory = memory_of(j.at("memory")),
+                     .startup = j.at("startup")});
+  }
+  return infos;
+}
+
+HostWeights download_weights(Replica& replica) {
+  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
+  replica.backend().download(weights.first, replica.parameters());
+  replica.backend().download(weights.second, replica.running_statistics());
+  return weights;
+}
+
+void upload_weights(Replica& replica, const HostWeights& weights) {
+  replica.backend().upload(replica.parameters(), weights.first);
+  replica.backend().upload(replica.running_statistics(), weights.second);
+  replica.parameters_changed();
+}
+
+void broadcast_replica(Communicator& world, Replica& replica) {
+  HostWeights weights = download_weights(replica);
+  world.broadcast(bytes_of(weights.first), 0);
+  world.broadcast(bytes_of(weights.second), 0);
+  upload_weights(replica, weights);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  char text[32];
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace rueda

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/session/communicator.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/replica.hpp"
+#include "rueda/checkpoint/manifest.hpp"
+#include "rueda/core/cores.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/model/graph.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/run_plan.hpp"
+#include "rueda/train/run_record.hpp"
+#include "wiring/transport.hpp"
+
+namespace rueda {
+
+// The composition root of a training run, in parts: what names concrete backends and algorithms.
+
+/// Itemises the start-up: each lap is the time since the one before.
+class StartupClock {
+ public:
+  void lap(const std::string& item);
+  /// Moves `seconds` of the last lap to an item of its own.
+  void carve(const std::string& item, double seconds);
+  const std::vector<std::pair<std::string, double>>& items() const noexcept { return items_; }
+  const Stopwatch& watch() const noexcept { return watch_; }
+
+ private:
+  Stopwatch watch_;
+  double last_ = 0;
+  std::vector<std::pair<std::string, double>> items_;
+};
+
+/// Collective: the threads of this rank, from what its node's ranks may use.
+struct RankCores {
+  ThreadChoice choice;
+  double share = 1;
+};
+RankCores settle_cores(Communicator& world, int requested_threads);
+
+/// Reads or draws the data and applies --data-limit. Throws InputError.
+Dataset open_data(const TrainConfig& config);
+
+/// Sizes and fingerprints of both splits, one a line: what ranks compare.
+std::string describe_data(const Dataset& data);
+/// The same, line by line.
+std::vector<std::string> data_lines(const Dataset& data);
+
+/// Fills in what is known before the first step of what is trained, and on what.
+void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
+                       const RunPlan& plan);
+
+/// What checkpoints of this run say of it: all of a manifest but position, time and files.
+Manifest checkpoint_facts(const RunRecord& run, const Dataset& data);
+
+/// What the bits of a rank may depend on, beyond the options.
+std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks);
+
+/// Collective: every rank's facts, on every rank.
+std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);
+
+/// Parameters and running statistics of a replica, in host memory.
+using HostWeights = std::pair<std::vector<float>, std::vector<float>>;
+HostWeights download_weights(Replica& replica);
+void upload_weights(Replica& replica, const HostWeights& weights);
+
+/// Collective: every rank gets rank 0's parameters and statistics.
+void broadcast_replica(Communicator& world, Replica& replica);
+
+/// Now, in UTC, as ISO 8601.
+std::string utc_now();
+
+}  // namespace rueda

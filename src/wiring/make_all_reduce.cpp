@@ -1,0 +1,251 @@
+#include "make_all_reduce.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
+#include "mpi/sums/hierarchical_all_reduce.hpp"
+#include "mpi/sums/host_layout.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/shared_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
+#include "nccl_reduce.hpp"
+#include "reduce_rule.hpp"
+#include "reduce_table_file.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/reduce/chosen_all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
+
+namespace rueda {
+namespace {
+
+/// All ranks find the same.
+[[noreturn]] void refuse(const std::string& message) { throw_agreed(ExitCode::bad_input, message); }
+
+/// Makes one way to sum after the other. Every member is a collective.
+class ReduceMaker {
+ public:
+  ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
+      : settings_(settings), place_(place), layout_(HostLayout::of(place.world)) {
+    if (settings_.fault.kind == InjectedFault::Kind::corrupt_message &&
+        settings_.fault.rank == place_.world.rank()) {
+      fault_ = std::make_shared<MessageFault>(MessageFault{.train_step = settings_.fault.step});
+    }
+  }
+
+  std::unique_ptr<AllReduce> make() {
+    auto made = make_asked();
+    if (needs_messages()) made->share_book(book_);
+    return made;
+  }
+
+ private:
+  std::unique_ptr<AllReduce> make_asked() {
+    if (settings_.algorithm != Algorithm::automatic) {
+      return make_way({settings_.algorithm, segment_bytes()});
+    }
+    ReduceTable table = settings_.table.rows.empty() ? reduce_rule(situation()) : settings_.table;
+    return std::make_unique<ChosenAllReduce>(std::move(table), [this](ReduceWay way) {
+      if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
+      return make_way(way);
+    });
+  }
+
+  bool fixed() const { return settings_.order == ReduceOrder::fixed; }
+  bool on_host() const { return place_.device.memory_is_on_host(); }
+
+  /// Whether something looks at messages, of which there have to be some of our own, then.
+  bool needs_messages() const {
+    return settings_.verify_messages ||
+           settings_.fault.kind == InjectedFault::Kind::corrupt_message;
+  }
+
+  /// A fault is put in where it would happen: between the check sum and its comparison.
+  std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
+    auto made = plain_exchange(ranks);
+    if (fault_) {
+      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, fault_, book_);
+    }
+    if (!settings_.verify_messages) return made;
+    return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
+  }
+
+  std::unique_ptr<Exchange> plain_exchange(Communicator& ranks) const {
+    if (place_.transport == Transport::staged) {
+      return std::make_unique<StagedExchange>(ranks, place_.device);
+    }
+    return std::make_unique<DirectExchange>(ranks);
+  }
+
+  /// Of one algorithm for all lengths: what the user says, else the table for it, else the usual.
+  std::size_t segment_bytes() const {
+    if (settings_.segment_bytes > 0) return settings_.segment_bytes;
+    for (const auto& row : settings_.table.rows) {
+      if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
+    }
+    return usual_segment_bytes(on_host(), layout_.hosts() > 1);
+  }
+
+  /// In floats; 0 stays 0.
+  static std::size_t segment_of(const ReduceWay& way) {
+    return (way.segment_bytes + sizeof(float) - 1) / sizeof(float);
+  }
+
+  std::unique_ptr<AllReduce> make_way(const ReduceWay& way) {
+    refuse_wire(way.algorithm);
+    if (needs_messages()) refuse_without_messages(way.algorithm);
+    switch (way.algorithm) {
+      case Algorithm::doubling:
+        return std::make_unique<DoublingAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::central:
+        return std::make_unique<CentralAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::hierarchical:
+        return make_hierarchical(way);
+      case Algorithm::shared:
+        return make_shared();
+      case Algorithm::mpi:
+        return std::make_unique<MpiAllReduce>(exchange(place_.world), place_.device);
+      case Algorithm::nccl:
+        return make_nccl(place_.world, place_.device);
+      case Algorithm::ring:
+      case Algorithm::automatic:
+        break;
+    }
+    return make_ring(place_.world, way);
+  }
+
+  void refuse_wire(Algorithm algorithm) const {
+    if (settings_.wire == Wire::fp32 || algorithm == Algorithm::ring ||
+        algorithm == Algorithm::hierarchical) {
+      return;
+    }
+    refuse(std::string("--wire bf16 is for the ring and the hierarchical all-reduce, ") +
+           "not for " + to_string(algorithm) + ": leave --wire at fp32");
+  }
+
+  void refuse_without_messages(Algorithm algorithm) const {
+    if (is_own(algorithm) && algorithm != Algorithm::shared) return;
+    const std::string why = algorithm == Algorithm::shared
+                                ? "the ranks of a host read each other's memory, without messages"
+                                : "messages are the library's";
+    refuse(
+        std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
+        " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) + " " +
+        why + ": leave --all-reduce at auto, without a table that names " + to_string(algorithm) +
+        ", or give ring, doubling, hierarchical or central");
+  }
+
+  std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
+    if (fixed()) return std::make_unique<FixedOrderAllReduce>(exchange(ranks), place_.device);
+    if (settings_.wire == Wire::bf16) {
+      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment_of(way),
+                                                 settings_.error_feedback);
+    }
+    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
+  }
+
+  /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
+  /// its owner, as in the ring's place.
+  std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
+    if (fixed() && !layout_.keeps_tree_order()) return make_ring(place_.world, way);
+    HierarchicalParts parts{
+        .exchange = [this](Communicator& ranks) { return exchange(ranks); },
+        .across = [this, way](Communicator& ranks) { return make_ring(ranks, way); },
+        .segment = segment_of(way),
+        .fixed_order = fixed()};
+    return std::make_unique<HierarchicalAllReduce>(place_.world, place_.device, layout_,
+                                                   std::move(parts));
+  }
+
+  std::size_t window_bytes() const {
+    return SharedWindow::bytes(place_.world.size(), place_.arena_floats,
+                               SharedAllReduce::kMailboxFloats);
+  }
+
+  /// As the rank with least room sees it: they share a host, but containers may not.
+  bool has_shared_room() const {
+    const std::size_t free = free_shared_memory();
+    const bool here = free >= window_bytes() + window_bytes() / 8;
+    const auto answers = all_gather_text(place_.world, here ? "yes" : "no");
+    return std::find(answers.begin(), answers.end(), "no") == answers.end();
+  }
+
+  std::unique_ptr<AllReduce> make_shared() {
+    if (!on_host()) {
+      refuse(
+          "--all-reduce shared adds in host memory, and gradients of a GPU are not "
+          "there: leave --all-reduce at auto");
+    }
+    if (layout_.hosts() > 1) {
+      refuse("--all-reduce shared is for ranks of one host, and these are on " +
+             std::to_string(layout_.hosts()) + ": leave --all-reduce at auto");
+    }
+    if (!has_shared_room()) {
+      refuse("--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
+             " MiB of /dev/shm, which has not that much free: make it larger (docker: "
+             "--shm-size), or leave --all-reduce at auto");
+    }
+    return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
+  }
+
+  ReduceSituation situation() const {
+    return {
+        .hosts = layout_.hosts(),
+        .most_on_a_host = layout_.most(),
+        .memory_is_on_host = on_host(),
+        .may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room(),
+        .wire = settings_.wire};
+  }
+
+  ReduceSettings settings_;
+  const ReducePlace& place_;
+  HostLayout layout_;
+  std::shared_ptr<ReduceJournal> book_ = std::make_shared<ReduceJournal>();  ///< for exchanges
+  std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
+};
+
+}  // namespace
+
+ReduceSettings reduce_settings(const TrainConfig& config) {
+  return {.algorithm = config.all_reduce,
+          .order = config.reduce_order,
+          .segment_bytes = config.segment_kb * 1024,
+          .wire = config.wire,
+          .error_feedback = config.wire_error_feedback,
+          .verify_messages = config.verify_messages,
+          .fault = config.fault,
+          .table = {}};
+}
+
+ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
+                                      std::string_view backend, Transport transport) {
+  ReduceSettings settings = reduce_settings(config);
+  if (config.reduce_table.empty()) return settings;
+  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
+                        to_string(transport)};
+  settings.table = load_reduce_table(world, config.reduce_table, here);
+  return settings;
+}
+
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place) {
+  return ReduceMaker(settings, place).make();
+}
+
+std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
+  if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
+  if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
+  std::string text(made.name());
+  if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos) {
+    text += ", fixed order";
+  }
+  if (settings.error_feedback) text += " with error feedback";
+  return settings.verify_messages ? text + ", messages verified" : text;
+}
+
+}  // namespace rueda

@@ -1,0 +1,31 @@
+#include "nccl_reduce.hpp"
+
+#include "rueda/reduce/rank_group.hpp"
+
+#if RUEDA_WITH_NCCL
+#include "cuda/backend/cuda_reduce_device.hpp"
+#include "cuda/backend/nccl_all_reduce.hpp"
+#endif
+
+namespace rueda {
+
+#if RUEDA_WITH_NCCL
+std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device) {
+  auto* gpu = dynamic_cast<cuda::CudaReduceDevice*>(&device);
+  if (gpu == nullptr) {
+    throw_agreed(ExitCode::bad_input,
+                 "--all-reduce nccl sums on GPUs, and these gradients are in host memory: "
+                 "leave --all-reduce at auto");
+  }
+  return std::make_unique<cuda::NcclAllReduce>(ranks, *gpu);
+}
+#else
+std::unique_ptr<AllReduce> make_nccl(Communicator&, ReduceDevice&) {
+  throw_agreed(
+      ExitCode::bad_input,
+      "--all-reduce nccl: this program was built without NCCL (nccl.h and libnccl were not found, "
+      "or -Dnccl=disabled): leave --all-reduce at auto");
+}
+#endif
+
+}  // namespace rueda

@@ -1,0 +1,333 @@
+#include "rueda/checkpoint/checkpoint.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint/crc32.hpp"
+#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/checkpoint/checkpoint_writer.hpp"
+#include "rueda/core/error.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "tests/support/small_graphs.hpp"
+
+namespace rueda::test {
+namespace {
+
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+std::vector<float> numbered(std::size_t count, float first) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+Snapshot some_snapshot(const Graph& graph) {
+  return {.parameters = numbered(graph.parameter_count(), 1),
+          .statistics = numbered(graph.statistics_count(), 0.5F),
+          .velocities = numbered(graph.parameter_count(), -7),
+          .carried = {numbered(5, 3), {}, numbered(2, 9)},
+          .history = {share("{\"epochs\":["), share("]}\n")}};
+}
+
+Manifest some_manifest() {
+  Manifest m;
+  m.position = {.epochs = 2,
+                .steps = 3,
+                .so_far = {.loss = 0.1 + 0.2, .correct = 7, .samples = 96},
+                .seconds = 1.0 / 3,
+                .spent = 12.5};
+  m.steps_per_epoch = 4;
+  m.world = 3;
+  m.micro_batches = 2;
+  m.global_batch = 32;
+  m.written_at = "2026-01-02T03:04:05Z";
+  m.versions = {{"rueda", "1"}, {"MPI", "other"}};
+  m.config = R"({"model":"small","lr":0.1})";
+  m.data = {"training images: 96", "test images: 4"};
+  m.machines = {"cpu, one", "cpu, \"two\""};
+  return m;
+}
+
+struct Written {
+  Written() {
+    Manifest manifest = some_manifest();
+    path = write_checkpoint(directory(), graph, some_snapshot(graph), manifest);
+  }
+  fs::path directory() const { return scratch.path() / "checkpoints"; }
+
+  ScratchDirectory scratch;
+  Graph graph = small_graphs().front().build(8);
+  fs::path path;
+};
+
+std::string refusal(const fs::path& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoint]") {
+  const Written written;
+  CHECK(written.path.filename() == "epoch-0002-step-00003");
+  const Manifest m = verify_checkpoint(written.path);
+  const Manifest expected = some_manifest();
+  CHECK(m.position.so_far.loss == expected.position.so_far.loss);
+  CHECK(m.position.seconds == expected.position.seconds);
+  CHECK(m.position.spent == 12.5);
+  CHECK(m.global_step() == 11);
+  CHECK(m.world == 3);
+  CHECK(m.micro_batches == 2);
+  CHECK(m.versions == expected.versions);
+  CHECK(m.machines == expected.machines);
+  CHECK(m.data == expected.data);
+  CHECK(m.files.size() == 4);
+  const Snapshot snapshot = read_snapshot(written.path, m, written.graph);
+  const Snapshot before = some_snapshot(written.graph);
+  CHECK(snapshot.parameters == before.parameters);
+  CHECK(snapshot.statistics == before.statistics);
+  CHECK(snapshot.velocities == before.velocities);
+  CHECK(snapshot.carried == before.carried);
+  CHECK(join(snapshot.history) == join(before.history));
+}
+
+TEST_CASE("checkpoint: no changed byte of the manifest goes unnoticed", "[checkpoint]") {
+  const std::string text = to_json(some_manifest());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    CHECK_THROWS_AS(parse_manifest(damaged, "x"), InputError);
+    CHECK_THROWS_AS(parse_manifest(text.substr(0, i), "x"), InputError);
+  }
+  CHECK_THROWS_AS(parse_manifest(text + " ", "x"), InputError);
+  CHECK(parse_manifest(text, "x").global_batch == 32);
+}
+
+TEST_CASE("checkpoint: damage names the file", "[checkpoint]") {
+  const Written written;
+  for (const auto& entry : fs::directory_iterator(written.path)) {
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    const std::string whole = content(entry.path());
+    const auto spoil = [&](const std::string& text) {
+      const std::string file = written.scratch.write("x", text).string();
+      fs::copy_file(file, entry.path(), fs::copy_options::overwrite_existing);
+      const std::string message = refusal(written.path);
+      CHECK_THAT(message, Contains(written.path.string()) && Contains("another checkpoint"));
+      if (name != kManifestName) CHECK_THAT(message, Contains(name));
+    };
+    std::string flipped = whole;
+    flipped[whole.size() / 2] ^= 0x40;
+    spoil(flipped);
+    spoil(whole.substr(0, whole.size() - 1));
+    spoil(whole + "x");
+    spoil("");
+    fs::remove(entry.path());
+    CHECK(refusal(written.path) != "");
+    fs::create_directory(entry.path());
+    CHECK(refusal(written.path) != "");
+    fs::remove(entry.path());
+    written.scratch.write("x", whole);
+    fs::copy_file(written.scratch.path() / "x", entry.path());
+    CHECK(refusal(written.path) == "");
+  }
+}
+
+std::string refusal_of_text(const std::string& text) {
+  try {
+    parse_manifest(text, "x");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("checkpoint: a manifest that lies is refused before files are read", "[checkpoint]") {
+  Manifest m = some_manifest();
+  CHECK(refusal_of_text(to_json(m)).empty());
+  const auto refused = [&] { return refusal_of_text(to_json(m)); };
+  for (const char* name : {"../run.json", "/etc/passwd", "..", ".", ""}) {
+    m.files = {{name, 1, 2}};
+    CHECK_THAT(refused(), Contains(std::string("it names the file '") + name + "'"));
+  }
+  m = some_manifest();
+  m.position.steps = 5;
+  CHECK_THAT(refused(), Contains("5 steps of an epoch of 4"));
+  m = some_manifest();
+  m.world = 1'000'001;
+  CHECK_THAT(refused(), Contains("more than a million ranks"));
+  m = some_manifest();
+  m.micro_batches = 1'000'001;
+  CHECK_THAT(refused(), Contains("more than a million micro-batches"));
+  m = some_manifest();
+  m.global_batch = (std::size_t{1} << 40U) + 1;
+  CHECK_THAT(refused(), Contains("its global batch is beyond any use"));
+  m = some_manifest();
+  m.files = {{"weights.safetensors", (std::size_t{1} << 36U) + 1, 2}};
+  CHECK_THAT(refused(), Contains("more than 64 GiB"));
+  for (std::size_t Manifest::*count :
+       {&Manifest::world, &Manifest::micro_batches, &Manifest::global_batch}) {
+    m = some_manifest();
+    m.*count = 0;
+    CHECK_THAT(refused(), Contains("a count in it is 0"));
+  }
+}
+
+/// With `from` made `to`, and the sum put right.
+std::string forged(const std::string& from, const std::string& to) {
+  std::string text = to_json(some_manifest());
+  text.replace(text.find(from), from.size(), to);
+  const std::size_t sum = text.rfind("\"manifest_crc32\": \"") + 19;
+  text.replace(sum, 8, "00000000");
+  return text.replace(sum, 8, fmt::format("{:08x}", crc32(text)));
+}
+
+TEST_CASE("checkpoint: a manifest of another kind is refused", "[checkpoint]") {
+  CHECK(refusal_of_text(forged("2026", "2027")).empty());
+  CHECK_THAT(refusal_of_text(forged("\"rueda-checkpoint\"", "\"rueda-run\"")),
+             Contains("none of rueda's"));
+  CHECK_THAT(refusal_of_text(forged("\"schema_version\": 1", "\"schema_version\": 2")),
+             Contains("its schema_version is 2, this program reads 1"));
+  CHECK_THAT(refusal_of_text(forged("\"world_size\": 3", "\"world_size\": -3")),
+             Contains("'world_size' is not a whole number"));
+  CHECK_THAT(refusal_of_text(forged("\"data\"", "\"date\"")), Contains("data"));
+}
+
+TEST_CASE("checkpoint: files beyond any run's are refused before they are read", "[checkpoint]") {
+  const Written written;
+  const Manifest m = verify_checkpoint(written.path);
+  fs::resize_file(written.path / "history.json", 1'000'000'001);  // takes no room on the disk
+  CHECK_THROWS_WITH(read_snapshot(written.path, m, written.graph),
+                    Contains("1000000001 bytes, more than the 1000000000"));
+  fs::resize_file(written.path / "history.json", std::uintmax_t{1} << 42U);  // hours of reading
+  CHECK_THAT(refusal(written.path), Contains("it has 4398046511104 bytes, its manifest says"));
+  fs::resize_file(written.path / kManifestName, 16'777'217);
+  CHECK_THAT(refusal(written.path), Contains("16777217 bytes, more than the 16777216"));
+}
+
+TEST_CASE("checkpoint: another network's is refused", "[checkpoint]") {
+  const Written written;
+  const Graph other = small_graphs().back().build(8);
+  CHECK_THROWS_AS(read_snapshot(written.path, verify_checkpoint(written.path), other), InputError);
+}
+
+TEST_CASE("checkpoint: the same position is replaced, nothing half-written stays", "[checkpoint]") {
+  const Written written;
+  Snapshot other = some_snapshot(written.graph);
+  other.velocities.front() = 99;
+  Manifest manifest = some_manifest();
+  CHECK(write_checkpoint(written.directory(), written.graph, other, manifest) == written.path);
+  const Manifest read = verify_checkpoint(written.path);
+  CHECK(read_snapshot(written.path, read, written.graph).velocities.front() == 99);
+  CHECK(std::distance(fs::directory_iterator(written.directory()), {}) == 1);
+}
+
+TEST_CASE("checkpoint: what can not be written is told, and leaves nothing", "[checkpoint]") {
+  const Written written;
+  const fs::path file = written.scratch.write("file", "");
+  Manifest manifest = some_manifest();
+  const Snapshot snapshot = some_snapshot(written.graph);
+  CHECK_THROWS_AS(write_checkpoint(file, written.graph, snapshot, manifest), RunError);
+  CheckpointWriter writer(file, written.graph, 2);
+  writer.free_snapshot() = snapshot;
+  writer.write(some_manifest(), 0.25);
+  CHECK_THROWS_AS(writer.take_records(), RunError);
+  CHECK(writer.take_records().empty());  // told once
+}
+
+TEST_CASE("checkpoint: the list is in the order of training, of whole names only", "[checkpoint]") {
+  const ScratchDirectory scratch;
+  CHECK(list_checkpoints(scratch.path() / "none").empty());
+  for (const char* name :
+       {"epoch-0002-step-00003", "epoch-0010-step-00000", "epoch-0002-step-00012", "epoch-1",
+        "epoch-0001-step-00001x", ".unfinished-epoch-0011-step-00000", "notes"}) {
+    fs::create_directory(scratch.path() / name);
+  }
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const fs::path& path : list_checkpoints(scratch.path()))
+      all.push_back(path.filename().string());
+    return all;
+  };
+  CHECK(names() == std::vector<std::string>{"epoch-0010-step-00000", "epoch-0002-step-00012",
+                                            "epoch-0002-step-00003"});
+  remove_unfinished_checkpoints(scratch.path());
+  remove_older_checkpoints(scratch.path(), 2);
+  CHECK(names().size() == 2);
+  CHECK(scratch.files() == 5);
+  CHECK(fs::exists(scratch.path() / "notes"));
+}
+
+TEST_CASE("checkpoint: one without losses, of a timed run, is read again", "[checkpoint]") {
+  Manifest m = some_manifest();
+  m.position.so_far.loss = m.position.so_far.correct = std::numeric_limits<double>::quiet_NaN();
+  const Totals read = parse_manifest(to_json(m), "x").position.so_far;
+  CHECK(std::isnan(read.loss));
+  CHECK(std::isnan(read.correct));
+  CHECK(read.samples == 96);
+}
+
+TEST_CASE("checkpoint: a list that can not be read is not an empty one", "[checkpoint]") {
+  const ScratchDirectory scratch;
+  const fs::path loop = scratch.path() / "loop";
+  fs::create_symlink("loop", loop);
+  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("can not be listed"));
+  CHECK_NOTHROW(remove_older_checkpoints(loop, 0));
+  CHECK(list_checkpoints(scratch.write("file", "")).empty());
+}
+
+TEST_CASE("checkpoint: what is set aside keeps its files under another name", "[checkpoint]") {
+  const Written written;
+  Manifest manifest = some_manifest();
+  set_checkpoint_aside(written.path);
+  write_checkpoint(written.directory(), written.graph, some_snapshot(written.graph), manifest);
+  set_checkpoint_aside(written.path);
+  CHECK(list_checkpoints(written.directory()).empty());
+  const std::string name = "passed-over-" + written.path.filename().string();
+  CHECK(refusal(written.directory() / name).empty());
+  CHECK(refusal(written.directory() / (name + "-2")).empty());
+}
+
+TEST_CASE("checkpoint: the one just written stays, whatever is beside it", "[checkpoint]") {
+  const Written written;
+  for (const char* name : {"epoch-0007-step-00000", "epoch-0008-step-00000"})
+    fs::create_directory(written.directory() / name);
+  CheckpointWriter writer(written.directory(), written.graph, 1);
+  writer.free_snapshot() = some_snapshot(written.graph);
+  writer.write(some_manifest(), 0);
+  CHECK(writer.wait_for(std::chrono::minutes(1)));
+  REQUIRE(writer.take_records().size() == 1);
+  CHECK(refusal(written.path).empty());
+  CHECK_FALSE(fs::exists(written.directory() / "epoch-0007-step-00000"));
+}
+
+TEST_CASE("checkpoint: the writer keeps the latest, and tells of each", "[checkpoint]") {
+  const Written written;
+  CheckpointWriter writer(written.directory(), written.graph, 2);
+  for (std::size_t epoch = 3; epoch < 7; ++epoch) {
+    writer.free_snapshot() = some_snapshot(written.graph);
+    Manifest manifest = some_manifest();
+    manifest.position = {.epochs = epoch, .steps = 0, .so_far = {}, .seconds = 0, .spent = 0};
+    writer.write(std::move(manifest), 0.25);
+  }
+  const auto records = writer.take_records();
+  REQUIRE(records.size() == 4);
+  CHECK(records[3].epochs == 6);
+  CHECK(records[3].pause_seconds == 0.25);
+  CHECK(records[3].write_seconds > 0);
+  CHECK(records[3].bytes > 2 * sizeof(float) * written.graph.parameter_count());
+  CHECK(writer.take_records().empty());
+  CHECK(list_checkpoints(written.directory()).size() == 2);
+}
+
+}  // namespace
+}  // namespace rueda::test

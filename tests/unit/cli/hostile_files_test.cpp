@@ -1,0 +1,168 @@
+// What a file may not do to its reader, whatever kind of file it is: docs/hostile-input.md.
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+
+#include "cli/cli.hpp"
+#include "predict/bench_result.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/data/cifar10.hpp"
+#include "rueda/record/steps_csv.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/study/keras_log.hpp"
+#include "rueda/study/study.hpp"
+#include "rueda/weights/safetensors.hpp"
+#include "tests/support/scratch_directory.hpp"
+#include "wiring/recorded_compute.hpp"
+#include "wiring/reduce_table_file.hpp"
+#include "wiring/tuning_file.hpp"
+
+using namespace rueda;
+using Catch::Contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Reader {
+  const char* file;
+  std::function<void(const fs::path&)> read;
+};
+
+void read_log(const fs::path& path) {
+  KerasLog log;
+  log.file = path;
+  read_keras_log(log);
+}
+
+void read_steps(const fs::path& path) {
+  for_each_step(path, {}, [](std::span<const double>) {});
+}
+
+const std::vector<Reader>& readers() {
+  static const std::vector<Reader> all = {
+      {"run.json", [](const fs::path& path) { load_study({path}); }},
+      {"attempt.json", [](const fs::path& path) { load_study({path}); }},
+      {"bench.json", [](const fs::path& path) { predict::read_bench(path); }},
+      {"old.json", [](const fs::path& path) { recorded_image_seconds(path, "resnet20", 32); }},
+      {"run.out", read_log},
+      {"steps.csv", read_steps},
+      {"recipe.toml",
+       [](const fs::path& path) {
+         parse_command_line({"train", "--config", path.string()});
+       }},
+      {"tuning.json", [](const fs::path& path) { read_tuning_file(path); }},
+      {"weights", [](const fs::path& path) { SafetensorsFile file(path); }},
+      {"set.tar.gz", [](const fs::path& path) { read_cifar10(path); }}};
+  return all;
+}
+
+std::string refusal(const Reader& reader, const fs::path& path) {
+  try {
+    reader.read(path);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Said before anything is read, which might wait or never end.
+bool names_kind(const std::string& refusal) {
+  return refusal.find("not a regular file") != refusal.npos ||
+         refusal.find("neither a directory nor a file") != refusal.npos;
+}
+
+/// Takes no room on the disk.
+fs::path sparse_file(const test::ScratchDirectory& folder, const std::string& name,
+                     std::uintmax_t bytes) {
+  const fs::path path = folder.write(name, "");
+  fs::resize_file(path, bytes);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a file of 20 GB is refused before it is read", "[hostile]") {
+  for (const Reader& reader : readers()) {
+    const test::ScratchDirectory folder;
+    const fs::path path = sparse_file(folder, reader.file, 20'000'000'000);
+    INFO(reader.file);
+    CHECK_THAT(refusal(reader, path), Contains(reader.file));
+    if (reader.file != std::string("weights"))
+      CHECK_THAT(refusal(reader, path), Contains("20000000000 bytes, more than"));
+  }
+}
+
+TEST_CASE("a pipe that nobody writes to is refused, not waited for", "[hostile]") {
+  for (const Reader& reader : readers()) {
+    const test::ScratchDirectory folder;
+    const fs::path path = folder.path() / reader.file;
+    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    INFO(reader.file);
+    const std::string said = refusal(reader, path);
+    CHECK_THAT(said, Contains(reader.file));
+    CHECK(names_kind(said));
+  }
+}
+
+TEST_CASE("a device without end is refused", "[hostile]") {
+  for (const Reader& reader : readers()) {
+    INFO(reader.file);
+    CHECK(names_kind(refusal(reader, "/dev/zero")));
+  }
+}
+
+TEST_CASE("JSON that nests a million levels deep is refused", "[hostile]") {
+  for (const Reader& reader : readers()) {
+    const test::ScratchDirectory folder;
+    if (fs::path(reader.file).extension() != ".json") continue;
+    if (reader.file == std::string("tuning.json")) continue;  // is read as a text
+    INFO(reader.file);
+    CHECK_THAT(refusal(reader, folder.write(reader.file, std::string(1'000'000, '['))),
+               Contains("levels"));
+  }
+  CHECK_THROWS_AS(parse_tuning(std::string(1'000'000, '['), "t.json"), InputError);
+  CHECK_THROWS_AS(parse_reduce_table(std::string(1'000'000, '['), "t.json", {}), InputError);
+}
+
+TEST_CASE("a steps.csv that is one long line is refused", "[hostile]") {
+  const test::ScratchDirectory folder;
+  const auto path = folder.write("steps.csv", "epoch,seconds\n" + std::string(100'000, '1'));
+  CHECK_THROWS_WITH(read_steps(path), Contains("a line has more than 65536 bytes"));
+}
+
+TEST_CASE("a file larger than any of a set is refused before it is read", "[hostile]") {
+  const test::ScratchDirectory folder;
+  sparse_file(folder, "data_batch_1.bin", 200'000'001);
+  sparse_file(folder, "test_batch.bin", 3073);
+  CHECK_THROWS_WITH(read_cifar10(folder.path()),
+                    Contains("data_batch_1.bin has 200000001 bytes, more than the 200000000"));
+}
+
+TEST_CASE("a directory of more than a set's bytes is refused before it is read", "[hostile]") {
+  const test::ScratchDirectory folder;
+  for (int i = 1; i <= 11; ++i)
+    sparse_file(folder, "data_batch_" + std::to_string(i) + ".bin", 190'000'000);
+  sparse_file(folder, "test_batch.bin", 3073);
+  CHECK_THROWS_WITH(read_cifar10(folder.path()), Contains("over 2000000000 bytes"));
+}
+
+TEST_CASE("text of a run that would steer a terminal is refused", "[hostile]") {
+  const test::ScratchDirectory folder;
+  for (const char* text : {"\\u001b[2J", "\\u007f", "\\u009b2J"}) {
+    const std::string json = R"({"schema":"rueda-attempt","exit_code":1,"ranks":1,"model":")";
+    const auto path = folder.write("attempt.json", json + text + "\"}");
+    CHECK_THROWS_WITH(load_study({path}), Contains("model has control characters"));
+  }
+}
+
+TEST_CASE("an exit code beyond an int is refused", "[hostile]") {
+  const test::ScratchDirectory folder;
+  const auto path = folder.write(
+      "attempt.json", R"({"schema":"rueda-attempt","exit_code":1e300,"ranks":1,"model":"m"})");
+  CHECK_THROWS_WITH(load_study({path}), Contains("exit_code is no exit code"));
+}

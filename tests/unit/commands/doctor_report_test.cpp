@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "commands/doctor/facts_json.hpp"
+#include "commands/doctor/report.hpp"
+#include "tests/support/doctor_cluster.hpp"
+
+using namespace rueda::doctor;
+using Catch::Matchers::Contains;
+using rueda::test::cpu_cluster;
+using rueda::test::good_cluster;
+
+namespace {
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
+
+long lines_in(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+}  // namespace
+
+TEST_CASE("the report fits a page of 80 columns", "[doctor]") {
+  auto cluster = good_cluster(2, 4);
+  for (RankFacts& rank : cluster.ranks) {
+    rank.host = "a-very-long-host-name-of-" + rank.host + ".cluster.example.org";
+    rank.device.visible[0].name = "NVIDIA A100-SXM4-80GB with a long name";
+  }
+  CHECK(widest_line(machine_report(cluster)) <= 80);
+}
+
+TEST_CASE("the report names what a reader looks for", "[doctor]") {
+  const std::string text = machine_report(good_cluster(2, 2));
+  CHECK_THAT(text, Contains("srun, 4 processes (SLURM_NTASKS); MPI's world: 4 ranks on 2 hosts"));
+  CHECK_THAT(text, Contains("0-7 of 16, bound") && Contains("8-15 of 16, bound"));
+  CHECK_THAT(text, Contains("GPU-node1-1") && Contains("80.0 GB") && Contains("79.0 GB"));
+  CHECK_THAT(text, Contains("compiled yes, reported yes"));
+  CHECK_THAT(text, Contains("driver for CUDA up to 13.0"));
+}
+
+TEST_CASE("the reason stands where GPUs would", "[doctor]") {
+  CHECK_THAT(machine_report(cpu_cluster(1, 2)), Contains("none        no CUDA driver"));
+}
+
+TEST_CASE("many ranks that are alike share lines", "[doctor]") {
+  const std::string text = ranks_section(cpu_cluster(1, 16));
+  CHECK(lines_in(text) == 3 + 16);
+  auto cluster = cpu_cluster(1, 16);
+  const auto more = cpu_cluster(1, 16);
+  for (RankFacts rank : more.ranks) {
+    rank.rank += 16;
+    cluster.ranks.push_back(rank);
+  }
+  for (RankFacts& rank : cluster.ranks) rank.cores.allowed = {0, 1};
+  CHECK_THAT(ranks_section(cluster), Contains("0-31  node0"));
+  CHECK(lines_in(ranks_section(cluster)) == 4);
+}
+
+TEST_CASE("links of many ranks are summed up", "[doctor]") {
+  auto cluster = cpu_cluster(2, 16);
+  cluster.ranks[7].host_link = {9, 0.5};
+  const std::string text = links_section(cluster);
+  CHECK_THAT(text, Contains("best    1.50   10.0") && Contains("median  1.50   10.0"));
+  CHECK_THAT(text, Contains("worst   9.00  0.500") && Contains("rank 7"));
+}
+
+TEST_CASE("no control characters reach the page", "[doctor]") {
+  auto cluster = cpu_cluster(1, 1);
+  cluster.data = "data\x1b[31m\r";
+  const std::string text = machine_report(cluster);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find('\r') == std::string::npos);
+  CHECK_THAT(text, Contains("data?[31m?"));
+}
+
+TEST_CASE("the transfer's line says what was tried", "[doctor]") {
+  CHECK_THAT(transfer_line(good_cluster(1, 2)), Contains("GPU memory: every element arrived"));
+  CHECK_THAT(transfer_line(cpu_cluster(1, 2)), Contains("host memory (GPU memory: no GPU"));
+  auto alone = cpu_cluster(1, 1);
+  alone.transfers.clear();
+  CHECK_THAT(transfer_line(alone), Contains("one rank has no neighbour"));
+  auto broken = good_cluster(1, 2);
+  broken.transfers[1].end = TransferFacts::End::crashed;
+  CHECK_THAT(transfer_line(broken), Contains("went wrong"));
+}
+
+TEST_CASE("the outcome ends with the verdict, its changes in one line each", "[doctor]") {
+  const Findings findings = {
+      {Severity::fault, std::string(100, 'w') + " end", "change " + std::string(100, 'c')}};
+  const std::string text = outcome_report(good_cluster(1, 2), findings);
+  CHECK_THAT(text, Contains("  change   change " + std::string(100, 'c') + "\n"));
+  CHECK_THAT(text, Catch::EndsWith("\nVerdict: will not work\n"));
+  CHECK_THAT(outcome_report(good_cluster(1, 2), {}), Catch::EndsWith("Verdict: ok\n"));
+  CHECK_THAT(outcome_report(good_cluster(1, 2), {}), Contains("GPU memory to the right neighbour"));
+}
+
+TEST_CASE("facts survive the way through JSON", "[doctor]") {
+  auto cluster = good_cluster(1, 2);
+  cluster.ranks[1].data.failure = "bytes \xff that are no text";
+  const auto back = nlohmann::json::parse(line_of(cluster.ranks[1])).get<RankFacts>();
+  CHECK(back.device.taken()->uuid == "GPU-node0-1");
+  CHECK(back.cores.allowed == cluster.ranks[1].cores.allowed);
+  CHECK(back.launch.told_by == "SLURM_NTASKS");
+  CHECK(back.versions == cluster.ranks[1].versions);
+  CHECK_THAT(back.data.failure, Contains("that are no text"));
+  const auto report = nlohmann::json::parse(report_json(cluster, all_findings(cluster)));
+  CHECK(report.at("verdict") == "ok");
+  CHECK(report.at("transfers").at(1).at("end") == "arrived");
+  CHECK(report.at("ranks").at(0).at("device").at("free_bytes") == 79'000'000'000);
+}

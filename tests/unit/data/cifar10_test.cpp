@@ -1,0 +1,169 @@
+#include "rueda/data/cifar10.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "rueda/data/synth.hpp"
+#include "tests/support/data_files.hpp"
+
+using Catch::Matchers::Contains;
+using rueda::Cifar10Format;
+using rueda::Dataset;
+using rueda::kImageBytes;
+using rueda::read_cifar10;
+using namespace rueda::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_same(const Dataset& read, const Dataset& made) {
+  CHECK(read.train.labels == made.train.labels);
+  CHECK(read.train.pixels == made.train.pixels);
+  CHECK(read.test.labels == made.test.labels);
+  CHECK(read.test.pixels == made.test.pixels);
+  CHECK(read.class_names == made.class_names);
+}
+
+std::string official_directory(Cifar10Format format) {
+  return format == Cifar10Format::binary ? "cifar-10-batches-bin" : "cifar-10-batches-py";
+}
+
+/// A small set in a directory of its official name; gives that directory.
+fs::path make_set(const fs::path& parent, const Dataset& dataset, Cifar10Format format) {
+  const fs::path directory = parent / official_directory(format);
+  rueda::write_cifar10(dataset, directory, format);
+  return directory;
+}
+
+std::string read_refusal(const fs::path& where) {
+  return refusal([&] { read_cifar10(where); });
+}
+
+}  // namespace
+
+TEST_CASE("all four forms and the parent directory read alike", "[cifar10]") {
+  const Dataset made = numbered_dataset(23, 4);
+  for (const auto format : {Cifar10Format::binary, Cifar10Format::python}) {
+    CAPTURE(official_directory(format));
+    const TempDirectory scratch;
+    const fs::path directory = make_set(scratch.path(), made, format);
+    check_same(read_cifar10(directory), made);
+    check_same(read_cifar10(scratch.path()), made);
+    for (const std::string& prefix : {official_directory(format), "./" + official_directory(format),
+                                      "x/../" + official_directory(format), std::string(".")}) {
+      CAPTURE(prefix);
+      const fs::path archive = scratch.path() / "set.tar.gz";
+      write_tar_gz(archive, members_of(directory, prefix));
+      check_same(read_cifar10(archive), made);
+    }
+  }
+}
+
+TEST_CASE("sets of unofficial size are read and remarked", "[cifar10]") {
+  const TempDirectory scratch;
+  const fs::path directory =
+      make_set(scratch.path(), numbered_dataset(10, 2), Cifar10Format::binary);
+  fs::remove(directory / "data_batch_3.bin");
+  fs::rename(directory / "data_batch_2.bin", directory / "data_batch_10.bin");
+  fs::rename(directory / "data_batch_1.bin", directory / "data_batch_9.bin");
+  fs::remove(directory / "batches.meta.txt");
+  const Dataset read = read_cifar10(directory);
+  REQUIRE(read.remarks.size() == 2);
+  CHECK(read.remarks[0] ==
+        "training set of 8 images from file 4, 5, 9, 10 (official: 50000 images, "
+        "files 1 to 5)");
+  CHECK(read.remarks[1] == "test set of 2 images (official: 10000)");
+  CHECK(read.class_names[0] == "airplane");
+  const auto made = numbered_images(10).labels;
+  CHECK(read.train.labels ==
+        Bytes{made[6], made[7], made[8], made[9], made[0], made[1], made[2], made[3]});
+}
+
+TEST_CASE("of both versions the binary one is read, if it is whole", "[cifar10]") {
+  const TempDirectory scratch;
+  const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  make_set(scratch.path(), numbered_dataset(6, 1), Cifar10Format::python);
+  const Dataset both = read_cifar10(scratch.path());
+  CHECK(both.train.size() == 5);
+  CHECK_THAT(both.remarks.at(0), Contains("more than one") && Contains("binary"));
+  fs::remove(bin / "test_batch.bin");
+  CHECK(read_cifar10(scratch.path()).train.size() == 6);
+}
+
+TEST_CASE("missing things are refused by name", "[cifar10]") {
+  const TempDirectory scratch;
+  CHECK_THAT(read_refusal(scratch.path() / "nowhere"), Contains("nowhere"));
+  CHECK_THAT(read_refusal(scratch.path()), Contains("holds no CIFAR-10 files"));
+  const fs::path py = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::python);
+  fs::remove(py / "test_batch");
+  CHECK_THAT(read_refusal(py), Contains("no test file (test_batch)"));
+  const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  for (int i = 1; i <= 5; ++i) fs::remove(bin / ("data_batch_" + std::to_string(i) + ".bin"));
+  CHECK_THAT(read_refusal(bin), Contains("no training file (data_batch_1.bin"));
+}
+
+TEST_CASE("a directory with the archive in it points to the archive", "[cifar10]") {
+  const TempDirectory scratch;
+  write_bytes(scratch.path() / "cifar-10-python.tar.gz", {1});
+  CHECK_THAT(read_refusal(scratch.path()),
+             Contains((scratch.path() / "cifar-10-python.tar.gz").string()));
+}
+
+TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]") {
+  const TempDirectory scratch;
+  const fs::path directory =
+      make_set(scratch.path(), numbered_dataset(10, 2), Cifar10Format::binary);
+  const fs::path file = directory / "data_batch_2.bin";
+  const Bytes whole = read_bytes(file);
+  for (std::size_t cut = 0; cut < whole.size(); cut += 211) {
+    CAPTURE(cut);
+    write_bytes(file, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut)));
+    CHECK_THAT(read_refusal(directory), Contains(file.string()));
+  }
+  write_bytes(file, Bytes(whole.begin(), whole.end() - 1));
+  CHECK_THAT(read_refusal(directory), Contains("byte 3073: record 1 is truncated: 3072 of 3073"));
+  Bytes bad = whole;
+  bad[1 + kImageBytes] = 10;
+  write_bytes(file, bad);
+  CHECK_THAT(read_refusal(directory), Contains("byte 3073: record 1 has label 10"));
+}
+
+TEST_CASE("paths in an archive count by their last two components only", "[cifar10]") {
+  const TempDirectory scratch;
+  const Dataset made = numbered_dataset(5, 1);
+  const fs::path bin = make_set(scratch.path(), made, Cifar10Format::binary);
+  const fs::path archive = scratch.path() / "set.tar.gz";
+  write_tar_gz(archive, members_of(bin, "../../../cifar-10-batches-bin"));
+  check_same(read_cifar10(archive), made);
+  write_tar_gz(archive, members_of(bin, "cifar-10-batches-bin/old"));
+  CHECK_THAT(read_refusal(archive), Contains("holds no CIFAR-10 files"));
+  write_tar_gz(archive, members_of(bin, "cifar-10-batches-py"));
+  CHECK_THAT(read_refusal(archive), Contains("holds no CIFAR-10 files"));
+}
+
+TEST_CASE("an archive with a file twice or as a link is refused", "[cifar10]") {
+  const TempDirectory scratch;
+  const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
+  const fs::path archive = scratch.path() / "set.tar.gz";
+  auto members = members_of(bin, "cifar-10-batches-bin");
+  auto twice = members;
+  twice.push_back(
+      {"a/cifar-10-batches-bin/data_batch_3.bin", read_bytes(bin / "data_batch_3.bin")});
+  write_tar_gz(archive, twice);
+  CHECK_THAT(read_refusal(archive), Contains("data_batch_3 twice"));
+  twice.back().path = "a/cifar-10-batches-bin/test_batch.bin";
+  write_tar_gz(archive, twice);
+  CHECK_THAT(read_refusal(archive), Contains("remove one"));
+  members[0] = {"cifar-10-batches-bin/test_batch.bin", {}, true};
+  write_tar_gz(archive, members);
+  CHECK_THAT(read_refusal(archive), Contains("not a regular file"));
+}
+
+TEST_CASE("truncate keeps the first images", "[cifar10]") {
+  rueda::ImageSet set = numbered_images(5);
+  set.truncate(9);
+  CHECK(set.size() == 5);
+  set.truncate(2);
+  CHECK(set.labels == numbered_images(2).labels);
+  CHECK(set.pixels == numbered_images(2).pixels);
+}

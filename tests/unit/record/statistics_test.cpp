@@ -1,0 +1,167 @@
+#include "rueda/record/statistics.hpp"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "record/aggregation.hpp"
+#include "tests/support/sample_run.hpp"
+
+using namespace rueda;
+
+namespace {
+
+constexpr auto kReduce = static_cast<std::size_t>(Phase::all_reduce);
+
+/// A step whose phases are 1/8, 2/8 ... of nothing in particular: exact in binary.
+StepRecord step_of(std::uint32_t global_samples, double unit) {
+  StepRecord s;
+  s.samples = global_samples / 2;
+  s.global_samples = global_samples;
+  for (std::size_t p = 0; p < kPhases; ++p) s.phases[p] = unit * static_cast<double>(p + 1);
+  s.seconds = unit * 36;
+  s.all_reduce_busy = unit * 7;
+  s.all_reduce_add = unit * 2;
+  return s;
+}
+
+/// Rank 0 takes 1, 2 and (partial) 8 units, rank 1 takes 3, 1 and 4.
+EpochRecord two_ranks() {
+  EpochRecord e;
+  e.steps = 3;
+  e.step_records = {{step_of(128, 1), step_of(128, 2), step_of(40, 8)},
+                    {step_of(128, 3), step_of(128, 1), step_of(40, 4)}};
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("statistics: spread of five values", "[statistics]") {
+  const Spread s = spread_of(std::vector<double>{4, 1, 3, 2, 10});
+  CHECK(s.count == 5);
+  CHECK(s.min == 1);
+  CHECK(s.mean == 4);
+  CHECK(s.median == 3);
+  CHECK(s.p90 == Approx(7.6));
+  CHECK(s.max == 10);
+  CHECK(s.deviation == Approx(std::sqrt(10.0)));
+}
+
+TEST_CASE("statistics: one value, an even count, none", "[statistics]") {
+  const Spread one = spread_of(std::vector<double>{7});
+  CHECK((one.min == 7 && one.median == 7 && one.p90 == 7 && one.max == 7 && one.deviation == 0));
+  CHECK(median_of({4, 1, 2, 3}) == 2.5);
+  CHECK(quantile({4, 1, 2, 3}, 0) == 1);
+  CHECK(quantile({4, 1, 2, 3}, 1) == 4);
+  const Spread none = spread_of({});
+  CHECK(none.count == 0);
+  CHECK(std::isnan(none.min));
+  CHECK(std::isnan(none.median));
+  CHECK(std::isnan(none.max));
+}
+
+TEST_CASE("statistics: bandwidth by its definitions", "[statistics]") {
+  const auto four = bandwidth(4e9, 2, 4);
+  REQUIRE(four);
+  CHECK(four->algbw == 2);
+  CHECK(four->busbw == 3);
+  CHECK_FALSE(bandwidth(4e9, 2, 1));
+  CHECK_FALSE(bandwidth(4e9, 0, 4));
+}
+
+TEST_CASE("aggregation: full and partial steps apart", "[statistics]") {
+  const EpochRecord e = two_ranks();
+  const StepBreakdown full = break_down({&e, 1}, 128, StepKind::full);
+  CHECK(full.steps == 2);
+  CHECK(full.step.min == 36 * 1.5);
+  CHECK(full.step.mean == 36 * 1.75);
+  CHECK(full.step.max == 36 * 2);
+  CHECK(full.phases[kReduce].max == 6 * 2);
+  CHECK(full.busy.mean == 7 * 1.75);
+  CHECK(full.add.min == 2 * 1.5);
+  const StepBreakdown partial = break_down({&e, 1}, 128, StepKind::partial);
+  CHECK(partial.steps == 1);
+  CHECK(partial.step.mean == 36 * 6);
+  CHECK(break_down({&e, 1}, 128, StepKind::all).steps == 3);
+  CHECK(break_down({&e, 1}, 64, StepKind::full).steps == 0);
+}
+
+TEST_CASE("aggregation: a step takes as long as its slowest rank", "[statistics]") {
+  const EpochRecord e = two_ranks();
+  const StepBreakdown full = break_down({&e, 1}, 128, StepKind::full);
+  CHECK(full.slowest.count == 2);
+  CHECK(full.slowest.min == 36 * 2);
+  CHECK(full.slowest.max == 36 * 3);
+  CHECK(full.slowest_busy == 7 * 2.5);
+}
+
+TEST_CASE("aggregation: what a rank did in an epoch", "[statistics]") {
+  const auto totals = rank_totals(two_ranks(), 128);
+  REQUIRE(totals.size() == 2);
+  CHECK(totals[1].rank == 1);
+  CHECK(totals[1].samples == 64 + 64 + 20);
+  CHECK(totals[1].seconds == 36 * 8);
+  CHECK(totals[1].phases[kReduce] == 6 * 8);
+  CHECK(totals[1].all_reduce_busy == 7 * 8);
+  CHECK(totals[1].all_reduce_add == 2 * 8);
+  CHECK(totals[1].full_steps.count == 2);
+  CHECK(totals[1].full_compute.max == (36 - 6) * 3);
+}
+
+TEST_CASE("aggregation: phases add up to the step", "[statistics]") {
+  const RunRecord run = test::sample_run(4, 2);
+  for (const StepKind kind : {StepKind::full, StepKind::partial, StepKind::all}) {
+    const StepBreakdown b = break_down(run.epochs, run.global_batch, kind);
+    double sum = 0;
+    for (const Spread& phase : b.phases) sum += phase.mean;
+    CHECK(sum == Approx(b.step.mean).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("aggregation: steady state leaves the first epoch out", "[statistics]") {
+  RunRecord run = test::sample_run();
+  SteadyState steady = steady_state(run);
+  CHECK(steady.epochs.size() == 2);
+  CHECK_FALSE(steady.includes_warm_up);
+  CHECK(steady.epoch_seconds == Approx(0.85));
+  CHECK(steady.images_per_second == Approx((296 / 0.84 + 296 / 0.86) / 2));
+  run.epochs.resize(1);
+  steady = steady_state(run);
+  CHECK(steady.includes_warm_up);
+  CHECK(steady.epoch_seconds == 1.1);
+  run.epochs.clear();
+  steady = steady_state(run);
+  CHECK_FALSE(steady.includes_warm_up);
+  CHECK(std::isnan(steady.epoch_seconds));
+}
+
+TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistics]") {
+  RunRecord run = test::sample_run();
+  for (std::size_t e = 4; e <= 6; ++e) run.epochs.push_back(test::sample_epoch(e, 2));
+  const auto first_and_count = [&run] {
+    const SteadyState steady = steady_state(run);
+    return std::pair(steady.epochs.front().epoch, steady.epochs.size());
+  };
+  run.epochs[3].resumed_at_step = 0;
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(5, 2));
+  run.epochs[5].resumed_at_step = 2;  // the epochs of the process before stand for it
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(5, 1));
+  run.epochs[4].resumed_at_step = 1;
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(2, 2));
+  CHECK_FALSE(steady_state(run).includes_warm_up);
+  run.epochs[5].ranks = 4;  // elsewhere: no measure for it
+  CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(6, 1));
+  CHECK(steady_state(run).includes_warm_up);
+}
+
+TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics]") {
+  RunRecord run = test::sample_run();
+  run.ranks[1].startup.emplace_back("graph", 3.0);
+  const auto items = startup_items(run.ranks);
+  REQUIRE(items.size() == 4);
+  CHECK(items[0].first == "mpi");
+  CHECK(items[0].second.mean == Approx(0.255));
+  CHECK(items[3].first == "graph");
+  CHECK(items[3].second.count == 1);
+  CHECK(startup_seconds(run.ranks) == Approx(0.26 + 0.5 + 0.127 + 3.0));
+}
