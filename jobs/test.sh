@@ -91,7 +91,7 @@ install_slurm() {
   stage slurm apt_install "${missing[@]}" || true
 }
 
-count() { /usr/bin/env python3 jobs/count_tests.py "$@"; }
+count() { /usr/bin/env python3 jobs/check/count_tests.py "$@"; }
 
 # Open MPI's libraries have no frame pointers, and its plug-ins are gone when leaks are told: only whole
 # stacks name what the suppressions name.

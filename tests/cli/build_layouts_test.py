@@ -103,7 +103,7 @@ class SharedLibrariesTest(unittest.TestCase):
     def listed(self, *patterns):
         options = [word for pattern in patterns for word in ("--without", pattern)]
         done = subprocess.run(
-            [sys.executable, ROOT / "jobs" / "shared_libraries.py", *options, self.folder / "program"],
+            [sys.executable, ROOT / "jobs" / "cluster" / "shared_libraries.py", *options, self.folder / "program"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done)
@@ -121,7 +121,7 @@ class SharedLibrariesTest(unittest.TestCase):
         (self.folder / "libfar.so").rename(self.folder / "gone")
         self.addCleanup((self.folder / "gone").rename, self.folder / "libfar.so")
         done = subprocess.run(
-            [sys.executable, ROOT / "jobs" / "shared_libraries.py", self.folder / "program"],
+            [sys.executable, ROOT / "jobs" / "cluster" / "shared_libraries.py", self.folder / "program"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 1, done)

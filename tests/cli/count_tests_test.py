@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""jobs/count_tests.py on made-up logs."""
+"""jobs/check/count_tests.py on made-up logs."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import summary_line
 
-SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "count_tests.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "check" / "count_tests.py"
 
 CATCH_PASSED = "Filters: x\n=====\nAll tests passed (345 assertions in 12 test cases)\n\n"
 CATCH_ONE = "All tests passed (1 assertion in 1 test case)\n"

@@ -8,7 +8,7 @@ from runner import Failure, Item, complaint, tail
 from training import parameter_hash, require, train
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "jobs"))
+sys.path.insert(0, str(ROOT / "jobs" / "check"))
 
 from count_tests import count_of_output  # noqa: E402
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the all-reduce over emulated hosts of this machine beside what their links allow.
 
-usage: lab_benchmark.py [ring] [overlap] [--ranks 2,3,4] [--rate 1gbit] [--delay 50us]
+usage: jobs/lab/benchmark.py [ring] [overlap] [--ranks 2,3,4] [--rate 1gbit] [--delay 50us]
                         [--compute-ms 800,1000] [--bucket-mb 25,5,2]
                         [--repetitions N] [--json FILE]
 
@@ -27,7 +27,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
 RING = ROOT / "build" / "tests" / "lab" / "ring_bound"
 PROGRAM = ROOT / "build" / "rueda"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests what rueda predict says of more ranks than it was fitted to, over emulated hosts.
 
-usage: lab_predict.py [--ranks 1,2,3,4] [--fit-ranks 1,2] [--rate 1gbit] [--delay 50us]
+usage: jobs/lab/predict.py [--ranks 1,2,3,4] [--fit-ranks 1,2] [--rate 1gbit] [--delay 50us]
                       [--compute-ms 800] [--jitter 5] [--bucket-mb 5] [--rounds 3] [--keep DIR]
 
 Timed runs of resnet18 (--backend timed), one rank on each host, ring, without and with overlap, in
@@ -22,7 +22,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from lab_benchmark import PROGRAM, Lab, numbers
+from benchmark import PROGRAM, Lab, numbers
 
 STEPS = 3  # full ones of an epoch, before a half one
 BATCH = 64
