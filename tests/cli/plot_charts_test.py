@@ -19,7 +19,7 @@ if HAS_MATPLOTLIB:
     from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, slides
     from plotting import style
     from plotting.chart import new_figure
-    from plotting.slide_page import JUDGEMENT, draw_page
+    from plotting.slides import JUDGEMENT, draw_page
 
 LONG = ", a label that goes on and on, and says everything about the options of its runs"
 
