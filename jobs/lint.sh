@@ -19,23 +19,13 @@ case ${1:-} in
   *) echo "usage: jobs/lint.sh [--fix]" >&2; exit 2 ;;
 esac
 
-find_clang_format() {
-  local candidate
-  for candidate in clang-format-14 clang-format; do
-    if "$candidate" --version 2>/dev/null | grep -q 'version 14\.'; then
-      echo "$candidate"
-      return 0
-    fi
-  done
-  return 1
-}
-
 mapfile -t sources < <(find include src mpi cuda tests -type f \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
 mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)
 
-if formatter=$(find_clang_format); then
+formatter=$(command -v clang-format-14 || command -v clang-format || echo false)
+if [[ $("$formatter" --version) == *'version 14.'* ]]; then
   [ "$fix" = no ] || "$formatter" -i "${sources[@]}"
   printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -n 50 "$formatter" --dry-run --Werror ||
     report_fault "run jobs/lint.sh --fix"

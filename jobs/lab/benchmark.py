@@ -1,20 +1,14 @@
 #!/usr/bin/env python3
-"""Measures the all-reduce over emulated hosts of this machine beside what their links allow.
+"""Measures the all-reduce over emulated hosts of this machine and compares it with what their links allow.
 
-usage: jobs/lab/benchmark.py [ring] [overlap] [--ranks 2,3,4] [--rate 1gbit] [--delay 50us]
-                        [--compute-ms 800,1000] [--bucket-mb 25,5,2]
-                        [--repetitions N] [--json FILE]
+ring     the ring over one rank on each host at 45 MB, and the bound from alpha and bandwidth measured in
+         the same run
+overlap  a timed run of resnet18 (--backend timed), whose gradients travel while backward waits: the share
+         of the all-reduce that a step waits for. By default backward takes about as long as the
+         all-reduce, and a third longer
 
-ring     the ring over one rank on each host at 45 MB, beside the bound from alpha and bandwidth
-         measured in the same run
-overlap  a timed run of resnet18 (--backend timed), whose gradients travel while backward waits: the
-         share of the all-reduce that a step waits for; by default with backward passes that take
-         about as long as the all-reduce, and a third longer
-Without a word, both. Needs root and a build (jobs/setup.sh). The ranks run by `nice -n -20`, so that
-other programs of the machine bend the figures less. (By `chrt -r 5` before this script they do not
-at all, but Linux takes 50 ms of each second from real-time programs, and so from the links.) Prints
-Markdown tables of medians, with the load of the machine. docs/ring.md, "On emulated hosts", tells
-what they mean.
+Needs root and a build (jobs/setup.sh). Prints Markdown tables of medians, with the load of the machine;
+docs/ring.md, "On emulated hosts", explains them.
 """
 
 import argparse
@@ -39,27 +33,36 @@ def numbers(text):
     return [int(word) for word in text.split(",")]
 
 
+def lab_parser(description):
+    """With the options of the hosts; --help shows the defaults."""
+
+    class Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+        pass
+
+    parser = argparse.ArgumentParser(description=description, formatter_class=Formatter)
+    parser.add_argument("--rate", default="1gbit", help="of each link")
+    parser.add_argument("--delay", default="50us", help="of each link, one way")
+    return parser
+
+
 def parse():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", nargs="*", help="ring, overlap; both by default")
-    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4])
-    parser.add_argument("--rate", default="1gbit")
-    parser.add_argument("--delay", default="50us")
-    parser.add_argument("--compute-ms", type=numbers)
-    parser.add_argument("--bucket-mb", type=numbers, default=[25, 5, 2])
-    parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--json", type=Path)
+    parser = lab_parser(__doc__)
+    parser.add_argument("what", nargs="*", default=["ring", "overlap"], help="ring, overlap")
+    parser.add_argument("--ranks", type=numbers, default="2,3,4", help="numbers of hosts")
+    parser.add_argument("--compute-ms", type=numbers, help="of overlap: forward and backward of a step")
+    parser.add_argument("--bucket-mb", type=numbers, default="25,5,2", help="of overlap")
+    parser.add_argument("--repetitions", type=int, default=9, help="sums, or epochs of overlap")
+    parser.add_argument("--json", type=Path, help="file for every time")
     options = parser.parse_args()
     if unknown := set(options.what) - {"ring", "overlap"}:
         parser.error(f"unknown: {' '.join(sorted(unknown))}")
-    options.what = options.what or ["ring", "overlap"]
     return options
 
 
 class Lab:
-    """Hosts with names of this process's own."""
+    """Hosts whose names no other process uses. Ranks run by nice -n -20, so that other programs disturb them
+    less. (chrt -r 5 before this script ends that, but Linux takes 50 ms of each second from real-time
+    programs, and so from the links.)"""
 
     def __init__(self, options):
         self.options = options
@@ -67,7 +70,7 @@ class Lab:
 
     @contextlib.contextmanager
     def hosts(self, count):
-        self.call("up", str(count), self.options.rate, self.options.delay)
+        self.call("up", count, self.options.rate, self.options.delay)
         try:
             yield
         finally:
@@ -75,28 +78,28 @@ class Lab:
 
     def call(self, *words):
         done = subprocess.run(
-            ["nice", "-n", "-20" if words[0] == "run" else "0", str(HOSTS), *words], env=self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False,
+            ["nice", "-n", "-20" if words[0] == "run" else "0", HOSTS, *map(str, words)], env=self.environment,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:
-            sys.exit(f"hosts.sh {' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+            sys.exit(f"hosts.sh {' '.join(map(str, words))} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
 
 def measure_ring(lab, ranks):
-    words = ("--repetitions", str(lab.options.repetitions), str(BYTES))
-    told = json.loads(lab.call("run", str(ranks), "--", str(RING), *words).splitlines()[-1])
-    told["load"] = os.getloadavg()[0]
-    return told
+    words = ("--repetitions", lab.options.repetitions, BYTES)
+    result = json.loads(lab.call("run", ranks, "--", RING, *words).splitlines()[-1])
+    result["load"] = os.getloadavg()[0]
+    return result
 
 
-def ring_row(told):
-    median, least = statistics.median(told["seconds"]), min(told["seconds"])
+def ring_row(result):
+    median, least = statistics.median(result["seconds"]), min(result["seconds"])
     cells = [
-        told["ranks"], f"{told['alpha'] * 1e6:.0f}", f"{told['bandwidth'] * 8e-6:.0f}",
-        f"{told['bound'] * 1e3:.0f}", f"{median * 1e3:.0f}", f"{least * 1e3:.0f}",
-        f"{told['bandwidth_bound'] / median:.1%}", f"{told['bound'] / median:.1%}",
-        f"{told['load']:.1f}",
+        result["ranks"], f"{result['alpha'] * 1e6:.0f}", f"{result['bandwidth'] * 8e-6:.0f}",
+        f"{result['bound'] * 1e3:.0f}", f"{median * 1e3:.0f}", f"{least * 1e3:.0f}",
+        f"{result['bandwidth_bound'] / median:.1%}", f"{result['bound'] / median:.1%}",
+        f"{result['load']:.1f}",
     ]  # fmt: skip
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
@@ -105,8 +108,8 @@ def print_rings(results):
     print("| P | alpha, us | B, Mbit/s | bound, ms | median, ms | fastest, ms | of the bandwidth "
           "bound | of the bound | load |")  # fmt: skip
     print("|---:" * 9 + "|")
-    for told in results:
-        print(ring_row(told), flush=True)
+    for result in results:
+        print(ring_row(result), flush=True)
 
 
 def summed_steps(record, name):
@@ -122,7 +125,7 @@ def measure_overlap(lab, folder, ranks, compute_ms, bucket_mb):
         "--epochs", lab.options.repetitions, "--bucket-mb", bucket_mb, "--check-replicas", "off",
         "--progress", "off", "--run-dir", folder, "--overwrite",
     ]  # fmt: skip
-    lab.call("run", str(ranks), "--", str(PROGRAM), *(str(word) for word in words))
+    lab.call("run", ranks, "--", PROGRAM, *words)
     record = json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
     exposed = statistics.median(summed_steps(record, "exposed"))
     busy = statistics.median(summed_steps(record, "busy"))
@@ -135,10 +138,10 @@ def measure_overlap(lab, folder, ranks, compute_ms, bucket_mb):
 def print_overlaps(results):
     print("| P | compute, ms | bucket, MB | all-reduce, ms | exposed, ms | exposed share | load |")
     print("|---:" * 7 + "|")
-    for told in results:
-        print(f"| {told['ranks']} | {told['compute_ms']} | {told['bucket_mb']} | "
-              f"{told['all_reduce'] * 1e3:.0f} | {told['exposed'] * 1e3:.1f} | {told['share']:.1%} | "
-              f"{told['load']:.1f} |", flush=True)  # fmt: skip
+    for result in results:
+        print(f"| {result['ranks']} | {result['compute_ms']} | {result['bucket_mb']} | "
+              f"{result['all_reduce'] * 1e3:.0f} | {result['exposed'] * 1e3:.1f} | {result['share']:.1%} | "
+              f"{result['load']:.1f} |", flush=True)  # fmt: skip
 
 
 def main():
@@ -154,8 +157,8 @@ def main():
                     continue
                 for compute_ms in options.compute_ms or COMPUTE_MS.get(ranks, [1200]):
                     for bucket_mb in options.bucket_mb:
-                        told = measure_overlap(lab, folder, ranks, compute_ms, bucket_mb)
-                        results["overlap"].append(told)
+                        result = measure_overlap(lab, folder, ranks, compute_ms, bucket_mb)
+                        results["overlap"].append(result)
     if results["ring"]:
         print_rings(results["ring"])
     if results["overlap"]:

@@ -19,7 +19,7 @@ SMALL_RUN = {
 }  # fmt: skip
 REHEARSAL_WORDS = {"backend_cuda": ["[operations]"], "parity_cuda": ["-c", "resnet20"]}
 REHEARSAL_RANKS = (1, 2)
-REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 16, "batch-per-rank": 4}
+REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 8, "batch-per-rank": 4}
 
 
 def items(places):
