@@ -23,7 +23,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = ROOT / "tests" / "lab" / "hosts.sh"
-RING = ROOT / "build" / "tests" / "lab" / "ring_bound"
 PROGRAM = ROOT / "build" / "rueda"
 BYTES = 45_000_000
 COMPUTE_MS = {2: [600, 800], 3: [800, 1050], 4: [900, 1200]}  # by ranks
@@ -86,30 +85,40 @@ class Lab:
         return done.stdout
 
 
-def measure_ring(lab, ranks):
-    words = ("--repetitions", lab.options.repetitions, BYTES)
-    result = json.loads(lab.call("run", ranks, "--", RING, *words).splitlines()[-1])
-    result["load"] = os.getloadavg()[0]
-    return result
+def measure_ring(lab, folder, ranks):
+    """Alpha and bandwidth are medians of what the doctor measures between neighbours."""
+    links, sums = folder / "doctor.json", folder / "bench.json"
+    lab.call("run", ranks, "--", PROGRAM, "doctor", "--backend", "cpu", "--json", links)
+    words = ("--algorithms", "ring", "--sizes", BYTES, "--repetitions", lab.options.repetitions)
+    lab.call("run", ranks, "--", PROGRAM, "bench", "all-reduce", *words, "--json", sums)
+    links = [rank["host_link"] for rank in json.loads(links.read_text(encoding="utf-8"))["ranks"]]
+    alpha = statistics.median(link["latency_us"] for link in links) * 1e-6
+    bandwidth = statistics.median(link["gb_per_second"] for link in links) * 1e9
+    streaming = 2 * (ranks - 1) / ranks * BYTES / bandwidth
+    return {
+        "ranks": ranks, "alpha": alpha, "bandwidth": bandwidth, "bandwidth_bound": streaming,
+        "bound": 2 * (ranks - 1) * alpha + streaming, "load": os.getloadavg()[0],
+        "seconds": json.loads(sums.read_text(encoding="utf-8"))["results"][0]["seconds"],
+    }  # fmt: skip
+
+
+def print_table(heads, rows):
+    for row in (heads, ["---:"] * len(heads), *rows):
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
+
+
+def print_rings(results):
+    heads = ("P", "alpha, us", "B, Mbit/s", "bound, ms", "median, ms", "fastest, ms", "of the bandwidth bound")
+    print_table([*heads, "of the bound", "load"], map(ring_row, results))
 
 
 def ring_row(result):
     median, least = statistics.median(result["seconds"]), min(result["seconds"])
-    cells = [
+    return [
         result["ranks"], f"{result['alpha'] * 1e6:.0f}", f"{result['bandwidth'] * 8e-6:.0f}",
         f"{result['bound'] * 1e3:.0f}", f"{median * 1e3:.0f}", f"{least * 1e3:.0f}",
-        f"{result['bandwidth_bound'] / median:.1%}", f"{result['bound'] / median:.1%}",
-        f"{result['load']:.1f}",
+        f"{result['bandwidth_bound'] / median:.1%}", f"{result['bound'] / median:.1%}", f"{result['load']:.1f}",
     ]  # fmt: skip
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def print_rings(results):
-    print("| P | alpha, us | B, Mbit/s | bound, ms | median, ms | fastest, ms | of the bandwidth "
-          "bound | of the bound | load |")  # fmt: skip
-    print("|---:" * 9 + "|")
-    for result in results:
-        print(ring_row(result), flush=True)
 
 
 def summed_steps(record, name):
@@ -136,12 +145,11 @@ def measure_overlap(lab, folder, ranks, compute_ms, bucket_mb):
 
 
 def print_overlaps(results):
-    print("| P | compute, ms | bucket, MB | all-reduce, ms | exposed, ms | exposed share | load |")
-    print("|---:" * 7 + "|")
-    for result in results:
-        print(f"| {result['ranks']} | {result['compute_ms']} | {result['bucket_mb']} | "
-              f"{result['all_reduce'] * 1e3:.0f} | {result['exposed'] * 1e3:.1f} | {result['share']:.1%} | "
-              f"{result['load']:.1f} |", flush=True)  # fmt: skip
+    heads = ("P", "compute, ms", "bucket, MB", "all-reduce, ms", "exposed, ms", "exposed share", "load")
+    print_table(heads, (
+        [one["ranks"], one["compute_ms"], one["bucket_mb"], f"{one['all_reduce'] * 1e3:.0f}",
+         f"{one['exposed'] * 1e3:.1f}", f"{one['share']:.1%}", f"{one['load']:.1f}"] for one in results
+    ))  # fmt: skip
 
 
 def main():
@@ -152,7 +160,7 @@ def main():
         for ranks in options.ranks:
             with lab.hosts(ranks):
                 if "ring" in options.what:
-                    results["ring"].append(measure_ring(lab, ranks))
+                    results["ring"].append(measure_ring(lab, Path(folder), ranks))
                 if "overlap" not in options.what:
                     continue
                 for compute_ms in options.compute_ms or COMPUTE_MS.get(ranks, [1200]):

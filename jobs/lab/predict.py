@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmark import PROGRAM, Lab, lab_parser, numbers
+from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table
 
 STEPS = 3  # full ones of an epoch, before a half one
 BATCH = 64
@@ -91,11 +91,11 @@ def medians(result):
 def print_table(title, result):
     print(f"\n{title}: " + ", ".join(
         f"{row['figure']} {row['text']}" for row in result["model"]["rows"][:3]))  # fmt: skip
-    print("\n| P | overlap | fitted | epoch, s | predicted, s | error |")
-    print("|---:|---|---|---:|---:|---:|")
-    for (ranks, overlap, fitted), measured, predicted in medians(result):
-        print(f"| {ranks:.0f} | {overlap} | {fitted} | {measured:.3f} | {predicted:.3f} | "
-              f"{predicted / measured - 1:+.1%} |")  # fmt: skip
+    print()
+    print_table(("P", "overlap", "fitted", "epoch, s", "predicted, s", "error"), (
+        [f"{ranks:.0f}", overlap, fitted, f"{measured:.3f}", f"{predicted:.3f}", f"{predicted / measured - 1:+.1%}"]
+        for (ranks, overlap, fitted), measured, predicted in medians(result)
+    ))  # fmt: skip
 
 
 def main():
