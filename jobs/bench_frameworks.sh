@@ -5,7 +5,7 @@
 #   jobs/bench_frameworks.sh [OPTION...]     --help shows the options of tests/bench/frameworks.py
 #
 # RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name the Python interpreters that have the frameworks;
-# without them those of jobs/parity.sh below build-parity/ are taken.
+# without them those of jobs/check/parity.sh below build-parity/ are taken.
 set -euo pipefail
 
 # shellcheck source=jobs/setup.sh

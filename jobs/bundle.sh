@@ -4,7 +4,7 @@
 #
 #   jobs/bundle.sh [--with-mpi PREFIX] [--with-cuda] [--out FILE] [-- MESON_OPTION...]
 #
-#   --with-mpi   packs the Open MPI in PREFIX (jobs/build_openmpi_cuda.sh makes one) and builds with
+#   --with-mpi   packs the Open MPI in PREFIX (jobs/cluster/build_openmpi_cuda.sh makes one) and builds with
 #                it; otherwise the site's own MPI is used, of the binary interface of the one here
 #   --with-cuda  packs cuDNN and cuBLAS, more than 1 GB; otherwise they are looked for where they
 #                were here, and in LD_LIBRARY_PATH
@@ -36,7 +36,7 @@ meson_options=("$@")
 directory=build-bundle
 if [ -n "$with_mpi" ]; then
   [ -r "$with_mpi/env.sh" ] || {
-    echo "bundle: no $with_mpi/env.sh: have jobs/build_openmpi_cuda.sh make that prefix" >&2
+    echo "bundle: no $with_mpi/env.sh: have jobs/cluster/build_openmpi_cuda.sh make that prefix" >&2
     exit 2
   }
   with_mpi=$(realpath "$with_mpi")
@@ -102,7 +102,7 @@ STARTER
 copy_libraries() {
   local options=() pattern name path list
   for pattern in "${left_out[@]}"; do options+=(--without "$pattern"); done
-  list=$(python3 jobs/shared_libraries.py "${options[@]}" "$bundle"/libexec/*)
+  list=$(python3 jobs/cluster/shared_libraries.py "${options[@]}" "$bundle"/libexec/*)
   while read -r name path; do
     if [ -n "$name" ]; then cp -L "$path" "$bundle/lib/$name"; fi
   done <<<"$list"

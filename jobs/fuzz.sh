@@ -10,7 +10,7 @@
 #
 # New inputs that reach further go to build-fuzz/corpus/TARGET and are taken up by the next run; what
 # breaks a reader goes to build-fuzz/found/TARGET. The last line is "N passed, N failed".
-# docs/hostile-input.md says what to do with a find.
+# docs/reliability.md says what to do with a find.
 set -euo pipefail
 
 usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks what needs no build: format, room direction, scripts. Says nothing about what is in order.
+# Checks what needs no build: format, includes, scripts, size. Prints only what is wrong.
 #
 #   jobs/lint.sh         checks
 #   jobs/lint.sh --fix   rewrites C++ in the project's format first
@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 failed=0
-complain() {
+report_fault() {
   echo "lint: $*" >&2
   failed=1
 }
@@ -19,40 +19,32 @@ case ${1:-} in
   *) echo "usage: jobs/lint.sh [--fix]" >&2; exit 2 ;;
 esac
 
-find_clang_format() {
-  local candidate
-  for candidate in clang-format-14 clang-format; do
-    if "$candidate" --version 2>/dev/null | grep -q 'version 14\.'; then
-      echo "$candidate"
-      return 0
-    fi
-  done
-  return 1
-}
-
 mapfile -t sources < <(find include src mpi cuda tests -type f \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
 mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)
 
-if formatter=$(find_clang_format); then
+formatter=$(command -v clang-format-14 || command -v clang-format || echo false)
+if [[ $("$formatter" --version) == *'version 14.'* ]]; then
   [ "$fix" = no ] || "$formatter" -i "${sources[@]}"
   printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -n 50 "$formatter" --dry-run --Werror ||
-    complain "run jobs/lint.sh --fix"
+    report_fault "run jobs/lint.sh --fix"
 else
-  complain "clang-format 14 was not found: install clang-format-14"
+  report_fault "clang-format 14 was not found: install clang-format-14"
 fi
 
-python3 tests/check_includes.py || complain "a room includes what it must not"
+python3 tests/check_includes.py || report_fault "a file includes what its room must not"
 
 for script in "${scripts[@]}"; do
-  bash -n "$script" || complain "$script does not parse"
+  bash -n "$script" || report_fault "$script does not parse"
 done
 if command -v shellcheck >/dev/null; then
-  shellcheck --external-sources "${scripts[@]}" || complain "shellcheck has remarks"
+  shellcheck --external-sources "${scripts[@]}" || report_fault "shellcheck has remarks"
 fi
 
 PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "${python[@]}" ||
-  complain "a script does not compile"
+  report_fault "a script does not compile"
+
+table=$(python3 jobs/size.py 2>&1) || { echo "$table" >&2; report_fault "the tree is larger than docs/style.md allows"; }
 
 exit "$failed"

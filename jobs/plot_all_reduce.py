@@ -8,6 +8,8 @@ usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .sv
 import json
 import sys
 
+from plotting.number_text import size_text
+
 # For each algorithm the same colour, marker and dash in every picture; light and dark ones alternate.
 STYLES = {
     "ring": ("#003f7f", "o", "-"),
@@ -28,13 +30,6 @@ def series(results, algorithm, key):
     points = [(one["bytes"], one[key]) for one in results if one["algorithm"] == algorithm]
     points = [(size, value) for size, value in points if value is not None]
     return [size for size, _ in points], [value for _, value in points]
-
-
-def size_text(size, _=None):
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= factor:
-            return f"{size / factor:g} {unit}"
-    return f"{size:g} B"
 
 
 def time_text(seconds, _=None):

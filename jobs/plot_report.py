@@ -4,7 +4,7 @@
 usage: plot_report.py REPORT_DIR [--slides] [--formats png,pdf]
 
 Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DIR/report.html and, with
---slides, REPORT_DIR/slides.pdf. docs/plots.md tells what is drawn.
+--slides, REPORT_DIR/slides.pdf. docs/report.md tells what is drawn.
 """
 
 import argparse

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# From a fresh clone to a trained network: installs what is missing, builds, draws a small data set,
-# trains ResNet-20 on it with two ranks. Idempotent; the second time it only trains.
+# From a fresh clone to a trained network: installs the packages that are missing, builds rueda, makes a
+# small data set and trains ResNet-20 on it with two ranks. The second time it only trains.
 #
 #   jobs/quickstart.sh [--ranks N] [--epochs E]
+#
+# Without a GPU (nvidia-smi -L) it leaves the CUDA part out and builds in build-cpu, else in build.
 set -euo pipefail
 
-usage() { sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 whole_number() { # option value
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] && return 0
@@ -28,12 +30,28 @@ done
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
+directory=build
+options=()
+if [[ $(nvidia-smi -L 2>/dev/null || true) != *"GPU "[0-9]* ]]; then
+  directory=build-cpu
+  options=(-Dcuda=disabled -Dtests=false)
+fi
+program=$directory/rueda
+
 install_packages
 targets=(rueda)
-build build
-# Draws nothing when the same data set is there already.
-stage data build/rueda synth --out data/synth --format bin --train 5000 --test 1000 --seed 1
+build "$directory" "${options[@]}"
+# Does nothing if the same data set is already there.
+stage data "$program" synth --out data/synth --format bin --train 5000 --test 1000 --seed 1
 
 # Unbound: Open MPI binds each of two ranks to a single core by default, whatever its threads.
-mpirun --bind-to none -n "$ranks" build/rueda train --config jobs/recipes/quickstart.toml \
-  "${epochs[@]}"
+run=(mpirun --bind-to none -n "$ranks" "$program" train)
+"${run[@]}" --config jobs/recipes/quickstart.toml "${epochs[@]}"
+cat <<END
+
+The program is $program. Next, for example:
+  ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10
+  ${run[*]} --help
+  jobs/scale.sh cpu      # how training scales on this machine, in minutes
+The documents name build/rueda: jobs/setup.sh builds it, with the tests and, where nvcc is, with CUDA.
+END

@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, checks the style, runs every test. The last line is
+# Installs what is missing, builds, checks the style and runs the tests. The last line is
 # "N passed, N failed"; the exit code is 0 only if nothing failed.
 #
-#   jobs/test.sh                      everything
+#   jobs/test.sh                      all tests
+#   jobs/test.sh --quick              lint, unit tests, MPI on 2 and 3 ranks and the command line: less than
+#                                     2 minutes after a build. Prints which tests it leaves out
 #   jobs/test.sh --sanitize           the suite in build-asan, with the address and undefined behaviour
 #                                     sanitizers, without a GPU
 #   jobs/test.sh --sanitize-threads   the suite in build-tsan, with the thread sanitizer
 #   jobs/test.sh --sanitize-all       both, one after the other
 set -euo pipefail
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 directory=build
+quick=
 sanitizer=
 options=()
 case ${1:-} in
   "") ;;
+  --quick) quick='unit|mpi on [23]|cli' ;;
   --sanitize)
     directory=build-asan
     sanitizer=address,undefined
@@ -37,26 +41,27 @@ if [ -n "$sanitizer" ]; then
   options=("-Db_sanitize=$sanitizer" -Db_lundef=false -Dbuildtype=debug -Doptimization=1 -Dcuda=disabled
     -Dcpp_args=-g1)
 fi
-# A check, too, that no source relies on what precompiled headers include.
+# Without precompiled headers a source that lacks an include does not compile.
 [ "$directory" != build-asan ] || options+=(-Db_pch=false)
 
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
-# What a sanitizer would learn nothing from: scripts alone, and more ranks of what 3 ranks do; and what
-# measures memory, of which a sanitizer takes more and more.
-left_out='soak|count_tests|plot_charts|plot_report|build_layouts|gpu_check|check_includes|headers compile alone'
-left_out+='|bench_frameworks|scale|lab|slurm|mpi on ([4-9]|1[0-5])'
+# What a sanitizer can learn nothing from: scripts alone, more ranks of what 3 ranks do, and what measures
+# memory, of which a sanitizer takes more and more.
+not_sanitized='soak|scripts|plots|gpu_check|headers compile alone|bench_frameworks|scale|lab|slurm|mpi on ([4-9]|1[0-5])'
 
-# The tests to run, one a line; all of them where there is no sanitizer.
+all_tests() { "$meson" test -C "$directory" --no-rebuild --list 2>/dev/null | sed 's/^.* \/ //'; }
+
+# The tests to run, one a line; none where all are to run.
 chosen_tests() {
-  [ -n "$sanitizer" ] || return 0
-  "$meson" test -C "$directory" --no-rebuild --list 2>/dev/null | sed 's/^.* \/ //' | grep -vxE "$left_out"
+  if [ -n "$quick" ]; then all_tests | grep -xE "$quick"; fi
+  if [ -n "$sanitizer" ]; then all_tests | grep -vxE "$not_sanitized"; fi
 }
 
-# By the meson that built; it records every test in testlog.json. One test more than cores, because some
-# of them mostly wait.
+# Uses the meson that built; it records every test in testlog.json. One test more than cores, because
+# some of them mostly wait.
 run_tests() {
   local names=() patience=()
   mapfile -t names < <(chosen_tests)
@@ -69,8 +74,8 @@ run_tests() {
     "${patience[@]}" "${names[@]}"
 }
 
-# The thread sanitizer sees nothing of how g++'s OpenMP library synchronises a team. LLVM's has the same
-# functions, and Archer beside it tells the sanitizer.
+# The thread sanitizer does not see how g++'s OpenMP library synchronises a team. LLVM's library has the
+# same functions, and its tool Archer reports them to the sanitizer.
 see_openmp() {
   local llvm=/usr/lib/llvm-14/lib
   if [ ! -e "$llvm/libarcher.so" ]; then
@@ -80,22 +85,22 @@ see_openmp() {
   export LD_PRELOAD="$llvm/libomp.so.5" OMP_TOOL_LIBRARIES="$llvm/libarcher.so"
 }
 
-# For the tests of job scripts, which are counted as skipped without it. Its services need not run: the
-# tests start daemons of their own.
+# For the tests of job scripts; without it they are counted as skipped. The tests start daemons of
+# their own.
 install_slurm() {
   local missing
   command -v dpkg-query >/dev/null || return 0
   mapfile -t missing < <(missing_packages slurmctld slurmd slurm-client munge)
   [ ${#missing[@]} -gt 0 ] || return 0
-  if [ "$(id -u)" -ne 0 ]; then return 0; fi # who is not root cannot start it
+  if [ "$(id -u)" -ne 0 ]; then return 0; fi # only root can start it
   stage slurm apt_install "${missing[@]}" || true
 }
 
-count() { /usr/bin/env python3 jobs/count_tests.py "$@"; }
+count() { /usr/bin/env python3 jobs/check/count_tests.py "$@"; }
 
-# Open MPI's libraries have no frame pointers, and its plug-ins are gone when leaks are told: only whole
-# stacks name what the suppressions name.
-# A library that a test loads (LD_PRELOAD) comes before the sanitizer's, and does not mind.
+# Open MPI's libraries have no frame pointers, and its plug-ins are unloaded when leaks are reported: only
+# whole stacks contain the names of the suppressions.
+# A library that a test loads (LD_PRELOAD) comes before the sanitizer's; that does no harm.
 export ASAN_OPTIONS="fast_unwind_on_malloc=0:verify_asan_link_order=0"
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"
@@ -103,7 +108,11 @@ export TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp:ignore_noninstru
 
 [ "$sanitizer" != thread ] || packages+=(libomp-14-dev)
 install_packages
-[ "$directory" != build ] || install_slurm
+if [ -n "$quick" ]; then
+  targets=(rueda tests/unit tests/mpi)
+elif [ "$directory" = build ]; then
+  install_slurm
+fi
 lint=pass
 if [ "$directory" = build ]; then stage lint jobs/lint.sh || lint=fail; fi
 build "$directory" "${options[@]}" || {
@@ -115,4 +124,5 @@ rm -f "$log"
 RUEDA_LOG_LINES=200 stage tests run_tests || true
 also=(--also "lint=$lint")
 [ "$directory" = build ] || also=()
+if [ -n "$quick" ]; then echo "not run: $(all_tests | grep -vxE "$quick" | paste -sd, | sed "s|,|, |g")"; fi
 count "${also[@]}" "$log"

@@ -5,10 +5,9 @@ from statistics import median
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from .chart import Chart, horizontal_grid, legend_below
-from .number_text import SHOW
+from .chart import Chart, horizontal_grid, legend_below, value_axis
+from .number_text import SHOW, size_text
 from .quantity import ordered, ranks_of
-from .rank_axis import value_axis
 from .report import entries, name_of, number
 from .style import style_at
 
@@ -99,16 +98,9 @@ def _size_axis(axes, sizes):
     else:
         axes.xaxis.set_major_locator(LogLocator())
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(_size_text))
+    axes.xaxis.set_major_formatter(FuncFormatter(size_text))
     axes.set_xlim(min(sizes) / 1.5, max(sizes) * 1.5)
     axes.set_xlabel("size of the message")
-
-
-def _size_text(size, _=None):
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= factor:
-            return f"{size / factor:g} {unit}"
-    return f"{size:g} B"
 
 
 def _is_known(point):

@@ -7,12 +7,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from . import lines
-from .chart import Chart, horizontal_grid, legend_below, width_of
+from .chart import RANKS, Chart, horizontal_grid, legend_below, tick_text, width_of
 from .quantity import (
     bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, place_of, place_text, ranks_of,
     remarks_on, scale, unit_text,
 )  # fmt: skip
-from .rank_axis import RANKS, tick_text
 from .report import Estimate, estimate, name_of
 from .style import LIGHT, MEASURED, QUIET, plain
 

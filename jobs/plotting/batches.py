@@ -1,11 +1,10 @@
 """The sweep over batch sizes: throughput over the images of each rank, a line for each P; what did not
 fit is marked at its place."""
 
-from .chart import Chart, horizontal_grid, legend_below
+from .chart import Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .lines import draw_series, hollow_entry
 from .number_text import SHOW
 from .quantity import THROUGHPUT, estimate_text, is_hollow, ranks_of, remarks_on
-from .rank_axis import powers_of_two_axis, value_axis
 from .report import entries, estimate, is_own, number, text
 from .style import plain, style_at
 

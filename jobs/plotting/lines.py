@@ -3,12 +3,11 @@
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from .chart import Chart, horizontal_grid, legend_below
+from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, tick_text, value_axis
 from .quantity import (
     EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, place_of, place_text, places_of,
     ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
-from .rank_axis import RANKS, powers_of_two_axis, tick_text, value_axis
 from .report import estimate, name_of
 from .style import IDEAL_COLOUR, plain, styles_for
 

@@ -26,6 +26,14 @@ def byte_text(value):
     return f"{value:.0f} B" if unit == 0 else f"{significant(value)} {UNITS[unit]}"
 
 
+def size_text(size, _=None):
+    """Of a round number of bytes, for an axis: 10 MB."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size:g} B"
+
+
 def _milliseconds(seconds):
     return f"{1e3 * seconds:.1f}" if 1e3 * seconds >= 100 else f"{1e3 * seconds:.3g}"
 

@@ -2,10 +2,9 @@
 
 from matplotlib.lines import Line2D
 
-from .chart import Chart, horizontal_grid, legend_below
+from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .number_text import SHOW
 from .quantity import EPOCH_TIME, scale
-from .rank_axis import RANKS, powers_of_two_axis, value_axis
 from .report import entries, number, text
 from .style import styles_for
 

@@ -6,12 +6,11 @@ import sys
 from attempts import Attempts
 from checks import check_batches, check_launcher, check_models, check_places, write_study
 from command_line import parse
-from fault import Fault
-from launch import text_of
-from machine import this_machine, threads_for
+from common import Fault, counted, say
+from launch import text_of, this_machine, threads_for
 from plan import make_plan
 from report import make_report
-from study import Study, counted, say
+from study import Study
 from submit import submit
 
 
@@ -59,7 +58,7 @@ def scale(words):
     study.run()
     if options.only:
         return 0
-    study.tell_failures()
+    study.print_failures()
     return make_report(options)
 
 
@@ -68,7 +67,7 @@ def interrupt(number, frame):
 
 
 def main():
-    # Also INT: in the background of a shell it would be ignored.
+    # INT too: a shell's background jobs would ignore it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from files import read_json, write_json
+from common import read_json, write_json
 from launch import command_of, text_of
 
 GRACE_SECONDS = 10  # for a launcher to end its ranks

@@ -3,12 +3,11 @@
 import re
 import shutil
 
-from fault import Fault
-from files import read_json, write_json
+from common import Fault, read_json, write_json
 from launch import choose_launcher, help_of, program_words
 from presets import PRESETS, recipe_of
 
-KNOWN_MODELS = re.compile(r"Network to train: ([a-z0-9, \n]+?) \[")
+KNOWN_MODELS = re.compile(r"--model NAME [^:\[]*: ([a-z0-9, \n]+?) \[")  # in the help of rueda train
 
 
 def check_models(options):

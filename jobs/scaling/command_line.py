@@ -3,12 +3,12 @@
 import argparse
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
-from fault import Fault
+from common import Fault
 from plan import parse_sweep
 from presets import DEFAULTS, PRESETS, ROOT
-from site_file import read_site
 
 USAGE = "jobs/scale.sh [PRESET] [options] [-- options of rueda train]"
 
@@ -46,6 +46,9 @@ OWN_OPTIONS = {
     "--config": "--recipe",
     "--run-dir": "--out",
 }
+
+# What this program reads from the site file of Slurm jobs, which is bash; submit.sh reads the rest.
+SITE_NAMES = ["RUEDA", "RUEDA_CONTAINER", "RUEDA_DATA", "RUEDA_CORES_PER_RANK", "RUEDA_GPUS_PER_NODE"]
 
 
 def names(text):
@@ -90,7 +93,7 @@ def make_parser():
         help="of each rank in the whole study [cores of a node / the most ranks that fit on it]")  # fmt: skip
     add("--recipe", metavar="FILE",
         help="for all models; auto: the one of jobs/recipes for each model, none: no recipe [auto]")  # fmt: skip
-    add("--rueda", metavar="PATH", help="the program [build/rueda, else the one in PATH]")
+    add("--rueda", metavar="PATH", help="the program [build/rueda or build-cpu/rueda, else the one in PATH]")
     add("--launcher", choices=["auto", "mpirun", "srun"], default="auto",
         help="auto: srun in a Slurm allocation, else mpirun [auto]")  # fmt: skip
     add("--mpi-options", type=str.split, default=[], metavar="WORDS",
@@ -113,7 +116,7 @@ def find_program(path):
         return path or os.environ.get("RUEDA") or "rueda"  # in there it cannot be looked for
     candidates = [path or os.environ.get("RUEDA")]
     if candidates[0] is None:
-        candidates = [str(ROOT / "build" / "rueda"), str(ROOT / "bin" / "rueda"), "rueda"]
+        candidates = [str(ROOT / folder / "rueda") for folder in ("build", "build-cpu", "bin")] + ["rueda"]
     for candidate in candidates:
         found = shutil.which(candidate)
         if found:
@@ -123,6 +126,23 @@ def find_program(path):
             candidates[0]
         )
     )
+
+
+def read_site(site):
+    """Puts its values into the environment. `site`: a file, a name in jobs/slurm/sites, or None."""
+    if site:
+        os.environ["RUEDA_SITE"] = site
+    os.environ["RUEDA_ROOT"] = str(ROOT)
+    script = '. "$RUEDA_ROOT/jobs/slurm/load_site.sh" && printf "%s\\n" '
+    script += " ".join('"${%s-}"' % name for name in SITE_NAMES)
+    shell = subprocess.Popen(
+        ["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
+    )
+    values, error = shell.communicate()
+    if shell.returncode != 0:
+        said = error.strip().splitlines()
+        raise Fault(said[-1] if said else "the site file cannot be read")
+    os.environ.update(zip(SITE_NAMES, values.split("\n")))
 
 
 def apply_preset(options):

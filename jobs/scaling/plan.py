@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Optional
 
-from fault import Fault
+from common import Fault
 from presets import batch_of, recipe_of
 
 

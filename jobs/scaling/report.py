@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
+from common import say
 from launch import help_of, program_words, text_of
 from presets import ROOT
-from study import say
 
 LAYOUTS = ("book", "nyu")  # presets whose courses want their own tables
 PLOTS = ROOT / "jobs" / "plot_report.py"

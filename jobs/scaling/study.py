@@ -3,12 +3,9 @@
 import re
 
 from attempts import FAILED, FINISHED, OPEN
+from common import counted, say
 
 LARGEST_BATCH = re.compile(r"the largest batch that fits is (\d+)")
-
-
-def say(text):
-    print(text, flush=True)
 
 
 class Study:
@@ -63,13 +60,13 @@ class Study:
         rate = summary.get("steady_images_per_second") or 0
         return head + "{:.1f} s, {} images/s".format(attempt["seconds"], figures(rate))
 
-    def tell_failures(self):
-        failed = [attempt for attempt in map(self.attempts.record, self.tried()) if attempt]
-        failed = [attempt for attempt in failed if attempt["exit_code"] != 0]
+    def print_failures(self):
+        attempts = [(configuration, self.attempts.record(configuration)) for configuration in self.tried()]
+        failed = [(configuration, attempt) for configuration, attempt in attempts if attempt and attempt["exit_code"]]
         if failed:
-            say("{} did not end well; --retry runs them again:".format(counted(len(failed), "run")))
-        for attempt in failed:
-            say("  {}: {}".format(short_name(attempt), outcome_words(attempt)))
+            say("{} failed; --retry runs them again:".format(counted(len(failed), "run")))
+        for configuration, attempt in failed:
+            say("  {}: {}".format(configuration.words, outcome_words(attempt)))
 
     def tried(self):
         """Every configuration of the plan that has a directory."""
@@ -78,10 +75,6 @@ class Study:
             while configuration and self.attempts.state(configuration) != OPEN:
                 yield configuration
                 configuration = series.after(configuration)
-
-
-def counted(number, noun):
-    return "{} {}{}".format(number, noun, "" if number == 1 else "s")
 
 
 def figures(rate):
@@ -96,10 +89,3 @@ def outcome_words(attempt):
     largest = LARGEST_BATCH.search(attempt["message"])
     more = "; the largest batch that does is {}".format(largest.group(1)) if largest else ""
     return "does not fit into memory" + more
-
-
-def short_name(attempt):
-    batch = attempt["batch_per_rank"] or attempt["global_batch"]
-    kind = "per rank" if attempt["batch_per_rank"] else "global"
-    ranks = counted(attempt["ranks"], "rank")
-    return "{}, {}, {} {}, repeat {}".format(attempt["model"], ranks, batch, kind, attempt["repeat"])

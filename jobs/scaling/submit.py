@@ -6,11 +6,9 @@ import subprocess
 
 from attempts import FINISHED, OPEN, Attempts
 from checks import write_study
-from fault import Fault
-from files import read_json, write_json
+from common import Fault, counted, read_json, say, write_json
 from launch import text_of
 from presets import ROOT
-from study import counted, say
 
 JOBS = ROOT / "jobs" / "slurm"
 

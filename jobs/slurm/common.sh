@@ -82,3 +82,5 @@ launch() { # as prepare
 check_machine() { # nodes, ranks of each, words of rueda doctor...
   launch "$1" "$2" doctor "${data[@]}" "${@:3}"
 }
+
+print_job

@@ -37,7 +37,6 @@ await_step() {
   done
 }
 
-print_job
 check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
 prepare "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/high-accuracy.toml" "${data[@]}" \
   --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --checkpoint-every "${CHECKPOINT_EVERY:-1epoch}" \

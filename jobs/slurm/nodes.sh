@@ -14,7 +14,6 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
-print_job
 check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND"
 launch "$nodes" "$tasks" train --config "$RUEDA_ROOT/jobs/recipes/book-resnet50v2.toml" \
   "${data[@]}" --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --overwrite "$@"

@@ -14,7 +14,6 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
-print_job
 check_machine 1 1 --backend "$RUEDA_BACKEND"
 launch 1 1 train --config "$RUEDA_ROOT/jobs/recipes/book-seq.toml" "${data[@]}" \
   --backend "$RUEDA_BACKEND" --run-dir "$run_dir" --overwrite "$@"

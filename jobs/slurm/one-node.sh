@@ -15,7 +15,6 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
-print_job
 check_machine 1 "$tasks" --backend "$RUEDA_BACKEND"
 for ranks in ${RANKS:-1 2 4}; do
   launch 1 "$ranks" train --config "$RUEDA_ROOT/jobs/recipes/book-resnet50v2.toml" "${data[@]}" \

@@ -16,7 +16,6 @@ RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 
-print_job
 case " $* " in
   *" --only "* | *" --report-only "*) ;; # a part of what scale.sh --submit sent
   *) check_machine "$nodes" "$tasks" --backend "$RUEDA_BACKEND" ;;

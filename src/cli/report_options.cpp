@@ -19,7 +19,7 @@ void add_sources(CLI::App& command, ReportOptions& options) {
       ->option_text("FILE[,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_words(command, "--published", {"book", "nyu", "all"}, options.published,
-            "Runs that others published, put beside the runs (docs/published.md)",
+            "Runs that others published, put beside the runs (docs/report.md)",
             [&options](const std::string& word) { options.published = word; });
   command
       .add_option("--prediction", options.predictions,

@@ -21,7 +21,7 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
                      const std::string& input = {});
 
 /// Draws `folder`/report.json: charts below `folder`/plots, report.html and, if asked for,
-/// slides.pdf (docs/plots.md). Throws as run_plot_script does.
+/// slides.pdf (docs/report.md). Throws as run_plot_script does.
 void plot_report(const std::filesystem::path& folder, bool slides);
 
 }  // namespace rueda

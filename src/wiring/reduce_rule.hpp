@@ -31,7 +31,7 @@ ReduceTable reduce_rule(const ReduceSituation& situation);
 
 /// Segments where neither a table nor the user names any; 0: whole chunks. Over several hosts those
 /// of host memory are not cut: each piece would wait for the slower direction of its exchange,
-/// which over TCP takes up to twice the time (docs/ring.md).
+/// which over TCP takes up to twice the time (docs/cluster.md).
 std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts);
 
 }  // namespace rueda

@@ -66,7 +66,7 @@ def chosen_names(text, with_compile):
             framework = CONTESTANTS[name]["framework"]
             raise UsageError(
                 f"there is no Python with {framework} for contestant '{name}': set "
-                f"RUEDA_{framework.upper()}_PYTHON to one, or have jobs/parity.sh install it below "
+                f"RUEDA_{framework.upper()}_PYTHON to one, or have jobs/check/parity.sh install it below "
                 "build-parity/, or leave it out with --contestants"
             )
     return names

@@ -4,7 +4,7 @@ turns: rueda, gloo, rueda, gloo, ... Both sum fp32 in place over as many process
 
 usage: gloo.py [--binary build/rueda] [--ranks 2] [--rounds 3] [--sizes LIST] [--algorithms LIST]
 
-docs/bench.md says more. Needs a Python with PyTorch: RUEDA_TORCH_PYTHON, or what jobs/parity.sh installs.
+docs/bench.md says more. Needs a Python with PyTorch: RUEDA_TORCH_PYTHON, or what jobs/check/parity.sh installs.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def torch_python():
     if os.access(python, os.X_OK):
         return str(python)
     raise UsageError(
-        "there is no Python with PyTorch: set RUEDA_TORCH_PYTHON to one, or have jobs/parity.sh install "
+        "there is no Python with PyTorch: set RUEDA_TORCH_PYTHON to one, or have jobs/check/parity.sh install "
         "it below build-parity/"
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import summary_line
 from rueda_runs import Program, environment
 
-COMPARE = str(Path(__file__).resolve().parents[2] / "jobs" / "compare_input.py")
+COMPARE = str(Path(__file__).resolve().parents[2] / "jobs" / "check" / "compare_input.py")
 
 # 22 images in global batches of 8: the last step has 6.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]

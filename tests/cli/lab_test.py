@@ -93,38 +93,29 @@ class HostsTest(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         return self.program.record("alone")
 
-    def equal(self, lab, hosts, ranks, *options):
-        over = self.over_hosts(lab, ranks, *options)
-        self.assertEqual(len(over["hosts"]), hosts)
-        alone = self.on_one_host(ranks, *options)
+    def hashes_are_equal(self, over, alone):
         self.assertEqual(over["epochs"][0]["parameter_hash"], alone["epochs"][0]["parameter_hash"])
 
     def test_two_hosts_of_two_ranks(self):
+        ring, fixed = ("--all-reduce", "ring"), ("--reduce-order", "fixed")
+        hierarchical, auto = ("--all-reduce", "hierarchical"), ("--all-reduce", "auto")
         with self.lab.hosts(2) as lab:
-            self.equal(lab, 2, 4, "--all-reduce", "ring")
-            self.equal(lab, 2, 4, "--reduce-order", "fixed")  # whatever auto chooses here and there
-
-    def test_hierarchical_sums_equal_the_ring(self):
-        if "hierarchical" not in self.program.run("train", "--help").out:
-            self.skipTest("this program has no hierarchical all-reduce")
-        hierarchical = ("--all-reduce", "hierarchical")
-        fixed = ("--reduce-order", "fixed")
-        with self.lab.hosts(2) as lab:
-            same = self.over_hosts(lab, 4, *hierarchical, *fixed)["epochs"][0]
+            over = {words: self.over_hosts(lab, 4, *words) for words in (ring, (*auto, *fixed), (*hierarchical, *fixed))}
             other = self.over_hosts(lab, 4, *hierarchical)["epochs"][0]
-        flat = self.on_one_host(4, "--all-reduce", "ring", *fixed)["epochs"][0]
-        self.assertEqual(same["parameter_hash"], flat["parameter_hash"])
+            self.assertIn("4 ranks: passed", lab.run(4, PATHS[3], "[ring]"))  # the sums of the ring
+        self.assertEqual({len(record["hosts"]) for record in over.values()}, {2})
+        self.hashes_are_equal(over.pop(ring), self.on_one_host(4, *ring))
+        alone = self.on_one_host(4, *ring, *fixed)
+        for record in over.values():  # whatever auto chooses here and there
+            self.hashes_are_equal(record, alone)
         # In its own order of additions the last bits differ, and no more.
-        self.assertAlmostEqual(other["loss"], flat["loss"], delta=1e-3 * flat["loss"])
+        self.assertAlmostEqual(other["loss"], alone["epochs"][0]["loss"], delta=1e-3 * other["loss"])
 
     def test_three_hosts(self):
         with self.lab.hosts(3) as lab:
-            self.equal(lab, 3, 3, "--all-reduce", "ring")
-
-    def test_the_sums_of_the_ring(self):
-        with self.lab.hosts(2) as lab:
-            told = lab.run(4, PATHS[3], "[ring]")
-            self.assertIn("4 ranks: passed", told)
+            over = self.over_hosts(lab, 3, "--all-reduce", "ring")
+        self.assertEqual(len(over["hosts"]), 3)
+        self.hashes_are_equal(over, self.on_one_host(3, "--all-reduce", "ring"))
 
 
 if __name__ == "__main__":

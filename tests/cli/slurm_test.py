@@ -23,7 +23,7 @@ from rueda_runs import environment
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "jobs" / "slurm"
 SLURM = ROOT / "tests" / "lab" / "slurm.sh"
-TIME_LIMIT = 90  # seconds for a job; they take two to ten
+TIME_LIMIT = 300  # seconds for a job, which may first wait for others
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY")
 
 # A site without GPUs and with a core for each rank; a test may set other values in the environment.
@@ -33,7 +33,35 @@ SITE = """
 """
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "synthetic", "--data-limit", "64"]
 SMALL += ["--epochs", "1", "--threads", "1", "--eval-every", "0"]
-BATCH = ["--batch-per-rank", "8"]
+SMALL += ["--batch-per-rank", "8"]
+
+EPOCHS = 40  # of a long run, which must not end before its signal comes
+LONG = ["--nodes=2", "--ntasks-per-node=1", "long-run.sh", *SMALL, "--epochs", EPOCHS, "--lr-schedule", "constant"]
+TINY = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots", "--batch-per-rank", "16"]
+TINY_OPTIONS = ["--", "--image-size", "16", "--data-limit", "128"]
+
+
+def study(launcher, *words):
+    script = ["--nodes=2", "--ntasks-per-node=2", "study.sh", *TINY, "--out", launcher, "--threads", "1"]
+    return [*script, *words, *TINY_OPTIONS], {"RUEDA_LAUNCHER": launcher}
+
+
+# Options of sbatch, script of jobs/slurm, its words; what differs in the environment.
+SENT = {
+    "long-srun": (LONG, {}),
+    "long-mpirun": (LONG, {"RUEDA_LAUNCHER": "mpirun"}),
+    "long-term": (LONG, {}),
+    "cpu": (["cpu.sh", *SMALL], {}),
+    "one-node": (["--gres=gpu:4", "one-node.sh", *SMALL], {}),
+    "nodes-srun": (["--ntasks-per-node=2", "nodes.sh", *SMALL], {}),
+    "nodes-mpirun": (["--ntasks-per-node=2", "nodes.sh", *SMALL], {"RUEDA_LAUNCHER": "mpirun"}),
+    "bad": (["cpu.sh", *SMALL, "--model", "resnet21"], {}),
+    "nan": (["cpu.sh", *SMALL, "--inject", "nan:0:1"], {}),
+    "refused": (["one-gpu.sh", *SMALL], {"RUEDA_BACKEND": "cuda"}),
+    "study-srun": study("srun", "--nodes", "1,2", "--ranks-per-node", "2"),
+    "study-mpirun": study("mpirun", "--nodes", "2", "--ranks-per-node", "1,2"),
+}  # fmt: skip
+
 
 def obstacle():
     """Why there can be no Slurm here, or nothing."""
@@ -70,11 +98,12 @@ class Lab:
         self.folder = folder
         self.variables = {**lab, "RUEDA": PATHS[0], "RUEDA_SITE": f"{folder}/site.sh"}
         (folder / "site.sh").write_text(SITE, encoding="utf-8")
+        self.jobs, self.outputs, self.scaled = {}, {}, []
 
     def start(self):
         self.call(SLURM, "start")
-        told = self.call(SLURM, "env")
-        self.variables.update(re.findall(r"(\w+)=(\S+)", told.replace("export ", "")))
+        text = self.call(SLURM, "env")
+        self.variables.update(re.findall(r"(\w+)=(\S+)", text.replace("export ", "")))
 
     def stop(self):
         self.call(SLURM, "stop")
@@ -89,41 +118,57 @@ class Lab:
             raise AssertionError(f"{words}: {done}")
         return done.stdout
 
-    def submit(self, *words, **changes):
-        """The number of a job sent with the options of the site."""
-        return self.call(JOBS / "submit.sh", "--parsable", *words, **changes).strip()
+    def send(self):
+        """Sends all jobs, so that they run while others wait."""
+        for name, (words, changes) in SENT.items():
+            words = [JOBS / word if str(word).endswith(".sh") else word for word in words]
+            self.jobs[name] = self.call(JOBS / "submit.sh", "--parsable", *words, **changes).strip()
+        # By sbatch itself: the script's own directives, with a GPU that Slurm believes in.
+        sbatch = ["sbatch", "--parsable", "--cpus-per-task=2", JOBS / "one-gpu.sh", *SMALL]
+        self.jobs["one-gpu"] = self.call(*sbatch, RUEDA_ROOT=str(ROOT)).strip()
+        self.scaled = [self.scale(), self.scale()]
+
+    def scale(self):
+        """What scale.sh prints when it sends a job for each configuration."""
+        words = [*TINY, "--out", "sent", "--submit", "--nodes", "1,2", "--ranks-per-node", "2", *TINY_OPTIONS]
+        return self.call(ROOT / "jobs" / "scale.sh", *words)
 
     def facts(self, job):
-        """What Slurm tells about a job."""
+        """What Slurm says about a job."""
         shown = self.call("scontrol", "show", "job", job)
         return dict(word.split("=", 1) for word in shown.split() if "=" in word)
 
-    def await_fact(self, job, name, values):
+    def wait(self, what, done, pause):
+        """Returns what `done` returns once that is true."""
         deadline = time.monotonic() + TIME_LIMIT
-        while (facts := self.facts(job))[name] not in values:
+        while not (result := done()):
             if time.monotonic() > deadline:
-                raise AssertionError(f"job {job} is {facts[name]}, not {values}: {self.output(job)}")
-            time.sleep(0.1)
-        return facts
+                raise AssertionError(f"not after {TIME_LIMIT} s: {what()}")
+            time.sleep(pause)
+        return result
 
     def end(self, job):
-        return self.await_fact(job, "JobState", ENDED)
+        """The facts of a job that has ended."""
+
+        def ended():
+            facts = self.facts(job)
+            return facts if facts["JobState"] in ENDED else None
+
+        return self.wait(lambda: f"{self.facts(job)}: {self.output(job)}", ended, 0.3)
 
     def output(self, job):
-        path = Path(self.facts(job)["StdOut"])
+        if job not in self.outputs:
+            self.outputs[job] = Path(self.facts(job)["StdOut"])
+        path = self.outputs[job]
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
-    def await_output(self, job, text, times=1):
-        deadline = time.monotonic() + TIME_LIMIT
-        while self.output(job).count(text) < times:
-            if time.monotonic() > deadline:
-                raise AssertionError(f"job {job} does not say '{text}': {self.output(job)}")
-            time.sleep(0.1)
+    def wait_for_output(self, job, pattern):
+        self.wait(lambda: f"{pattern} in {self.output(job)}", lambda: re.search(pattern, self.output(job)), 0.05)
 
 
 @functools.lru_cache(maxsize=None)
 def shared_lab():
-    """One for all cases: to start and stop it takes as long as some jobs."""
+    """One for all cases, with the jobs of all: to start it takes as long as some jobs."""
     temporary = tempfile.TemporaryDirectory(prefix="rueda-slurm-")
     unittest.addModuleCleanup(temporary.cleanup)
     folder = Path(temporary.name)
@@ -131,6 +176,7 @@ def shared_lab():
     lab = Lab(folder)
     unittest.addModuleCleanup(lab.stop)
     lab.start()
+    lab.send()
     return lab
 
 
@@ -141,162 +187,126 @@ class SlurmCase(unittest.TestCase):
         cls.lab = shared_lab()
         cls.folder = cls.lab.folder
 
-    def completed(self, job):
-        """Its output."""
-        facts = self.lab.end(job)
-        told = self.lab.output(job)
-        self.assertEqual((facts["JobState"], facts["ExitCode"]), ("COMPLETED", "0:0"), told)
-        return told
+    def ended(self, name, state, code):
+        """The facts and the output of a job of SENT."""
+        facts = self.lab.end(self.lab.jobs[name])
+        text = self.lab.output(self.lab.jobs[name])
+        self.assertEqual((facts["JobState"], facts["ExitCode"]), (state, f"{code}:0"), text)
+        return facts, text
 
-    def failed(self, job, code):
-        facts = self.lab.end(job)
-        told = self.lab.output(job)
-        self.assertEqual((facts["JobState"], facts["ExitCode"]), ("FAILED", f"{code}:0"), told)
-        return told
+    def completed(self, name):
+        return self.ended(name, "COMPLETED", 0)
+
+    def failed(self, name, code):
+        return self.ended(name, "FAILED", code)[1]
 
     def record(self, *parts):
         return json.loads(self.folder.joinpath(*parts, "run.json").read_text(encoding="utf-8"))
 
 
 class ScriptsTest(SlurmCase):
-    def trained(self, job, name, ranks, hosts, *parts):
-        record = self.record("runs", f"{name}-{job}", *parts)
+    def trained(self, facts, ranks, *parts):
+        record = self.record("runs", f"{facts['JobName']}-{facts['JobId']}", *parts)
         self.assertEqual(record["outcome"], "completed")
+        hosts = ["n1", "n2"] if facts["NodeList"] == "n[1-2]" else [facts["NodeList"]]
         self.assertEqual((record["world_size"], record["hosts"]), (ranks, hosts))
 
-    def says(self, told, **facts):
+    def says(self, text, **facts):
         for name, value in facts.items():
             words = name.replace("_", " ")
-            self.assertRegex(told, rf"(?m)^{words}: +{re.escape(value)}$")
+            self.assertRegex(text, rf"(?m)^{words}: +{re.escape(value)}$")
 
     def test_cpu(self):
-        job = self.lab.submit(JOBS / "cpu.sh", *SMALL, *BATCH)
-        told = self.completed(job)
-        self.trained(job, "rueda-cpu", 1, ["n1"])
-        self.assertTrue((self.folder / f"rueda-cpu.{job}.out").exists())
-        self.says(told, Job_name="rueda-cpu", Job_ID=job, Nodes="1 (n1)", Tasks="1", Cores_per_task="1")
-        self.says(told, Submitted_in=str(self.folder), GPUs_per_node="0", Partition="main")
-        self.assertRegex(told, r"Verdict: (ok|works)")
+        facts, text = self.completed("cpu")
+        self.trained(facts, 1)
+        self.assertEqual(facts["StdOut"], str(self.folder / f"rueda-cpu.{facts['JobId']}.out"))
+        nodes = f"1 ({facts['NodeList']})"
+        self.says(text, Job_name="rueda-cpu", Job_ID=facts["JobId"], Nodes=nodes, Tasks="1", Cores_per_task="1")
+        self.says(text, Submitted_in=str(self.folder), GPUs_per_node="0", Partition="main")
+        self.assertRegex(text, r"Verdict: (ok|works)")
 
     def test_one_gpu(self):
-        """Sent by sbatch itself: the script's own directives, with a GPU that Slurm believes in."""
-        sbatch = ["sbatch", "--parsable", "--cpus-per-task=2", JOBS / "one-gpu.sh", *SMALL, *BATCH]
-        job = self.lab.call(*sbatch, RUEDA_ROOT=str(ROOT)).strip()
-        told = self.completed(job)
-        self.trained(job, "rueda-one-gpu", 1, ["n1"])
-        self.says(told, GPUs_per_node="1 (0)", Cores_per_task="2")
+        facts, text = self.completed("one-gpu")
+        self.trained(facts, 1)
+        self.says(text, GPUs_per_node="1 (0)", Cores_per_task="2")
 
     def test_one_node(self):
-        job = self.lab.submit("--gres=gpu:4", JOBS / "one-node.sh", *SMALL, *BATCH)
-        told = self.completed(job)
+        facts, text = self.completed("one-node")
         for ranks in (1, 2, 4):
-            self.trained(job, "rueda-one-node", ranks, ["n1"], f"np{ranks}")
-        self.says(told, Tasks_per_node="4", GPUs_per_node="4 (0,1,2,3)")
+            self.trained(facts, ranks, f"np{ranks}")
+        self.says(text, Tasks_per_node="4", GPUs_per_node="4 (0,1,2,3)")
 
     def test_several_nodes_by_srun_and_by_mpirun(self):
         for launcher in ("srun", "mpirun"):
             with self.subTest(launcher=launcher):
-                words = ["--ntasks-per-node=2", JOBS / "nodes.sh", *SMALL, *BATCH]
-                job = self.lab.submit(*words, RUEDA_LAUNCHER=launcher)
-                told = self.completed(job)
-                self.trained(job, "rueda-nodes", 4, ["n1", "n2"])
-                self.assertRegex(told, rf"launcher +{launcher}, 4 processes")
-                self.says(told, Nodes="2 (n[1-2])", Tasks="4", Tasks_per_node="2")
+                facts, text = self.completed(f"nodes-{launcher}")
+                self.trained(facts, 4)
+                self.assertRegex(text, rf"launcher +{launcher}, 4 processes")
+                self.says(text, Nodes="2 (n[1-2])", Tasks="4", Tasks_per_node="2")
 
     def test_a_job_ends_as_its_run_does(self):
-        bad = self.lab.submit(JOBS / "cpu.sh", *SMALL, *BATCH, "--model", "resnet21")
-        nan = self.lab.submit(JOBS / "cpu.sh", *SMALL, *BATCH, "--inject", "nan:0:1")
-        self.assertIn("rueda: ", self.failed(bad, 2))
-        self.assertIn("rueda: the loss", self.failed(nan, 1))
+        self.assertIn("rueda: ", self.failed("bad", 2))
+        self.assertIn("rueda: the loss", self.failed("nan", 1))
 
     def test_what_the_doctor_refuses_is_not_run(self):
-        job = self.lab.submit(JOBS / "one-gpu.sh", *SMALL, *BATCH, RUEDA_BACKEND="cuda")
-        self.assertIn("Verdict: ", self.failed(job, 1))
-        self.assertFalse((self.folder / "runs" / f"rueda-one-gpu-{job}").exists())
+        self.assertIn("Verdict: ", self.failed("refused", 1))
+        self.assertFalse((self.folder / "runs" / f"rueda-one-gpu-{self.lab.jobs['refused']}").exists())
 
 
 class StudyTest(SlurmCase):
-    tiny = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots"]
-    options = ["--", "--image-size", "16", "--data-limit", "128"]
-
     def worlds(self, out):
         records = [self.record(run) for run in sorted((self.folder / out / "runs").iterdir())]
         return [(record["world_size"], len(record["hosts"])) for record in records]
 
-    def inside(self, launcher, *study):
-        """The worlds of a study in one job of two nodes."""
-        words = ["--nodes=2", "--ntasks-per-node=2", JOBS / "study.sh", *self.tiny, *study]
-        words += ["--out", launcher, "--threads", "1", "--batch-per-rank", "16", *self.options]
-        told = self.completed(self.lab.submit(*words, RUEDA_LAUNCHER=launcher))
-        self.assertIn("resnet20, 4 ranks on 2 nodes, 16 per rank, repeat 1: ", told)
-        for attempt in (self.folder / launcher).glob("runs/*/attempt.json"):
-            command = json.loads(attempt.read_text(encoding="utf-8"))["command"]
-            self.assertTrue(command.startswith(launcher + " "), command)
-        return self.worlds(launcher)
-
     def test_inside_an_allocation(self):
-        by_srun = self.inside("srun", "--nodes", "1,2", "--ranks-per-node", "2")
-        self.assertEqual(by_srun, [(2, 1), (4, 2)])
-        by_mpirun = self.inside("mpirun", "--nodes", "2", "--ranks-per-node", "1,2")
-        self.assertEqual(by_mpirun, [(2, 2), (4, 2)])
+        for launcher, worlds in (("srun", [(2, 1), (4, 2)]), ("mpirun", [(2, 2), (4, 2)])):
+            _, text = self.completed(f"study-{launcher}")
+            self.assertIn("resnet20, 4 ranks on 2 nodes, 16 per rank, repeat 1: ", text)
+            for attempt in (self.folder / launcher).glob("runs/*/attempt.json"):
+                command = json.loads(attempt.read_text(encoding="utf-8"))["command"]
+                self.assertTrue(command.startswith(launcher + " "), command)
+            self.assertEqual(self.worlds(launcher), worlds)
 
     def test_a_job_for_each_configuration(self):
-        scale = [ROOT / "jobs" / "scale.sh", *self.tiny, "--out", "sent", "--submit"]
-        scale += ["--nodes", "1,2", "--ranks-per-node", "2", "--batch-per-rank", "16", *self.options]
-        self.assertIn("2 jobs sent, 0 in the queue before", self.lab.call(*scale))
-        self.assertIn("0 jobs sent, 2 in the queue before", self.lab.call(*scale))
+        for text, counts in zip(self.lab.scaled, ("2 jobs sent, 0 in the queue", "0 jobs sent, 2 in the queue")):
+            self.assertIn(counts, text)
         jobs = json.loads((self.folder / "sent" / "slurm" / "jobs.json").read_text(encoding="utf-8"))
-        self.completed(jobs["report"])
+        report = self.lab.end(jobs.pop("report"))
+        self.assertEqual((report["JobName"], report["JobState"]), ("report", "COMPLETED"))
         self.assertEqual(self.worlds("sent"), [(2, 1), (4, 2)])
         for name, job in jobs.items():
             facts = self.lab.facts(job)
             self.assertEqual(facts["JobName"], name)
             self.assertTrue((self.folder / "sent" / "slurm" / f"{name}.{job}.out").exists())
-        # The report waited for all others.
-        ends = [self.lab.facts(jobs[name])["EndTime"] for name in jobs if name != "report"]
-        self.assertGreaterEqual(self.lab.facts(jobs["report"])["StartTime"], max(ends))
-        self.assertIn("0 jobs sent, 0 in the queue", self.lab.call(*scale))
+            self.assertGreaterEqual(report["StartTime"], facts["EndTime"])  # it waited for all others
+        self.assertIn("0 jobs sent, 0 in the queue", self.lab.scale())
 
 
 class LongRunTest(SlurmCase):
-    words = ["--ntasks-per-node=1", "--nodes=2", JOBS / "long-run.sh", *SMALL, *BATCH]
-
-    def long(self, epochs, **changes):
-        words = [*self.words, "--epochs", str(epochs), "--lr-schedule", "constant"]
-        return self.lab.submit(*words, **changes)
-
-    def hashes(self, job):
-        record = self.record("runs", f"rueda-long-{job}")
-        return [epoch["parameter_hash"] for epoch in record["epochs"]], record["resumptions"]
-
-    def test_a_warned_run_saves_its_state_and_goes_on_in_the_same_bits(self):
-        """The warning before the time limit; both launchers; then SIGTERM to the ranks alone."""
-        signals = [("srun", "--signal=USR1", "--batch"), ("mpirun", "--signal=USR1", "--batch")]
-        signals += [("srun", "--signal=TERM")]
-        jobs = [self.long(30, RUEDA_LAUNCHER=launcher) for launcher, *_ in signals]
-        for job, (_, *words) in zip(jobs, signals, strict=True):
-            self.lab.await_output(job, "Epoch 2/30")
+    def test_a_stopped_run_goes_on_in_the_same_bits(self):
+        """The warning before the time limit, with both launchers; SIGTERM to the ranks alone, and after that
+        a job that is put back into the queue without a warning."""
+        signals = {"srun": ["--signal=USR1", "--batch"], "mpirun": ["--signal=USR1", "--batch"], "term": ["--signal=TERM"]}
+        for name, words in signals.items():
+            job = self.lab.jobs[f"long-{name}"]
+            self.lab.wait_for_output(job, f"Epoch 2/{EPOCHS}")
             self.lab.call("scancel", *words, job)
-        curves = []
-        for job in jobs:
-            told = self.completed(job)
-            self.assertEqual(self.lab.facts(job)["Restarts"], "1", told)
-            self.assertIn("Stopped with its state saved: back into the queue.", told)
-            self.assertEqual(told.count("note: resumes from"), 1, told)
-            curve, resumptions = self.hashes(job)
-            self.assertEqual((len(curve), len(resumptions)), (30, 1))
-            curves.append(curve)
-        self.assertEqual(curves[0], curves[1])
-        self.assertEqual(curves[0], curves[2])
-
-    def test_what_is_requeued_without_a_warning_goes_on_from_its_checkpoint(self):
-        job = self.long(1000)
-        self.lab.await_output(job, "Epoch 2/1000")
-        self.lab.call("scontrol", "requeue", job)
-        self.lab.await_output(job, "note: resumes from")
-        self.lab.call("scancel", job)
-        self.assertEqual(self.lab.end(job)["Restarts"], "1")
-        self.assertEqual(self.lab.output(job).count("Epoch 1/1000"), 1)
+        twice = self.lab.jobs["long-term"]
+        self.lab.wait_for_output(twice, rf"note: resumes from(?s:.*Epoch \d+/{EPOCHS}.*){{2}}")
+        self.lab.call("scontrol", "requeue", twice)
+        curves = set()
+        for name in signals:
+            facts, text = self.completed(f"long-{name}")
+            restarts = 2 if name == "term" else 1
+            self.assertEqual(facts["Restarts"], str(restarts), text)
+            self.assertEqual(text.count("note: resumes from"), restarts, text)
+            self.assertEqual(text.count(f"Epoch 1/{EPOCHS}"), 1, text)
+            self.assertIn("Stopped with its state saved: back into the queue.", text)
+            record = self.record("runs", f"rueda-long-{facts['JobId']}")
+            self.assertEqual(len(record["epochs"]), EPOCHS)
+            self.assertTrue(1 <= len(record["resumptions"]) <= restarts, record["resumptions"])
+            curves.add(tuple(epoch["parameter_hash"] for epoch in record["epochs"]))
+        self.assertEqual(len(curves), 1)
 
 
 class SiteTest(unittest.TestCase):
@@ -316,18 +326,16 @@ class SiteTest(unittest.TestCase):
         return done.stderr if code else done.stdout.splitlines()
 
     def test_marenostrum(self):
-        told = self.submit("x.sh", RUEDA_SITE="marenostrum5-acc", RUEDA_ACCOUNT="bsc1")
-        self.assertEqual(told, ["--cpus-per-task=20", "--account=bsc1", "--qos=acc_debug", "x.sh"])
+        words = self.submit("x.sh", RUEDA_SITE="marenostrum5-acc", RUEDA_ACCOUNT="bsc1")
+        self.assertEqual(words, ["--cpus-per-task=20", "--account=bsc1", "--qos=acc_debug", "x.sh"])
 
     def test_a_site_without_gpus(self):
-        told = self.submit("--time=5", "x.sh", "a b", RUEDA_SITE="cpu", RUEDA_PARTITION="p")
-        self.assertEqual(
-            told, ["--cpus-per-task=16", "--partition=p", "--gres=none", "--time=5", "x.sh", "a b"]
-        )
+        words = self.submit("--time=5", "x.sh", "a b", RUEDA_SITE="cpu", RUEDA_PARTITION="p")
+        self.assertEqual(words, ["--cpus-per-task=16", "--partition=p", "--gres=none", "--time=5", "x.sh", "a b"])
 
     def test_a_site_that_is_not_there(self):
-        told = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
-        self.assertIn("rueda: the site file nowhere is neither there nor in", told)
+        error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
+        self.assertIn("rueda: the site file nowhere is neither there nor in", error)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs the unittest cases of a script and ends with the line that jobs/count_tests.py reads."""
+"""Runs the unittest cases of a script and ends with the line that jobs/check/count_tests.py reads."""
 
 import sys
 import unittest

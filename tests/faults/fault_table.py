@@ -19,7 +19,7 @@ class Table:
         return sum(trial["result"] == result for trial in self.trials)
 
     def summary(self):
-        """What jobs/count_tests.py reads; a kind is a case."""
+        """What jobs/check/count_tests.py reads; a kind is a case."""
         by_kind = {name: {t["result"] for t in self.trials if t["kind"] == name} for name in self._titles}
         failed = sum("failed" in results for results in by_kind.values())
         skipped = sum(results == {"skipped"} for results in by_kind.values())

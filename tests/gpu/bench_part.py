@@ -120,7 +120,7 @@ def run_rueda(shell, places, case, images, turn):
     record = train(shell, places, 1, label, {
         "model": case.model, "image-size": case.side, "batch-per-rank": case.batch,
         "data": data_set(shell, places, 100 if places.rehearsal else TRAIN_IMAGES), "data-limit": images,
-        "precision": case.precision, "recompute": case.recompute, "epochs": EPOCHS, "lr": 0.002,
+        "precision": case.precision, "recompute": case.recompute, "epochs": 2 if places.rehearsal else EPOCHS, "lr": 0.002,
         "scale-lr": "none", "lr-schedule": "constant", "check-replicas": "off", **tuning,
     })  # fmt: skip
     return {
@@ -164,7 +164,7 @@ def together(runs):
 def compare(shell, places, case, rates):
     require(places, 1)
     best = floor_of(case, rates)
-    images = 4 * case.batch if places.rehearsal else images_of(case, best)
+    images = 2 * case.batch if places.rehearsal else images_of(case, best)
     contestants, failure = {}, None
     try:
         first = run_rueda(shell, places, case, images, 1)

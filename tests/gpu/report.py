@@ -1,4 +1,4 @@
-"""The report of gpu-check as Markdown, ready for docs/gpu-results.md."""
+"""The report of gpu-check as Markdown, ready for docs/results/gpu.md."""
 
 from runner import NOT_RUN, counts
 

@@ -8,14 +8,16 @@ from runner import Failure, Item, NotRun, complaint
 from training import require
 
 SIZES = "resnet18,resnet50v2"
-REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "400k,1M")
+REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "100k,400k")
 RANKS = (2, 4)
+REHEARSAL_RANKS = (2,)
 TRANSPORTS = ("device", "staged")
 WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
 
 
 def items(places):
-    return [item(places, ranks, transport) for ranks in RANKS for transport in TRANSPORTS]
+    every = REHEARSAL_RANKS if places.rehearsal else RANKS
+    return [item(places, ranks, transport) for ranks in every for transport in TRANSPORTS]
 
 
 def item(places, ranks, transport):

@@ -8,7 +8,7 @@ from runner import Failure, Item, complaint, tail
 from training import parameter_hash, require, train
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "jobs"))
+sys.path.insert(0, str(ROOT / "jobs" / "check"))
 
 from count_tests import count_of_output  # noqa: E402
 
@@ -18,15 +18,17 @@ SMALL_RUN = {
     "scale-lr": "none", "check-replicas": "step",
 }  # fmt: skip
 REHEARSAL_WORDS = {"backend_cuda": ["[operations]"], "parity_cuda": ["-c", "resnet20"]}
-REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 16, "data-limit": 32, "batch-per-rank": 4}
+REHEARSAL_RANKS = (1, 2)
+REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 8, "batch-per-rank": 4}
 
 
 def items(places):
+    every = REHEARSAL_RANKS if places.rehearsal else RANKS
     found = [Item("tests", "doctor", 60, lambda shell: doctor(shell, places))]
-    found += [train_item(places, ranks) for ranks in RANKS]
+    found += [train_item(places, ranks) for ranks in every]
     found.append(program_item(places, "cuda tests", "cuda"))
     found.append(program_item(places, "backend tests", "backend_cuda"))
-    found += [program_item(places, f"mpi tests on {ranks}", "mpi", ranks) for ranks in RANKS]
+    found += [program_item(places, f"mpi tests on {ranks}", "mpi", ranks) for ranks in every]
     found.append(Item("tests", "4 ranks equal 4 micro-batches", 60, lambda shell: fixed_order(shell, places)))
     found.append(program_item(places, "parity tests", "parity_cuda"))
     return found

@@ -58,10 +58,14 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
 ReturnToService=2
 KillWait=5
+MinJobAge=3600
+MessageTimeout=60
+BatchStartTimeout=60
 JobRequeue=1
 GresTypes=gpu
 END
-  # cred_expire: a requeued job waits for so long and a second; by default two minutes.
+  # cred_expire: a requeued job waits a second longer than this; the default is two minutes.
+  # MinJobAge: scontrol shows a job for so many seconds after its end. The timeouts are for busy machines.
 }
 
 # Without control groups, binding and accounting, which a container does not allow.

@@ -43,7 +43,7 @@ nlohmann::json read_reference(const std::string& name) {
   const std::string path =
       std::string(folder == nullptr ? RUEDA_PARITY_REFERENCE : folder) + "/" + name + ".json";
   std::ifstream file(path);
-  if (!file) throw InputError(path + " can not be read: run jobs/parity.sh --update");
+  if (!file) throw InputError(path + " can not be read: run jobs/check/parity.sh --update");
   return nlohmann::json::parse(file);
 }
 

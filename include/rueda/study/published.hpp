@@ -7,7 +7,7 @@
 
 namespace rueda {
 
-/// The observations of the chapter whose figures docs/published.md discusses have this source.
+/// The observations of the chapter whose figures docs/report.md discusses have this source.
 inline constexpr const char* kBookSource = "Torres 2026, ch. 10";
 
 /// Where published runs are from.

@@ -1,6 +1,6 @@
 // Runs the ring over "device" memory of the stand-in driver and checks every sum.
 //
-//   mpirun -n P device_ring        below a CUDA-aware Open MPI; jobs/device_ring_check.sh does it
+//   mpirun -n P device_ring        below a CUDA-aware Open MPI; jobs/check/device_ring.sh does it
 #include <algorithm>
 #include <cstring>
 #include <iostream>

@@ -1,4 +1,4 @@
-// What a file may not do to its reader, whatever kind of file it is: docs/hostile-input.md.
+// What a file may not do to its reader, whatever kind of file it is: docs/reliability.md.
 #include <filesystem>
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// Small archives that unfold to more than any data set: docs/hostile-input.md.
+// Small archives that unfold to more than any data set: docs/reliability.md.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -1,7 +1,19 @@
-"""JSON files that are there whole or not at all."""
+"""What all of scale.sh uses: messages, faults, and JSON files that are whole or absent."""
 
 import json
 import os
+
+
+class Fault(Exception):
+    """Bad input: printed in one line, exit code 2."""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def counted(number, noun):
+    return "{} {}{}".format(number, noun, "" if number == 1 else "s")
 
 
 def write_json(path, value):
@@ -11,7 +23,7 @@ def write_json(path, value):
 
 
 def read_json(path):
-    """What it holds, or None if it is missing or no JSON."""
+    """What it holds, or None if it is missing or not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

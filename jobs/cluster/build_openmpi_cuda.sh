@@ -2,7 +2,7 @@
 # Builds a CUDA-aware Open MPI 4.1 that runs wherever its folder is put, for machines whose own MPI
 # takes no device pointers or that have none.
 #
-#   jobs/build_openmpi_cuda.sh PREFIX     e.g. build-openmpi/prefix; `. PREFIX/env.sh` activates it
+#   jobs/cluster/build_openmpi_cuda.sh PREFIX     e.g. build-openmpi/prefix; `. PREFIX/env.sh` activates it
 #
 # Environment:
 #   CUDA_HOME   toolkit with include/cuda.h [/usr/local/cuda]. Only headers are used; libcuda.so.1 is

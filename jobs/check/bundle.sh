@@ -2,7 +2,7 @@
 # Unpacks a bundle in a root of its own that holds nothing but glibc, bash and three small programs,
 # and trains there on the CPU: on one rank and, where the bundle has its Open MPI, on two.
 #
-#   jobs/bundle_check.sh rueda-bundle-VERSION.tar.xz
+#   jobs/check/bundle.sh rueda-bundle-VERSION.tar.xz
 #
 # The bundle has to have the CPU backend and needs no CUDA library: pack it with
 #   jobs/bundle.sh --with-mpi PREFIX -- -Dcuda=disabled

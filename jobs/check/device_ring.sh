@@ -3,9 +3,9 @@
 # driver whose "device" memory is shared host memory and which counts what is copied. Shows that
 # device buffers go device to device through CUDA IPC, and through the host only when told to.
 #
-#   jobs/device_ring_check.sh [PREFIX]
+#   jobs/check/device_ring.sh [PREFIX]
 #
-# PREFIX is a CUDA-aware Open MPI 4.1 as jobs/build_openmpi_cuda.sh makes it; without it, one is
+# PREFIX is a CUDA-aware Open MPI 4.1 as jobs/cluster/build_openmpi_cuda.sh makes it; without it, one is
 # built once in build-openmpi/prefix, which takes 4 to 8 minutes. Ends with "N passed, N failed".
 set -euo pipefail
 
@@ -18,15 +18,15 @@ esac
 given=${1:-}
 
 # shellcheck source=jobs/setup.sh
-. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../setup.sh"
 prefix=$(realpath -m "${given:-$root/build-openmpi/prefix}")
 cd "$root"
 
 if [ -z "$given" ] && [ ! -r "$prefix/env.sh" ]; then
-  stage openmpi jobs/build_openmpi_cuda.sh "$prefix"
+  stage openmpi jobs/cluster/build_openmpi_cuda.sh "$prefix"
 fi
 [ -r "$prefix/env.sh" ] || {
-  echo "device_ring_check: no $prefix/env.sh: have jobs/build_openmpi_cuda.sh make that prefix" >&2
+  echo "device_ring: no $prefix/env.sh: have jobs/cluster/build_openmpi_cuda.sh make that prefix" >&2
   exit 2
 }
 driver=build/tests/standin/driver

@@ -1,18 +1,13 @@
 #!/usr/bin/env python3
 """Tests what rueda predict says of more ranks than it was fitted to, over emulated hosts.
 
-usage: lab_predict.py [--ranks 1,2,3,4] [--fit-ranks 1,2] [--rate 1gbit] [--delay 50us]
-                      [--compute-ms 800] [--jitter 5] [--bucket-mb 5] [--rounds 3] [--keep DIR]
-
-Timed runs of resnet18 (--backend timed), one rank on each host, ring, without and with overlap, in
-rounds, so that what else the machine does meets all of them; and a record of rueda bench all-reduce on
-the most ranks to be fitted to. Then `rueda predict --cross-validate` is fitted to the runs on
---fit-ranks alone, once with alpha and beta from their buckets and once from the record, and what it says
-of all is printed beside the medians over rounds, as Markdown. Needs root and a build (jobs/setup.sh).
-docs/predict.md tells what came out.
+Runs resnet18 (--backend timed) with one rank on each host and the ring, without and with overlap. Rounds
+spread what else the machine does over all of them. Also records rueda bench all-reduce on the most ranks of
+--fit-ranks. Then `rueda predict --cross-validate` is fitted to the runs on --fit-ranks alone: once with alpha
+and beta from their buckets and once from the record. Prints its predictions and the medians over rounds as
+Markdown. Needs root and a build (jobs/setup.sh). docs/results/prediction.md has the results.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -22,25 +17,21 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from lab_benchmark import PROGRAM, Lab, numbers
+from benchmark import PROGRAM, Lab, lab_parser, numbers, print_table
 
 STEPS = 3  # full ones of an epoch, before a half one
 BATCH = 64
 
 
 def parse():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ranks", type=numbers, default=[1, 2, 3, 4])
-    parser.add_argument("--fit-ranks", type=numbers, default=[1, 2])
-    parser.add_argument("--rate", default="1gbit")
-    parser.add_argument("--delay", default="50us")
-    parser.add_argument("--compute-ms", type=int, default=800)
-    parser.add_argument("--jitter", type=float, default=5)
+    parser = lab_parser(__doc__)
+    parser.add_argument("--ranks", type=numbers, default="1,2,3,4", help="numbers of hosts")
+    parser.add_argument("--fit-ranks", type=numbers, default="1,2", help="those that the model is fitted to")
+    parser.add_argument("--compute-ms", type=int, default=800, help="forward and backward of a step")
+    parser.add_argument("--jitter", type=float, default=5, help="percent by which that varies")
     parser.add_argument("--bucket-mb", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=4, help="of each run")
     parser.add_argument("--keep", type=Path, help="folder for the runs, to look at them later")
     return parser.parse_args()
 
@@ -56,13 +47,13 @@ def train(lab, folder, ranks, overlap, number):
         "--seed", number, "--check-replicas", "off", "--progress", "off", "--run-dir", run,
         "--overwrite",
     ]  # fmt: skip
-    lab.call("run", str(ranks), "--", str(PROGRAM), *(str(word) for word in words))
+    lab.call("run", ranks, "--", PROGRAM, *words)
 
 
 def bench(lab, file):
     words = ["--sizes", "100k,1M,5M,resnet18", "--algorithms", "ring", "--repetitions", "15"]
     ranks = max(lab.options.fit_ranks)
-    lab.call("run", str(ranks), "--", str(PROGRAM), "bench", "all-reduce", *words, "--json", str(file))
+    lab.call("run", ranks, "--", PROGRAM, "bench", "all-reduce", *words, "--json", file)
 
 
 def measure(lab, folder):
@@ -87,24 +78,24 @@ def predict(folder, fit_ranks, *words):
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def medians(told):
+def medians(result):
     """By ranks, overlap and whether fitted: medians over the rounds of (measured, predicted) epochs."""
     groups = defaultdict(list)
-    for row in told["measured"]["rows"]:
+    for row in result["measured"]["rows"]:
         pair = (row["measured_epoch_seconds"], row["predicted_epoch_seconds"])
         groups[row["ranks"], row["overlap"], row["fitted"]].append(pair)
     for key, pairs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0])):
         yield key, *(statistics.median(column) for column in zip(*pairs))
 
 
-def print_table(title, told):
+def print_table(title, result):
     print(f"\n{title}: " + ", ".join(
-        f"{row['figure']} {row['text']}" for row in told["model"]["rows"][:3]))  # fmt: skip
-    print("\n| P | overlap | fitted | epoch, s | predicted, s | error |")
-    print("|---:|---|---|---:|---:|---:|")
-    for (ranks, overlap, fitted), measured, predicted in medians(told):
-        print(f"| {ranks:.0f} | {overlap} | {fitted} | {measured:.3f} | {predicted:.3f} | "
-              f"{predicted / measured - 1:+.1%} |")  # fmt: skip
+        f"{row['figure']} {row['text']}" for row in result["model"]["rows"][:3]))  # fmt: skip
+    print()
+    print_table(("P", "overlap", "fitted", "epoch, s", "predicted, s", "error"), (
+        [f"{ranks:.0f}", overlap, fitted, f"{measured:.3f}", f"{predicted:.3f}", f"{predicted / measured - 1:+.1%}"]
+        for (ranks, overlap, fitted), measured, predicted in medians(result)
+    ))  # fmt: skip
 
 
 def main():
@@ -114,8 +105,8 @@ def main():
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         measure(Lab(options), folder)
         print_table("Fitted to buckets", predict(folder, options.fit_ranks))
-        told = predict(folder, options.fit_ranks, "--bench", folder / "ring.json")
-        print_table("Fitted to a record of the bench", told)
+        result = predict(folder, options.fit_ranks, "--bench", folder / "ring.json")
+        print_table("Fitted to a record of the bench", result)
 
 
 if __name__ == "__main__":

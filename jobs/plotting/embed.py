@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the C++ header that holds the scripts that draw, as a zip archive that Python can run.
 
-usage: embed_plots.py HEADER FILE...
+usage: embed.py HEADER FILE...
 
 FILEs lie in jobs/ or jobs/plotting/. `python3 ARCHIVE plot_report REPORT_DIR` runs the script of that
 name. Equal files give equal archives.
@@ -30,7 +30,7 @@ inline constexpr unsigned char kPlotArchive[] = {{
 
 def archive(files):
     """The bytes of the archive; its times are those at which a zip's calendar begins."""
-    jobs = Path(__file__).resolve().parent
+    jobs = Path(__file__).resolve().parents[1]
     content = {"__main__.py": MAIN}
     for file in sorted(Path(name).resolve() for name in files):
         content[file.relative_to(jobs).as_posix()] = file.read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs one training with resident input and with streamed input, and shows both.
 
-usage: jobs/compare_input.py [--out DIR] -- COMMAND...
+usage: jobs/check/compare_input.py [--out DIR] -- COMMAND...
 
 COMMAND is a whole `rueda train`, launcher included, without --input and --run-dir, for example
 
-  jobs/compare_input.py -- mpirun --bind-to none -n 2 build/rueda train --epochs 3
+  jobs/check/compare_input.py -- mpirun --bind-to none -n 2 build/rueda train --epochs 3
 
 The runs go to DIR/resident and DIR/stream, by default below runs/compare-input. Times are means over
 the full steps of the steady epochs and over ranks, in milliseconds: docs/metrics.md.

@@ -2,9 +2,9 @@
 # Computes anew, with PyTorch and Keras, what the parity tests hold rueda to, and compares it with
 # tests/parity/reference. For who changes the references; the tests themselves need no framework.
 #
-#   jobs/parity.sh            compares; the last line is "parity: N files equal" or "... differences".
+#   jobs/check/parity.sh            compares; the last line is "parity: N files equal" or "... differences".
 #                             Where build/rueda is there, also hands weights to both and back.
-#   jobs/parity.sh --update   replaces the stored files by the new ones as well
+#   jobs/check/parity.sh --update   replaces the stored files by the new ones as well
 #
 # Makes two virtual environments below build-parity/ with the versions of
 # tests/parity/requirements-*.txt (some GB, by pip). RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name
@@ -21,7 +21,7 @@ case ${1:-} in
   *) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
 esac
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 stored=tests/parity/reference
 fresh=build-parity/reference
 

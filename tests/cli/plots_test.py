@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The charts, page and slides of a report: they show the values of report.json.
+
+usage: plots_test.py
+"""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+import made_report as made
+import summary_line
+
+JOBS = Path(__file__).resolve().parents[2] / "jobs"
+sys.path.insert(0, str(JOBS))
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+if HAS_MATPLOTLIB:
+    from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, slides
+    from plotting.chart import new_figure
+    from plotting.number_text import cell_text
+
+LONG = ", a label that goes on and on, and says everything about the options of its runs"
+ODD = 'a <script>alert("1")</script> & $x$'
+
+
+def drawn(draw, *arguments):
+    """The axes after a drawing function."""
+    axes = new_figure(8, 5).add_subplot()
+    draw(axes, *arguments)
+    return axes
+
+
+def heights(axes):
+    return [round(bar.get_height(), 9) for bar in axes.patches]
+
+
+def curves(axes):
+    return [[list(line.get_xdata()), [round(y, 9) for y in line.get_ydata()]] for line in axes.lines]
+
+
+def labels(axes):
+    return [words.get_text() for words in axes.get_legend().get_texts()]
+
+
+@unittest.skipUnless(HAS_MATPLOTLIB, "no matplotlib in this Python")
+class Charts(unittest.TestCase):
+    def test_bars_beside_ideal_ones(self):
+        series = made.resnet20()
+        axes = drawn(bars.draw, series, quantity.EPOCH_TIME)
+        self.assertEqual(heights(axes), [8, 5, 4, 8, 4, 2])
+        self.assertEqual(labels(axes), ["measured", "ideal", "hollow: more threads than cores"])
+        self.assertEqual([bar.get_facecolor()[:3] == (1, 1, 1) for bar in axes.patches[:3]], [False, False, True])
+        ends = [[round(y, 9) for _, y in path.vertices] for bars_ in axes.collections for path in bars_.get_paths()]
+        self.assertEqual(ends, [[4.9, 5.2], [3.9, 4.2]])
+        self.assertEqual(heights(drawn(bars.draw, series, quantity.EFFICIENCY)), [100, 80, 50, 100, 100, 100])
+        for one, value in zip(series["points"], (1, 1.7, 2.2)):
+            one["step_speedup"] = made.estimate(value)
+        self.assertEqual(heights(drawn(bars.draw, series, quantity.SPEEDUP)), [1, 1.6, 2, 1, 1.7, 2.2, 1, 2, 4])
+        series["points"][1]["epoch_seconds"] = None  # unknown: left out
+        self.assertEqual(heights(drawn(bars.draw, series, quantity.EPOCH_TIME)), [8, 4, 8, 4, 2])
+
+    def test_lines_over_ranks(self):
+        other = made.series("resnet50v2", [made.point(1, 40.0), made.point(4, 16.0)], source="Some book")
+        axes = drawn(lines.draw, [made.resnet20(), other], quantity.THROUGHPUT)
+        for line in ([[1, 2, 4], [625, 1000, 1250]], [[1, 4], [125, 312.5]]):
+            self.assertIn(line, curves(axes))
+        names = ["resnet20, 64 per rank", "resnet50v2, 64 per rank (Some book)", "ideal", "hollow: more threads than cores"]
+        self.assertEqual(labels(axes), names)
+        self.assertIn([[1, 4], [40, 10]], curves(drawn(lines.draw, [made.resnet20(), other], quantity.EPOCH_TIME)))  # ideal
+
+    def test_phases_are_stacked_in_the_order_of_a_step(self):
+        axes = drawn(phases.draw, made.resnet20())
+        last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
+        self.assertEqual([one for one in last if one[1] > 0], [(0, 30), (30, 60), (90, 10)])
+        self.assertEqual(labels(axes), ["forward", "backward", "waiting for the all-reduce"])
+
+    def test_communication_and_bandwidth(self):
+        self.assertEqual(heights(drawn(communication.draw, made.resnet20()))[:5], [1.0, 0.5, 0.75, 0.25, 0.75])
+        shown = curves(drawn(bandwidth.draw, made.resnet20()))
+        # 10 MB x 2 (P-1)/P / 10 ms: 1 GB/s on two ranks, 1.5 on four; the transfer alone; the step's sum.
+        for line in ([[10e6, 30e6], [1.0, 1.5]], [[10e6, 30e6], [1.5, 2.25]], [[10e6], [2.0]], [[40e6], [1.5]]):
+            self.assertIn(line, shown)
+
+    def test_batch_sizes_and_what_was_refused(self):
+        def of(batch, seconds):
+            points = [made.point(p, seconds / p, rank_batch=batch) for p in (1, 2)]
+            return made.series(f"b{batch}", points, model="resnet18")
+
+        refused = [["resnet18", 2, 512, "refused: memory"], ["resnet18", 4, 256, "failed"], ["resnet50", 2, 128, "refused"]]
+        (chart,) = batches.charts(made.report([of(32, 10), of(128, 8)], [made.batches(refused)]))
+        axes = chart.figure().axes[0]
+        shown = [line for line in curves(axes) if len(line[0]) == 2]
+        self.assertEqual(shown, [[[32, 128], [500, 625]], [[32, 128], [1000, 1250]]])
+        self.assertEqual([words.get_text() for words in axes.texts], ["refused\nP = 2"])
+
+    def test_predicted_beside_measured(self):
+        names = ("ranks", "fitted", "measured_epoch_seconds", "predicted_epoch_seconds")
+        rows = [dict(zip(names, row)) for row in ((1, "yes", 8, 8.2), (2, "yes", 5, 4.5), (4, "no", 4, 3))]
+        forecast = {"title": "ring", "rows": [{"ranks": p, "epoch_seconds": 8 / p} for p in (1, 2, 4, 8)]}
+        said = {"rueda_predict": 1, "measured": {"rows": rows}, "forecast": forecast}
+        (chart,) = predictions.charts(made.report([], predictions=[said, {"rueda_predict": 1}]))
+        wanted = [[[1, 2, 4, 8], [8, 4, 2, 1]], [[1, 2], [8, 5]], [[4], [4]], [[1, 2, 4], [8.2, 4.5, 3]]]
+        self.assertEqual(curves(chart.figure().axes[0]), wanted)
+        self.assertEqual([row[3] for row in chart.rows], ["+2.5 %", "-10.0 %", "-25.0 %"])
+
+    def test_all_lies_within_pictures_and_slides(self):
+        several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
+        report = made.report([*several, made.series("one", [made.point(1, 8.0)], scaling="single")])
+        charts = catalogue.charts_of(report)
+        figures = [chart.figure() for chart in charts]
+        figures += [slides.draw_page(page, "1 / 1", "rueda") for page in slides.pages_of(report, charts)[::4]]
+        for figure in figures:
+            box = figure.get_tightbbox(figure.canvas.get_renderer())  # inches
+            width, height = figure.get_size_inches()
+            self.assertTrue(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, box)
+
+    def test_numbers_read_as_in_the_programs_own_tables(self):
+        for cell, show, wanted in (
+            (11173962, "count", "11,173,962"), (13.6, "seconds", "13.600"), (0.02139, "seconds", "0.0214"),
+            (0.5439, "millis", "543.9"), (0.0123, "millis", "12.3"), (3571.2, "rate", "3,571"), (45.18, "rate", "45.2"),
+            (1.679, "ratio", "1.68"), (0.84, "percent", "84.0"), (44.7e6, "bytes", "44.7 MB"), (12, "bytes", "12 B"),
+            (1.2344, "gigabytes", "1.23"), (0, "seconds", "0.000"), (None, "rate", "-"), ("", "text", "-"),
+            (float("nan"), "ratio", "-"), ("refused", "seconds", "refused"), (64.0, "text", "64"), (0.1, "text", "0.1"),
+        ):  # fmt: skip
+            self.assertEqual(cell_text(cell, show), wanted, (cell, show))
+
+
+class Page(HTMLParser):
+    """The texts and tags of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.texts, self.tags = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@unittest.skipUnless(HAS_MATPLOTLIB, "no matplotlib in this Python")
+class Files(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-plots-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def run_script(self, *words, script=JOBS / "plot_report.py", **env):
+        return subprocess.run(
+            [sys.executable, script, *map(str, words)], capture_output=True, text=True, check=False, timeout=120,
+            env={**os.environ, **env},
+        )  # fmt: skip
+
+    def refused(self, wanted, **env):
+        done = self.run_script(self.folder, **env)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+        self.assertIn(wanted, done.stderr)
+
+    def test_the_archive_of_the_program_draws_charts_page_and_slides(self):
+        modules = [JOBS / "plot_report.py", JOBS / "plot_all_reduce.py"]
+        modules += [module for module in (JOBS / "plotting").glob("*.py") if module.stem != "embed"]
+        meson = (JOBS.parent / "src" / "meson.build").read_text(encoding="utf-8")
+        self.assertEqual([module.stem for module in modules if module.stem not in meson], [])
+        header, archive = self.folder / "plot_archive.hpp", self.folder / "archive"
+        self.assertEqual(self.run_script(header, *modules, script=JOBS / "plotting" / "embed.py").returncode, 0)
+        numbers = re.search(r"kPlotArchive\[\] = \{(.*?)\}", header.read_text(encoding="utf-8"), re.DOTALL)[1]
+        archive.write_bytes(bytes(int(one) for one in numbers.replace("\n", "").split(",") if one))
+
+        odd = made.table(title=ODD, rows=[[ODD, 2, 13.6, 0.84], ["resnet18", None, 0.0214, None]], notes=[ODD])
+        findings = ["It scales.", "resnet20, 64 per rank: *fast*."]
+        content = made.report([made.resnet20()], [odd], findings=findings, title=ODD, layouts={"nyu": [made.table("n", "Mine")]})
+        plots = made.write(self.folder, content) / "plots"
+        plots.mkdir()
+        for old in ("earlier.png", "notes.txt"):
+            (plots / old).write_text("old", encoding="utf-8")
+        done = self.run_script("plot_report", self.folder, "--slides", "--formats", "png", script=archive)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        kinds = ("epoch-time", "throughput", "speedup", "efficiency", "phases", "communication", "busbw")
+        names = sorted([f"resnet20-64-per-rank-{kind}.png" for kind in kinds] + ["notes.txt"])
+        self.assertEqual(sorted(path.name for path in plots.iterdir()), names)
+        self.assertEqual(len(re.findall(rb"/Type /Page\b", (self.folder / "slides.pdf").read_bytes())), 1)  # one layout
+        html = (self.folder / "report.html").read_text(encoding="utf-8")
+        page = Page(html)
+        for text in (ODD, "Mine", "It scales.", "fast", "13.600", "84.0", "0.0214", "-", "Made with rueda 1.2.3"):
+            self.assertIn(text, page.texts)
+        self.assertEqual((page.tags.count("table"), page.tags.count("img")), (2, 7))
+        self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
+        self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
+
+    def test_bad_reports_are_refused_before_anything_is_written(self):
+        self.refused("report.json cannot be read")
+        whole = json.dumps(made.report([made.resnet20()], [made.table()]))
+        for text, wanted in (
+            (whole[: len(whole) // 2], "cut off"),
+            ("[]", "rueda-report"),
+            (whole.replace('"schema_version": 1', '"schema_version": 2'), "schema_version 2"),
+            (whole.replace('"ranks": 2,', '"ranks": 0,', 1), "series[0].points[1].ranks"),
+            (whole.replace('"rows": [["resnet20", ', '"rows": [["resnet20", 1, '), "tables[0]"),
+        ):
+            (self.folder / "report.json").write_text(text, encoding="utf-8")
+            self.refused(wanted)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["report.json"])
+
+    def test_what_is_missing_is_named(self):
+        made.write(self.folder, made.report([]))
+        (self.folder / "plots").write_text("a file", encoding="utf-8")
+        self.refused(f"{self.folder}/plots cannot be written")
+        (self.folder / "matplotlib.py").write_text("raise ImportError('none here', name='matplotlib')", encoding="utf-8")
+        self.refused("python3-matplotlib", PYTHONPATH=str(self.folder))
+
+
+if __name__ == "__main__":
+    summary_line.main()
