@@ -2,18 +2,31 @@
 
 #include <cstddef>
 #include <memory>
+#include <source_location>
 #include <string>
+
+#include <cublas_v2.h>
 
 #include "cuda/cudnn/cudnn_descriptor.hpp"
 #include "cuda/cudnn/plan_store.hpp"
-#include "cuda/device/cublas_handle.hpp"
 #include "cuda/device/handles.hpp"
-#include "cuda/kernels/element.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "cuda/operations/packed_weights.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/precision.hpp"
 
 namespace rueda::cuda {
+
+/// Throws the RunError that belongs to a failed cuBLAS call.
+[[noreturn]] void throw_cublas_error(cublasStatus_t status, const char* call,
+                                     std::source_location place);
+
+inline void check(cublasStatus_t status, const char* call,
+                  std::source_location place = std::source_location::current()) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw_cublas_error(status, call, place);
+}
+
+using CublasHandle = Handle<cublasHandle_t, cublasDestroy>;
 
 /// What all operations of a backend share.
 struct Context {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <variant>
 
-#include "cuda/cudnn/plan_timer.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
 #include "cuda/device/device_query.hpp"
 #include "cuda/kernels/kernels.hpp"
 #include "cuda/operations/named_operation.hpp"
@@ -217,7 +217,7 @@ void CudaBackend::tune(bool full) {
 void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {
   graph_ = graph;
   context_.parameters = memory;
-  context_.packed.allocate(graph, memory.values);
+  context_.packed.allocate(memory.values);
   context_.scratch = make_device_memory(context_.scratch_bytes);
   check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
         "cublasSetWorkspace");

@@ -32,39 +32,29 @@ inline bool is_not_supported(cudnnStatus_t status) {
 
 /// Which CUDNN_TYPE_* a C++ type is sent as.
 template <typename T>
-struct AttributeType;
-template <cudnnBackendAttributeType_t type>
-struct AttributeTypeIs {
-  static constexpr cudnnBackendAttributeType_t value = type;
-};
+inline constexpr cudnnBackendAttributeType_t kAttributeType = T::has_no_attribute_type;
 template <>
-struct AttributeType<std::int64_t> : AttributeTypeIs<CUDNN_TYPE_INT64> {};
+inline constexpr auto kAttributeType<std::int64_t> = CUDNN_TYPE_INT64;
 template <>
-struct AttributeType<float> : AttributeTypeIs<CUDNN_TYPE_FLOAT> {};
+inline constexpr auto kAttributeType<float> = CUDNN_TYPE_FLOAT;
 template <>
-struct AttributeType<double> : AttributeTypeIs<CUDNN_TYPE_DOUBLE> {};
+inline constexpr auto kAttributeType<bool> = CUDNN_TYPE_BOOLEAN;
 template <>
-struct AttributeType<bool> : AttributeTypeIs<CUDNN_TYPE_BOOLEAN> {};
+inline constexpr auto kAttributeType<char> = CUDNN_TYPE_CHAR;
 template <>
-struct AttributeType<char> : AttributeTypeIs<CUDNN_TYPE_CHAR> {};
+inline constexpr auto kAttributeType<cudnnHandle_t> = CUDNN_TYPE_HANDLE;
 template <>
-struct AttributeType<cudnnHandle_t> : AttributeTypeIs<CUDNN_TYPE_HANDLE> {};
+inline constexpr auto kAttributeType<cudnnDataType_t> = CUDNN_TYPE_DATA_TYPE;
 template <>
-struct AttributeType<cudnnDataType_t> : AttributeTypeIs<CUDNN_TYPE_DATA_TYPE> {};
+inline constexpr auto kAttributeType<cudnnConvolutionMode_t> = CUDNN_TYPE_CONVOLUTION_MODE;
 template <>
-struct AttributeType<cudnnConvolutionMode_t> : AttributeTypeIs<CUDNN_TYPE_CONVOLUTION_MODE> {};
+inline constexpr auto kAttributeType<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
 template <>
-struct AttributeType<cudnnPointwiseMode_t> : AttributeTypeIs<CUDNN_TYPE_POINTWISE_MODE> {};
+inline constexpr auto kAttributeType<cudnnBackendHeurMode_t> = CUDNN_TYPE_HEUR_MODE;
 template <>
-struct AttributeType<cudnnBackendNormMode_t> : AttributeTypeIs<CUDNN_TYPE_NORM_MODE> {};
+inline constexpr auto kAttributeType<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
 template <>
-struct AttributeType<cudnnBackendNormFwdPhase_t> : AttributeTypeIs<CUDNN_TYPE_NORM_FWD_PHASE> {};
-template <>
-struct AttributeType<cudnnBackendHeurMode_t> : AttributeTypeIs<CUDNN_TYPE_HEUR_MODE> {};
-template <>
-struct AttributeType<cudnnBackendNumericalNote_t> : AttributeTypeIs<CUDNN_TYPE_NUMERICAL_NOTE> {};
-template <>
-struct AttributeType<cudnnBackendDescriptor_t> : AttributeTypeIs<CUDNN_TYPE_BACKEND_DESCRIPTOR> {};
+inline constexpr auto kAttributeType<cudnnBackendDescriptor_t> = CUDNN_TYPE_BACKEND_DESCRIPTOR;
 
 /// Sole owner of one backend descriptor.
 class Descriptor {
@@ -74,7 +64,7 @@ class Descriptor {
 
   template <typename T>
   void set(cudnnBackendAttributeName_t name, std::span<const T> values) {
-    set_raw(name, AttributeType<T>::value, static_cast<std::int64_t>(values.size()), values.data());
+    set_raw(name, kAttributeType<T>, static_cast<std::int64_t>(values.size()), values.data());
   }
   template <typename T>
   void set(cudnnBackendAttributeName_t name, const T& value) {
@@ -90,16 +80,16 @@ class Descriptor {
   template <typename T>
   T get_one(cudnnBackendAttributeName_t name) const {
     T value{};
-    get_raw(name, AttributeType<T>::value, 1, &value);
+    get_raw(name, kAttributeType<T>, 1, &value);
     return value;
   }
   /// All elements of a plain attribute.
   template <typename T>
   std::vector<T> get_all(cudnnBackendAttributeName_t name) const {
-    std::vector<T> values(count(name, AttributeType<T>::value));
+    std::vector<T> values(count(name, kAttributeType<T>));
     if (!values.empty()) {
       const auto room = static_cast<std::int64_t>(values.size());
-      values.resize(get_raw(name, AttributeType<T>::value, room, values.data()));
+      values.resize(get_raw(name, kAttributeType<T>, room, values.data()));
     }
     return values;
   }

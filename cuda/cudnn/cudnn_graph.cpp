@@ -39,9 +39,8 @@ void CudnnGraph::add(Tensor id, const TensorSpec& spec, bool is_virtual) {
 void CudnnGraph::conv(cudnnBackendDescriptorType_t type,
                       const std::array<cudnnBackendAttributeName_t, 6>& names,
                       const std::array<Tensor, 3>& operands, const ConvGeometry& geometry) {
-  const auto pair = [](std::int64_t v) { return std::array<std::int64_t, 2>{v, v}; };
-  const auto set_pair = [&](Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t v) {
-    const auto values = pair(v);
+  const auto set_pair = [](Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t v) {
+    const std::array<std::int64_t, 2> values{v, v};
     d.set(name, std::span<const std::int64_t>(values));
   };
   Descriptor& shape = parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -94,25 +93,13 @@ void CudnnGraph::conv_weight_gradient(Tensor x, Tensor dy, Tensor dw,
        {x, dy, dw}, geometry);
 }
 
-Descriptor& CudnnGraph::pointwise(cudnnPointwiseMode_t mode) {
+void CudnnGraph::binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y) {
   Descriptor& kind = parts_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   kind.set(CUDNN_ATTR_POINTWISE_MODE, mode);
   kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
   kind.finalize();
   Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind);
-  return operation;
-}
-
-void CudnnGraph::unary(cudnnPointwiseMode_t mode, Tensor x, Tensor y) {
-  Descriptor& operation = pointwise(mode);
-  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(x));
-  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
-  operation.finalize();
-}
-
-void CudnnGraph::binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y) {
-  Descriptor& operation = pointwise(mode);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(a));
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, at(b));
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));

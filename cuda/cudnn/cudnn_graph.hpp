@@ -53,8 +53,6 @@ class CudnnGraph {
   void conv_forward(Tensor x, Tensor w, Tensor y, const ConvGeometry& geometry);
   void conv_data_gradient(Tensor dy, Tensor w, Tensor dx, const ConvGeometry& geometry);
   void conv_weight_gradient(Tensor x, Tensor dy, Tensor dw, const ConvGeometry& geometry);
-  /// y = mode(x), in fp32.
-  void unary(cudnnPointwiseMode_t mode, Tensor x, Tensor y);
   /// y = mode(a, b), in fp32; extents of 1 are broadcast.
   void binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y);
 
@@ -67,7 +65,6 @@ class CudnnGraph {
   void conv(cudnnBackendDescriptorType_t type,
             const std::array<cudnnBackendAttributeName_t, 6>& names,
             const std::array<Tensor, 3>& operands, const ConvGeometry& geometry);
-  Descriptor& pointwise(cudnnPointwiseMode_t mode);
 
   std::map<Tensor, Descriptor> tensors_;
   std::map<Tensor, TensorSpec> in_memory_;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cudnn_descriptor.hpp"
 #include "cudnn_graph.hpp"
 
 namespace rueda::cuda {
@@ -32,5 +33,10 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
 /// A plan's tensors and workspace, fixed once.
 Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
                         void* workspace);
+
+/// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median
+/// of several after a warm-up.
+double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,
+                 const CudnnGraph& graph);
 
 }  // namespace rueda::cuda

@@ -1,7 +1,7 @@
-#include "plan_timer.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "cudnn_plan.hpp"
 
 namespace rueda::cuda {
 namespace {

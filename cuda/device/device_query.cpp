@@ -5,7 +5,7 @@
 #include <cudnn_graph.h>
 #endif
 
-#include "check.hpp"
+#include "handles.hpp"
 
 namespace rueda {
 namespace cuda {

@@ -35,6 +35,11 @@ std::vector<std::pair<std::string, std::string>> cuda_component_versions();
 
 namespace cuda {
 
+/// Makes device `ordinal` the current one of the calling thread and creates its context, so that
+/// whoever looks for a context afterwards, such as MPI at its initialisation, finds this one. Other
+/// threads begin with device 0. Throws RunError.
+void select_device(int ordinal);
+
 /// "13.0" from 13000: CUDA's own numbering of driver and runtime.
 std::string cuda_version_text(int version);
 /// "9.19.0" from 91900: the numbering of cuDNN 9 and newer.

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "element.hpp"
+#include "kernels.hpp"
 
 /// Launchers of work on activations: channels innermost, fp32 or bf16, arithmetic in fp32. As in
 /// kernels.hpp each queues its work and returns the error of the launch; null pointers are allowed

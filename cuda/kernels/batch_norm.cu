@@ -1,7 +1,6 @@
 #include "activation_kernels.hpp"
 #include "columns.cuh"
 #include "rueda/kernels/batch_norm.hpp"
-#include "rueda/kernels/relu.hpp"
 
 // Batch normalisation in two passes over memory each way: forward sums and applies, backward sums
 // and applies. Everything that lies next to it is done on the way: ReLU, the residual addition, the

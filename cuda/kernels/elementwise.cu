@@ -1,8 +1,11 @@
 #include "kernels.hpp"
 #include "launch.cuh"
+#include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/statistics.hpp"
+#include "rueda/kernels/wire.hpp"
 
 // One float per thread, or four where memory traffic is all that counts.
+// What goes over a wire of bf16. One float per thread: the wire is slower than any of this.
 
 namespace rueda::cuda {
 namespace {
@@ -68,6 +71,68 @@ struct UpdateRunning {
   }
 };
 
+using kernels::Bfloat16;
+
+struct NarrowWire {
+  Bfloat16* to;
+  const float* from;
+  float* lost;
+
+  __device__ void operator()(std::size_t i) const {
+    to[i] = lost == nullptr ? kernels::from_float<Bfloat16>(from[i])
+                            : kernels::narrow_with_feedback(from[i], lost[i]);
+  }
+};
+
+struct AddWire {
+  float* into;
+  const Bfloat16* from;
+
+  __device__ void operator()(std::size_t i) const {
+    into[i] = into[i] + kernels::to_float(from[i]);
+  }
+};
+
+struct WidenWire {
+  float* to;
+  const Bfloat16* from;
+
+  __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
+};
+
+using Sum = unsigned long long;  // the 64-bit type that atomicAdd takes
+static_assert(sizeof(Sum) == sizeof(std::uint64_t));
+
+struct Hash {
+  __device__ static Sum of(std::size_t i, float value) { return kernels::element_hash(i, value); }
+};
+
+struct Check {
+  __device__ static Sum of(std::size_t i, float value) { return kernels::message_check(i, value); }
+};
+
+/// Each thread sums the shares of its own elements, each warp its threads, and one atomic addition
+/// per warp sums the warps.
+template <typename Share>
+__global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
+  Sum mine = 0;
+  for (std::size_t i = first_index(); i < count; i += index_stride()) {
+    mine += Share::of(i, values[i]);
+  }
+  for (unsigned distance = 16; distance > 0; distance /= 2) {
+    mine += __shfl_down_sync(0xffffffffU, mine, distance);
+  }
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
+}
+
+template <typename Share>
+cudaError_t queue_sum(const float* values, std::size_t count, std::uint64_t* sum,
+                      cudaStream_t stream) {
+  const cudaError_t zeroed = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
+  if (zeroed != cudaSuccess) return zeroed;
+  return launch(&sum_shares<Share>, count, stream, values, count, reinterpret_cast<Sum*>(sum));
+}
+
 }  // namespace
 
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
@@ -88,6 +153,29 @@ cudaError_t weigh_statistics(float* to, const float* from, const float* values_p
 cudaError_t update_running(float* running, const float* weighted_sums, std::size_t count,
                            float samples, float momentum, cudaStream_t stream) {
   return for_each(count, UpdateRunning{running, weighted_sums, samples, momentum}, stream);
+}
+
+cudaError_t narrow_wire(Bfloat16* to, const float* from, float* lost, std::size_t count,
+                        cudaStream_t stream) {
+  return for_each(count, NarrowWire{to, from, lost}, stream);
+}
+
+cudaError_t add_wire(float* into, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
+  return for_each(count, AddWire{into, from}, stream);
+}
+
+cudaError_t widen_wire(float* to, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
+  return for_each(count, WidenWire{to, from}, stream);
+}
+
+cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,
+                         cudaStream_t stream) {
+  return queue_sum<Hash>(values, count, sum, stream);
+}
+
+cudaError_t message_check(const float* values, std::size_t count, std::uint64_t* sum,
+                          cudaStream_t stream) {
+  return queue_sum<Check>(values, count, sum, stream);
 }
 
 }  // namespace rueda::cuda

@@ -1,6 +1,6 @@
 #include "activation_kernels.hpp"
 #include "pack.cuh"
-#include "rueda/kernels/relu.hpp"
+#include "rueda/kernels/batch_norm.hpp"
 
 namespace rueda::cuda {
 namespace {

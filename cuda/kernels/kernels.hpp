@@ -5,7 +5,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "element.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
@@ -15,7 +14,13 @@
 /// returns at once, with the error of the launch; a length of 0 queues nothing. Pointers are device
 /// memory, of any alignment that their type allows. Without fused multiply-add on either side the
 /// results equal the host's bit for bit, but for NaN payloads and where exp and log take part.
+
 namespace rueda::cuda {
+
+/// What an activation's numbers are kept in.
+enum class Element { fp32, bf16 };
+
+inline std::size_t bytes_of(Element element) { return element == Element::bf16 ? 2 : 4; }
 
 /// into[i] = into[i] + from[i]: the ring's sum.
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "element.hpp"
+#include "kernels.hpp"
 #include "launch.cuh"
 #include "rueda/kernels/bfloat16.hpp"
 

@@ -28,8 +28,7 @@ std::size_t PackedWeights::bytes() const {
   return sum;
 }
 
-void PackedWeights::allocate(const Graph& graph, std::span<const float> values) {
-  static_cast<void>(graph);
+void PackedWeights::allocate(std::span<const float> values) {
   values_ = values;
   if (mirrored_floats_ > 0) {
     mirror_ = make_device_memory((lead_ + mirrored_floats_) * kBf16Bytes);

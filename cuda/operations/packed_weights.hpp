@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/device/handles.hpp"
-#include "cuda/kernels/element.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda::cuda {
@@ -23,7 +23,7 @@ class PackedWeights {
   std::size_t bytes() const;
 
   /// After the last request. `values` is the parameter arena.
-  void allocate(const Graph& graph, std::span<const float> values);
+  void allocate(std::span<const float> values);
   /// Renews all copies.
   void pack_all(const Graph& graph, cudaStream_t stream);
   const void* at(const Graph& graph, ParameterId id) const;

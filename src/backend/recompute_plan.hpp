@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "rueda/backend/operation.hpp"
-#include "rueda/backend/recompute.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

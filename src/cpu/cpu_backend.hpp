@@ -5,7 +5,7 @@
 
 #include "context.hpp"
 #include "host_reduce_device.hpp"
-#include "rueda/backend/host_backend.hpp"
+#include "rueda/backend/backend.hpp"
 
 namespace rueda::cpu {
 

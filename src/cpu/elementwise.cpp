@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
+#include "context.hpp"
 #include "cpu_backend.hpp"
-#include "cpu_stager.hpp"
 #include "element.hpp"
 #include "parallel.hpp"
+#include "rueda/backend/batch_stager.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/statistics.hpp"
@@ -13,6 +17,39 @@
 // floating-point contraction, so that every processor rounds alike.
 
 namespace rueda::cpu {
+
+/// The image lies plain, whatever the layout of the network behind it.
+inline InputFormat input_format(const ActivationFormat& format) {
+  return {.bf16 = format.precision == Precision::bf16, .channels_last = false};
+}
+
+/// Host memory is this device's memory: nothing is copied over a bus. Operations are bound to the
+/// address of the network's input, so `deliver` still copies once.
+class CpuStager final : public BatchStager {
+ public:
+  CpuStager(const InputFormat& format, int image_size, std::size_t batch);
+
+  InputFormat format() const override { return format_; }
+  std::byte* input(std::size_t slot) override { return slots_[slot].input.data(); }
+  std::int32_t* labels(std::size_t slot) override { return slots_[slot].labels.data(); }
+  bool copies() const override { return false; }
+  void upload(std::size_t slot, std::size_t images) override { slots_[slot].images = images; }
+  CopyCost wait(std::size_t) override { return {}; }
+  void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) override;
+  std::size_t device_bytes() const override;
+
+ private:
+  struct Slot {
+    HostMemory input;
+    std::vector<std::int32_t> labels;
+    std::size_t images = 0;
+  };
+
+  InputFormat format_;
+  std::size_t image_bytes_;
+  std::array<Slot, kSlots> slots_;
+};
+
 namespace {
 
 /// The images stay where they are: host memory is this device's memory.
@@ -158,6 +195,29 @@ void CpuBackend::read_activation(const Graph& graph, NodeId node, int batch,
         view, static_cast<std::size_t>(batch), static_cast<std::size_t>(graph.shape(node).channels),
         [&](std::size_t at, std::size_t plain) { nchw[plain] = kernels::to_float(from[at]); });
   });
+}
+
+CpuStager::CpuStager(const InputFormat& format, int image_size, std::size_t batch)
+    : format_(format),
+      image_bytes_(format.image_bytes(image_size)),
+      slots_{Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)},
+             Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)}} {}
+
+void CpuStager::deliver(std::size_t slot, std::byte* input, std::int32_t* labels) {
+  Slot& from = slots_[slot];
+  parallel_for(from.images, [&](std::size_t i) {
+    const std::size_t offset = i * image_bytes_;
+    std::memcpy(input + offset, from.input.data() + offset, image_bytes_);
+  });
+  std::copy_n(from.labels.begin(), from.images, labels);
+}
+
+std::size_t CpuStager::device_bytes() const {
+  std::size_t bytes = 0;
+  for (const Slot& slot : slots_) {
+    bytes += slot.input.size() + slot.labels.size() * sizeof(std::int32_t);
+  }
+  return bytes;
 }
 
 }  // namespace rueda::cpu

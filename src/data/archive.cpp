@@ -1,18 +1,24 @@
 #include "archive.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
+#include <zlib.h>
 
-#include "gzip_check.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/input_file.hpp"
 
 namespace rueda {
 namespace {
+
+struct CloseGzip {
+  void operator()(gzFile_s* file) const noexcept { gzclose(file); }
+};
 
 constexpr std::size_t kMaxMembers = 10'000;
 
@@ -89,6 +95,26 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
     filled += static_cast<std::size_t>(got);
   }
   return bytes;
+}
+
+/// Unfolds a gzip file once more to compare length and CRC-32 with its trailer, which libarchive
+/// skips: else a flipped bit that still unfolds would be trained on. A file that is not gzip
+/// passes. Throws InputError naming file and reason. Costs about a second for the official archive.
+void require_sound_gzip(const std::filesystem::path& file) {
+  const std::unique_ptr<gzFile_s, CloseGzip> in(gzopen(file.c_str(), "rb"));
+  if (in == nullptr) fail(file, "it cannot be opened");
+  std::vector<char> block(1 << 18);
+  // Members are bounded already; this bounds what may stand behind the last of them.
+  std::size_t total = 0;
+  int got = 0;
+  while ((got = gzread(in.get(), block.data(), static_cast<unsigned>(block.size()))) > 0) {
+    total += static_cast<std::size_t>(got);
+    if (total > kMaxUnfoldedBytes)
+      fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
+  }
+  int code = Z_OK;
+  const std::string reason = gzerror(in.get(), &code);
+  if (got < 0 || code == Z_BUF_ERROR) fail(file, "its checksum does not fit: " + reason);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "rueda/data/cifar10.hpp"
 
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "cifar10_decode.hpp"
+#include "byte_cursor.hpp"
 #include "cifar10_files.hpp"
 #include "rueda/core/printable.hpp"
 
@@ -58,6 +60,20 @@ void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
                                           dataset.test.size(), kOfficialTestImages));
 }
 
+std::array<std::size_t, kClasses> count_classes(const ImageSet& set) {
+  std::array<std::size_t, kClasses> counts{};
+  for (const std::uint8_t label : set.labels) ++counts.at(label);
+  return counts;
+}
+
+std::vector<std::string> names_of(const Cifar10Files& files) {
+  std::vector<std::string> names;
+  for (const SetFile& file : files.train) names.push_back(file.name);
+  names.push_back(files.test->name);
+  if (files.meta) names.push_back(files.meta->name);
+  return names;
+}
+
 }  // namespace
 
 Dataset read_cifar10(const std::filesystem::path& where) {
@@ -76,6 +92,55 @@ Dataset read_files(Cifar10Files& files) {
   dataset.class_names = class_names(files, dataset.remarks);
   remark_sizes(files, dataset);
   return dataset;
+}
+
+void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set) {
+  constexpr std::size_t kRecordBytes = 1 + kImageBytes;
+  const std::size_t records = bytes.size() / kRecordBytes;
+  const std::size_t rest = bytes.size() % kRecordBytes;
+  if (bytes.empty()) fail_at(name, 0, "the file is empty");
+  if (rest != 0)
+    fail_at(name, bytes.size() - rest,
+            fmt::format("record {} is truncated: {} of {} bytes", records, rest, kRecordBytes));
+  for (std::size_t i = 0; i < records; ++i) {
+    const auto record = bytes.subspan(i * kRecordBytes, kRecordBytes);
+    if (record[0] >= kClasses)
+      fail_at(name, i * kRecordBytes,
+              fmt::format("record {} has label {}, expected 0 to {}", i, record[0], kClasses - 1));
+    set.labels.push_back(record[0]);
+    set.pixels.insert(set.pixels.end(), record.begin() + 1, record.end());
+  }
+}
+
+std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  ClassNames names;
+  std::size_t count = 0;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (count == names.size()) return std::nullopt;
+    names[count++] = line;
+  }
+  return count == names.size() ? std::optional(names) : std::nullopt;
+}
+
+DataCheck check_cifar10(const std::filesystem::path& where) {
+  Cifar10Files files = find_cifar10(where);
+  DataCheck check;
+  check.form = files.format == Cifar10Format::binary ? "binary version" : "Python version";
+  check.place = files.place;
+  check.files = names_of(files);
+  const Dataset dataset = read_files(files);
+  check.class_names = dataset.class_names;
+  check.train_per_class = count_classes(dataset.train);
+  check.test_per_class = count_classes(dataset.test);
+  check.train_fingerprint = dataset.train.fingerprint();
+  check.test_fingerprint = dataset.test.fingerprint();
+  check.remarks = dataset.remarks;
+  return check;
 }
 
 }  // namespace rueda

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cifar10_decode.hpp"
+#include "cifar10_files.hpp"
 #include "pickle.hpp"
-#include "pickle_values.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {

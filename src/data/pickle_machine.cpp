@@ -6,9 +6,7 @@
 
 #include "byte_cursor.hpp"
 #include "pickle.hpp"
-#include "pickle_objects.hpp"
 #include "pickle_opcodes.hpp"
-#include "pickle_stack.hpp"
 
 namespace rueda {
 namespace {

@@ -1,12 +1,10 @@
-#include "pickle_objects.hpp"
-
 #include <array>
 #include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "pickle_values.hpp"
+#include "pickle.hpp"
 #include "rueda/core/printable.hpp"
 
 namespace rueda {

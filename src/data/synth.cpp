@@ -3,14 +3,33 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
-#include "synth_draws.hpp"
+#include "rueda/core/random.hpp"
 #include "synth_shapes.hpp"
 
 namespace rueda {
+
+/// The random draws of one image, in order.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t key) : key_(key) {}
+
+  std::uint64_t bits() noexcept { return random_bits(key_, count_++); }
+  bool coin() noexcept { return (bits() >> 63) != 0; }
+  /// An integer from `low` to `high`, both included.
+  int between(int low, int high) noexcept {
+    return low + static_cast<int>(to_below(bits(), static_cast<std::uint32_t>(high - low + 1)));
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t count_ = 0;
+};
+
 namespace {
 
 // What makes the set easier or harder. Lengths in 1/256 pixel, colours in 1/255.

@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include "resnet_v2.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/model/resnet.hpp"
 
 namespace rueda {
 namespace {

@@ -1,8 +1,7 @@
-#include "rueda/model/resnet.hpp"
-
 #include <string>
 
 #include "rueda/core/error.hpp"
+#include "rueda/model/registry.hpp"
 
 namespace rueda {
 namespace {

@@ -1,9 +1,8 @@
-#include "resnet_v2.hpp"
-
 #include <array>
 #include <string>
 
 #include "rueda/core/error.hpp"
+#include "rueda/model/registry.hpp"
 
 namespace rueda {
 namespace {

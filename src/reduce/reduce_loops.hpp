@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "rueda/kernels/message_check.hpp"
 #include "rueda/kernels/wire.hpp"
 
 namespace rueda {

@@ -2,17 +2,36 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
 
-#include "host_arena.hpp"
+#include "rueda/backend/backend.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/host_memory.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/model/flops.hpp"
 
 namespace rueda::timed {
+
+/// Zeroed memory of which only what is written takes room in the machine.
+class HostArena final : public Memory {
+ public:
+  /// Throws OutOfMemory.
+  explicit HostArena(std::size_t bytes);
+  ~HostArena() override;
+  HostArena(const HostArena&) = delete;
+  HostArena& operator=(const HostArena&) = delete;
+  std::byte* data() override { return data_; }
+  std::size_t size() const override { return size_; }
+
+ private:
+  std::byte* data_;
+  std::size_t size_;
+};
+
 namespace {
 
 constexpr double kForwardShare = 1.0 / 3;
@@ -87,5 +106,17 @@ std::uint64_t TimedBackend::hash(std::span<const float> values) {
   for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
   return sum;
 }
+
+HostArena::HostArena(std::size_t bytes) : data_(nullptr), size_(bytes) {
+  void* place = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) {
+    throw OutOfMemory("out of memory: " + std::to_string(bytes) +
+                      " bytes in one piece were not to be had; start fewer ranks on a machine");
+  }
+  data_ = static_cast<std::byte*>(place);
+}
+
+HostArena::~HostArena() { munmap(data_, std::max<std::size_t>(size_, 1)); }
 
 }  // namespace rueda::timed

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "rueda/backend/host_backend.hpp"
+#include "rueda/backend/backend.hpp"
 #include "rueda/reduce/host_adder.hpp"
 #include "schedule.hpp"
 
@@ -13,7 +13,7 @@ namespace rueda::timed {
 /// third of the time is forward's and two thirds are backward's, divided over the layers by their
 /// FLOPs, so that buckets of gradients are announced when a real backward would. Parameters stay as
 /// they are, gradients are zeros, losses are NaN, and there are no activations and no images.
-class TimedBackend final : public HostBackend {
+class TimedBackend : public HostBackend {
  public:
   TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
                std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>());

@@ -7,7 +7,7 @@
 #include "epoch_book.hpp"
 #include "fault.hpp"
 #include "finite.hpp"
-#include "rueda/backend/named_range.hpp"
+#include "rueda/backend/backend.hpp"
 #include "target.hpp"
 
 namespace rueda {

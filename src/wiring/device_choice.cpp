@@ -4,7 +4,6 @@
 #include "open_backend.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
-#include "cuda/device/select_device.hpp"
 #endif
 
 namespace rueda {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "rueda/backend/timed_compute.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 

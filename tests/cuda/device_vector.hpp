@@ -6,7 +6,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cuda/device/check.hpp"
 #include "cuda/device/handles.hpp"
 
 namespace rueda::test {

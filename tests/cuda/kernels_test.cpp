@@ -6,10 +6,10 @@
 #include <catch2/catch.hpp>
 
 #include "device_vector.hpp"
+#include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/message_check.hpp"
-#include "rueda/kernels/relu.hpp"
 #include "rueda/kernels/statistics.hpp"
+#include "rueda/kernels/wire.hpp"
 #include "tests/support/values.hpp"
 
 // Every launcher against a loop on the host over the same inline function: equal bit for bit. Each

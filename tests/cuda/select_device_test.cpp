@@ -1,5 +1,3 @@
-#include "cuda/device/select_device.hpp"
-
 #include <thread>
 
 #include <catch2/catch.hpp>

@@ -7,7 +7,7 @@
 #include "cpu/cpu_backend.hpp"
 #include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/model/resnet.hpp"
+#include "rueda/model/registry.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;

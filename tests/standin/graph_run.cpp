@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cuda/device/check.hpp"
+#include "cuda/device/handles.hpp"
 
 namespace rueda::test {
 

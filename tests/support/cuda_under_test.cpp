@@ -2,7 +2,7 @@
 
 #include "backend_under_test.hpp"
 #include "cuda/backend/cuda_backend.hpp"
-#include "cuda/device/check.hpp"
+#include "cuda/device/handles.hpp"
 
 namespace rueda::test {
 namespace {

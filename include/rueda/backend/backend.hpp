@@ -182,4 +182,37 @@ class Backend {
   virtual void finish() = 0;
 };
 
+/// A stretch of the host's time that profilers show under a name, as long as a scope.
+class NamedRange {
+ public:
+  NamedRange(Backend& backend, const std::string& name) : backend_(backend) {
+    backend_.begin_range(name.c_str());
+  }
+  ~NamedRange() { backend_.end_range(); }
+  NamedRange(const NamedRange&) = delete;
+  NamedRange& operator=(const NamedRange&) = delete;
+
+ private:
+  Backend& backend_;
+};
+
+/// What all backends have in common whose memory is the host's and whose work is done when a call
+/// returns.
+class HostBackend : public Backend {
+ public:
+  std::size_t free_memory() const override;
+  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
+  std::uint64_t announced(std::size_t bucket) const override {
+    return announcements_.count(bucket);
+  }
+  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override;
+  void zero(std::span<float> values) override;
+  void upload(std::span<float> device, std::span<const float> host) override;
+  void download(std::span<float> host, std::span<const float> device) override;
+  void finish() override {}
+
+ private:
+  HostAnnouncements announcements_;
+};
+
 }  // namespace rueda

@@ -42,4 +42,12 @@ RUEDA_HOST_DEVICE inline float norm_input_gradient(float x, float gradient, cons
          (gradient - means.gradient - standardised(x, c) * means.product);
 }
 
+/// A NaN passes: a run that went wrong must show it.
+RUEDA_HOST_DEVICE inline float relu(float x) { return x <= 0.0F ? 0.0F : x; }
+
+/// The gradient passes where the ReLU's output was positive.
+RUEDA_HOST_DEVICE inline float relu_gradient(float output, float gradient) {
+  return output > 0.0F ? gradient : 0.0F;
+}
+
 }  // namespace rueda::kernels

@@ -18,12 +18,21 @@ class Sgd {
     bool nesterov = false;
   };
 
-  Sgd(Backend& backend, std::size_t parameters, const Options& options);
+  Sgd(Backend& backend, std::size_t parameters, const Options& options)
+      : backend_(backend),
+        options_(options),
+        velocities_(backend.allocate(parameters * sizeof(float))) {}
 
   /// Updates a slice of the parameters that starts `offset` floats into the arena, by the gradients
   /// of the same slice: slice by slice or all at once, the bits are the same.
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
-              double learning_rate);
+              double learning_rate) {
+    backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients,
+                        {.learning_rate = static_cast<float>(learning_rate),
+                         .momentum = static_cast<float>(options_.momentum),
+                         .weight_decay = static_cast<float>(options_.weight_decay),
+                         .nesterov = options_.nesterov});
+  }
   std::span<float> velocities() { return velocities_->floats(); }
 
  private:

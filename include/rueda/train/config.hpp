@@ -7,7 +7,6 @@
 #include <string>
 
 #include "rueda/backend/precision.hpp"
-#include "rueda/backend/recompute.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
 #include "rueda/reduce/algorithm.hpp"

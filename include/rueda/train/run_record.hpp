@@ -11,7 +11,7 @@
 #include "epoch_sums.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
-#include "rueda/backend/timed_compute.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/core/text_pieces.hpp"
 #include "timings.hpp"
 #include "train/bucket_waits.hpp"

@@ -5,7 +5,7 @@
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/memory_need.hpp"
-#include "rueda/backend/recompute.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

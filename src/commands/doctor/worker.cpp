@@ -16,7 +16,7 @@
 #include "mpi/probes/ping_pong.hpp"
 #include "mpi/session/session.hpp"
 #include "rank_sets.hpp"
-#include "rueda/data/data_check.hpp"
+#include "rueda/data/cifar10.hpp"
 #include "transfer.hpp"
 #include "wiring/launcher_env.hpp"
 

@@ -1,5 +1,5 @@
 // The Python version's files: a pickle that is read and never executed.
-#include "data/cifar10_decode.hpp"
+#include "data/cifar10_files.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

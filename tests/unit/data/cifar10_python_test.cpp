@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "data/cifar10_decode.hpp"
+#include "data/cifar10_files.hpp"
 #include "tests/support/pickle_writer.hpp"
 
 using Catch::Matchers::Contains;

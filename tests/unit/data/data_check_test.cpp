@@ -1,7 +1,6 @@
-#include "rueda/data/data_check.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
 #include "tests/support/data_files.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/cifar10_decode.hpp"
+#include "data/cifar10_files.hpp"
 #include "tests/support/pickle_writer.hpp"
 #include "tests/support/python_pickles.hpp"
 

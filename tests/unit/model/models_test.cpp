@@ -6,7 +6,6 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/model/resnet.hpp"
 
 namespace rueda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/model/resnet.hpp"
+#include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {

@@ -1,4 +1,4 @@
-#include "check.hpp"
+#include "handles.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/kernels/pixel.hpp"
+#include "tests/support/reference_network.hpp"
+#include "tests/support/training_bench.hpp"
+
+// A whole small training against one in double precision, written down here from the definitions:
+// partial batch, accumulation, weight decay, Nesterov, warm-up, augmentation, evaluation. Tests that
+// compare two runs of the trainer share its mistakes; this one does not.
+
+using namespace rueda;
+using rueda::test::ReferenceStep;
+using rueda::test::SoloTraining;
+using rueda::test::Tensor;
+using rueda::test::Vector;
+
+namespace {
+
+/// The trainer's state in double, moved on step by step.
+class Float64Training {
+ public:
+  Float64Training(const SoloTraining& of, Vector parameters, Vector running)
+      : of_(of),
+        parameters_(std::move(parameters)),
+        running_(std::move(running)),
+        velocities_(parameters_.size()) {}
+
+  /// Mean loss of the step, before its update.
+  double step(std::size_t epoch, std::size_t step, const std::vector<std::uint32_t>& samples,
+              std::size_t micro_batches) {
+    Vector gradients(parameters_.size());
+    Vector statistics(running_.size());
+    double loss = 0;
+    for (std::size_t k = 0; k < micro_batches; ++k) {
+      const Range part = even_split(samples.size(), micro_batches, k);
+      const std::vector<std::uint32_t> mine(samples.begin() + static_cast<long>(part.begin),
+                                            samples.begin() + static_cast<long>(part.end));
+      loss += micro_batch(epoch, mine, static_cast<double>(samples.size()), gradients, statistics);
+    }
+    update(gradients, rate(epoch, step));
+    update_running(statistics, static_cast<double>(samples.size()));
+    return loss / static_cast<double>(samples.size());
+  }
+
+  /// Mean loss over the test images, which are never augmented.
+  double evaluate() const {
+    const ImageSet& test = of_.data.test;
+    std::vector<std::uint32_t> all(test.size());
+    std::iota(all.begin(), all.end(), 0U);
+    const Tensor logits =
+        reference_logits(of_.graph, parameters_, running_, images(test, all, std::nullopt));
+    return test::softmax_cross_entropy(logits, labels(test, all), 1).loss /
+           static_cast<double>(test.size());
+  }
+
+  const Vector& parameters() const { return parameters_; }
+  const Vector& running() const { return running_; }
+
+ private:
+  double micro_batch(std::size_t epoch, const std::vector<std::uint32_t>& samples, double of_step,
+                     Vector& gradients, Vector& statistics) const {
+    if (samples.empty()) return 0;
+    const ImageSet& train = of_.data.train;
+    const ReferenceStep one = reference_step(of_.graph, parameters_, images(train, samples, epoch),
+                                             labels(train, samples), 1 / of_step);
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] += one.gradients[i];
+    add_statistics(one.statistics, static_cast<double>(samples.size()), statistics);
+    return one.loss;
+  }
+
+  /// Means and unbiased variances, weighted by samples.
+  void add_statistics(const Vector& of_batch, double samples, Vector& statistics) const {
+    for (const Node& node : of_.graph.nodes()) {
+      const auto* bn = std::get_if<BatchNormNode>(&node.kind);
+      if (bn == nullptr) continue;
+      const auto channels = static_cast<std::size_t>(node.output.channels);
+      const double values = samples * node.output.height * node.output.width;
+      for (std::size_t i = 0; i < 2 * channels; ++i) {
+        const double unbiased = i < channels ? 1 : values / (values - 1);
+        const std::size_t at = bn->statistics_offset + i;
+        statistics[at] += samples * unbiased * of_batch[at];
+      }
+    }
+  }
+
+  void update(const Vector& gradients, double rate) {
+    const TrainConfig& c = of_.config;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const double g = gradients[i] + c.weight_decay * parameters_[i];
+      velocities_[i] = c.momentum * velocities_[i] + g;
+      parameters_[i] -= rate * (g + c.momentum * velocities_[i]);
+    }
+  }
+
+  void update_running(const Vector& sums, double samples) {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      running_[i] = 0.9 * running_[i] + 0.1 * sums[i] / samples;
+    }
+  }
+
+  /// Rises linearly over the first epoch to `lr`, then falls as half a cosine to 0.
+  double rate(std::size_t epoch, std::size_t step) const {
+    constexpr double kSteps = 3;
+    if (epoch == 0) return of_.config.lr * static_cast<double>(step + 1) / kSteps;
+    const double behind = static_cast<double>((epoch - 1) * 3 + step);
+    const double all = kSteps * static_cast<double>(of_.config.epochs - 1);
+    return of_.config.lr * (1 + std::cos(std::acos(-1.0) * behind / all)) / 2;
+  }
+
+  /// Augmented as in `epoch` (from 0), or not at all.
+  Tensor images(const ImageSet& set, const std::vector<std::uint32_t>& samples,
+                std::optional<std::size_t> epoch) const {
+    const int side = of_.config.image_size;
+    kernels::PixelTransform transform{.image_size = side, .augment = epoch.has_value()};
+    for (float& scale : transform.scale) scale = 1.0F / 255.0F;
+    Tensor made(static_cast<int>(samples.size()), 3, side, side);
+    for_each_place(made, [&](int n, int c, int y, int x) {
+      const std::uint32_t sample = samples[static_cast<std::size_t>(n)];
+      const auto augment = epoch ? kernels::draw_augment(of_.config.seed, *epoch, sample)
+                                 : kernels::SampleAugment{};
+      made.at(n, c, y, x) = static_cast<double>(
+          kernels::input_value(set.image(sample).data(), transform, augment, c, y, x));
+    });
+    return made;
+  }
+
+  static std::vector<std::int32_t> labels(const ImageSet& set,
+                                          const std::vector<std::uint32_t>& samples) {
+    std::vector<std::int32_t> chosen;
+    for (const std::uint32_t sample : samples) chosen.push_back(set.labels[sample]);
+    return chosen;
+  }
+
+  const SoloTraining& of_;
+  Vector parameters_;
+  Vector running_;
+  Vector velocities_;
+};
+
+Vector values_of(SoloTraining& training, std::span<float> on_device) {
+  std::vector<float> host(on_device.size());
+  training.backend->download(host, on_device);
+  return Vector(host.begin(), host.end());
+}
+
+double worst_difference(const Vector& a, const Vector& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+/// 40 images in steps of 16, 16 and 8.
+TrainConfig whole_run() {
+  TrainConfig config;
+  config.image_size = 8;
+  config.epochs = 3;
+  config.lr = 0.02;
+  config.scale_lr = ScaleLr::none;
+  config.momentum = 0.9;
+  config.nesterov = true;
+  config.weight_decay = 0.01;
+  config.warmup_epochs = 1;
+  config.lr_schedule = LrSchedule::cosine;
+  config.augment = Augment::standard;
+  config.normalize = Normalize::scale;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("A whole training follows one in double precision", "[backend][trainer][float64]") {
+  TrainConfig config = whole_run();
+  config.accumulate = GENERATE(1, 3);
+  config.global_batch = 16;
+  CAPTURE(config.accumulate);
+  SoloTraining training(config, {.train = 40, .test = 24});
+  Float64Training reference(training, values_of(training, training.replica.parameters()),
+                            values_of(training, training.replica.running_statistics()));
+  const RunRecord run = training.train();
+  REQUIRE(run.epochs.size() == 3);
+  Sampler sampler(training.plan.sampler);
+  for (const EpochRecord& epoch : run.epochs) {
+    const std::size_t number = epoch.epoch - 1;
+    sampler.set_epoch(number);
+    double loss = 0;
+    for (std::size_t s = 0; s < 3; ++s) {
+      std::vector<std::uint32_t> samples;
+      for (std::size_t part = 0; part < config.accumulate; ++part) {
+        const auto more = sampler.indices(s, part);
+        samples.insert(samples.end(), more.begin(), more.end());
+      }
+      CHECK(samples.size() == (s < 2 ? 16U : 8U));
+      const double expected = reference.step(number, s, samples, config.accumulate);
+      CAPTURE(number, s);
+      CHECK(epoch.step_records[0][s].train_loss == Approx(expected).epsilon(2e-3));
+      loss += expected * static_cast<double>(samples.size());
+    }
+    CHECK(epoch.train.loss == Approx(loss / 40).epsilon(2e-3));
+    REQUIRE(epoch.test);
+    CHECK(epoch.test->loss == Approx(reference.evaluate()).epsilon(2e-3));
+  }
+  WARN(worst_difference(values_of(training, training.replica.parameters()), reference.parameters()));
+  WARN(worst_difference(values_of(training, training.replica.running_statistics()), reference.running()));
+}
