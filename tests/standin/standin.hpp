@@ -17,7 +17,7 @@ std::size_t standin_bytes_in_use();
 std::size_t standin_peak_bytes();
 void standin_reset_peak();
 
-/// How many freed blocks of device memory had been written behind their end. Each is told on stderr
+/// How many freed blocks of device memory had been written past their end. Each is reported on stderr
 /// too.
 std::size_t standin_overruns();
 
