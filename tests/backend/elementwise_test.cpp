@@ -138,10 +138,11 @@ TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
     const float stop = broken ? 0.0F : 1.0F;
     const DeviceValues<RankFlags> flags(*backend, {RankFlags{0.0F, stop}});
     backend->write_step_sums(to.data(), sums.data(), statistics.span(), 4.0F, flags.data());
-    const StepSums told = to.read().front();
-    CHECK(std::vector<float>{told.loss, told.correct, told.samples, told.nonfinite, told.stop} ==
-          std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
-    CHECK(flags.read().front().nonfinite == told.nonfinite);
+    const StepSums found = to.read().front();
+    CHECK(
+        std::vector<float>{found.loss, found.correct, found.samples, found.nonfinite, found.stop} ==
+        std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
+    CHECK(flags.read().front().nonfinite == found.nonfinite);
     CHECK(flags.read().front().stop == stop);
   }
 }

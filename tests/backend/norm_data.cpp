@@ -63,7 +63,7 @@ void NormData::measure() {
   });
 }
 
-/// The mean is off by the roundings of its `values` terms, the variance likewise, and both enter y
+/// The mean is off by the roundings of its `values` terms, the variance too, and both enter y
 /// in units of the deviation; the ReLU never widens a difference.
 void check_output(const NormData& d, const Tensor& y) {
   Tensor magnitude = d.x;

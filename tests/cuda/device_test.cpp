@@ -87,7 +87,7 @@ TEST_CASE("a UUID reads as nvidia-smi writes it") {
   CHECK(rueda::cuda::uuid_text(bytes) == "GPU-8f2c0001-a00b-4c0d-9eff-102030405060");
 }
 
-TEST_CASE("the loaded libraries tell their versions") {
+TEST_CASE("the loaded libraries give their versions") {
   const auto versions = rueda::cuda_component_versions();
   REQUIRE_FALSE(versions.empty());
   CHECK(versions[0].first == "CUDA");
@@ -130,7 +130,7 @@ TEST_CASE("what a device exchange buffer is given it gives back", "[device]") {
   }
 }
 
-TEST_CASE("cuDNN tells both of its versions or none", "[doctor]") {
+TEST_CASE("cuDNN gives both of its versions or none", "[doctor]") {
   if (const auto versions = rueda::cudnn_versions()) {
     CHECK(versions->compiled.find('.') != std::string::npos);
     CHECK(versions->loaded.find('.') != std::string::npos);
@@ -172,7 +172,7 @@ TEST_CASE("an empty handle releases nothing") {
   CHECK(destroyed.empty());
 }
 
-TEST_CASE("a failed CUDA call tells its name, CUDA's words and the place") {
+TEST_CASE("the error of a failed CUDA call has its name, CUDA's words and the place") {
   CHECK_NOTHROW(check(cudaSuccess, "cudaMalloc"));
   CHECK_THROWS_AS(check(cudaErrorMemoryAllocation, "cudaMalloc"), rueda::RunError);
   CHECK_THROWS_WITH(check(cudaErrorMemoryAllocation, "cudaMalloc"),

@@ -78,7 +78,7 @@ TEST_CASE("copies stay within blocks and go where their kind says") {
   static_cast<void>(cudaGetLastError());
 }
 
-TEST_CASE("pointers tell what they are") {
+TEST_CASE("pointers are known by their kind") {
   const auto memory = make_device_memory(16);
   const auto pinned = rueda::cuda::make_pinned_memory(16);
   const char plain = 0;

@@ -1,4 +1,4 @@
-// A libnvidia-ml.so.1 that knows the stand-in's devices, found by LD_LIBRARY_PATH. What it tells
+// A libnvidia-ml.so.1 that knows the stand-in's devices, found by LD_LIBRARY_PATH. What it says
 // depends on the device's number among all of the machine, the last byte of its UUID. Queries named
 // in RUEDA_STANDIN_NVML_LACKS ("energy,power") fail as NVML's do where a GPU does not support them.
 

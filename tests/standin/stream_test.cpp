@@ -160,7 +160,7 @@ TEST_CASE("pageable memory has been read when a copy returns, pinned memory has 
   CHECK(result[1] == 1);
 }
 
-TEST_CASE("time passes between events, and only those that keep it tell it") {
+TEST_CASE("time passes between events, and only those that keep it know it") {
   const auto stream = make_stream();
   const auto first = rueda::cuda::make_timing_event();
   const auto second = rueda::cuda::make_timing_event();

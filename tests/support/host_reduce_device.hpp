@@ -92,7 +92,7 @@ class HostReduceDevice final : public QueueingReduceDevice {
   void queue(Task task) override { task(); }
 };
 
-/// A device as lazy as it may be: work is done only when somebody waits for an event after it. So a
+/// A device as lazy as it may be: work is done only when an event after it is waited for. So a
 /// missing record or wait ends in wrong sums.
 class LazyReduceDevice final : public QueueingReduceDevice {
  public:

@@ -52,7 +52,7 @@ const Driver& driver() {
 }
 
 constexpr std::size_t kAlignment = 512;
-/// Behind every block of device memory, so that writing past its end shows.
+/// After every block of device memory, so that writing past its end shows.
 constexpr std::byte kMargin{0xC3};
 constexpr std::size_t kMarginBytes = kAlignment;
 
