@@ -37,42 +37,19 @@ void check_training(Precision precision) {
   }
 }
 
-TEST_CASE("batch norm in training", "[backend][operations]") { check_training(Precision::fp32); }
+TEST_CASE_OF_PRECISION("batch norm in training", "[backend][operations]", check_training)
 
-TEST_CASE("batch norm in training in bf16", "[backend][operations][bf16]") {
-  check_training(Precision::bf16);
-}
-
-void check_inference(Precision precision) {
+void check_running(Precision precision) {
   for (const Variant& variant : variants()) {
     for (const NormCase& c : kCases) {
       CAPTURE(variant.name, c.channels, c.batch, c.epsilon, c.relu);
-      const Graph graph = graph_of(c);
-      NormData d(graph, c, precision);
-      d.moments = {random_vector(5, d.gamma.size()), random_vector(6, d.gamma.size(), 0.4, 0.5)};
-      Vector running = d.moments.mean;
-      running.insert(running.end(), d.moments.variance.begin(), d.moments.variance.end());
-      BenchCase bench_case{graph,          graph.logits(), c.batch, variant,
-                           d.parameters(), Mode::infer,    running};
-      bench_case.precision = precision;
-      OperationBench bench(bench_case);
-      const Tensor y = bench.forward({d.x});
-      const Tensor expected = c.relu ? relu(d.before_relu()) : d.before_relu();
-      // Six roundings of a value of at most (|x| + |mean|) gamma / deviation + |beta|.
-      const Vector magnitude(y.size(), 2.4 * 1.5 / std::sqrt(0.1) + 1);
-      CHECK(excess(y.values, expected.values, magnitude, 1, precision) <= 1);
-      CHECK(bench.damage() == "");
+      check_inference(graph_of(c), c, precision, variant);
     }
   }
 }
 
-TEST_CASE("batch norm in inference takes the running statistics", "[backend][operations]") {
-  check_inference(Precision::fp32);
-}
-
-TEST_CASE("batch norm in inference in bf16", "[backend][operations][bf16]") {
-  check_inference(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("batch norm in inference takes the running statistics",
+                       "[backend][operations]", check_running)
 
 }  // namespace
 }  // namespace rueda::test

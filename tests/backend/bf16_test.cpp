@@ -1,5 +1,5 @@
-// What only bf16 has: buffers of 2-byte elements. The operations in bf16 are tested beside those in
-// fp32, with the same checks.
+// What only bf16 has: buffers of 2-byte elements; and sums of buffers of either type. The
+// operations in bf16 are tested with those in fp32, by the same checks.
 #include <limits>
 
 #include <catch2/catch.hpp>
@@ -77,13 +77,13 @@ TEST_CASE("bf16 activations are written rounded and read as they are", "[backend
   }
 }
 
-TEST_CASE("bf16 sum of gradients is rounded once, also in place", "[backend][bf16]") {
+void check_sums(Precision precision) {
   const Graph graph = carrier_graph();
   for (const Variant& variant : variants()) {
     CAPTURE(variant.name);
-    const auto backend = open_backend_under_test(variant, Precision::bf16);
+    const auto backend = open_backend_under_test(variant, precision);
     for (const NodeId node : {1, 2}) {
-      const Precision stored = node == 1 ? Precision::bf16 : Precision::fp32;
+      const Precision stored = node == 1 ? precision : Precision::fp32;
       const std::size_t count = node == 1 ? 180 : 20;
       const Vector x = as_stored(random_vector(3, count), stored);
       const Vector y = as_stored(random_vector(4, count), stored);
@@ -100,6 +100,8 @@ TEST_CASE("bf16 sum of gradients is rounded once, also in place", "[backend][bf1
     }
   }
 }
+
+TEST_CASE_OF_PRECISION("sum of gradients, rounded once, in place", "[backend]", check_sums)
 
 TEST_CASE("bf16 batches hold the rounded pixels", "[backend][bf16]") {
   // Resized, for the pixels alone are few enough that bf16 holds them.

@@ -59,21 +59,13 @@ void check_cases(const std::vector<ConvCase>& cases, bool on_image, Precision pr
   }
 }
 
-TEST_CASE("convolution in its three directions", "[backend][operations]") {
-  check_cases(kCases, false, Precision::fp32);
+void check_all(Precision precision) {
+  check_cases(kCases, false, precision);
+  check_cases(kImageCases, true, precision);
 }
 
-TEST_CASE("convolution in its three directions in bf16", "[backend][operations][bf16]") {
-  check_cases(kCases, false, Precision::bf16);
-}
-
-TEST_CASE("convolution of the image", "[backend][operations]") {
-  check_cases(kImageCases, true, Precision::fp32);
-}
-
-TEST_CASE("convolution of the image in bf16", "[backend][operations][bf16]") {
-  check_cases(kImageCases, true, Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("convolution in its three directions, of the image too",
+                       "[backend][operations]", check_all)
 
 TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][operations][bf16]") {
   const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};

@@ -3,9 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/kernels/element_hash.hpp"
-#include "tests/support/fp32_tolerance.hpp"
-#include "tests/support/image_bench.hpp"
-#include "tests/support/replica_bench.hpp"
+#include "rueda/optim/sgd.hpp"
 
 namespace rueda::test {
 namespace {
@@ -65,28 +63,6 @@ TEST_CASE("batches: rows follow the indices", "[backend]") {
     });
   }
   CHECK(bench.read_input() == expected);
-}
-
-TEST_CASE("sum of gradients, also in place", "[backend]") {
-  GraphBuilder g("sum", {10, 3, 3});
-  g.pad_shortcut("carrier", g.input(), 10, 1);
-  const Graph graph = std::move(g).finish();
-  for (const Variant& variant : variants()) {
-    const auto backend = open_backend_under_test(variant, Precision::fp32);
-    const std::size_t bytes = backend->activation_bytes(graph, 1, 2);
-    const auto a = backend->allocate(bytes);
-    const auto b = backend->allocate(bytes);
-    const std::vector<float> x = to_floats(random_vector(2, 180));
-    const std::vector<float> y = to_floats(random_vector(3, 180));
-    backend->write_activation(graph, 1, 2, x, a->data());
-    backend->write_activation(graph, 1, 2, y, b->data());
-    backend->sum_gradients(graph, 1, 2, a->data(), a->data(), b->data());
-    std::vector<float> sum(180);
-    backend->read_activation(graph, 1, 2, a->data(), sum);
-    std::vector<float> expected;
-    for (std::size_t i = 0; i < 180; ++i) expected.push_back(x[i] + y[i]);
-    CHECK(sum == expected);
-  }
 }
 
 TEST_CASE("loops give the same for any length and number of threads", "[backend]") {
@@ -159,10 +135,11 @@ TEST_CASE("the sums of a step, and what is not finite in them", "[backend]") {
     const float stop = broken ? 0.0F : 1.0F;
     const DeviceValues<RankFlags> flags(*backend, {RankFlags{0.0F, stop}});
     backend->write_step_sums(to.data(), sums.data(), statistics.span(), 4.0F, flags.data());
-    const StepSums told = to.read().front();
-    CHECK(std::vector<float>{told.loss, told.correct, told.samples, told.nonfinite, told.stop} ==
-          std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
-    CHECK(flags.read().front().nonfinite == told.nonfinite);
+    const StepSums found = to.read().front();
+    CHECK(
+        std::vector<float>{found.loss, found.correct, found.samples, found.nonfinite, found.stop} ==
+        std::vector<float>{2.5F, 3.0F, 4.0F, broken ? 1.0F : 0.0F, stop});
+    CHECK(flags.read().front().nonfinite == found.nonfinite);
     CHECK(flags.read().front().stop == stop);
   }
 }
@@ -177,6 +154,43 @@ TEST_CASE("memory is zeroed and aligned", "[backend]") {
     CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % 64 == 0);
     for (const float v : read_floats(*backend, memory->floats())) CHECK(v == 0.0F);
   }
+}
+
+TEST_CASE("sgd: slices give the same bits as the whole arena", "[backend][optim]") {
+  const auto backend = open_backend_under_test();
+  const Sgd::Options options{.momentum = 0.9, .weight_decay = 1e-4, .nesterov = true};
+  Sgd whole(*backend, 100, options);
+  Sgd sliced(*backend, 100, options);
+  const DeviceFloats a(*backend, to_floats(random_vector(1, 100)));
+  const DeviceFloats b(*backend, a.read());
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const DeviceFloats g(*backend, to_floats(random_vector(2 + step, 100)));
+    whole.update(a.span(), g.span(), 0, 0.1);
+    const std::span<float> values = b.span();
+    const std::span<const float> gradients = g.span();
+    sliced.update(values.subspan(37), gradients.subspan(37), 37, 0.1);
+    sliced.update(values.first(37), gradients.first(37), 0, 0.1);
+  }
+  CHECK(a.read() == b.read());
+  CHECK(read_floats(*backend, whole.velocities()) == read_floats(*backend, sliced.velocities()));
+}
+
+TEST_CASE("sgd: options reach the update", "[backend][optim]") {
+  const auto backend = open_backend_under_test();
+  const auto after_two_steps = [&](const Sgd::Options& options) {
+    Sgd sgd(*backend, 1, options);
+    const DeviceFloats value(*backend, {1.0F});
+    const DeviceFloats first(*backend, {0.5F});
+    const DeviceFloats second(*backend, {-1.0F});
+    sgd.update(value.span(), first.span(), 0, 0.125);
+    sgd.update(value.span(), second.span(), 0, 0.125);
+    return value.read().front();
+  };
+  CHECK(after_two_steps({.momentum = 0}) == 1.0625F);
+  CHECK(after_two_steps({.momentum = 0.5}) == 1.03125F);
+  CHECK(after_two_steps({.momentum = 0.5, .weight_decay = 0.25}) == 0.9560546875F);
+  CHECK(after_two_steps({.momentum = 0.5, .weight_decay = 0.25, .nesterov = true}) ==
+        0.983154296875F);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Graph graph_of(Init init, bool extra_layers = false) {
   x = g.conv("conv", x,
              {.filters = 64, .bias = true, .weight_init = init, .bias_init = Init::fan_in_uniform});
   x = g.batch_norm("norm", x, {});
-  if (extra_layers) x = g.conv("behind", x, {.filters = 8});
+  if (extra_layers) x = g.conv("after", x, {.filters = 8});
   g.dense("dense", g.global_average_pool("pool", x), {.units = 10});
   return std::move(g).finish();
 }

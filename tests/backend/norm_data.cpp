@@ -63,7 +63,7 @@ void NormData::measure() {
   });
 }
 
-/// The mean is off by the roundings of its `values` terms, the variance likewise, and both enter y
+/// The mean is off by the roundings of its `values` terms, the variance too, and both enter y
 /// in units of the deviation; the ReLU never widens a difference.
 void check_output(const NormData& d, const Tensor& y) {
   Tensor magnitude = d.x;
@@ -89,6 +89,25 @@ void check_statistics(const NormData& d, const Vector& statistics) {
     magnitude.push_back(d.moments.variance[i] + 2 * magnitude[i] * d.deviation(c));
   }
   CHECK(excess(statistics, expected, magnitude, d.values + 8) <= 1);
+}
+
+void check_inference(const Graph& graph, const NormCase& c, Precision p, const Variant& variant,
+                     const Tensor& residual) {
+  NormData d(graph, c, p);
+  d.residual = residual;
+  d.moments = {random_vector(5, d.gamma.size()), random_vector(6, d.gamma.size(), 0.4, 0.5)};
+  Vector running = d.moments.mean;
+  running.insert(running.end(), d.moments.variance.begin(), d.moments.variance.end());
+  OperationBench bench(
+      {graph, graph.logits(), c.batch, variant, d.parameters(), Mode::infer, running, 1, p});
+  std::vector<Tensor> inputs = {d.x};
+  if (!residual.values.empty()) inputs.push_back(residual);
+  const Tensor y = bench.forward(inputs);
+  const Tensor expected = c.relu ? relu(d.before_relu()) : d.before_relu();
+  // Six roundings of a value of at most (|x| + |mean|) gamma / deviation + |beta| (+ |residual|).
+  const Vector magnitude(y.size(), 2.4 * 1.5 / std::sqrt(0.1) + static_cast<double>(inputs.size()));
+  CHECK(excess(y.values, expected.values, magnitude, 1, p) <= 1);
+  CHECK(bench.damage() == "");
 }
 
 /// Those of scale and shift are of fp32 accuracy in either precision.

@@ -40,6 +40,9 @@ struct NormData {
 
 void check_output(const NormData& d, const Tensor& y);
 void check_statistics(const NormData& d, const Vector& statistics);
+/// Checks what inference with running statistics gives; `residual` as in NormData.
+void check_inference(const Graph& graph, const NormCase& c, Precision p, const Variant& variant,
+                     const Tensor& residual = {});
 /// `dx`: of x, as `bench` put it out.
 void check_gradients(const NormData& d, OperationBench& bench, const Tensor& dx);
 

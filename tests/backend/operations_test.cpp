@@ -46,7 +46,9 @@ Graph add_graph(const Extent& e, bool relu) {
   return std::move(g).finish();
 }
 
-void check_add(Precision p, bool with_relu, int gradients) {
+void check_add(Precision p) {
+  const bool with_relu = GENERATE(false, true);
+  const int gradients = GENERATE(1, 2);
   CAPTURE(with_relu, gradients);
   for_each_case([&](const Variant& variant, const Extent& e) {
     const Graph graph = add_graph(e, with_relu);
@@ -71,13 +73,8 @@ void check_add(Precision p, bool with_relu, int gradients) {
   });
 }
 
-TEST_CASE("add, with and without ReLU, of one and two gradients", "[backend][operations]") {
-  check_add(Precision::fp32, GENERATE(false, true), GENERATE(1, 2));
-}
-
-TEST_CASE("add in bf16", "[backend][operations][bf16]") {
-  check_add(Precision::bf16, GENERATE(false, true), GENERATE(1, 2));
-}
+TEST_CASE_OF_PRECISION("add, with and without ReLU, of one and two gradients",
+                       "[backend][operations]", check_add)
 
 void check_max_pool(Precision p) {
   for_each_case([&](const Variant& variant, const Extent& e) {
@@ -104,9 +101,7 @@ void check_max_pool(Precision p) {
   });
 }
 
-TEST_CASE("max pool", "[backend][operations]") { check_max_pool(Precision::fp32); }
-
-TEST_CASE("max pool in bf16", "[backend][operations][bf16]") { check_max_pool(Precision::bf16); }
+TEST_CASE_OF_PRECISION("max pool", "[backend][operations]", check_max_pool)
 
 void check_pad_shortcut(Precision p) {
   for_each_case([&](const Variant& variant, const Extent& e) {
@@ -128,11 +123,7 @@ void check_pad_shortcut(Precision p) {
   });
 }
 
-TEST_CASE("option A shortcut", "[backend][operations]") { check_pad_shortcut(Precision::fp32); }
-
-TEST_CASE("option A shortcut in bf16", "[backend][operations][bf16]") {
-  check_pad_shortcut(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("option A shortcut", "[backend][operations]", check_pad_shortcut)
 
 /// From the pooling on all is fp32; only what goes back is of the activations' precision.
 void check_global_average_pool(Precision p) {
@@ -151,13 +142,7 @@ void check_global_average_pool(Precision p) {
   });
 }
 
-TEST_CASE("global average pool", "[backend][operations]") {
-  check_global_average_pool(Precision::fp32);
-}
-
-TEST_CASE("global average pool in bf16", "[backend][operations][bf16]") {
-  check_global_average_pool(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("global average pool", "[backend][operations]", check_global_average_pool)
 
 Graph dense_graph(const Extent& e, int units) {
   GraphBuilder g = with_carrier(e);
@@ -192,11 +177,7 @@ void check_dense(Precision p) {
   });
 }
 
-TEST_CASE("dense", "[backend][operations]") { check_dense(Precision::fp32); }
-
-TEST_CASE("dense stays fp32 in bf16", "[backend][operations][bf16]") {
-  check_dense(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("dense", "[backend][operations]", check_dense)
 
 TEST_CASE("operations on activations of another layout are refused by name",
           "[backend][operations]") {

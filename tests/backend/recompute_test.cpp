@@ -59,7 +59,7 @@ std::vector<std::string> plan_text(const Graph& graph, Recompute what) {
   return text;
 }
 
-/// A block of the V2 kind behind a stem: the shortcut subsamples.
+/// A block of the V2 kind after a stem: the shortcut subsamples.
 Graph block_graph() {
   GraphBuilder g("block", {3, kSide, kSide});
   const NodeId stem = g.conv("stem", g.input(), {.filters = 8});
@@ -83,7 +83,7 @@ TEST_CASE("recompute: what is made again, and when") {
   CHECK(plan_text(graph, Recompute::batch_norm) ==
         std::vector<std::string>{"norm before first", "inner before last"});
   // The stem's output is kept by its pooling, the block's by its addition; "last" and "skip" are
-  // needed by nobody.
+  // never needed again.
   CHECK(plan_text(graph, Recompute::block) ==
         std::vector<std::string>{"norm before sum", "first before sum", "inner before sum"});
 }

@@ -1,8 +1,9 @@
 // Replica::compute, whose work a device may record the second time and replay from then on.
 #include <catch2/catch.hpp>
 
-#include "tests/support/replica_bench.hpp"
-#include "tests/support/small_graphs.hpp"
+#include "../support/replica_bench.hpp"
+#include "../support/small_graphs.hpp"
+#include "rueda/core/error.hpp"
 
 namespace rueda::test {
 namespace {
@@ -11,21 +12,12 @@ constexpr int kSide = 9;
 constexpr float kScale = 0.25F;
 using Indices = std::vector<std::uint32_t>;
 
-Vector some_parameters(const Graph& graph, std::uint64_t key) {
-  Vector values = random_vector(key, graph.parameter_count(), 0.3);
-  for (const Parameter& p : graph.parameters()) {
-    if (p.init != Init::ones) continue;
-    for (std::size_t i = 0; i < p.count; ++i) values[p.offset + i] += 1.0;
-  }
-  return values;
-}
-
 /// A replica that is computed, and one that goes step by step.
 struct Pair {
   Pair(const Graph& graph, const ImageSet& images, Precision precision)
-      : computed(graph, images, some_parameters(graph, 31), {2, 4}, {2}, repeatable_variant(),
+      : computed(graph, images, some_parameters(graph), {2, 4}, {2}, repeatable_variant(),
                  precision),
-        stepped(graph, images, some_parameters(graph, 31), {2, 4}, {2}, repeatable_variant(),
+        stepped(graph, images, some_parameters(graph), {2, 4}, {2}, repeatable_variant(),
                 precision) {}
 
   void check(const Indices& indices, float scale) {
@@ -51,13 +43,8 @@ void check_replays(Precision precision) {
   }
 }
 
-TEST_CASE("replica: computed four times, the same bits as step by step", "[backend][replica]") {
-  check_replays(Precision::fp32);
-}
-
-TEST_CASE("replica: computed four times in bf16", "[backend][replica][bf16]") {
-  check_replays(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("replica: computed four times, the same bits as step by step",
+                       "[backend][replica]", check_replays)
 
 TEST_CASE("replica: what changes between computations is seen", "[backend][replica]") {
   const ImageSet images = random_images(8);
@@ -82,7 +69,7 @@ TEST_CASE("replica: what changes between computations is seen", "[backend][repli
 TEST_CASE("replica: the device's seconds of a computation", "[backend][replica]") {
   const Graph graph = small_projection(kSide);
   const ImageSet images = random_images(4);
-  ReplicaBench bench(graph, images, some_parameters(graph, 31), {2});
+  ReplicaBench bench(graph, images, some_parameters(graph), {2});
   for (int i = 0; i < 4; ++i) {
     bench.load({0, 1});
     const ComputeSeconds seconds = bench.replica().compute(kScale);
@@ -93,6 +80,37 @@ TEST_CASE("replica: the device's seconds of a computation", "[backend][replica]"
   }
   bench.load({});
   CHECK(bench.replica().compute(kScale).forward == 0);
+}
+
+std::vector<std::size_t> end_of_each_parameter(const Graph& graph) {
+  std::vector<std::size_t> ends;
+  for (const Parameter& p : graph.parameters()) ends.push_back(p.offset + p.count);
+  return ends;
+}
+
+TEST_CASE("announcements: once a bucket and step, in recorded steps too", "[backend][replica]") {
+  const Graph graph = small_preactivation(quick_image_size());
+  const ImageSet images = random_images(4);
+  ReplicaBench bench(graph, images, random_vector(3, graph.parameter_count(), 0.3), {4});
+  Replica& replica = bench.replica();
+  const auto ends = end_of_each_parameter(graph);
+  replica.announce_buckets(ends);
+  for (std::uint64_t step = 1; step <= 4; ++step) {
+    bench.load({0, 1, 2, 3});
+    replica.compute(0.25F);
+    for (std::size_t bucket = 0; bucket < ends.size(); ++bucket) {
+      CHECK(bench.backend().announced(bucket) == step);
+    }
+    CHECK(bench.backend().announced(ends.size()) == 0);
+  }
+}
+
+TEST_CASE("announcements: more than there are counters are refused", "[backend][replica]") {
+  const Graph graph = small_option_a(quick_image_size());
+  const ImageSet images = random_images(2);
+  ReplicaBench bench(graph, images, random_vector(3, graph.parameter_count(), 0.3), {2});
+  CHECK_THROWS_AS(bench.replica().announce_buckets(std::vector<std::size_t>(kMostBuckets + 1)),
+                  RunError);
 }
 
 }  // namespace

@@ -14,15 +14,6 @@ namespace {
 constexpr int kSide = 9;
 using Indices = std::vector<std::uint32_t>;
 
-Vector some_parameters(const Graph& graph) {
-  Vector values = random_vector(31, graph.parameter_count(), 0.3);
-  for (const Parameter& p : graph.parameters()) {
-    if (p.init != Init::ones) continue;
-    for (std::size_t i = 0; i < p.count; ++i) values[p.offset + i] += 1.0;
-  }
-  return values;
-}
-
 TEST_CASE("replica: the same bits when run twice", "[backend][replica]") {
   const ImageSet images = random_images(8);
   for (const SmallGraph& small : small_graphs()) {

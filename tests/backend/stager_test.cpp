@@ -95,13 +95,8 @@ void check_way_through(Precision precision) {
   }
 }
 
-TEST_CASE("stager: what arrives is what the device makes itself", "[backend][stager]") {
-  check_way_through(Precision::fp32);
-}
-
-TEST_CASE("stager: what arrives in bf16", "[backend][stager][bf16]") {
-  check_way_through(Precision::bf16);
-}
+TEST_CASE_OF_PRECISION("stager: what arrives is what the device makes itself", "[backend][stager]",
+                       check_way_through)
 
 TEST_CASE("stager: a delivery waits for its copy by itself", "[backend][stager]") {
   StagerBench bench(16, Precision::fp32);

@@ -1,4 +1,4 @@
-// --input stream beside --input resident: the same bits, and what is told about the way.
+// --input stream gives the bits of --input resident, and records the way of the data.
 #include <numeric>
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,3 @@
-#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -6,9 +5,12 @@
 
 #include "cuda/backend/cuda_reduce_device.hpp"
 #include "device_vector.hpp"
+#include "gate.hpp"
 
+using rueda::cuda::check;
 using rueda::cuda::CudaReduceDevice;
 using rueda::test::DeviceVector;
+using rueda::test::Gate;
 
 namespace {
 
@@ -18,65 +20,41 @@ std::span<float> span_of(const DeviceVector<float>& vector) { return {vector.dat
 
 void CUDART_CB sleep_a_while(void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-/// Work that keeps a stream busy until somebody opens it; gives up after ten seconds, so that a
-/// test that waits for what it should not wait for ends.
-class Gate {
- public:
-  void close(cudaStream_t stream) {
-    rueda::cuda::check(cudaLaunchHostFunc(stream, &Gate::hold, this), "cudaLaunchHostFunc");
-  }
-  void open() { open_ = true; }
-  bool gave_up() const { return gave_up_; }
-
- private:
-  static void CUDART_CB hold(void* gate) { static_cast<Gate*>(gate)->hold(); }
-  void hold() {
-    for (int i = 0; !open_ && i < 10000; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    gave_up_ = !open_;
-  }
-
-  std::atomic<bool> open_{false};
-  std::atomic<bool> gave_up_{false};
-};
+void delay(cudaStream_t stream) {
+  check(cudaLaunchHostFunc(stream, sleep_a_while, nullptr), "cudaLaunchHostFunc");
+}
 
 /// A device whose compute stream is slow to write 2 over the 1 of `slice`.
 struct Bench {
   /// Queues the slow writing on the compute stream.
   void produce() {
-    rueda::cuda::check(cudaLaunchHostFunc(compute.get(), sleep_a_while, nullptr),
-                       "cudaLaunchHostFunc");
-    rueda::cuda::check(cudaMemcpyAsync(slice.data(), twos.data(), kLength * sizeof(float),
-                                       cudaMemcpyDeviceToDevice, compute.get()),
-                       "cudaMemcpyAsync");
+    delay(compute.get());
+    check(cudaMemcpyAsync(slice.data(), twos.data(), kLength * sizeof(float),
+                          cudaMemcpyDeviceToDevice, compute.get()),
+          "cudaMemcpyAsync");
   }
-  /// What is in `slice` at this moment: read by a stream that waits for nobody.
-  std::vector<float> now(const DeviceVector<float>& vector) {
-    std::vector<float> host(kLength);
-    rueda::cuda::check(cudaMemcpyAsync(host.data(), vector.data(), kLength * sizeof(float),
-                                       cudaMemcpyDeviceToHost, reader.get()),
-                       "cudaMemcpyAsync");
-    rueda::cuda::check(cudaStreamSynchronize(reader.get()), "cudaStreamSynchronize");
-    return host;
-  }
-
   rueda::cuda::Stream compute = rueda::cuda::make_stream();
   rueda::cuda::Stream reader = rueda::cuda::make_stream();
   CudaReduceDevice device{compute.get()};
+  // Read at once, by a stream that waits for no other.
   DeviceVector<float> slice{std::vector<float>(kLength, 1.0F), reader.get()};
   DeviceVector<float> twos{std::vector<float>(kLength, 2.0F), reader.get()};
 };
 
 std::vector<float> all(float value) { return std::vector<float>(kLength, value); }
 
+std::vector<float> tenths() {
+  std::vector<float> values(kLength);
+  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i + 1);
+  return values;
+}
+
 }  // namespace
 
 TEST_CASE("a GPU adds and copies for the all-reduce", "[device]") {
   Bench bench;
   auto& device = bench.device;
-  std::vector<float> values(kLength);
-  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i);
+  const std::vector<float> values = tenths();
   const auto host = device.host_scratch(kLength);
   std::copy(values.begin(), values.end(), host.begin());
   const auto scratch = device.scratch(kLength);
@@ -116,27 +94,25 @@ TEST_CASE("what a slow producer wrote is there after the wait", "[device]") {
     const auto event = bench.device.record();
     std::thread([&] { bench.device.wait(event); }).join();
   }
-  CHECK(bench.now(bench.slice) == all(2));
+  CHECK(bench.slice.read() == all(2));
 }
 
 TEST_CASE("the communication stream is waited for, too", "[device]") {
   Bench bench;
   const bool by_own_event = GENERATE(false, true);
-  rueda::cuda::check(cudaLaunchHostFunc(bench.device.stream(), sleep_a_while, nullptr),
-                     "cudaLaunchHostFunc");
+  delay(bench.device.stream());
   bench.device.add(span_of(bench.slice), span_of(bench.twos));
   bench.device.wait(by_own_event ? bench.device.record_own() : bench.device.record());
-  CHECK(bench.now(bench.slice) == all(3));
+  CHECK(bench.slice.read() == all(3));
 }
 
 TEST_CASE("own work does not wait for what is computed meanwhile", "[device]") {
   Bench bench;
-  Gate gate;
-  gate.close(bench.compute.get());
+  Gate gate(bench.compute.get());
   bench.device.add(span_of(bench.slice), span_of(bench.twos));
   bench.device.wait(bench.device.record_own());
   CHECK_FALSE(gate.gave_up());
-  CHECK(bench.now(bench.slice) == all(3));
+  CHECK(bench.slice.read() == all(3));
   gate.open();
   bench.device.wait(bench.device.record());
   CHECK_FALSE(gate.gave_up());
@@ -144,11 +120,9 @@ TEST_CASE("own work does not wait for what is computed meanwhile", "[device]") {
 
 TEST_CASE("a check sum is the host's, and waits for no addition", "[device]") {
   Bench bench;
-  std::vector<float> values(kLength);
-  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i);
+  const std::vector<float> values = tenths();
   const DeviceVector<float> from(values, bench.reader.get());
-  Gate gate;
-  gate.close(bench.device.stream());
+  Gate gate(bench.device.stream());
   bench.device.add(span_of(bench.slice), span_of(bench.twos));
   const std::uint64_t expected = rueda::check_part(values, 0, kLength);
   CHECK(bench.device.check_sum(span_of(from)) == expected);
@@ -166,18 +140,17 @@ TEST_CASE("a join orders both streams both ways", "[device]") {
     bench.device.join();
     bench.device.add(span_of(bench.slice), span_of(bench.twos));
     bench.device.wait(bench.device.record_own());
-    CHECK(bench.now(bench.slice) == all(4));
+    CHECK(bench.slice.read() == all(4));
   }
   SECTION("what is computed comes after own work") {
     for (int i = 0; i < 5; ++i) {  // longer than the producer
-      rueda::cuda::check(cudaLaunchHostFunc(bench.device.stream(), sleep_a_while, nullptr),
-                         "cudaLaunchHostFunc");
+      delay(bench.device.stream());
     }
     bench.device.add(span_of(bench.twos), span_of(bench.slice));
     bench.device.join();
     bench.produce();
     bench.device.wait(bench.device.record_on(bench.compute.get()));
-    CHECK(bench.now(bench.slice) == all(3));
+    CHECK(bench.slice.read() == all(3));
   }
 }
 
@@ -195,12 +168,13 @@ TEST_CASE("scratch memory stays where it is until it grows", "[device]") {
 TEST_CASE("MPI gets memory of the kinds that it needs", "[device]") {
   Bench bench;
   CHECK_FALSE(bench.device.memory_is_on_host());
-  cudaPointerAttributes attributes{};
-  REQUIRE(cudaPointerGetAttributes(&attributes, bench.device.scratch(8).data()) == cudaSuccess);
-  CHECK(attributes.type == cudaMemoryTypeDevice);
-  REQUIRE(cudaPointerGetAttributes(&attributes, bench.device.host_scratch(8).data()) ==
-          cudaSuccess);
-  CHECK(attributes.type == cudaMemoryTypeHost);
+  const auto type_of = [](std::span<float> memory) {
+    cudaPointerAttributes attributes{};
+    REQUIRE(cudaPointerGetAttributes(&attributes, memory.data()) == cudaSuccess);
+    return attributes.type;
+  };
+  CHECK(type_of(bench.device.scratch(8)) == cudaMemoryTypeDevice);
+  CHECK(type_of(bench.device.host_scratch(8)) == cudaMemoryTypeHost);
 }
 
 TEST_CASE("events are used again", "[device]") {
@@ -215,8 +189,7 @@ TEST_CASE("events are used again", "[device]") {
 
 TEST_CASE("an event that is not waited for does not pass on its parts", "[device]") {
   Bench bench;
-  Gate gate;
-  gate.close(bench.compute.get());
+  Gate gate(bench.compute.get());
   const auto early = bench.device.record_on(bench.compute.get());
   for (int i = 0; i < 10; ++i) bench.device.wait(bench.device.record_own());
   gate.open();
@@ -239,8 +212,8 @@ TEST_CASE("a GPU rounds, keeps, adds and widens for a bf16 wire as the host does
   using rueda::kernels::Bfloat16;
   Bench bench;
   auto& device = bench.device;
-  std::vector<float> values(kLength), sums(kLength, 2.0F), lost(kLength, 0.0F);
-  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i + 1);
+  const std::vector<float> values = tenths();
+  std::vector<float> sums(kLength, 2.0F), lost(kLength, 0.0F);
   std::vector<Bfloat16> narrow(kLength);
   const auto host = device.host_scratch(kLength);
   const DeviceVector<float> from(values, bench.reader.get());

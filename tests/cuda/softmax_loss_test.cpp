@@ -123,7 +123,7 @@ TEST_CASE("losses are summed over all rows, correct ones counted", "[device]") {
         std::vector<float>{static_cast<float>(loss), static_cast<float>(correct), kSentinel});
 }
 
-TEST_CASE("step sums tell what is not finite, and remember it", "[device]") {
+TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   const auto stream = rueda::cuda::make_stream();
   const float bad = GENERATE(0.0F, NAN, INFINITY, -INFINITY);
   const std::size_t place = GENERATE(0, 255, 256, 599);  // 600: the loss itself

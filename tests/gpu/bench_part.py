@@ -1,4 +1,4 @@
-"""Training images per second beside PyTorch on the same GPU, taking turns; peak memory; the share of
+"""Training images per second of rueda and PyTorch on the same GPU, taking turns; peak memory; the share of
 the floor that follows from the rates measured in the same call."""
 
 import json
@@ -22,7 +22,7 @@ ASSUMED_RATES = {
 }  # fmt: skip
 TRAIN_IMAGES = 50_000
 EPOCHS = 3
-EPOCH_SECONDS = 0.6  # at half of the floor: an epoch should be long beside the clock and short beside the budget
+EPOCH_SECONDS = 0.6  # at half of the floor: an epoch is long against the clock and short against the budget
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Case:
 
 
 def cases():
-    """The most telling ones first; what the time does not allow for is told as not run."""
+    """The most telling ones first; what the time does not allow for is reported as not run."""
     graphs = ("eager", "compile", "compile-graphs")
     found = [Case("resnet50v2", 128, 256, "bf16"), Case("resnet18", 32, 128, "bf16", graphs)]
     found += [Case("resnet50v2", 128, 256, "tf32"), Case("resnet18", 32, 512, "bf16")]
@@ -76,7 +76,7 @@ def rates_of(results):
 
 
 def items(places, results):
-    """`results` is the list that the run fills; it tells the rates once they are measured."""
+    """`results` is the list that the run fills; it has the rates once they are measured."""
     found = [Item("bench", "rates", 60, lambda shell: probe(shell, places), needs=15)]
     chosen = rehearsal_cases() if places.rehearsal else cases()
     return found + [bench_item(places, case, results) for case in chosen]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests and measures rueda on a GPU; run it by jobs/gpu-check.sh. docs/cluster.md tells how to read it.
+"""Tests and measures rueda on a GPU; run it by jobs/gpu-check.sh. docs/cluster.md says how to read it.
 
 Writes gpu-check.json and gpu-check.md after every item, so that whatever ends the run loses nothing.
 The last line is "N passed, N failed, N not run"; exit code 1 if anything failed, 2 for bad usage.

@@ -62,7 +62,7 @@ def cuda_home():
 
 
 def missing_libraries(program):
-    """Names of the shared libraries that the loader does not find; in a bundle, beside its own."""
+    """Names of the shared libraries that the loader does not find; in a bundle, its own are searched first."""
     real = ROOT / "libexec" / Path(program).name
     if real.exists():
         program, paths = real, f"{ROOT / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
@@ -75,7 +75,7 @@ def missing_libraries(program):
 
 
 def library_path(program):
-    """What is set already, and folders of what the loader misses: cuDNN may lie beside PyTorch only."""
+    """What is set already, and folders of what the loader misses: cuDNN may be in PyTorch's folders only."""
     roots = [root for name in LIBRARIES for root in find_library.own_roots(name)] + [cuda_home()]
     folders = find_library.library_folders(roots)
     extra = []

@@ -1,5 +1,5 @@
 """All-reduce of the gradients of ResNet-18 and ResNet50V2: over device buffers, through the host, and
-MPI_Allreduce beside them."""
+MPI_Allreduce for comparison."""
 
 import json
 from pathlib import Path

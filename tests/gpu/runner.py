@@ -71,7 +71,7 @@ class Shell:
 
 
 def end_group(process):
-    """Asks first, because a launcher that is killed leaves its ranks behind."""
+    """Asks first, because a launcher that is killed leaves its ranks running."""
     for sign, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, None)):
         os.killpg(process.pid, sign)
         try:

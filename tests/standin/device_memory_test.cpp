@@ -130,7 +130,7 @@ TEST_CASE("a backend that forgets its plans gives their memory back", "[backend]
   CHECK(standin_bytes_in_use() == before);
 }
 
-TEST_CASE("memory that is not to be had is told apart, and leaves no error behind",
+TEST_CASE("a shortage of memory is an error of its own type, and leaves none in the device",
           "[backend][memory]") {
   const auto backend = open_backend_under_test();
   const std::size_t free = backend->free_memory();

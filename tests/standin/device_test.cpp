@@ -23,11 +23,6 @@ TEST_CASE("each thread chooses its device, whose memory it uses", "[.][two-devic
   int other = -1;
   std::thread([&] { CHECK(cudaGetDevice(&other) == cudaSuccess); }).join();
   CHECK(other == 0);
-  const auto stream = rueda::cuda::make_stream();
-  int device = -1;
-  CHECK(cudaStreamGetDevice(stream.get(), &device) == cudaSuccess);
-  CHECK(device == 1);
-
   std::size_t all = 0;
   std::size_t total = 0;
   CHECK(cudaMemGetInfo(&all, &total) == cudaSuccess);

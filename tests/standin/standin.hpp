@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <functional>
 
-// What a test may ask of the stand-in or tell it. docs/testing.md says what the stand-in is.
+// What a test may ask of the stand-in, and how it may change it. docs/testing.md says what the
+// stand-in is.
 
 namespace rueda {
 
@@ -17,8 +18,8 @@ std::size_t standin_bytes_in_use();
 std::size_t standin_peak_bytes();
 void standin_reset_peak();
 
-/// How many freed blocks of device memory had been written behind their end. Each is told on stderr
-/// too.
+/// How many freed blocks of device memory had been written past their end. Each is reported on
+/// stderr too.
 std::size_t standin_overruns();
 
 /// `hook` is called by a stream's own thread before each item of work; an empty one ends that. By

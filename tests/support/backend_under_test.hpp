@@ -48,3 +48,9 @@ void write_bytes(std::byte* device, std::span<const std::byte> host);
 void read_bytes(std::span<std::byte> host, const std::byte* device);
 
 }  // namespace rueda::test
+
+/// Two cases of `check(Precision)`: `name` in fp32 and "`name` in bf16", which is skipped where
+/// there is no bf16.
+#define TEST_CASE_OF_PRECISION(name, tags, check)          \
+  TEST_CASE(name, tags) { check(rueda::Precision::fp32); } \
+  TEST_CASE(name " in bf16", tags "[bf16]") { check(rueda::Precision::bf16); }

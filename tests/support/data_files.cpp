@@ -7,24 +7,12 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <stdlib.h>
 
 #include "rueda/core/error.hpp"
 
 namespace rueda::test {
 
 namespace fs = std::filesystem;
-
-TempDirectory::TempDirectory() {
-  std::string pattern = (fs::temp_directory_path() / "rueda_test_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary directory");
-  path_ = pattern;
-}
-
-TempDirectory::~TempDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 Bytes read_bytes(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);

@@ -8,24 +8,13 @@
 #include <vector>
 
 #include "rueda/data/dataset.hpp"
+#include "scratch_directory.hpp"
 
 namespace rueda::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A fresh directory that is removed, with all in it, at the end of the test.
-class TempDirectory {
- public:
-  TempDirectory();
-  ~TempDirectory();
-  TempDirectory(const TempDirectory&) = delete;
-  TempDirectory& operator=(const TempDirectory&) = delete;
-
-  const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using TempDirectory = ScratchDirectory;
 
 Bytes read_bytes(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const Bytes& bytes);

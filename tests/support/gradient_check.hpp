@@ -29,7 +29,7 @@ inline double layer_norm(const Graph& graph, const Vector& all, const Parameter&
 }
 
 /// Every parameter's gradient is within `tolerance`, as a fraction of its layer's. Both are in the
-/// order of the parameter arena; `actual` may go on behind it.
+/// order of the parameter arena; `actual` may be longer.
 inline void check_gradients(const Graph& graph, const Vector& actual, const Vector& expected,
                             double tolerance) {
   Vector difference(expected.size());

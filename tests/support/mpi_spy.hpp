@@ -15,7 +15,7 @@ class MpiSpy {
     std::size_t host = 0;    ///< others; those of empty messages are not counted
   };
 
-  /// `is_device` tells a device's memory from the host's.
+  /// `is_device`: whether an address is of a device's memory, not of the host's.
   explicit MpiSpy(std::function<bool(const void*)> is_device);
   ~MpiSpy();
   MpiSpy(const MpiSpy&) = delete;

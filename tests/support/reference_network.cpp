@@ -21,7 +21,7 @@ double smallest_magnitude(const Tensor& x) {
 }
 
 /// The smallest lead of a window's largest value over another, equal ones apart: these are zeros
-/// behind a ReLU, which pass no gradient anyway.
+/// after a ReLU, which pass no gradient anyway.
 double smallest_lead(const Tensor& x, const MaxPoolNode& k, const Tensor& y) {
   double smallest = std::numeric_limits<double>::infinity();
   for_each_place(y, [&](int n, int c, int oy, int ox) {

@@ -8,8 +8,11 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-int window_places(int extent, int kernel, int stride, int padding) {
-  return (extent + 2 * padding - kernel) / stride + 1;
+/// A value for every window of a convolution or pooling over `x`.
+template <typename Node>
+Tensor windows(const Tensor& x, int channels, const Node& k) {
+  const auto along = [&](int extent) { return (extent + 2 * k.padding - k.kernel) / k.stride + 1; };
+  return {x.n, channels, along(x.h), along(x.w)};
 }
 
 /// The three directions of a convolution visit the same products: f(out place, in place, weight).
@@ -21,9 +24,7 @@ struct Product {
 
 template <typename F>
 void for_each_product(const Tensor& x, const ConvNode& k, F f) {
-  const Tensor y(x.n, k.filters, window_places(x.h, k.kernel, k.stride, k.padding),
-                 window_places(x.w, k.kernel, k.stride, k.padding));
-  for_each_place(y, [&](int n, int o, int oy, int ox) {
+  for_each_place(windows(x, k.filters, k), [&](int n, int o, int oy, int ox) {
     for (int ky = 0; ky < k.kernel; ++ky) {
       for (int kx = 0; kx < k.kernel; ++kx) {
         const int iy = oy * k.stride - k.padding + ky;
@@ -41,8 +42,7 @@ void for_each_product(const Tensor& x, const ConvNode& k, F f) {
 }  // namespace
 
 Tensor conv(const Tensor& x, const Vector& weight, const Vector& bias, const ConvNode& k) {
-  Tensor y(x.n, k.filters, window_places(x.h, k.kernel, k.stride, k.padding),
-           window_places(x.w, k.kernel, k.stride, k.padding));
+  Tensor y = windows(x, k.filters, k);
   if (!bias.empty()) {
     for_each_place(y, [&](int n, int o, int oy, int ox) { y.at(n, o, oy, ox) = bias[index(o)]; });
   }
@@ -160,8 +160,7 @@ Place largest_in_window(const Tensor& x, const MaxPoolNode& k, int n, int c, int
 }  // namespace
 
 Tensor max_pool(const Tensor& x, const MaxPoolNode& k) {
-  Tensor y(x.n, x.c, window_places(x.h, k.kernel, k.stride, k.padding),
-           window_places(x.w, k.kernel, k.stride, k.padding));
+  Tensor y = windows(x, x.c, k);
   for_each_place(y, [&](int n, int c, int oy, int ox) {
     y.at(n, c, oy, ox) = largest_in_window(x, k, n, c, oy, ox).value;
   });
@@ -214,41 +213,23 @@ Tensor global_average_pool_gradient(const Tensor& x, const Tensor& dy) {
   return dx;
 }
 
+namespace {
+
+/// A fully connected layer is a convolution of an image of one pixel by as many filters as units.
+ConvNode filters_for(std::size_t units) { return {.filters = static_cast<int>(units)}; }
+
+}  // namespace
+
 Tensor dense(const Tensor& x, const Vector& weight, const Vector& bias) {
-  const int units = static_cast<int>(bias.size());
-  Tensor y(x.n, units, 1, 1);
-  for (int n = 0; n < x.n; ++n) {
-    for (int o = 0; o < units; ++o) {
-      double s = bias[index(o)];
-      for (int i = 0; i < x.c; ++i) s += weight[index(o * x.c + i)] * x.at(n, i, 0, 0);
-      y.at(n, o, 0, 0) = s;
-    }
-  }
-  return y;
+  return conv(x, weight, bias, filters_for(bias.size()));
 }
 
 Tensor dense_data_gradient(const Tensor& x, const Vector& weight, const Tensor& dy) {
-  Tensor dx(x.n, x.c, 1, 1);
-  for (int n = 0; n < x.n; ++n) {
-    for (int o = 0; o < dy.c; ++o) {
-      for (int i = 0; i < x.c; ++i) {
-        dx.at(n, i, 0, 0) += weight[index(o * x.c + i)] * dy.at(n, o, 0, 0);
-      }
-    }
-  }
-  return dx;
+  return conv_data_gradient(x, weight, filters_for(index(dy.c)), dy);
 }
 
 Vector dense_weight_gradient(const Tensor& x, const Tensor& dy) {
-  Vector dw(index(dy.c * x.c));
-  for (int n = 0; n < x.n; ++n) {
-    for (int o = 0; o < dy.c; ++o) {
-      for (int i = 0; i < x.c; ++i) {
-        dw[index(o * x.c + i)] += dy.at(n, o, 0, 0) * x.at(n, i, 0, 0);
-      }
-    }
-  }
-  return dw;
+  return conv_weight_gradient(x, filters_for(index(dy.c)), dy);
 }
 
 Vector dense_bias_gradient(const Tensor& dy) { return conv_bias_gradient(dy); }

@@ -23,6 +23,16 @@ inline ImageSet random_images(std::size_t count) {
   return set;
 }
 
+/// Small random values; those of gammas around 1.
+inline Vector some_parameters(const Graph& graph, std::uint64_t key = 31) {
+  Vector values = random_vector(key, graph.parameter_count(), 0.3);
+  for (const Parameter& p : graph.parameters()) {
+    if (p.init != Init::ones) continue;
+    for (std::size_t i = 0; i < p.count; ++i) values[p.offset + i] += 1.0;
+  }
+  return values;
+}
+
 /// Resized, centred and without augmentation: values about -2 ... 2.
 inline kernels::PixelTransform plain_transform(int image_size) {
   kernels::PixelTransform t;

@@ -31,7 +31,7 @@ std::size_t next_comma(const std::string& words, std::size_t begin) {
   return at;
 }
 
-/// The same choice of cases without those of a tag, which every alternative is told.
+/// The same choice of cases without those of a tag, which goes to every alternative.
 std::vector<std::string> without(const std::string& tag, const std::vector<std::string>& chosen) {
   const std::string no_such = '~' + tag;
   std::vector<std::string> result;

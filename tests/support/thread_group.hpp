@@ -37,7 +37,7 @@ class ThreadGroup final : public RankGroup {
     shared_.boxes[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
     barrier();
     auto all = shared_.boxes;
-    barrier();  // nobody refills a box that another still reads
+    barrier();  // no rank refills a box that another still reads
     return all;
   }
   std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override {

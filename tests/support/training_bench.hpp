@@ -14,7 +14,7 @@
 
 namespace rueda::test {
 
-/// Remembers what a trainer tells.
+/// Remembers what a trainer reports.
 struct Listener final : TrainObserver {
   void on_step(const StepProgress& progress) override { steps.push_back(progress); }
   void on_epoch(RunRecord& run) override {

@@ -6,7 +6,7 @@
 
 namespace rueda::test {
 
-/// A whole number that tells rank and index apart, so small that sums over 15 ranks are exact.
+/// A whole number that differs by rank and index, so small that sums over 15 ranks are exact.
 inline float whole_value(int rank, std::size_t index) {
   return static_cast<float>(static_cast<std::size_t>(rank) * 1009 + index % 997 + 1);
 }

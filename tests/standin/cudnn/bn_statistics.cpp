@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "channels.hpp"
 #include "operation.hpp"
 
 // Sums over a convolution's output, and what batch normalisation makes of them.
@@ -8,8 +7,18 @@
 namespace rueda::standin {
 namespace {
 
-TensorSpec needed(const Descriptor& d, cudnnBackendAttributeName_t name) {
-  return needed_tensor(d, name, "a tensor of its training form");
+/// One value a channel.
+using Channels = std::vector<double>;
+
+Channels channels_of(const Dense& dense) {
+  return Channels(dense.values.begin(), dense.values.end());
+}
+
+/// A tensor (1, C, 1, 1).
+Dense dense_of(const Channels& values) {
+  Dense dense(Dims{1, static_cast<std::int64_t>(values.size()), 1, 1});
+  for (std::size_t c = 0; c < values.size(); ++c) dense.values[c] = static_cast<float>(values[c]);
+  return dense;
 }
 
 struct Finalize {
@@ -18,21 +27,21 @@ struct Finalize {
 };
 
 Finalize finalize_of(const Descriptor& d) {
-  return {needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SQ_SUM_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SCALE_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_BIAS_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_ACCUM_COUNT_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EPSILON_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_MEAN_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_VAR_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_MEAN_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_VAR_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_MEAN_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC),
-          needed(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC)};
+  return {tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SQ_SUM_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SCALE_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_BIAS_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_ACCUM_COUNT_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EPSILON_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_MEAN_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_VAR_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_MEAN_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_VAR_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_MEAN_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC),
+          tensor_at(d, CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC)};
 }
 
 /// Puts body(channel) for every channel.
@@ -88,11 +97,11 @@ Operation make_gen_stats(const Descriptor& d) {
             const Dense& values = bindings.get(x);
             Channels sums(static_cast<std::size_t>(x.dims[1]));
             Channels squares(sums.size());
-            each_of_channels(values, [&](std::size_t c, std::size_t i) {
+            for (std::size_t i = 0; i < values.values.size(); ++i) {
               const auto value = static_cast<double>(values.values[i]);
-              sums[c] += value;
-              squares[c] += value * value;
-            });
+              sums[i % sums.size()] += value;
+              squares[i % sums.size()] += value * value;
+            }
             bindings.put(sum, dense_of(sums));
             bindings.put(square_sum, dense_of(squares));
           }};

@@ -1,38 +1,138 @@
 #include "descriptor.hpp"
 
+#include "operation.hpp"
+
+// The types of descriptors, and what attributes each has.
+
 namespace rueda::standin {
+namespace {
 
-double Descriptor::number(cudnnBackendAttributeName_t name, double otherwise) const {
-  const auto found = values.find(name);
-  if (found == values.end()) return otherwise;
-  return found->second.type == CUDNN_TYPE_FLOAT ? static_cast<double>(one<float>(name))
-                                                : one<double>(name);
+constexpr auto kChild = CUDNN_TYPE_BACKEND_DESCRIPTOR;
+constexpr auto kInteger = CUDNN_TYPE_INT64;
+constexpr auto kDataType = CUDNN_TYPE_DATA_TYPE;
+
+struct Rule {
+  cudnnBackendAttributeName_t name;
+  cudnnBackendAttributeType_t type;
+  bool required = true;
+};
+
+struct Kind {
+  std::string name;
+  std::vector<Rule> rules = {};
+};
+
+using Kinds = std::map<cudnnBackendDescriptorType_t, Kind>;
+
+Kinds with_convolutions(Kinds kinds) {
+  for (const ConvDirection& d : kConvDirections) {
+    kinds[d.type] = {d.name,
+                     {{d.alpha, CUDNN_TYPE_FLOAT},
+                      {d.beta, CUDNN_TYPE_FLOAT},
+                      {d.conv, kChild},
+                      {d.w, kChild},
+                      {d.x, kChild},
+                      {d.y, kChild}}};
+  }
+  return kinds;
 }
 
-std::vector<std::int64_t> Descriptor::integers(cudnnBackendAttributeName_t name) const {
+Kinds with_bn_finalize(Kinds kinds) {
+  Kind& kind = kinds[CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR];
+  kind = {"OPERATION_BN_FINALIZE_STATISTICS",
+          {{CUDNN_ATTR_OPERATION_BN_FINALIZE_STATS_MODE, CUDNN_TYPE_BN_FINALIZE_STATS_MODE},
+           {CUDNN_ATTR_OPERATION_BN_FINALIZE_MATH_PREC, kDataType}}};
+  for (int name = CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC;
+       name <= CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC; ++name) {
+    kind.rules.push_back({static_cast<cudnnBackendAttributeName_t>(name), kChild, false});
+  }
+  return kinds;
+}
+
+// Those without attributes are made by the stand-in alone.
+const Kinds kKinds = with_bn_finalize(with_convolutions({
+    {CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     {"TENSOR",
+      {{CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kInteger},
+       {CUDNN_ATTR_TENSOR_DATA_TYPE, kDataType},
+       {CUDNN_ATTR_TENSOR_DIMENSIONS, kInteger},
+       {CUDNN_ATTR_TENSOR_STRIDES, kInteger},
+       {CUDNN_ATTR_TENSOR_UNIQUE_ID, kInteger},
+       {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false},
+       {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, false}}}},
+    {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     {"CONVOLUTION",
+      {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, kDataType},
+       {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE},
+       {CUDNN_ATTR_CONVOLUTION_DILATIONS, kInteger},
+       {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, kInteger},
+       {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, kInteger},
+       {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, kInteger},
+       {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, kInteger}}}},
+    {CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+     {"POINTWISE",
+      {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE},
+       {CUDNN_ATTR_POINTWISE_MATH_PREC, kDataType}}}},
+    {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+     {"OPERATION_POINTWISE",
+      {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kChild},
+       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, kChild},
+       {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, kChild},
+       {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, kChild}}}},
+    {CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR,
+     {"OPERATION_GEN_STATS",
+      {{CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE},
+       {CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, kDataType},
+       {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, kChild},
+       {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, kChild},
+       {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, kChild}}}},
+    {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+     {"OPERATIONGRAPH",
+      {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE},
+       {CUDNN_ATTR_OPERATIONGRAPH_OPS, kChild}}}},
+    {CUDNN_BACKEND_ENGINE_DESCRIPTOR, {"ENGINE"}},
+    {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, {"ENGINECFG"}},
+    {CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, {"KNOB_CHOICE"}},
+    {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+     {"ENGINEHEUR",
+      {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, kChild},
+       {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE}}}},
+    {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+     {"EXECUTION_PLAN",
+      {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE},
+       {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, kChild}}}},
+    {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+     {"VARIANT_PACK",
+      {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, kInteger},
+       {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR},
+       {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, false}}}},
+}));
+
+const std::vector<Rule>& rules_of(cudnnBackendDescriptorType_t type) {
+  const auto found = kKinds.find(type);
+  require(found != kKinds.end(), name_of(type) + " is not known to the stand-in",
+          CUDNN_STATUS_NOT_SUPPORTED);
+  return found->second.rules;
+}
+
+}  // namespace
+
+Value::Value(cudnnBackendAttributeType_t type_, std::int64_t count_, const void* elements)
+    : type(type_), count(count_) {
+  const auto* first = static_cast<const std::byte*>(elements);
+  bytes.assign(first, first + static_cast<std::size_t>(count) * element_bytes(type));
+}
+
+DescriptorPtr Descriptor::child(cudnnBackendAttributeName_t name,
+                                cudnnBackendDescriptorType_t wanted) const {
   const auto found = values.find(name);
-  if (found == values.end() || found->second.type != CUDNN_TYPE_FRACTION) {
-    return all<std::int64_t>(name);
-  }
-  std::vector<std::int64_t> result;
-  for (const auto& fraction : all<cudnnFraction_t>(name)) {
-    require(fraction.denominator == 1, "only whole numbers are supported",
-            CUDNN_STATUS_NOT_SUPPORTED);
-    result.push_back(fraction.numerator);
-  }
+  const bool given = found != values.end() && !found->second.descriptors.empty();
+  require(given, name_of(type) + " lacks attribute " + std::to_string(name));
+  const DescriptorPtr& result = found->second.descriptors[0];
+  require(result->type == wanted,
+          name_of(type) + ": " + name_of(result->type) + " given for " + name_of(wanted),
+          CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
   return result;
-}
-
-DescriptorPtr Descriptor::child(cudnnBackendAttributeName_t name) const {
-  const auto found = values.find(name);
-  if (found == values.end() || found->second.descriptors.empty()) return nullptr;
-  return found->second.descriptors[0];
-}
-
-void Descriptor::set(cudnnBackendAttributeName_t name, std::vector<DescriptorPtr> children) {
-  Value& value = values[name];
-  value = {CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(children.size()), {}, {}};
-  value.descriptors = std::move(children);
 }
 
 std::size_t element_bytes(cudnnBackendAttributeType_t type) {
@@ -41,66 +141,37 @@ std::size_t element_bytes(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
     case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE:
       return 8;
-    case CUDNN_TYPE_FRACTION:
-      return sizeof(cudnnFraction_t);
     case CUDNN_TYPE_BOOLEAN:
-    case CUDNN_TYPE_CHAR:
       return 1;
     default:
-      return 4;  // float, int32 and enumerations
+      return 4;  // float and enumerations
   }
 }
 
 std::string name_of(cudnnBackendDescriptorType_t type) {
-  switch (type) {
-    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
-      return "TENSOR";
-    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
-      return "CONVOLUTION";
-    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
-      return "POINTWISE";
-    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
-      return "REDUCTION";
-    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
-      return "RESAMPLE";
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      return "OPERATION_CONVOLUTION_FORWARD";
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      return "OPERATION_CONVOLUTION_BACKWARD_DATA";
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-      return "OPERATION_CONVOLUTION_BACKWARD_FILTER";
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-      return "OPERATION_POINTWISE";
-    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
-      return "OPERATION_NORM_FORWARD";
-    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
-      return "OPERATION_NORM_BACKWARD";
-    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
-      return "OPERATION_REDUCTION";
-    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
-      return "OPERATION_GEN_STATS";
-    case CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR:
-      return "OPERATION_BN_FINALIZE_STATISTICS";
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
-      return "OPERATION_RESAMPLE_FWD";
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR:
-      return "OPERATION_RESAMPLE_BWD";
-    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      return "OPERATIONGRAPH";
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
-      return "ENGINE";
-    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
-      return "ENGINECFG";
-    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      return "ENGINEHEUR";
-    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-      return "EXECUTION_PLAN";
-    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
-      return "VARIANT_PACK";
-    default:
-      return "descriptor of type " + std::to_string(type);
+  const auto found = kKinds.find(type);
+  return found != kKinds.end() ? found->second.name : "descriptor of type " + std::to_string(type);
+}
+
+void check_attribute(cudnnBackendDescriptorType_t descriptor, cudnnBackendAttributeName_t name,
+                     cudnnBackendAttributeType_t type) {
+  for (const Rule& rule : rules_of(descriptor)) {
+    if (rule.name != name) continue;
+    require(rule.type == type,
+            name_of(descriptor) + ": attribute " + std::to_string(name) + " was given in type " +
+                std::to_string(type) + " instead of " + std::to_string(rule.type),
+            CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
+    return;
+  }
+  throw Refusal(CUDNN_STATUS_BAD_PARAM,
+                name_of(descriptor) + " has no attribute " + std::to_string(name));
+}
+
+void check_complete(const Descriptor& descriptor) {
+  for (const Rule& rule : rules_of(descriptor.type)) {
+    require(!rule.required || descriptor.values.count(rule.name) != 0,
+            name_of(descriptor.type) + " lacks attribute " + std::to_string(rule.name));
   }
 }
 

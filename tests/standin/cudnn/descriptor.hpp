@@ -5,15 +5,26 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <cudnn_graph.h>
 
-#include "refusal.hpp"
-
 namespace rueda::standin {
+
+/// What a function of cuDNN answers when it cannot do what was asked.
+struct Refusal : std::runtime_error {
+  Refusal(cudnnStatus_t status_, const std::string& message)
+      : std::runtime_error(message), status(status_) {}
+  cudnnStatus_t status;
+};
+
+/// Throws a Refusal unless `holds`.
+inline void require(bool holds, const std::string& message,
+                    cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
+  if (!holds) throw Refusal(status, message);
+}
 
 class Plan;
 struct Descriptor;
@@ -25,16 +36,24 @@ struct Value {
   std::int64_t count = 0;
   std::vector<std::byte> bytes;            // of everything but descriptors
   std::vector<DescriptorPtr> descriptors;  // shared, so that they outlive their handles
+
+  Value() = default;
+  Value(cudnnBackendAttributeType_t type_, std::int64_t count_, const void* elements);
+  template <typename T>
+  Value(cudnnBackendAttributeType_t type_, const std::vector<T>& elements)
+      : Value(type_, static_cast<std::int64_t>(elements.size()), elements.data()) {}
+  explicit Value(std::vector<DescriptorPtr> children)
+      : type(CUDNN_TYPE_BACKEND_DESCRIPTOR),
+        count(static_cast<std::int64_t>(children.size())),
+        descriptors(std::move(children)) {}
 };
 
 /// A descriptor of any type: a table of attributes.
 struct Descriptor {
   cudnnBackendDescriptorType_t type;
   bool finalized = false;
-  std::map<cudnnBackendAttributeName_t, Value> values;
-  std::shared_ptr<const Plan> plan;  // of a finished EXECUTION_PLAN
-
-  bool has(cudnnBackendAttributeName_t name) const { return values.count(name) != 0; }
+  std::map<cudnnBackendAttributeName_t, Value> values = {};
+  std::shared_ptr<const Plan> plan = nullptr;  // of a finished EXECUTION_PLAN
 
   /// All elements of an attribute as T, which must have the size of its type; empty if not set.
   template <typename T>
@@ -52,25 +71,11 @@ struct Descriptor {
     return values_of_name.empty() ? otherwise : values_of_name[0];
   }
 
-  /// A number that may have been set as float or as double.
-  double number(cudnnBackendAttributeName_t name, double otherwise) const;
-  /// Whole numbers that may have been set as fractions of denominator 1.
-  std::vector<std::int64_t> integers(cudnnBackendAttributeName_t name) const;
-  /// The one descriptor of an attribute; null if not set.
-  DescriptorPtr child(cudnnBackendAttributeName_t name) const;
-
-  template <typename T>
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t value_type,
-           const std::vector<T>& elements) {
-    Value& value = values[name];
-    value = {value_type, static_cast<std::int64_t>(elements.size()), {}, {}};
-    const auto* first = reinterpret_cast<const std::byte*>(elements.data());
-    value.bytes.assign(first, first + elements.size() * sizeof(T));
-  }
-  void set(cudnnBackendAttributeName_t name, std::vector<DescriptorPtr> children);
+  /// The one descriptor of an attribute. Refuses if there is none or it is of another type.
+  DescriptorPtr child(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t wanted) const;
 };
 
-/// Bytes of an element of an attribute; 0 for a type that the stand-in does not know.
+/// Bytes of an element of an attribute.
 std::size_t element_bytes(cudnnBackendAttributeType_t type);
 
 /// "CONVOLUTION", "TENSOR": the type of a descriptor for messages.

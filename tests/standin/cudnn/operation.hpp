@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "tensor.hpp"
@@ -32,15 +31,35 @@ struct Operation {
   std::function<void(Bindings&)> run;
 };
 
+/// A direction of a convolution, and what its attributes are called.
+struct ConvDirection {
+  cudnnBackendDescriptorType_t type;
+  const char* name;
+  cudnnBackendAttributeName_t alpha, beta, conv, w, x, y;
+};
+
+inline constexpr ConvDirection kConvDirections[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, "OPERATION_CONVOLUTION_FORWARD",
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     "OPERATION_CONVOLUTION_BACKWARD_DATA", CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     "OPERATION_CONVOLUTION_BACKWARD_FILTER", CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
+
 // Each refuses shapes that do not fit together.
 Operation make_convolution(const Descriptor& descriptor);
-Operation make_pointwise(const Descriptor& descriptor);
-Operation make_reduction(const Descriptor& descriptor);
-Operation make_norm_forward(const Descriptor& descriptor);
-Operation make_norm_backward(const Descriptor& descriptor);
 Operation make_gen_stats(const Descriptor& descriptor);
 Operation make_bn_finalize(const Descriptor& descriptor);
-Operation make_resample(const Descriptor& descriptor);
 
 /// Whether descriptors of this type are operations, known or not.
 bool is_operation(cudnnBackendDescriptorType_t type);
@@ -48,11 +67,7 @@ bool is_operation(cudnnBackendDescriptorType_t type);
 /// Any of them.
 Operation make_operation(const Descriptor& descriptor);
 
-/// The tensor of an attribute that is set for certain.
+/// The tensor of an attribute.
 TensorSpec tensor_at(const Descriptor& descriptor, cudnnBackendAttributeName_t name);
-
-/// The tensor of an attribute; refuses with `what` if it was not set.
-TensorSpec needed_tensor(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
-                         const char* what);
 
 }  // namespace rueda::standin

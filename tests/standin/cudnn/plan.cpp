@@ -1,7 +1,6 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <set>
 
@@ -47,7 +46,7 @@ std::map<std::int64_t, TensorSpec> tensors_of(const std::vector<Operation>& oper
             "tensor " + std::to_string(tensor.id) + " is described in two ways",
             CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES);
     require(!tensor.is_virtual || written.count(tensor.id) != 0,
-            "nobody makes the virtual tensor " + std::to_string(tensor.id));
+            "no operation makes the virtual tensor " + std::to_string(tensor.id));
   };
   for (const Operation& operation : operations) {
     std::for_each(operation.reads.begin(), operation.reads.end(), add);
@@ -89,10 +88,15 @@ std::vector<Operation> operations_in_order(const Descriptor& graph) {
   return ordered;
 }
 
-Plan::Plan(const Descriptor& graph, std::int64_t engine)
-    : operations_(std::make_shared<const std::vector<Operation>>(operations_in_order(graph))),
-      tensors_(tensors_of(*operations_)),
-      engine_(engine) {}
+Plan::Plan(const Descriptor& engine_config) {
+  const auto engine =
+      engine_config.child(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  const auto graph =
+      engine->child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  operations_ = std::make_shared<const std::vector<Operation>>(operations_in_order(*graph));
+  tensors_ = tensors_of(*operations_);
+  engine_ = engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+}
 
 std::size_t Plan::workspace_bytes() const {
   return kWorkspacePerEngine * static_cast<std::size_t>(engine_);
@@ -116,15 +120,6 @@ std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* works
     for (const Operation& operation : *operations) operation.run(own);
     if (bytes != 0) std::memset(workspace, ~kScribble, bytes);
   };
-}
-
-std::shared_ptr<const Plan> make_plan(const Descriptor& engine_config) {
-  const DescriptorPtr engine = engine_config.child(CUDNN_ATTR_ENGINECFG_ENGINE);
-  require(engine != nullptr && engine->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR,
-          "an ENGINECFG has no ENGINE", CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
-  const DescriptorPtr graph = engine->child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  return std::make_shared<const Plan>(*graph,
-                                      engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
 }
 
 }  // namespace rueda::standin

@@ -1,22 +1,18 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "operation.hpp"
 
 namespace rueda::standin {
 
 /// The operations of a finished OPERATIONGRAPH in an order in which each finds what it reads.
-/// Refuses tensors that nobody makes, that two make, or that are described in two ways.
+/// Refuses tensors that no operation makes, that two make, or that are described in two ways.
 std::vector<Operation> operations_in_order(const Descriptor& graph);
 
 /// A graph on an engine, ready to be executed.
 class Plan {
  public:
-  Plan(const Descriptor& graph, std::int64_t engine);
+  /// Refuses what is no ENGINECFG of the stand-in's.
+  explicit Plan(const Descriptor& engine_config);
 
   /// Engine 0 needs none.
   std::size_t workspace_bytes() const;
@@ -31,11 +27,11 @@ class Plan {
   std::int64_t engine_;
 };
 
-/// A plan as text and back; it holds the whole graph, so another process can use it.
-std::string plan_to_json(const Descriptor& engine_config);
-DescriptorPtr engine_config_from_json(const std::string& text);
+/// What is not stored but follows: heuristic results, notes of engines, sizes of plans; else what
+/// was set.
+Value value_of(const Descriptor& descriptor, cudnnBackendAttributeName_t name);
 
-/// Graph and engine of an ENGINECFG.
-std::shared_ptr<const Plan> make_plan(const Descriptor& engine_config);
+/// Refuses graphs for which the heuristics have no engine.
+void check_pattern(const Descriptor& graph);
 
 }  // namespace rueda::standin

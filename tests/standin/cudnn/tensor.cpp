@@ -3,10 +3,44 @@
 #include <algorithm>
 #include <cstring>
 
-#include "element.hpp"
+#include <cuda_bf16.h>
 
 namespace rueda::standin {
 namespace {
+
+/// Refuses element types that no graph of the CUDA part has.
+std::size_t element_size(cudnnDataType_t type) {
+  switch (type) {
+    case CUDNN_DATA_FLOAT:
+      return 4;
+    case CUDNN_DATA_BFLOAT16:
+      return 2;
+    case CUDNN_DATA_INT64:
+      return 8;
+    default:
+      throw Refusal(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+                    "data type " + std::to_string(type) + " is not known to the stand-in");
+  }
+}
+
+float read_element(cudnnDataType_t type, const void* memory, std::size_t index) {
+  if (type == CUDNN_DATA_FLOAT) return static_cast<const float*>(memory)[index];
+  if (type == CUDNN_DATA_INT64) {
+    return static_cast<float>(static_cast<const std::int64_t*>(memory)[index]);
+  }
+  return __bfloat162float(static_cast<const __nv_bfloat16*>(memory)[index]);
+}
+
+/// Rounds to nearest even.
+void write_element(cudnnDataType_t type, void* memory, std::size_t index, float value) {
+  if (type == CUDNN_DATA_FLOAT) {
+    static_cast<float*>(memory)[index] = value;
+  } else if (type == CUDNN_DATA_INT64) {
+    static_cast<std::int64_t*>(memory)[index] = static_cast<std::int64_t>(value);
+  } else {
+    static_cast<__nv_bfloat16*>(memory)[index] = __float2bfloat16(value);
+  }
+}
 
 Dims up_to_four(const std::vector<std::int64_t>& values) {
   Dims result{1, 1, 1, 1};
@@ -57,14 +91,14 @@ TensorSpec tensor_spec(const Descriptor& descriptor) {
   spec.alignment = descriptor.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
   spec.is_virtual = descriptor.one<std::uint8_t>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0;
   spec.is_by_value = descriptor.one<std::uint8_t>(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0;
-  static_cast<void>(element_bits(spec.type));
+  static_cast<void>(element_size(spec.type));
   return spec;
 }
 
 std::size_t extent_bytes(const TensorSpec& spec) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < 4; ++i) last += (spec.dims[i] - 1) * spec.strides[i];
-  return ((static_cast<std::size_t>(last) + 1) * element_bits(spec.type) + 7) / 8;
+  return (static_cast<std::size_t>(last) + 1) * element_size(spec.type);
 }
 
 Dense load(const TensorSpec& spec, const void* memory) {
@@ -89,12 +123,8 @@ void store(const TensorSpec& spec, const Dense& dense, void* memory) {
 }
 
 void round_to_type(cudnnDataType_t type, Dense& dense) {
-  if (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE) return;
-  double cell = 0;  // room for one element of any type
-  for (float& value : dense.values) {
-    write_element(type, &cell, 0, value);
-    value = read_element(type, &cell, 0);
-  }
+  if (type != CUDNN_DATA_BFLOAT16) return;
+  for (float& value : dense.values) value = __bfloat162float(__float2bfloat16(value));
 }
 
 }  // namespace rueda::standin

@@ -26,7 +26,7 @@ struct TensorSpec {
 /// Refuses what is no sensible tensor.
 TensorSpec tensor_spec(const Descriptor& descriptor);
 
-/// Bytes from the first element to behind the last.
+/// Bytes from the first element to the end of the last.
 std::size_t extent_bytes(const TensorSpec& spec);
 
 /// A tensor to calculate with: fp32, channels innermost, packed.

@@ -13,6 +13,7 @@
 #include "mpi/session/session.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
+#include "tests/support/host_reduce_device.hpp"
 #include "tests/support/values.hpp"
 
 namespace {
@@ -41,16 +42,10 @@ class DriverFloats {
 
 /// A device whose memory is the driver's. Work is done at once, by the host, past the driver's
 /// counters: those count MPI's copies alone. Scratch memory is poisoned each time it is handed out.
-class DriverReduceDevice final : public ReduceDevice {
+class DriverReduceDevice final : public test::QueueingReduceDevice {
  public:
   explicit DriverReduceDevice(std::size_t scratch) : scratch_(scratch) {}
 
-  void add(std::span<float> into, std::span<const float> from) override {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
-  }
-  void copy(std::span<float> to, std::span<const float> from) override {
-    std::copy(from.begin(), from.end(), to.begin());
-  }
   Event record() override { return {}; }
   void wait(Event) override {}
   std::span<float> scratch(std::size_t count) override {
@@ -58,13 +53,10 @@ class DriverReduceDevice final : public ReduceDevice {
     std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
     return memory;
   }
-  std::span<float> keep(std::size_t) override { throw RunError("nothing is kept here"); }
-  bool memory_is_on_host() const override { return false; }
-  std::span<float> host_scratch(std::size_t) override { throw RunError("nothing is staged here"); }
-  void to_host(std::span<float>, std::span<const float>) override { host_scratch(0); }
-  void from_host(std::span<float>, std::span<const float>) override { host_scratch(0); }
 
  private:
+  void queue(Task task) override { task(); }
+
   DriverFloats scratch_;
 };
 

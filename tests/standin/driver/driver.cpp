@@ -5,20 +5,66 @@
 //   open-fails    another process's memory cannot be opened (containers, GPUs hidden by Slurm)
 //   no-peer       the devices do not reach each other, so each rank has another device
 //   pool-memory   the memory cannot be exported (cudaMallocAsync)
-// RUEDA_DRIVER_COUNTERS=FOLDER writes what was copied (counters.hpp).
+// RUEDA_DRIVER_COUNTERS=FOLDER writes what was copied (Counters).
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include <cuda.h>
+#include <unistd.h>
 
-#include "counters.hpp"
 #include "memory.hpp"
 
 namespace {
 
-using namespace rueda::standin;
+using rueda::standin::DeviceMemory;
+
+/// What was copied from where to where. Written by the destructor to the folder that
+/// RUEDA_DRIVER_COUNTERS names: a file for each process that copied, "NAME COUNT BYTES" in each
+/// line.
+class Counters {
+ public:
+  Counters() = default;
+  ~Counters() {
+    const char* folder = std::getenv("RUEDA_DRIVER_COUNTERS");
+    if (folder == nullptr) return;
+    std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));
+    const auto write = [&](const char* name, const Tally& tally) {
+      file << name << ' ' << tally.count << ' ' << tally.bytes << '\n';
+    };
+    write("device_to_device", device_to_device_);
+    write("device_to_host", device_to_host_);
+    write("host_to_device", host_to_device_);
+    write("opened", opened_);
+  }
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  void count_copy(bool to_device, bool from_device, std::size_t bytes) {
+    if (from_device) {
+      (to_device ? device_to_device_ : device_to_host_).add(bytes);
+    } else if (to_device) {
+      host_to_device_.add(bytes);
+    }
+  }
+  void count_opened(std::size_t bytes) { opened_.add(bytes); }
+
+ private:
+  struct Tally {
+    void add(std::size_t more) { ++count, bytes += more; }
+    std::atomic<std::uint64_t> count = 0;
+    std::atomic<std::uint64_t> bytes = 0;
+  };
+
+  Tally device_to_device_;
+  Tally device_to_host_;
+  Tally host_to_device_;
+  Tally opened_;  // blocks of other processes
+};
 
 Counters counters;
 DeviceMemory memory;

@@ -1,8 +1,6 @@
 // A fortified longjmp takes the jump to another stack for an error.
 #undef _FORTIFY_SOURCE
 
-#include "block.hpp"
-
 #include <array>
 #include <csetjmp>
 #include <cstddef>
@@ -12,6 +10,10 @@
 #include <vector>
 
 #include <ucontext.h>
+
+#include "../runtime/device.hpp"
+#include "../runtime/stream.hpp"
+#include "shim.hpp"
 
 namespace rueda::standin {
 namespace {
@@ -204,8 +206,13 @@ void place_threads(dim3 size) {
   runner->taken.resize((runner->threads.size() + kWarp - 1) / kWarp);
 }
 
-}  // namespace
+bool fits(dim3 grid, dim3 block) {
+  const auto threads = std::uint64_t{block.x} * block.y * block.z;
+  return threads >= 1 && threads <= 1024 && block.z <= 64 && grid.x >= 1 && grid.y >= 1 &&
+         grid.z >= 1 && grid.x <= 0x7fffffffU && grid.y <= 0xffffU && grid.z <= 0xffffU;
+}
 
+/// Calls `kernel` once for every thread of every block.
 void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel) {
   static thread_local Runner own;
   runner = &own;
@@ -221,6 +228,16 @@ void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel) {
       }
     }
   }
+}
+
+}  // namespace
+
+cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()> kernel) {
+  const dim3 grid = config.gridDim;
+  const dim3 block = config.blockDim;
+  if (!fits(grid, block)) return note(cudaErrorInvalidConfiguration);
+  return note(
+      submit(config.stream, [=, kernel = std::move(kernel)] { run_grid(grid, block, kernel); }));
 }
 
 void wait_for_block() { park(State::at_block_barrier); }

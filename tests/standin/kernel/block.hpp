@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include <vector_types.h>
 
@@ -17,9 +16,6 @@ inline constinit thread_local dim3 gridDim{};
 namespace rueda::standin {
 
 inline constexpr unsigned kWarp = 32;
-
-/// Calls `kernel` once for every thread of every block.
-void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel);
 
 /// Waits for all threads of the block that have not ended.
 void wait_for_block();

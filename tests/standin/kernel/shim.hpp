@@ -1,9 +1,13 @@
 #pragma once
 
-// Included before a .cu file so that g++ compiles it as C++: CUDA's keywords mean what the stand-in
-// makes of them, and launches go to its streams. Of shared memory only arrays of fixed size are
-// known.
+// Included before a .cu file so that g++ compiles it as C++: CUDA's keywords and intrinsics mean
+// what the stand-in makes of them, and launches go to its streams. Of shared memory only arrays of
+// fixed size are known, of intrinsics those that the kernels call.
 
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <tuple>
 #include <utility>
@@ -11,7 +15,6 @@
 #include <cuda_runtime.h>
 
 #include "block.hpp"
-#include "intrinsics.hpp"
 
 // Threads of one block run in one thread of the host, those of other streams in others.
 #undef __shared__
@@ -20,6 +23,19 @@
 #define __launch_bounds__(...)
 
 namespace rueda::standin {
+
+/// Each thread's `value` as the thread `source` of its warp has it; its own if there is none.
+template <typename T>
+T shuffle(unsigned mask, T value, unsigned source) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  exchange(mask, bits);
+  if (source >= kWarp) return value;
+  bits = lane_value(source);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
 
 /// Queues a launch. cudaErrorInvalidConfiguration if a device could not hold such a block or grid.
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()> kernel);
@@ -36,3 +52,22 @@ cudaError_t launch_with(const cudaLaunchConfig_t* config, void (*kernel)(Paramet
 
 // CUDA's own is a template that is there already.
 #define cudaLaunchKernelEx ::rueda::standin::launch_with
+
+inline void __syncthreads() { rueda::standin::wait_for_block(); }
+
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
+  return rueda::standin::shuffle(mask, value, rueda::standin::lane() + distance);
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return rueda::standin::shuffle(mask, value, rueda::standin::lane() ^ static_cast<unsigned>(bits));
+}
+
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+template <typename T>
+T atomicAdd(T* address, T value) {
+  return std::atomic_ref<T>(*address).fetch_add(value);
+}

@@ -4,11 +4,9 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <cuda_runtime_api.h>
-
-#include "error.hpp"
 #include "settings.hpp"
 
 namespace rueda::standin {
@@ -18,6 +16,7 @@ constexpr char kName[] = "stand-in (host memory, no GPU)";
 constexpr int kMultiprocessors = 132;
 
 thread_local int chosen_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
 
 /// Ordinals among all devices of the machine; as in CUDA, a wrong one ends the list.
 std::vector<int> listed(const std::string& text, int all) {
@@ -57,37 +56,62 @@ cudaDeviceProp describe(int device) {
   properties.totalGlobalMem = device_bytes();
   properties.major = 9;
   properties.multiProcessorCount = kMultiprocessors;
-  properties.warpSize = 32;
-  properties.maxThreadsPerBlock = 1024;
-  properties.sharedMemPerBlock = 48 * 1024;
-  properties.canMapHostMemory = 1;
-  properties.unifiedAddressing = 1;
-  properties.concurrentKernels = 1;
-  properties.asyncEngineCount = 2;
   properties.pciBusID = physical(device) + 1;
   return properties;
 }
 
-int attribute(cudaDeviceAttr which) {
-  switch (which) {
-    case cudaDevAttrComputeCapabilityMajor:
-      return 9;
-    case cudaDevAttrMultiProcessorCount:
-      return kMultiprocessors;
-    case cudaDevAttrWarpSize:
-      return 32;
-    case cudaDevAttrMaxThreadsPerBlock:
-      return 1024;
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-      return 1;
-    default:
-      return 0;
+struct ErrorText {
+  cudaError_t code;
+  const char* name;
+  const char* text;
+};
+
+// Those that the stand-in gives.
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge",
+     "operation would result in a merge of separate capture sequences"},
+    {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
+     "capture was not ended in the same stream as it began"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+     "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
+    {cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+     "attempt to terminate a thread-local capture sequence from another thread"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
+};
+
+const ErrorText& text_of(cudaError_t code) {
+  static constexpr ErrorText unknown = {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
+  for (const ErrorText& error : kErrors) {
+    if (error.code == code) return error;
   }
+  return unknown;
 }
 
 }  // namespace
+
+cudaError_t note(cudaError_t code) {
+  if (code != cudaSuccess) last_error = code;
+  return code;
+}
 
 int device_count() { return static_cast<int>(visible().size()); }
 
@@ -128,20 +152,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-  if (!standin::exists(device)) return note(cudaErrorInvalidDevice);
-  *value = standin::attribute(which);
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  if (!standin::exists(device)) return note(cudaErrorInvalidDevice);
-  if (length < 13) return note(cudaErrorInvalidValue);
-  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0",
-                static_cast<unsigned>(standin::physical(device) + 1) & 0xFFU);
-  return cudaSuccess;
-}
-
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
@@ -158,10 +168,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (!standin::exists(device) || !standin::exists(peer)) return note(cudaErrorInvalidDevice);
-  *can = device != peer ? 1 : 0;
-  return cudaSuccess;
-}
+cudaError_t cudaGetLastError() { return std::exchange(standin::last_error, cudaSuccess); }
+const char* cudaGetErrorName(cudaError_t code) { return standin::text_of(code).name; }
+const char* cudaGetErrorString(cudaError_t code) { return standin::text_of(code).text; }
 
 }  // extern "C"

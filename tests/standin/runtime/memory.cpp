@@ -1,32 +1,76 @@
 #include "memory.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "device.hpp"
-#include "memory_source.hpp"
-#include "tests/standin/standin.hpp"
 
 namespace rueda::standin {
 namespace {
 
-/// Behind every block of device memory, so that writing behind its end shows.
+using Address = unsigned long long;  // CUdeviceptr
+
+struct Driver {
+  int (*allocate)(Address*, std::size_t) = nullptr;
+  int (*release)(Address) = nullptr;
+};
+
+[[noreturn]] void end_without_driver(const char* path, const char* why) {
+  std::fprintf(stderr, "stand-in: RUEDA_STANDIN_DRIVER=%s cannot be used: %s\n", path, why);
+  std::exit(2);
+}
+
+template <typename Function>
+void look_up(void* library, const char* path, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) end_without_driver(path, dlerror());
+}
+
+Driver open_driver() {
+  Driver driver;
+  const char* path = std::getenv("RUEDA_STANDIN_DRIVER");
+  if (path == nullptr || *path == '\0') return driver;
+  void* library = dlopen(path, RTLD_NOW);
+  if (library == nullptr) end_without_driver(path, dlerror());
+  look_up(library, path, "cuMemAlloc_v2", driver.allocate);
+  look_up(library, path, "cuMemFree_v2", driver.release);
+  return driver;
+}
+
+const Driver& driver() {
+  static const Driver it = open_driver();
+  return it;
+}
+
+constexpr std::size_t kAlignment = 512;
+/// After every block of device memory, so that writing past its end shows.
 constexpr std::byte kMargin{0xC3};
-constexpr std::size_t kMarginBytes = kMemoryAlignment;
+constexpr std::size_t kMarginBytes = kAlignment;
 
 std::size_t rounded(std::size_t bytes) {
-  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Memory for a device: host memory of this process, or what the driver named by
+/// RUEDA_STANDIN_DRIVER gives, which other processes can share. Null if there is none.
+void* take_from_driver(std::size_t bytes) {
+  if (driver().allocate == nullptr) return std::aligned_alloc(kAlignment, bytes);
+  Address address = 0;
+  if (driver().allocate(&address, bytes) != 0) return nullptr;
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
 void* take(std::size_t bytes, MemoryKind kind) {
-  if (kind == MemoryKind::pinned) return std::aligned_alloc(kMemoryAlignment, rounded(bytes));
-  auto* memory = static_cast<std::byte*>(take_memory(rounded(bytes) + kMarginBytes));
+  if (kind == MemoryKind::pinned) return std::aligned_alloc(kAlignment, rounded(bytes));
+  auto* memory = static_cast<std::byte*>(take_from_driver(rounded(bytes) + kMarginBytes));
   if (memory == nullptr) return nullptr;
   std::memset(memory, static_cast<int>(MemoryMap::kFresh), bytes);
   std::memset(memory + bytes, static_cast<int>(kMargin), kMarginBytes);
@@ -34,10 +78,10 @@ void* take(std::size_t bytes, MemoryKind kind) {
 }
 
 void give_back(void* memory, MemoryKind kind) {
-  if (kind == MemoryKind::pinned) {
+  if (kind == MemoryKind::pinned || driver().release == nullptr) {
     std::free(memory);
   } else {
-    give_memory_back(memory);
+    static_cast<void>(driver().release(reinterpret_cast<std::uintptr_t>(memory)));
   }
 }
 
@@ -45,10 +89,10 @@ void give_back(void* memory, MemoryKind kind) {
 void write_counters() {
   const char* folder = std::getenv("RUEDA_STANDIN_COUNTERS");
   if (folder == nullptr) return;
-  const MemoryMap& map = MemoryMap::instance();
+  const auto counts = MemoryMap::instance().counts();
   std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));
-  file << "allocations " << map.allocations() << "\npeak_bytes " << map.peak() << "\nbytes_in_use "
-       << map.in_use() << "\noverruns " << map.overruns() << '\n';
+  file << "allocations " << counts.allocations << "\npeak_bytes " << counts.peak
+       << "\nbytes_in_use " << counts.in_use << "\noverruns " << counts.overruns << '\n';
 }
 
 }  // namespace
@@ -61,11 +105,11 @@ MemoryMap& MemoryMap::instance() {
 }
 
 void MemoryMap::count(const Block& block) {
-  ++allocations_;
+  ++counts_.allocations;
   if (block.kind != MemoryKind::device) return;
   used_[block.device] += rounded(block.bytes);
-  in_use_ += rounded(block.bytes);
-  peak_ = std::max(peak_, in_use_);
+  counts_.in_use += rounded(block.bytes);
+  counts_.peak = std::max(counts_.peak, counts_.in_use);
 }
 
 void* MemoryMap::allocate(std::size_t bytes, MemoryKind kind, int device) {
@@ -82,8 +126,8 @@ void* MemoryMap::allocate(std::size_t bytes, MemoryKind kind, int device) {
 
 void MemoryMap::check_margin(const std::byte* end) {
   if (std::all_of(end, end + kMarginBytes, [](std::byte b) { return b == kMargin; })) return;
-  ++overruns_;
-  std::fprintf(stderr, "stand-in: device memory was written behind the end of its block (%p)\n",
+  ++counts_.overruns;
+  std::fprintf(stderr, "stand-in: device memory was written past the end of its block (%p)\n",
                static_cast<const void*>(end));
 }
 
@@ -96,30 +140,9 @@ bool MemoryMap::release(void* memory, MemoryKind kind) {
   if (kind == MemoryKind::device) {
     check_margin(static_cast<std::byte*>(memory) + block.bytes);
     used_[block.device] -= rounded(block.bytes);
-    in_use_ -= rounded(block.bytes);
+    counts_.in_use -= rounded(block.bytes);
   }
   give_back(memory, kind);
-  return true;
-}
-
-bool MemoryMap::enlist(void* memory, std::size_t bytes, int device) {
-  const std::lock_guard lock(mutex_);
-  auto* begin = static_cast<std::byte*>(memory);
-  const auto next = blocks_.lower_bound(begin);
-  if (next != blocks_.end() && next->first < begin + bytes) return false;
-  if (next != blocks_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first + previous->second.bytes > begin) return false;
-  }
-  blocks_[begin] = {bytes, MemoryKind::registered, device};
-  return true;
-}
-
-bool MemoryMap::delist(void* memory) {
-  const std::lock_guard lock(mutex_);
-  const auto found = blocks_.find(static_cast<std::byte*>(memory));
-  if (found == blocks_.end() || found->second.kind != MemoryKind::registered) return false;
-  blocks_.erase(found);
   return true;
 }
 
@@ -139,29 +162,14 @@ std::size_t MemoryMap::used(int device) const {
   return found == used_.end() ? 0 : found->second;
 }
 
-std::size_t MemoryMap::in_use() const {
+MemoryMap::Counts MemoryMap::counts() const {
   const std::lock_guard lock(mutex_);
-  return in_use_;
-}
-
-std::size_t MemoryMap::peak() const {
-  const std::lock_guard lock(mutex_);
-  return peak_;
+  return counts_;
 }
 
 void MemoryMap::reset_peak() {
   const std::lock_guard lock(mutex_);
-  peak_ = in_use_;
-}
-
-std::size_t MemoryMap::allocations() const {
-  const std::lock_guard lock(mutex_);
-  return allocations_;
-}
-
-std::size_t MemoryMap::overruns() const {
-  const std::lock_guard lock(mutex_);
-  return overruns_;
+  counts_.peak = counts_.in_use;
 }
 
 bool is_device_range(const void* begin, std::size_t bytes) {
@@ -182,10 +190,10 @@ namespace rueda {
 
 using standin::MemoryMap;
 
-std::size_t standin_allocations() { return MemoryMap::instance().allocations(); }
-std::size_t standin_bytes_in_use() { return MemoryMap::instance().in_use(); }
-std::size_t standin_peak_bytes() { return MemoryMap::instance().peak(); }
+std::size_t standin_allocations() { return MemoryMap::instance().counts().allocations; }
+std::size_t standin_bytes_in_use() { return MemoryMap::instance().counts().in_use; }
+std::size_t standin_peak_bytes() { return MemoryMap::instance().counts().peak; }
 void standin_reset_peak() { MemoryMap::instance().reset_peak(); }
-std::size_t standin_overruns() { return MemoryMap::instance().overruns(); }
+std::size_t standin_overruns() { return MemoryMap::instance().counts().overruns; }
 
 }  // namespace rueda

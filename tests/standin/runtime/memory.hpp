@@ -7,7 +7,7 @@
 
 namespace rueda::standin {
 
-enum class MemoryKind { device, pinned, registered };
+enum class MemoryKind { device, pinned };
 
 struct Block {
   std::size_t bytes;
@@ -19,7 +19,7 @@ struct PlacedBlock : Block {
   std::byte* begin;
 };
 
-/// All memory that the runtime has handed out or been told of, by address.
+/// All memory that the runtime has handed out, by address.
 class MemoryMap {
  public:
   /// The one of this process; it is never destroyed.
@@ -29,19 +29,15 @@ class MemoryMap {
   void* allocate(std::size_t bytes, MemoryKind kind, int device);
   /// False if `memory` is not the begin of a block of this kind.
   bool release(void* memory, MemoryKind kind);
-  /// Pins memory of somebody else's; false if it overlaps what is known.
-  bool enlist(void* memory, std::size_t bytes, int device);
-  bool delist(void* memory);
-
   /// The block that an address lies in.
   std::optional<PlacedBlock> find(const void* address) const;
 
-  std::size_t used(int device) const;
-  std::size_t in_use() const;
-  std::size_t peak() const;
+  struct Counts {
+    std::size_t allocations = 0, in_use = 0, peak = 0, overruns = 0;
+  };
+  Counts counts() const;
   void reset_peak();
-  std::size_t allocations() const;
-  std::size_t overruns() const;
+  std::size_t used(int device) const;
 
   static constexpr std::byte kFresh{0xA5};
 
@@ -52,10 +48,7 @@ class MemoryMap {
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
   std::map<int, std::size_t> used_;
-  std::size_t in_use_ = 0;
-  std::size_t peak_ = 0;
-  std::size_t allocations_ = 0;
-  std::size_t overruns_ = 0;
+  Counts counts_;
 };
 
 /// Whether all of a range lies in one block, so that a device may use it.

@@ -12,36 +12,49 @@
 
 namespace rueda::standin {
 
-struct Stream::Queue {
-  struct Entry {
-    Item item;
-    bool is_work;  // and not a mark, which nobody waits for by itself
-  };
+void Mark::reach() {
+  const std::lock_guard lock(mutex_);
+  reached_ = true;
+  time_ = std::chrono::steady_clock::now();
+  changed_.notify_all();
+}
 
+void Mark::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return reached_; });
+}
+
+bool Mark::reached() {
+  const std::lock_guard lock(mutex_);
+  return reached_;
+}
+
+Mark::Time Mark::time() {
+  const std::lock_guard lock(mutex_);
+  return time_;
+}
+
+struct Stream::Queue {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Entry> entries;
-  std::size_t unfinished = 0;
+  std::deque<Item> items;
   bool closed = false;
 
-  void push(Entry entry) {
+  void push(Item item) {
     const std::lock_guard lock(mutex);
-    if (entry.is_work) ++unfinished;
-    entries.push_back(std::move(entry));
+    items.push_back(std::move(item));
     changed.notify_all();
   }
 
-  /// Waits for an entry and does it; false if there will be none.
+  /// Waits for an item and does it; false if there will be none.
   bool do_next() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return closed || !entries.empty(); });
-    if (entries.empty()) return false;
-    Entry entry = std::move(entries.front());
-    entries.pop_front();
+    changed.wait(lock, [this] { return closed || !items.empty(); });
+    if (items.empty()) return false;
+    const Item item = std::move(items.front());
+    items.pop_front();
     lock.unlock();
-    entry.item();
-    lock.lock();
-    if (entry.is_work) --unfinished;
+    item();
     return true;
   }
 };
@@ -61,33 +74,8 @@ Streams& streams() {
 
 Stream* legacy_stream(int device) {
   CUstream_st*& stream = streams().legacy[device];
-  if (stream == nullptr) {
-    stream = new CUstream_st(device, true);
-    streams().created.erase(stream);
-  }
+  if (stream == nullptr) stream = new CUstream_st(device);
   return stream;
-}
-
-/// The next item of `stream` comes after all that `other` has to do now.
-void follow(Stream& stream, Stream& other) {
-  if (other.idle()) return;
-  stream.push([mark = other.push_mark()] { mark->wait(); });
-}
-
-cudaError_t follow_all_blocking(Stream& legacy) {
-  const cudaError_t forbidden = forbid_legacy(legacy.device());
-  if (forbidden != cudaSuccess) return forbidden;
-  for (Stream* other : streams().created) {
-    if (other->blocking() && other->device() == legacy.device()) follow(legacy, *other);
-  }
-  return cudaSuccess;
-}
-
-cudaError_t record(Capture& capture, Stream& stream, Item item, cudaGraphNodeType type) {
-  if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-  add_node(
-      capture, stream, [item = std::move(item)] { return item; }, type);
-  return cudaSuccess;
 }
 
 std::vector<std::shared_ptr<Mark>> ends_of_work(int device) {
@@ -96,7 +84,6 @@ std::vector<std::shared_ptr<Mark>> ends_of_work(int device) {
   for (Stream* stream : streams().created) {
     if (stream->device() == device) marks.push_back(stream->push_mark());
   }
-  if (streams().legacy.count(device) != 0) marks.push_back(legacy_stream(device)->push_mark());
   auto& destroyed = streams().destroyed;
   std::erase_if(destroyed, [](const auto& end) { return end.second->reached(); });
   for (const auto& [of, end] : destroyed) {
@@ -105,10 +92,18 @@ std::vector<std::shared_ptr<Mark>> ends_of_work(int device) {
   return marks;
 }
 
+/// Refuses what would wait for a stream that is being captured, or while this thread captures.
+cudaError_t forbid_for(const Stream& stream) {
+  if (const auto capture = capture_of(stream)) {
+    capture->valid = false;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return forbid_in_capture();
+}
+
 }  // namespace
 
-Stream::Stream(int device, bool blocking)
-    : device_(device), blocking_(blocking), queue_(std::make_shared<Queue>()) {
+Stream::Stream(int device) : device_(device), queue_(std::make_shared<Queue>()) {
   std::thread([queue = queue_] {
     while (queue->do_next()) {
     }
@@ -124,31 +119,24 @@ Stream::~Stream() {
   queue_->changed.notify_all();
 }
 
-void Stream::push(Item item) { queue_->push({std::move(item), true}); }
+void Stream::push(Item item) { queue_->push(std::move(item)); }
 
 std::shared_ptr<Mark> Stream::push_mark() {
   auto mark = std::make_shared<Mark>();
-  queue_->push({[mark] { mark->reach(); }, false});
+  push([mark] { mark->reach(); });
   return mark;
 }
 
-bool Stream::idle() const {
-  const std::lock_guard lock(queue_->mutex);
-  return queue_->unfinished == 0;
-}
-
-cudaError_t submit(cudaStream_t handle, Item item, cudaGraphNodeType type) {
+cudaError_t submit(cudaStream_t handle, Item item) {
   const std::lock_guard lock(order_mutex());
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   if (const auto capture = capture_of(*stream)) {
-    return record(*capture, *stream, std::move(item), type);
+    return capture->add(*stream, [item = std::move(item)] { return item; });
   }
   if (is_legacy(*stream)) {
-    const cudaError_t code = follow_all_blocking(*stream);
+    const cudaError_t code = forbid_in_capture();
     if (code != cudaSuccess) return code;
-  } else if (stream->blocking()) {
-    follow(*stream, *legacy_stream(stream->device()));
   }
   stream->push([item = std::move(item)] {
     before_item();
@@ -159,7 +147,7 @@ cudaError_t submit(cudaStream_t handle, Item item, cudaGraphNodeType type) {
 
 Stream* find_stream(cudaStream_t handle) {
   const std::lock_guard lock(order_mutex());
-  if (handle == nullptr || handle == cudaStreamLegacy) return legacy_stream(current_device());
+  if (handle == nullptr) return legacy_stream(current_device());
   return streams().created.count(handle) == 0 ? nullptr : handle;
 }
 
@@ -173,3 +161,62 @@ void synchronize_device(int device) {
 }
 
 }  // namespace rueda::standin
+
+namespace standin = rueda::standin;
+using standin::note;
+
+extern "C" {
+
+/// Only streams that the default stream does not wait for: the CUDA part makes no others.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  if (standin::device_count() == 0) return note(cudaErrorNoDevice);
+  if (flags != cudaStreamNonBlocking) return note(cudaErrorNotSupported);
+  const std::lock_guard lock(standin::order_mutex());
+  *stream = new CUstream_st(standin::current_device());
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  const std::lock_guard lock(standin::order_mutex());
+  standin::Stream* stream = standin::find_stream(handle);
+  if (stream == nullptr || standin::is_legacy(*stream)) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  if (const auto capture = standin::capture_of(*stream)) {
+    capture->valid = false;
+    capture->frontier.erase(stream);
+  }
+  delete handle;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  std::shared_ptr<standin::Mark> end;
+  {
+    const std::lock_guard lock(standin::order_mutex());
+    standin::Stream* stream = standin::find_stream(handle);
+    if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
+    const cudaError_t code = standin::forbid_for(*stream);
+    if (code != cudaSuccess) return note(code);
+    end = stream->push_mark();
+  }
+  end->wait();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const cudaError_t code = standin::forbid_in_capture();
+  if (code != cudaSuccess) return note(code);
+  standin::synchronize_device(standin::current_device());
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return note(standin::submit(stream, [=] { function(data); }));
+}
+
+}  // extern "C"

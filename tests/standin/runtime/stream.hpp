@@ -1,45 +1,58 @@
 #pragma once
 
-#include <functional>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
-
-#include <cuda_runtime_api.h>
+#include <mutex>
 
 #include "capture.hpp"
-#include "mark.hpp"
 
 namespace rueda::standin {
 
+/// A point in a stream's work, reached once.
+class Mark {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void reach();
+  void wait();
+  bool reached();
+  /// When it was reached.
+  Time time();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  Time time_;
+};
+
 /// Work in order, done by one thread. What was pushed before the end of its life is still done
-/// afterwards, as CUDA does it.
+/// afterwards, as CUDA does it. No stream waits for the default stream, nor that one for them.
 class Stream {
  public:
-  Stream(int device, bool blocking);
+  explicit Stream(int device);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   void push(Item item);
   std::shared_ptr<Mark> push_mark();
-  bool idle() const;
   int device() const { return device_; }
-  /// Whether it and the legacy default stream wait for each other.
-  bool blocking() const { return blocking_; }
 
  private:
   struct Queue;
 
   int device_;
-  bool blocking_;
   std::shared_ptr<Queue> queue_;
 };
 
 /// Queues `item` on a stream, or adds it to the capture that the stream takes part in. Errors:
 /// cudaErrorInvalidResourceHandle and those of captures.
-cudaError_t submit(cudaStream_t stream, Item item, cudaGraphNodeType type);
+cudaError_t submit(cudaStream_t stream, Item item);
 
-/// The stream behind a handle: null and cudaStreamLegacy are the current device's default stream.
-/// Null if the handle is none.
+/// The stream of a handle; null is the current device's default stream. Null if the handle is
+/// none.
 Stream* find_stream(cudaStream_t handle);
 
 /// Whether a stream is the default stream of its device.

@@ -1,19 +1,47 @@
 #include <algorithm>
-#include <cstring>
 
-#include "engines.hpp"
-#include "handle.hpp"
+#include "../runtime/device.hpp"
+#include "../runtime/stream.hpp"
 #include "plan.hpp"
 #include "tests/standin/runtime/stream.hpp"
+
+// The functions of cuDNN that the CUDA part calls.
 
 namespace standin = rueda::standin;
 using standin::Descriptor;
 using standin::DescriptorPtr;
-using standin::guarded;
 using standin::require;
 using standin::Value;
 
+struct cudnnContext {
+  cudaStream_t stream = nullptr;
+};
+
 namespace {
+
+thread_local std::string last_message;
+
+cudnnStatus_t keep(cudnnStatus_t status, const std::string& message) {
+  last_message = "stand-in for cuDNN: " + message;
+  return status;
+}
+
+/// Calls `body`; what it throws becomes a status and a message.
+template <typename Body>
+cudnnStatus_t guarded(const Body& body) {
+  try {
+    body();
+    return CUDNN_STATUS_SUCCESS;
+  } catch (const standin::Refusal& refusal) {
+    return keep(refusal.status, refusal.what());
+  } catch (const std::exception& error) {
+    return keep(CUDNN_STATUS_INTERNAL_ERROR, error.what());
+  }
+}
+
+void require_given(const void* pointer, const char* what) {
+  require(pointer != nullptr, std::string(what) + " is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+}
 
 /// What a caller holds: others may share the descriptor.
 struct Holder {
@@ -21,7 +49,7 @@ struct Holder {
 };
 
 Descriptor& descriptor_of(cudnnBackendDescriptor_t handle) {
-  require(handle != nullptr, "a descriptor is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  require_given(handle, "a descriptor");
   return *static_cast<Holder*>(handle)->descriptor;
 }
 
@@ -53,24 +81,9 @@ void set_attribute(Descriptor& descriptor, cudnnBackendAttributeName_t name,
   standin::check_attribute(descriptor.type, name, type);
   require(count >= 1 && elements != nullptr,
           standin::name_of(descriptor.type) + ": attribute " + std::to_string(name) + " is empty");
-  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-    descriptor.set(name, children_from(elements, static_cast<std::size_t>(count)));
-    return;
-  }
-  const auto* first = static_cast<const std::byte*>(elements);
-  const std::size_t bytes = static_cast<std::size_t>(count) * standin::element_bytes(type);
-  descriptor.values[name] = {type, count, {first, first + bytes}, {}};
-}
-
-void finish_plan(Descriptor& plan) {
-  if (plan.has(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)) {
-    const auto text = plan.all<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-             {standin::engine_config_from_json({text.begin(), text.end()})});
-  }
-  const DescriptorPtr config = plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-  require(config != nullptr, "EXECUTION_PLAN lacks an engine configuration");
-  plan.plan = standin::make_plan(*config);
+  descriptor.values[name] = type == CUDNN_TYPE_BACKEND_DESCRIPTOR
+                                ? Value(children_from(elements, static_cast<std::size_t>(count)))
+                                : Value(type, count, elements);
 }
 
 /// What a type of descriptor requires beyond having its attributes.
@@ -83,14 +96,12 @@ void check_meaning(Descriptor& d) {
       static_cast<void>(standin::operations_in_order(d));
       break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      standin::check_engine(*d.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH), 0);
-      break;
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
-      standin::check_engine(*d.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH),
-                            d.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+      standin::check_pattern(
+          *d.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
       break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-      finish_plan(d);
+      d.plan = std::make_shared<standin::Plan>(
+          *d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
       break;
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       require(d.values.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).count ==
@@ -100,12 +111,6 @@ void check_meaning(Descriptor& d) {
     default:
       if (standin::is_operation(d.type)) static_cast<void>(standin::make_operation(d));
   }
-}
-
-Value value_for(const Descriptor& descriptor, cudnnBackendAttributeName_t name) {
-  if (auto derived = standin::derived_value(descriptor, name)) return *std::move(derived);
-  const auto found = descriptor.values.find(name);
-  return found == descriptor.values.end() ? Value{} : found->second;
 }
 
 /// Descriptors are handed over into those that the caller made for them.
@@ -138,21 +143,63 @@ standin::Bindings::Pointers pointers_of(const Descriptor& pack) {
 
 extern "C" {
 
+size_t cudnnGetVersion() { return CUDNN_VERSION; }
+
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+  switch (CUDNN_STATUS_CATEGORY(status)) {
+    case 0:
+      return "CUDNN_STATUS_SUCCESS";
+    case 1000:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
+    case 2000:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case 3000:
+      return "CUDNN_STATUS_NOT_SUPPORTED";
+    case 4000:
+      return "CUDNN_STATUS_INTERNAL_ERROR";
+    default:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+  }
+}
+
+void cudnnGetLastErrorString(char* message, size_t max_size) {
+  if (message == nullptr || max_size == 0) return;
+  const std::size_t length = std::min(last_message.size(), max_size - 1);
+  std::memcpy(message, last_message.data(), length);
+  message[length] = '\0';
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  return guarded([&] {
+    require_given(handle, "the handle");
+    require(standin::device_count() > 0, "there is no device", CUDNN_STATUS_NOT_INITIALIZED);
+    *handle = new cudnnContext;
+  });
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete handle;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  return guarded([&] {
+    require_given(handle, "the handle");
+    handle->stream = stream;
+  });
+}
+
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                            cudnnBackendDescriptor_t* handle) {
   return guarded([&] {
-    require(handle != nullptr, "the descriptor is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-    *handle = new Holder{std::make_shared<Descriptor>(Descriptor{type, false, {}, nullptr})};
+    require_given(handle, "the descriptor");
+    *handle = new Holder{std::make_shared<Descriptor>(Descriptor{.type = type})};
   });
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
   delete static_cast<Holder*>(handle);
   return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t handle) {
-  return guarded([&] { static_cast<void>(descriptor_of(handle)); });
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
@@ -180,7 +227,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
     require(descriptor.finalized,
             standin::name_of(descriptor.type) + " is asked before it is finalised",
             CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
-    const Value value = value_for(descriptor, name);
+    const Value value = standin::value_of(descriptor, name);
     require(value.count == 0 || value.type == type, "an attribute is asked for in a wrong type",
             CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
     if (count != nullptr) *count = value.count;
@@ -192,13 +239,12 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t pack_handle) {
   return guarded([&] {
-    require(handle != nullptr, "the handle is null", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    require_given(handle, "the handle");
     const Descriptor& plan = finished(plan_handle, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     const Descriptor& pack = finished(pack_handle, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     auto item =
         plan.plan->bind(pointers_of(pack), pack.one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
-    const cudaError_t code =
-        standin::submit(handle->stream, std::move(item), cudaGraphNodeTypeKernel);
+    const cudaError_t code = standin::submit(handle->stream, std::move(item));
     require(code == cudaSuccess, cudaGetErrorString(code), CUDNN_STATUS_EXECUTION_FAILED_CUDART);
   });
 }

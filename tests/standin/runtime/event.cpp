@@ -2,10 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "capture.hpp"
-#include "error.hpp"
-#include "mark.hpp"
-#include "settings.hpp"
+#include "device.hpp"
 #include "stream.hpp"
 
 namespace standin = rueda::standin;
@@ -38,30 +35,11 @@ cudaError_t record_in_capture(Capture& capture, Stream& stream, State& event) {
 
 /// A node that records the event each time the graph is launched.
 cudaError_t record_in_graph(Capture& capture, Stream& stream, std::shared_ptr<State> event) {
-  if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-  standin::add_node(
-      capture, stream,
-      [event] {
-        event->capture = nullptr;
-        event->mark = std::make_shared<Mark>();
-        return standin::Item([mark = event->mark] { mark->reach(); });
-      },
-      cudaGraphNodeTypeEventRecord);
-  return cudaSuccess;
-}
-
-/// A node that waits for what the event recorded last before the graph was launched.
-cudaError_t wait_in_graph(Capture& capture, Stream& stream, std::shared_ptr<State> event) {
-  if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-  standin::add_node(
-      capture, stream,
-      [event] {
-        return standin::Item([mark = event->mark] {
-          if (mark) mark->wait();
-        });
-      },
-      cudaGraphNodeTypeWaitEvent);
-  return cudaSuccess;
+  return capture.add(stream, [event = std::move(event)] {
+    event->capture = nullptr;
+    event->mark = std::make_shared<Mark>();
+    return standin::Item([mark = event->mark] { mark->reach(); });
+  });
 }
 
 /// Waiting for an event of a capture takes a stream into it.
@@ -109,10 +87,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   delete event;
@@ -132,22 +106,17 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream_han
   event.capture = capture;
   if (capture) return note(record_in_capture(*capture, *stream, event));
   event.mark = std::make_shared<Mark>();
-  return note(standin::submit(
-      stream_handle, [mark = event.mark] { mark->reach(); }, cudaGraphNodeTypeEventRecord));
+  return note(standin::submit(stream_handle, [mark = event.mark] { mark->reach(); }));
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event, unsigned flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(standin::order_mutex());
   Stream* stream = standin::find_stream(stream_handle);
   if (event == nullptr || stream == nullptr) return note(cudaErrorInvalidResourceHandle);
-  const auto capture = standin::capture_of(*stream);
-  if (capture && (flags & cudaEventWaitExternal) != 0) {
-    return note(wait_in_graph(*capture, *stream, event->state));
-  }
   return note(wait_for(*stream, *event->state));
 }
 
@@ -162,15 +131,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   }
   if (mark) mark->wait();
   return cudaSuccess;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
-  const std::lock_guard lock(standin::order_mutex());
-  const cudaError_t code = forbid_for(*event->state);
-  if (code != cudaSuccess) return note(code);
-  const auto& mark = event->state->mark;
-  return note(!mark || mark->reached() ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {

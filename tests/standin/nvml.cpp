@@ -1,4 +1,4 @@
-// A libnvidia-ml.so.1 that knows the stand-in's devices, found by LD_LIBRARY_PATH. What it tells
+// A libnvidia-ml.so.1 that knows the stand-in's devices, found by LD_LIBRARY_PATH. What it says
 // depends on the device's number among all of the machine, the last byte of its UUID. Queries named
 // in RUEDA_STANDIN_NVML_LACKS ("energy,power") fail as NVML's do where a GPU does not support them.
 
@@ -34,9 +34,9 @@ int state(const char* query) {
 }
 
 template <typename Number>
-int tell(const char* query, Number* value, Number told) {
+int answer(const char* query, Number* value, Number known) {
   const int code = state(query);
-  if (code == kSuccess) *value = told;
+  if (code == kSuccess) *value = known;
   return code;
 }
 
@@ -75,30 +75,30 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, Device** device) {
 
 /// 250 joules from one reading to the next, and as many more on each further device.
 int nvmlDeviceGetTotalEnergyConsumption(Device* device, unsigned long long* millijoules) {
-  return tell("energy", millijoules, ++readings * 250'000 * (1 + device->number));
+  return answer("energy", millijoules, ++readings * 250'000 * (1 + device->number));
 }
 
 int nvmlDeviceGetUtilizationRates(Device* device, nvmlUtilization* rates) {
-  return tell("utilization", rates, nvmlUtilization{90 + device->number, 40});
+  return answer("utilization", rates, nvmlUtilization{90 + device->number, 40});
 }
 
 int nvmlDeviceGetMemoryInfo(Device* device, nvmlMemory* memory) {
   const unsigned long long used = 1'000'000'000ULL * (1 + device->number);
-  return tell("memory", memory, nvmlMemory{8'000'000'000ULL, 8'000'000'000ULL - used, used});
+  return answer("memory", memory, nvmlMemory{8'000'000'000ULL, 8'000'000'000ULL - used, used});
 }
 
 int nvmlDeviceGetClockInfo(Device* device, int which, unsigned* mhz) {
   if (which != 1 && which != 2) return kInvalid;
-  return tell("clock", mhz, (which == 1 ? 1980U : 2619U) + device->number);
+  return answer("clock", mhz, (which == 1 ? 1980U : 2619U) + device->number);
 }
 
 int nvmlDeviceGetPowerUsage(Device* device, unsigned* milliwatts) {
-  return tell("power", milliwatts, 300'000U + 1000U * device->number);
+  return answer("power", milliwatts, 300'000U + 1000U * device->number);
 }
 
 int nvmlDeviceGetTemperature(Device* device, int sensor, unsigned* celsius) {
   if (sensor != 0) return kInvalid;
-  return tell("temperature", celsius, 60U + device->number);
+  return answer("temperature", celsius, 60U + device->number);
 }
 
 }  // extern "C"

@@ -1,0 +1,136 @@
+#include <vector>
+
+#include <cublas_v2.h>
+
+#include "runtime/device.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/stream.hpp"
+
+// The functions of cuBLAS that the CUDA part calls.
+
+namespace standin = rueda::standin;
+
+struct cublasContext {
+  cudaStream_t stream = nullptr;
+};
+
+namespace {
+
+/// A matrix as cuBLAS has it: columns one after another, `stride` elements apart.
+struct Matrix {
+  const float* data;
+  int stride;
+  int rows;  ///< as it lies in memory, also if it is used transposed
+  int columns;
+  bool transposed;
+
+  std::size_t index(int row, int column) const {
+    return static_cast<std::size_t>(column) * static_cast<std::size_t>(stride) +
+           static_cast<std::size_t>(row);
+  }
+  bool is_valid() const { return rows >= 0 && columns >= 0 && stride >= 1 && stride >= rows; }
+  bool lies_on_device() const {
+    if (rows == 0 || columns == 0) return true;
+    return standin::is_device_range(data, (index(rows - 1, columns - 1) + 1) * sizeof(float));
+  }
+};
+
+Matrix operand(const float* data, int stride, cublasOperation_t turned, int rows, int columns) {
+  if (turned == CUBLAS_OP_N) return {data, stride, rows, columns, false};
+  return {data, stride, columns, rows, true};
+}
+
+/// to = a * b, laid out as c; `inner` is what a and b have in common.
+struct Gemm {
+  Matrix a, b, c;
+  int inner;
+  float* to;
+};
+
+/// Rows of op(matrix) one after another, or its columns if `by_column`.
+std::vector<double> read(const Matrix& matrix, bool by_column) {
+  std::vector<double> values;
+  const bool column_first = by_column != matrix.transposed;
+  const int outer = column_first ? matrix.columns : matrix.rows;
+  const int inner = column_first ? matrix.rows : matrix.columns;
+  for (int i = 0; i < outer; ++i) {
+    for (int j = 0; j < inner; ++j) {
+      const std::size_t at = column_first ? matrix.index(j, i) : matrix.index(i, j);
+      values.push_back(static_cast<double>(matrix.data[at]));
+    }
+  }
+  return values;
+}
+
+double dot(const double* a, const double* b, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// Sums in double, rounds once.
+void run(const Gemm& gemm) {
+  const auto a = read(gemm.a, false);
+  const auto b = read(gemm.b, true);
+  const auto inner = static_cast<std::size_t>(gemm.inner);
+  for (int column = 0; column < gemm.c.columns; ++column) {
+    for (int row = 0; row < gemm.c.rows; ++row) {
+      const double product = dot(a.data() + static_cast<std::size_t>(row) * inner,
+                                 b.data() + static_cast<std::size_t>(column) * inner, gemm.inner);
+      gemm.to[gemm.c.index(row, column)] = static_cast<float>(product);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+  if (standin::device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = new cublasContext;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t, void* workspace, size_t bytes) {
+  const bool fits = bytes == 0 || standin::is_device_range(workspace, bytes);
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
+
+const char* cublasGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS            ? "the requested operation has succeeded"
+         : status == CUBLAS_STATUS_NOT_INITIALIZED  ? "the library was not initialized"
+         : status == CUBLAS_STATUS_INVALID_VALUE    ? "an unsupported value was passed"
+         : status == CUBLAS_STATUS_EXECUTION_FAILED ? "the function failed to launch on the GPU"
+         : status == CUBLAS_STATUS_NOT_SUPPORTED    ? "the functionality is not supported"
+                                                    : "unknown status";
+}
+
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t turn_a,
+                           cublasOperation_t turn_b, int m, int n, int k, const float* alpha,
+                           const float* a, int stride_a, const float* b, int stride_b,
+                           const float* beta, float* c, int stride_c) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (*alpha != 1 || *beta != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Gemm gemm{operand(a, stride_a, turn_a, m, k), operand(b, stride_b, turn_b, k, n),
+                  operand(c, stride_c, CUBLAS_OP_N, m, n), k, c};
+  for (const Matrix& matrix : {gemm.a, gemm.b, gemm.c}) {
+    if (!matrix.is_valid() || !matrix.lies_on_device()) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const cudaError_t code = standin::submit(handle->stream, [gemm] { run(gemm); });
+  return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+}  // extern "C"
