@@ -1,22 +1,14 @@
-#include "explain.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "observed_schedule.hpp"
-#include "rueda/core/error.hpp"
+#include "bench.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "schedule.hpp"
 
 namespace rueda::bench {
 namespace {
-
-Schedule schedule_of(const BenchExplainOptions& options) {
-  if (options.algorithm == Algorithm::ring) return ring_schedule(options.ranks, options.length);
-  return observed_schedule(options.algorithm, options.ranks, options.length);
-}
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
 std::string ranks_in(unsigned held, int ranks) {
@@ -111,7 +103,7 @@ std::string totals(const Schedule& schedule) {
 }  // namespace
 
 std::string explain(const BenchExplainOptions& options) {
-  const Schedule schedule = schedule_of(options);
+  const Schedule schedule = schedule_of(options.algorithm, options.ranks, options.length);
   std::string text = std::string(to_string(options.algorithm)) + ": " +
                      counted(static_cast<std::size_t>(options.ranks), "rank") + " sum " +
                      counted(options.length, "float") + " (" +
