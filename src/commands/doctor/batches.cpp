@@ -1,13 +1,10 @@
-#include "batches.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
 
-#include "rank_sets.hpp"
+#include "machine.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/config.hpp"
 #include "rueda/train/training_memory.hpp"
 #include "wiring/open_backend.hpp"
 

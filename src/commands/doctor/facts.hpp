@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,5 +164,16 @@ struct ClusterFacts {
   std::string asked_backend = "auto";
   bool allow_shared_gpu = false;
 };
+
+/// "rank 3", "ranks 0-2,5", or "all ranks" if it is all of several.
+std::string ranks_text(const std::vector<int>& ranks, std::size_t of);
+
+/// Ranks by what a text says of them, without those of which it says nothing.
+std::map<std::string, std::vector<int>> ranks_by(
+    const std::vector<RankFacts>& ranks, const std::function<std::string(const RankFacts&)>& text);
+
+/// The ranks of each host, in order.
+std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
+    const std::vector<RankFacts>& ranks);
 
 }  // namespace rueda::doctor

@@ -5,7 +5,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "findings.hpp"
-#include "rank_sets.hpp"
 #include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {

@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "findings.hpp"
-#include "rank_sets.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -43,7 +42,11 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
         fmt::format("{}{} on {}{}", text.empty() ? "" : "; ", word(end),
                     ranks_text(ranks, transfers.size()), detail.empty() ? "" : " (" + detail + ")");
   }
-  return text.empty() ? "did not end" : text;
+  if (!text.empty()) return text;
+  const auto ended = std::find_if(transfers.begin(), transfers.end(),
+                                  [](const TransferFacts& t) { return !t.detail.empty(); });
+  return ended == transfers.end() ? "did not end"
+                                  : "was ended from outside (" + ended->detail + ")";
 }
 
 bool any_bad(const std::vector<TransferFacts>& transfers) {

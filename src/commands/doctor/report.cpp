@@ -5,8 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "link_table.hpp"
-#include "rank_sets.hpp"
+#include "rank_table.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 
@@ -64,7 +63,149 @@ std::string findings_section(const Findings& findings) {
   return text;
 }
 
+constexpr std::size_t kWidestName = 28;
+constexpr std::size_t kUuid = 12;  // enough to tell GPUs apart
+
+std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
+
+/// CUDA's numbering: 13000 is 13.0.
+std::string cuda_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string device_table(const ClusterFacts& cluster) {
+  std::vector<RankRow> rows;
+  for (const RankFacts& rank : cluster.ranks) {
+    const GpuFacts* gpu = rank.device.taken();
+    if (gpu == nullptr) {
+      rows.push_back({rank.rank, {"none", "", "", "", ""}});
+      continue;
+    }
+    rows.push_back({rank.rank,
+                    {fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()),
+                     gpu->name.substr(0, kWidestName), bytes(gpu->memory_bytes),
+                     bytes(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)}});
+  }
+  return rank_table({"takes", "name", "memory", "free", "UUID"},
+                    {Align::left, Align::left, Align::right, Align::right, Align::left}, rows);
+}
+
+std::string cuda_line(const DeviceFacts& device) {
+  std::string text = device.driver_version == 0
+                         ? "no driver"
+                         : "driver for CUDA up to " + cuda_version(device.driver_version);
+  text += ", program runs on CUDA " + cuda_version(device.runtime_version);
+  if (!device.visible_devices.empty()) text += ", CUDA_VISIBLE_DEVICES=" + device.visible_devices;
+  return paragraph("  CUDA", kLabel, text);
+}
+
+std::string launcher_text(const RankFacts& first, std::size_t hosts) {
+  const LaunchFacts& launch = first.launch;
+  const std::string world =
+      fmt::format("MPI's world: {} on {}", counted(static_cast<std::size_t>(first.size), "rank"),
+                  counted(hosts, "host"));
+  if (launch.launcher == "none") return "none (one process); " + world;
+  return fmt::format("{}, {} {} ({}); {}", launch.launcher, launch.told_size,
+                     launch.told_size == 1 ? "process" : "processes", launch.told_by, world);
+}
+
+std::string slurm_text(const LaunchFacts& launch) {
+  if (!launch.in_slurm) return "not inside an allocation";
+  std::string text =
+      fmt::format("{}, {}", counted(static_cast<std::size_t>(launch.slurm_nodes), "node"),
+                  counted(static_cast<std::size_t>(launch.slurm_tasks), "task"));
+  if (launch.slurm_cpus_per_task > 0) {
+    text += fmt::format(", {} cores a task", launch.slurm_cpus_per_task);
+  }
+  return text + (launch.slurm_gpus.empty() ? ", no GPUs asked for" : ", " + launch.slurm_gpus);
+}
+
+std::string versions_text(const RankFacts& rank) {
+  std::string text;
+  for (const auto& [name, version] : rank.versions) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name, version);
+  }
+  if (rank.device.cudnn_compiled.empty()) return text;
+  return text + " (compiled with " + rank.device.cudnn_compiled + ")";
+}
+
+/// Where ranks share lines, the numbers that occur on the host.
+std::string local_text(const RankFacts& rank, bool shares_line) {
+  if (!shares_line) return std::to_string(rank.local_rank);
+  return fmt::format("0-{}", rank.local_size - 1);
+}
+
+std::string cores_text(const CoreFacts& cores) {
+  const bool all = cores.allowed.size() == static_cast<std::size_t>(cores.online);
+  std::string text = fmt::format("{} of {}{}", ranges_text(cores.allowed), cores.online,
+                                 all ? ", not bound" : ", bound");
+  if (cores.quota > 0) text += fmt::format(", quota of {:.3g}", cores.quota);
+  return text;
+}
+
 }  // namespace
+
+std::string launch_section(const RankFacts& first, std::size_t hosts) {
+  return "Launch\n" + paragraph("  launcher", kLabel, launcher_text(first, hosts)) +
+         paragraph("  Slurm", kLabel, slurm_text(first.launch)) +
+         paragraph("  versions", kLabel, versions_text(first));
+}
+
+std::string ranks_section(const ClusterFacts& cluster) {
+  std::vector<RankRow> rows;
+  const bool many = cluster.ranks.size() > kMostLines;
+  for (const RankFacts& rank : cluster.ranks) {
+    rows.push_back(
+        {rank.rank,
+         {short_host(rank.host), local_text(rank, many), std::to_string(rank.cores.threads),
+          fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)}});
+  }
+  return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
+         rank_table({"host", "local", "threads", "cores", "allowed"},
+                    {Align::left, Align::right, Align::right, Align::right, Align::left}, rows);
+}
+
+std::string devices_section(const ClusterFacts& cluster) {
+  const RankFacts& first = cluster.ranks.front();
+  const bool any = std::any_of(cluster.ranks.begin(), cluster.ranks.end(),
+                               [](const RankFacts& r) { return !r.device.visible.empty(); });
+  std::string text = "\nGPUs\n";
+  text += any ? device_table(cluster) : paragraph("  none", kLabel, first.device.reason);
+  if (first.device.built) text += cuda_line(first.device);
+  const AwarenessFacts& aware = first.awareness;
+  if (aware.why.empty()) return text;
+  return text + paragraph("  MPI", kLabel,
+                          fmt::format("takes GPU memory: compiled {}, reported {}: {}",
+                                      aware.compiled, aware.reported, aware.why));
+}
+
+std::string links_section(const ClusterFacts& cluster) {
+  std::vector<LinkFacts> links;
+  for (const RankFacts& rank : cluster.ranks) {
+    if (rank.host_link.latency_us <= 0) return {};  // one rank, or it never came to it
+    links.push_back(rank.host_link);
+  }
+  return "\nHost" + link_table(links);
+}
+
+std::string batches_section(const ClusterFacts& cluster) {
+  if (cluster.batches.empty()) return {};
+  TextTable table({Align::left, Align::right, Align::right, Align::right}, 2);
+  table.add({"model", "image", "fp32", "bf16"});
+  const auto cell = [](const BatchFacts& batch) {
+    return batch.failure.empty() ? count_text(batch.largest_batch) : std::string("-");
+  };
+  std::string remark;
+  for (std::size_t i = 0; i + 1 < cluster.batches.size(); i += 2) {
+    const BatchFacts& fp32 = cluster.batches[i];
+    const BatchFacts& bf16 = cluster.batches[i + 1];
+    table.add({fp32.model, std::to_string(fp32.image_size), cell(fp32), cell(bf16)});
+    remark = bf16.failure;
+  }
+  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", cluster.batch_backend,
+                     bytes(cluster.batch_memory_bytes)) +
+         table.text() + (remark.empty() ? "" : paragraph("  bf16", kLabel, remark));
+}
 
 std::string clean(std::string text) {
   for (char& c : text) {

@@ -1,13 +1,15 @@
 #include "transfer.hpp"
 
+#include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "escape.hpp"
+#include "child.hpp"
 #include "mpi/probes/pattern_ring.hpp"
 #include "mpi/probes/ping_pong.hpp"
 #include "rueda/core/error.hpp"
@@ -57,6 +59,7 @@ std::unique_ptr<ExchangeBuffer> make_buffer(bool device, Kind injected) {
 void inject(Kind fault) {
   if (fault == Kind::crash_transfer) std::raise(SIGSEGV);
   if (fault == Kind::die_transfer) std::raise(SIGKILL);
+  if (fault == Kind::end_transfer) std::raise(SIGTERM);
   while (fault == Kind::stall_transfer) pause();
 }
 
@@ -78,6 +81,33 @@ void exchange(Communicator& world, TransferFacts& facts, Kind injected) {
   facts.link = {speed.latency_us, speed.gb_per_second};
 }
 
+sigjmp_buf way_out;
+volatile std::sig_atomic_t caught = 0;
+
+extern "C" void leap(int signal) {
+  caught = signal;
+  siglongjmp(way_out, 1);
+}
+
+void on_signals(void (*handler)(int)) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer}) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+/// Runs `work`; returns 0, or the signal that ended it.
+int survive(const std::function<void()>& work) {
+  caught = 0;
+  if (sigsetjmp(way_out, 1) == 0) {
+    on_signals(leap);
+    work();
+  }
+  on_signals(SIG_DFL);
+  return caught;
+}
+
 }  // namespace
 
 TransferFacts try_transfer(Communicator& world, bool device, DoctorFault::Kind injected) {
@@ -91,9 +121,8 @@ TransferFacts try_transfer(Communicator& world, bool device, DoctorFault::Kind i
     }
   });
   if (signal == 0) return facts;
-  facts.end = signal == kEndTransfer ? End::waited : End::crashed;
-  facts.detail =
-      signal == kEndTransfer ? "" : fmt::format("signal {}, {}", signal, strsignal(signal));
+  facts.end = end_by_signal(signal, false);
+  facts.detail = facts.end == End::crashed ? signal_text(signal) : "";
   return facts;
 }
 

@@ -1,5 +1,3 @@
-#include "worker.hpp"
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -8,14 +6,13 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "batches.hpp"
+#include "child.hpp"
 #include "facts_json.hpp"
 #include "machine.hpp"
 #include "mailbox.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/ping_pong.hpp"
 #include "mpi/session/session.hpp"
-#include "rank_sets.hpp"
 #include "rueda/data/data_check.hpp"
 #include "transfer.hpp"
 #include "wiring/launcher_env.hpp"

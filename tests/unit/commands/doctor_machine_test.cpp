@@ -2,10 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/doctor/batches.hpp"
 #include "commands/doctor/machine.hpp"
 #include "commands/doctor/mailbox.hpp"
-#include "commands/doctor/options.hpp"
+#include "commands/doctor/doctor.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/host_memory.hpp"
 #include "tests/support/doctor_cluster.hpp"

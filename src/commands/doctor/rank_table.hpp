@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "facts.hpp"
 #include "rueda/display/text_table.hpp"
 
 namespace rueda::doctor {
@@ -23,5 +24,9 @@ std::string rank_table(std::vector<std::string> head, std::vector<Align> align,
 
 /// Both ends of a long host name: numbers stand behind in some names and in front in others.
 std::string short_host(const std::string& name);
+
+/// " memory to the right neighbour" and a table of the links by rank; of more than sixteen the
+/// best, the median and the worst.
+std::string link_table(const std::vector<LinkFacts>& links);
 
 }  // namespace rueda::doctor
