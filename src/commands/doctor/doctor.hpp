@@ -36,10 +36,10 @@ struct DoctorOptions {
 /// Reads `options.fault` and checks the rest; throws InputError naming the option.
 void settle(DoctorOptions& options);
 
-/// Examines machine, launch, MPI, GPUs and data on all processes of the run, prints a report on the
-/// one that speaks, and returns the exit code: 0 if training would work, 1 if not. Whatever crashes
-/// or hangs does so in a process of its own. The other processes return 0, so that no launcher ends
-/// the one that still has to speak.
+/// Examines machine, launch, MPI, GPUs and data on all processes of the run. One of them, which
+/// speaks, prints a report and returns the exit code: 0 if training would work, 1 if not. What may
+/// crash or hang runs in a process of its own. The other processes return 0: no launcher then ends
+/// the one that speaks.
 int run_doctor(const DoctorOptions& options);
 
 }  // namespace rueda

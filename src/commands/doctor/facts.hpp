@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -8,8 +7,10 @@
 #include <utility>
 #include <vector>
 
-// What the doctor gathers, as plain data: no fact needs more than one rank to be known. The
-// findings are drawn from these alone.
+#include "rueda/data/data_check.hpp"
+
+// What the doctor gathers, as plain data. One rank is enough to know each fact. Findings and report
+// read nothing else.
 
 namespace rueda::doctor {
 
@@ -84,19 +85,12 @@ struct LinkFacts {
   double gb_per_second = 0;
 };
 
-using ClassCounts = std::array<std::size_t, 10>;
+using ClassCounts = decltype(DataCheck::train_per_class);
 
 /// What this rank read below --data.
-struct DataFacts {
-  std::string failure;  ///< why it cannot be read; empty if it can
-  std::string form;     ///< "binary version" or "Python version"
-  std::string place;
-  std::vector<std::string> files;
-  std::vector<std::string> class_names;
-  ClassCounts train_per_class{};
-  ClassCounts test_per_class{};
+struct DataFacts : DataCheck {
+  std::string failure;      ///< why it cannot be read; empty if it can
   std::string fingerprint;  ///< of both splits
-  std::vector<std::string> remarks;
 };
 
 /// A rank, complete but for the transfer.

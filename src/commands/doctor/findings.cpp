@@ -35,25 +35,24 @@ std::string start_line(const RankFacts& rank, const std::string& words) {
 std::string remedy_for_singletons(const LaunchFacts& launch) {
   if (launch.launcher == "srun") {
     return fmt::format(
-        "srun --mpi=pmix -n {} rueda train ...  (srun --mpi=list shows the kinds "
-        "that this Slurm offers)",
+        "srun --mpi=pmix -n {} rueda train ...  (srun --mpi=list shows the kinds that this Slurm "
+        "offers)",
         launch.told_size);
   }
   return fmt::format(
-      "module load the MPI that rueda is linked with (rueda --version names it), and "
-      "start with its own mpirun -n {}; in Slurm also srun --mpi=pmix",
+      "module load the MPI that rueda is linked with (rueda --version names it), and start with "
+      "its own mpirun -n {}; in Slurm also srun --mpi=pmix",
       launch.told_size);
 }
 
 void find_singletons(const RankFacts& rank, Findings& findings) {
   const LaunchFacts& launch = rank.launch;
   if (launch.refusal.empty()) return;
-  findings.push_back(
-      {Severity::fault,
-       fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and MPI "
-                   "library do not know each other, and each process would train alone",
-                   launch.launcher, launch.told_size, launch.told_by, launch.told_size, rank.size),
-       remedy_for_singletons(launch)});
+  add(findings, Severity::fault,
+      fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and MPI "
+                  "library do not know each other, and each process would train alone",
+                  launch.launcher, launch.told_size, launch.told_by, launch.told_size, rank.size),
+      remedy_for_singletons(launch));
 }
 
 void find_unused_allocation(const ClusterFacts& cluster, Findings& findings) {
@@ -62,18 +61,16 @@ void find_unused_allocation(const ClusterFacts& cluster, Findings& findings) {
   if (!launch.in_slurm || !launch.refusal.empty()) return;
   const auto hosts = static_cast<int>(ranks_by_host(cluster.ranks).size());
   if (launch.slurm_nodes > hosts) {
-    findings.push_back(
-        {Severity::remark,
-         fmt::format("the allocation has {} nodes, but the ranks are on {}", launch.slurm_nodes,
-                     hosts),
-         start_line(first, launch.launcher == "srun" ? fmt::format("--nodes={}", launch.slurm_nodes)
-                                                     : "--map-by node")});
+    add(findings, Severity::remark,
+        fmt::format("the allocation has {} nodes, but the ranks are on {}", launch.slurm_nodes,
+                    hosts),
+        start_line(first, launch.launcher == "srun" ? fmt::format("--nodes={}", launch.slurm_nodes)
+                                                    : "--map-by node"));
   } else if (launch.slurm_tasks > first.size) {
-    findings.push_back({Severity::remark,
-                        fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run "
-                                    "has {}",
-                                    launch.slurm_tasks, first.size),
-                        start_line(first, fmt::format("-n {}", launch.slurm_tasks))});
+    add(findings, Severity::remark,
+        fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
+                    launch.slurm_tasks, first.size),
+        start_line(first, fmt::format("-n {}", launch.slurm_tasks)));
   }
 }
 
@@ -81,11 +78,10 @@ void find_unreadable(const ClusterFacts& cluster, Findings& findings) {
   const auto failures =
       ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.failure; });
   for (const auto& [failure, ranks] : failures) {
-    findings.push_back(
-        {Severity::fault,
-         fmt::format("--data {}: {} cannot read it: {}", cluster.data,
-                     ranks_text(ranks, cluster.ranks.size()), failure),
-         "--data DIR  that every host sees, with the files as they were downloaded"});
+    add(findings, Severity::fault,
+        fmt::format("--data {}: {} cannot read it: {}", cluster.data,
+                    ranks_text(ranks, cluster.ranks.size()), failure),
+        "--data DIR  that every host sees, with the files as they were downloaded");
   }
 }
 
@@ -97,9 +93,9 @@ void find_differing(const ClusterFacts& cluster, Findings& findings) {
   for (const auto& entry : prints) {
     text += (text.empty() ? "" : " / ") + ranks_text(entry.second, cluster.ranks.size());
   }
-  findings.push_back({Severity::fault,
-                      fmt::format("--data {}: ranks read different images: {}", cluster.data, text),
-                      "copy one data set to all hosts, or give the path of one that all share"});
+  add(findings, Severity::fault,
+      fmt::format("--data {}: ranks read different images: {}", cluster.data, text),
+      "copy one data set to all hosts, or give the path of one that all share");
 }
 
 std::size_t total(const ClassCounts& counts) {
@@ -117,19 +113,18 @@ void find_uneven(const RankFacts& rank, const char* split, const ClassCounts& co
     return index < rank.data.class_names.size() ? rank.data.class_names[index]
                                                 : std::to_string(index);
   };
-  findings.push_back(
-      {official_size ? Severity::fault : Severity::remark,
-       fmt::format(
-           "the {} set has {} images of class {} and {} of {}{}", split, *least, name_of(least),
-           *most, name_of(most),
-           official_size ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
-       "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html"});
+  add(findings, official_size ? Severity::fault : Severity::remark,
+      fmt::format(
+          "the {} set has {} images of class {} and {} of {}{}", split, *least, name_of(least),
+          *most, name_of(most),
+          official_size ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
+      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html");
 }
 
 void find_remarks(const RankFacts& rank, Findings& findings) {
   for (const std::string& remark : rank.data.remarks) {
-    findings.push_back({Severity::remark, "data: " + remark,
-                        "none if it is meant; else --data DIR of the whole set"});
+    add(findings, Severity::remark, "data: " + remark,
+        "none if it is meant; else --data DIR of the whole set");
   }
 }
 
@@ -164,15 +159,14 @@ void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
   if (progress.trouble.empty()) return;
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
   const bool never_met = progress.step == kStartStep && launch.launcher == "srun";
-  findings.push_back(
-      {Severity::fault,
-       fmt::format("the step \"{}\" {}{}", progress.step, progress.trouble,
-                   launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
-       never_met ? fmt::format("srun --mpi=pmix -n {} rueda doctor  (srun --mpi=list shows the "
-                               "kinds that this Slurm offers)",
-                               launch.told_size)
-                 : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor "
-                   "--timeout 600"});
+  add(findings, Severity::fault,
+      fmt::format("the step \"{}\" {}{}", progress.step, progress.trouble,
+                  launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
+      never_met ? fmt::format("srun --mpi=pmix -n {} rueda doctor  (srun --mpi=list shows the "
+                              "kinds that this Slurm offers)",
+                              launch.told_size)
+                : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor "
+                  "--timeout 600");
 }
 
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
@@ -185,10 +179,10 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
       text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", version,
                           ranks_text(ranks, cluster.ranks.size()));
     }
-    findings.push_back({Severity::fault,
-                        fmt::format("versions of {} differ between ranks: {}", name, text),
-                        "start the same program everywhere: a path on a file system that all hosts "
-                        "share, and the same modules in the job script"});
+    add(findings, Severity::fault,
+        fmt::format("versions of {} differ between ranks: {}", name, text),
+        "start the same program everywhere: a path on a file system that all hosts share, and the "
+        "same modules in the job script");
   }
 }
 

@@ -65,13 +65,12 @@ std::string describe(CoreFault fault, const std::string& host, const HostRanks& 
   switch (fault) {
     case CoreFault::overlap:
       return fmt::format(
-          "bindings of ranks on {} overlap: they share some cores and not others, "
-          "so that some wait for others",
+          "bindings of ranks on {} overlap: they share some cores and not others, so that some "
+          "wait for others",
           host);
     case CoreFault::crowded:
       return fmt::format(
-          "{} on {} have fewer than {} whole cores ({} allowed{}): timings will not "
-          "show scaling",
+          "{} on {} have fewer than {} whole cores ({} allowed{}): timings will not show scaling",
           count, host, ranks.size(), usable(ranks),
           ranks.front()->cores.quota > 0
               ? fmt::format(", a quota of {:.3g}", ranks.front()->cores.quota)

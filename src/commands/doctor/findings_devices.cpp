@@ -39,12 +39,11 @@ void find_missing(const ClusterFacts& cluster, Findings& findings) {
   if (!mixed && !expected && cluster.asked_backend != "cuda") return;
   for (const auto& [reason, ranks] : without) {
     const bool built = cluster.ranks[static_cast<std::size_t>(ranks.front())].device.built;
-    findings.push_back({mixed || on_cuda(cluster) ? Severity::fault : Severity::remark,
-                        fmt::format("{} without a GPU: {}", ranks_text(ranks, cluster.ranks.size()),
-                                    reason.substr(0, reason.size() - 1)),
-                        built
-                            ? gpu_request(cluster)
-                            : "meson setup build -Dcuda=enabled  (CUDA_HOME tells where CUDA is)"});
+    add(findings, mixed || on_cuda(cluster) ? Severity::fault : Severity::remark,
+        fmt::format("{} without a GPU: {}", ranks_text(ranks, cluster.ranks.size()),
+                    reason.substr(0, reason.size() - 1)),
+        built ? gpu_request(cluster)
+              : "meson setup build -Dcuda=enabled  (CUDA_HOME tells where CUDA is)");
   }
 }
 
@@ -54,9 +53,9 @@ void find_refused(const ClusterFacts& cluster, Findings& findings) {
     return rank.device.visible.empty() ? std::string() : rank.backend_failure;
   });
   for (const auto& [failure, ranks] : refused) {
-    findings.push_back({Severity::fault,
-                        fmt::format("{}: {}", ranks_text(ranks, cluster.ranks.size()), failure),
-                        "rueda train --backend cpu ...  or a build that has the backend"});
+    add(findings, Severity::fault,
+        fmt::format("{}: {}", ranks_text(ranks, cluster.ranks.size()), failure),
+        "rueda train --backend cpu ...  or a build that has the backend");
   }
 }
 
@@ -64,11 +63,11 @@ void find_failing(const ClusterFacts& cluster, Findings& findings) {
   const auto failing =
       ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.device.failure; });
   for (const auto& [failure, ranks] : failing) {
-    findings.push_back({on_cuda(cluster) ? Severity::fault : Severity::remark,
-                        fmt::format("{}: the GPU is visible but cannot be used: {}",
-                                    ranks_text(ranks, cluster.ranks.size()), failure),
-                        "nvidia-smi on that host: another program may hold the GPU (exclusive "
-                        "mode), or it needs its administrator"});
+    add(findings, on_cuda(cluster) ? Severity::fault : Severity::remark,
+        fmt::format("{}: the GPU is visible but cannot be used: {}",
+                    ranks_text(ranks, cluster.ranks.size()), failure),
+        "nvidia-smi on that host: another program may hold the GPU (exclusive mode), or it needs "
+        "its administrator");
   }
 }
 
@@ -81,14 +80,13 @@ void find_shared(const ClusterFacts& cluster, Findings& findings) {
     if (ranks.size() < 2) continue;
     const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
     const bool slurm = cluster.ranks.front().launch.in_slurm;
-    findings.push_back(
-        {refused ? Severity::fault : Severity::remark,
-         fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
-                     gpu.substr(gpu.find(' ') + 1)),
-         slurm ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
-                 "--allow-shared-gpu"
-               : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
-                 "meant: --allow-shared-gpu"});
+    add(findings, refused ? Severity::fault : Severity::remark,
+        fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
+                    gpu.substr(gpu.find(' ') + 1)),
+        slurm ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
+                "--allow-shared-gpu"
+              : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
+                "meant: --allow-shared-gpu");
     return;  // one line stands for all GPUs that are shared
   }
 }
@@ -103,13 +101,12 @@ void find_hidden_peers(const ClusterFacts& cluster, Findings& findings) {
       for (const GpuFacts& gpu : rank->device.visible) uuids.insert(gpu.uuid);
     }
     if (!single || ranks.size() < 2 || uuids.size() != ranks.size()) continue;
-    findings.push_back({Severity::remark,
-                        fmt::format("each rank on {} sees its own GPU only: where control groups "
-                                    "hide the others, MPI cannot copy from GPU to GPU (CUDA IPC)",
-                                    host),
-                        fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or "
-                                    "--gpu-bind",
-                                    ranks.size())});
+    add(findings, Severity::remark,
+        fmt::format("each rank on {} sees its own GPU only: where control groups hide the others, "
+                    "MPI cannot copy from GPU to GPU (CUDA IPC)",
+                    host),
+        fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or --gpu-bind",
+                    ranks.size()));
     return;
   }
 }
@@ -127,11 +124,11 @@ void find_idle(const ClusterFacts& cluster, Findings& findings) {
     });
     if (!all_have_one || taken.size() >= seen.size()) continue;
     const bool slurm = ranks.front()->launch.launcher == "srun";
-    findings.push_back({Severity::remark,
-                        fmt::format("{} of the {} GPUs of {} would be idle",
-                                    seen.size() - taken.size(), seen.size(), host),
-                        slurm ? fmt::format("srun --ntasks-per-node={}", seen.size())
-                              : fmt::format("mpirun --map-by ppr:{}:node", seen.size())});
+    add(findings, Severity::remark,
+        fmt::format("{} of the {} GPUs of {} would be idle", seen.size() - taken.size(),
+                    seen.size(), host),
+        slurm ? fmt::format("srun --ntasks-per-node={}", seen.size())
+              : fmt::format("mpirun --map-by ppr:{}:node", seen.size()));
     return;
   }
 }
@@ -151,12 +148,12 @@ void find_cudnn(const ClusterFacts& cluster, Findings& findings) {
     if (compiled.empty()) continue;
     const bool fault = number_at(loaded) != number_at(compiled);
     if (!fault && minor_of(loaded) >= minor_of(compiled)) continue;
-    findings.push_back({fault ? Severity::fault : Severity::remark,
-                        fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}",
-                                    rank.rank, loaded, compiled),
-                        fmt::format("module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib "
-                                    "folder>:$LD_LIBRARY_PATH",
-                                    compiled)});
+    add(findings, fault ? Severity::fault : Severity::remark,
+        fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}", rank.rank,
+                    loaded, compiled),
+        fmt::format(
+            "module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib folder>:$LD_LIBRARY_PATH",
+            compiled));
     return;
   }
 }

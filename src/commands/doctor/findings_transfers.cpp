@@ -59,22 +59,20 @@ void find_device_fault(const ClusterFacts& cluster, Findings& findings) {
   const std::string ended =
       "messages straight from GPU memory: the transfer " + how_it_ended(cluster.transfers);
   if (awareness.aware) {
-    findings.push_back({Severity::fault, ended + ", although MPI calls itself CUDA-aware",
-                        "rueda train --transport staged ...  or an MPI that takes GPU memory: "
-                        "module load a CUDA-aware one"});
+    add(findings, Severity::fault, ended + ", although MPI calls itself CUDA-aware",
+        "rueda train --transport staged ...  or an MPI that takes GPU memory: module load a "
+        "CUDA-aware one");
   } else {
-    findings.push_back({Severity::remark,
-                        ended + "; MPI is not CUDA-aware, so training sends through host memory",
-                        "module load a CUDA-aware MPI; to be silent about it: rueda train "
-                        "--transport staged ..."});
+    add(findings, Severity::remark,
+        ended + "; MPI is not CUDA-aware, so training sends through host memory",
+        "module load a CUDA-aware MPI; to be silent about it: rueda train --transport staged ...");
   }
 }
 
 void find_host_fault(const ClusterFacts& cluster, Findings& findings) {
-  findings.push_back({Severity::fault,
-                      "messages between ranks: the transfer " + how_it_ended(cluster.transfers),
-                      "mpirun --mca btl tcp,self rueda doctor  tells if shared memory or the "
-                      "network is at fault"});
+  add(findings, Severity::fault,
+      "messages between ranks: the transfer " + how_it_ended(cluster.transfers),
+      "mpirun --mca btl tcp,self rueda doctor  tells if shared memory or the network is at fault");
 }
 
 /// MPI's own word is no, the device pointers arrived all the same: UCX below an Open MPI that was
@@ -84,10 +82,10 @@ void find_unused_awareness(const ClusterFacts& cluster, Findings& findings) {
   const bool arrived = std::all_of(cluster.transfers.begin(), cluster.transfers.end(),
                                    [](const TransferFacts& t) { return t.end == End::arrived; });
   if (!on_device || !arrived || cluster.ranks.front().awareness.aware) return;
-  findings.push_back({Severity::remark,
-                      "GPU memory arrived by MPI_Sendrecv although MPI does not call itself "
-                      "CUDA-aware; training would send through host memory",
-                      "rueda train --transport device ..."});
+  add(findings, Severity::remark,
+      "GPU memory arrived by MPI_Sendrecv although MPI does not call itself CUDA-aware; training "
+      "would send through host memory",
+      "rueda train --transport device ...");
 }
 
 }  // namespace

@@ -25,10 +25,17 @@ std::string counts_text(const ClassCounts& counts) {
                           : count_text(*least) + " to " + count_text(*most) + " of a class");
 }
 
-std::string joined(const std::vector<std::string>& words) {
+/// Lines of a label and a text each.
+std::string lines(const std::vector<std::pair<const char*, std::string>>& rows) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const auto& [label, words] : rows)
+    text += paragraph(std::string("  ") + label, kLabel, words);
   return text;
+}
+
+bool any_device(const ClusterFacts& cluster) {
+  return std::any_of(cluster.ranks.begin(), cluster.ranks.end(),
+                     [](const RankFacts& r) { return !r.device.visible.empty(); });
 }
 
 std::string readers_text(const ClusterFacts& cluster) {
@@ -40,16 +47,11 @@ std::string readers_text(const ClusterFacts& cluster) {
                      prints.size() == 1 ? ", the same on each" : "");
 }
 
-bool tried(const ClusterFacts& cluster) { return !cluster.transfers.empty(); }
-
-/// Only where all has arrived, and it is of device memory.
-std::string device_links(const ClusterFacts& cluster) {
-  std::vector<LinkFacts> links;
-  for (const TransferFacts& transfer : cluster.transfers) {
-    if (transfer.link.latency_us <= 0) return {};
-    links.push_back(transfer.link);
-  }
-  return links.empty() ? "" : "\nGPU" + link_table(links);
+/// Empty if a rank has not measured its link: one rank, or the run never came to it.
+std::string measured_links(const char* memory, const std::vector<LinkFacts>& links) {
+  const bool all = std::all_of(links.begin(), links.end(),
+                               [](const LinkFacts& link) { return link.latency_us > 0; });
+  return all && !links.empty() ? memory + link_table(links) : "";
 }
 
 std::string findings_section(const Findings& findings) {
@@ -96,7 +98,7 @@ std::string cuda_line(const DeviceFacts& device) {
                          : "driver for CUDA up to " + cuda_version(device.driver_version);
   text += ", program runs on CUDA " + cuda_version(device.runtime_version);
   if (!device.visible_devices.empty()) text += ", CUDA_VISIBLE_DEVICES=" + device.visible_devices;
-  return paragraph("  CUDA", kLabel, text);
+  return lines({{"CUDA", text}});
 }
 
 std::string launcher_text(const RankFacts& first, std::size_t hosts) {
@@ -123,7 +125,7 @@ std::string slurm_text(const LaunchFacts& launch) {
 std::string versions_text(const RankFacts& rank) {
   std::string text;
   for (const auto& [name, version] : rank.versions) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name, version);
+    text += (text.empty() ? "" : "; ") + name + " " + version;
   }
   if (rank.device.cudnn_compiled.empty()) return text;
   return text + " (compiled with " + rank.device.cudnn_compiled + ")";
@@ -143,49 +145,29 @@ std::string cores_text(const CoreFacts& cores) {
   return text;
 }
 
-}  // namespace
-
-std::string launch_section(const RankFacts& first, std::size_t hosts) {
-  return "Launch\n" + paragraph("  launcher", kLabel, launcher_text(first, hosts)) +
-         paragraph("  Slurm", kLabel, slurm_text(first.launch)) +
-         paragraph("  versions", kLabel, versions_text(first));
+std::string clean(std::string text) {
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 32 && c != '\n') || byte == 127) c = '?';
+  }
+  return text;
 }
 
-std::string ranks_section(const ClusterFacts& cluster) {
-  std::vector<RankRow> rows;
-  const bool many = cluster.ranks.size() > kMostLines;
-  for (const RankFacts& rank : cluster.ranks) {
-    rows.push_back(
-        {rank.rank,
-         {short_host(rank.host), local_text(rank, many), std::to_string(rank.cores.threads),
-          fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)}});
-  }
-  return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
-         rank_table({"host", "local", "threads", "cores", "allowed"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::left}, rows);
+std::string launch_section(const RankFacts& first, std::size_t hosts) {
+  return "Launch\n" + lines({{"launcher", launcher_text(first, hosts)},
+                             {"Slurm", slurm_text(first.launch)},
+                             {"versions", versions_text(first)}});
 }
 
 std::string devices_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
-  const bool any = std::any_of(cluster.ranks.begin(), cluster.ranks.end(),
-                               [](const RankFacts& r) { return !r.device.visible.empty(); });
   std::string text = "\nGPUs\n";
-  text += any ? device_table(cluster) : paragraph("  none", kLabel, first.device.reason);
+  text += any_device(cluster) ? device_table(cluster) : lines({{"none", first.device.reason}});
   if (first.device.built) text += cuda_line(first.device);
   const AwarenessFacts& aware = first.awareness;
   if (aware.why.empty()) return text;
-  return text + paragraph("  MPI", kLabel,
-                          fmt::format("takes GPU memory: compiled {}, reported {}: {}",
-                                      aware.compiled, aware.reported, aware.why));
-}
-
-std::string links_section(const ClusterFacts& cluster) {
-  std::vector<LinkFacts> links;
-  for (const RankFacts& rank : cluster.ranks) {
-    if (rank.host_link.latency_us <= 0) return {};  // one rank, or it never came to it
-    links.push_back(rank.host_link);
-  }
-  return "\nHost" + link_table(links);
+  return text + lines({{"MPI", fmt::format("takes GPU memory: compiled {}, reported {}: {}",
+                                           aware.compiled, aware.reported, aware.why)}});
 }
 
 std::string batches_section(const ClusterFacts& cluster) {
@@ -204,15 +186,7 @@ std::string batches_section(const ClusterFacts& cluster) {
   }
   return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", cluster.batch_backend,
                      bytes(cluster.batch_memory_bytes)) +
-         table.text() + (remark.empty() ? "" : paragraph("  bf16", kLabel, remark));
-}
-
-std::string clean(std::string text) {
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 32 && c != '\n') || byte == 127) c = '?';
-  }
-  return text;
+         table.text() + (remark.empty() ? "" : lines({{"bf16", remark}}));
 }
 
 std::string data_section(const ClusterFacts& cluster) {
@@ -222,12 +196,34 @@ std::string data_section(const ClusterFacts& cluster) {
                                    [](const RankFacts& r) { return !r.data.fingerprint.empty(); });
   if (reader == cluster.ranks.end()) return title + "  no rank can read it\n";
   const DataFacts& data = reader->data;
-  return title + paragraph("  form", kLabel, data.form + " in " + data.place) +
-         paragraph("  files", kLabel, joined(data.files)) +
-         paragraph("  training", kLabel, counts_text(data.train_per_class)) +
-         paragraph("  test", kLabel, counts_text(data.test_per_class)) +
-         paragraph("  classes", kLabel, joined(data.class_names)) +
-         paragraph("  read by", kLabel, readers_text(cluster));
+  return title + lines({{"form", data.form + " in " + data.place},
+                        {"files", fmt::format("{}", fmt::join(data.files, ", "))},
+                        {"training", counts_text(data.train_per_class)},
+                        {"test", counts_text(data.test_per_class)},
+                        {"classes", fmt::format("{}", fmt::join(data.class_names, ", "))},
+                        {"read by", readers_text(cluster)}});
+}
+
+}  // namespace
+
+std::string ranks_section(const ClusterFacts& cluster) {
+  std::vector<RankRow> rows;
+  const bool many = cluster.ranks.size() > kMostLines;
+  for (const RankFacts& rank : cluster.ranks) {
+    rows.push_back(
+        {rank.rank,
+         {short_host(rank.host), local_text(rank, many), std::to_string(rank.cores.threads),
+          fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)}});
+  }
+  return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
+         rank_table({"host", "local", "threads", "cores", "allowed"},
+                    {Align::left, Align::right, Align::right, Align::right, Align::left}, rows);
+}
+
+std::string links_section(const ClusterFacts& cluster) {
+  std::vector<LinkFacts> links;
+  for (const RankFacts& rank : cluster.ranks) links.push_back(rank.host_link);
+  return measured_links("\nHost", links);
 }
 
 std::string machine_report(const ClusterFacts& cluster) {
@@ -239,7 +235,7 @@ std::string machine_report(const ClusterFacts& cluster) {
 }
 
 std::string transfer_line(const ClusterFacts& cluster) {
-  if (!tried(cluster)) {
+  if (cluster.transfers.empty()) {
     if (!cluster.progress.trouble.empty()) return "not tried: the run ended before";
     return cluster.ranks.size() == 1 ? "not tried: one rank has no neighbour" : "not tried";
   }
@@ -252,9 +248,11 @@ std::string transfer_line(const ClusterFacts& cluster) {
 }
 
 std::string outcome_report(const ClusterFacts& cluster, const Findings& findings) {
-  return clean("\nTransfer round the ring\n" +
-               paragraph("  tried", kLabel, transfer_line(cluster)) + device_links(cluster) +
-               findings_section(findings) + "\nVerdict: " + verdict(findings) + "\n");
+  std::vector<LinkFacts> links;
+  for (const TransferFacts& transfer : cluster.transfers) links.push_back(transfer.link);
+  return clean("\nTransfer round the ring\n" + lines({{"tried", transfer_line(cluster)}}) +
+               measured_links("\nGPU", links) + findings_section(findings) +
+               "\nVerdict: " + verdict(findings) + "\n");
 }
 
 }  // namespace rueda::doctor

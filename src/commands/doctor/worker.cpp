@@ -39,15 +39,8 @@ DataFacts read_data(const std::string& where) {
   DataFacts facts;
   if (where.empty()) return facts;
   try {
-    DataCheck check = check_cifar10(where);
-    facts.form = check.form;
-    facts.place = check.place;
-    facts.files = std::move(check.files);
-    facts.class_names.assign(check.class_names.begin(), check.class_names.end());
-    facts.train_per_class = check.train_per_class;
-    facts.test_per_class = check.test_per_class;
-    facts.fingerprint = fmt::format("{:x}-{:x}", check.train_fingerprint, check.test_fingerprint);
-    facts.remarks = std::move(check.remarks);
+    static_cast<DataCheck&>(facts) = check_cifar10(where);
+    facts.fingerprint = fmt::format("{:x}-{:x}", facts.train_fingerprint, facts.test_fingerprint);
   } catch (const std::exception& error) {
     facts.failure = error.what();
   }
@@ -77,7 +70,7 @@ class Worker {
     const std::string text = line_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
-      if (count <= 0) return;  // nobody listens any more
+      if (count <= 0) return;  // the supervisor has ended
       sent += static_cast<std::size_t>(count);
     }
   }
@@ -129,7 +122,7 @@ class Worker {
     gather(world);
   }
 
-  /// On one rank: planning the same on all would tell nothing more.
+  /// On one rank: the plans of all are the same.
   void plan(Communicator& world) {
     begin("plan the largest batches", kReadsFiles);
     if (world.rank() == 0) {
@@ -150,7 +143,7 @@ class Worker {
     begin(kTransferStep, kPlain);
     char go = 0;
     while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
-    world.barrier();  // nobody crashes before all reports are out
+    world.barrier();  // no rank crashes before all reports are out
     const TransferFacts mine = try_transfer(world, all_have_device(), fault_);
     tell({{"transfer", mine}});
     if (mine.end != TransferFacts::End::arrived && mine.end != TransferFacts::End::wrong) return;
@@ -167,8 +160,8 @@ class Worker {
     });
   }
 
-  /// On one host its temporary folder; else the one that the run was started in, which hosts share
-  /// on most clusters.
+  /// On one host in its temporary folder; else in the current one, which hosts share on most
+  /// clusters.
   std::string make_mailbox(Communicator& world) const {
     std::string path;
     std::error_code ignored;
@@ -191,7 +184,7 @@ class Worker {
     tell_ranks();
   }
 
-  /// The rank that speaks needs all, the others themselves.
+  /// The rank that speaks needs the facts of all ranks, each other rank its own.
   void tell_ranks() const {
     if (speaks_for_all()) return tell({{"ranks", ranks_}});
     const auto own = ranks_.size() > 1 ? static_cast<std::size_t>(facts_.rank) : 0;
