@@ -19,7 +19,7 @@ int run_bench_tune(const BenchTuneOptions& options);
 namespace bench {
 
 /// `rueda bench explain`: who sends which chunk to whom at each step, what every rank holds after
-/// it, and the bytes sent beside the least possible. Needs no MPI.
+/// it, and the bytes sent and the least possible. Needs no MPI.
 std::string explain(const BenchExplainOptions& options);
 
 }  // namespace bench

@@ -104,19 +104,22 @@ void Child::send(int signal) const {
 
 const Ending& Child::end(double seconds) {
   const Stopwatch watch;
-  int status = 0;
-  while (process_ > 0) {
-    const bool late = watch.seconds() > seconds;
-    if (late) kill(process_, SIGKILL);
-    const pid_t ended = waitpid(process_, &status, late ? 0 : WNOHANG);
-    if (ended == process_) ending_ = ending_of(status, late);
-    if (ended == process_ || (ended < 0 && errno != EINTR)) {
-      process_ = -1;
-    } else if (!late) {
-      poll(nullptr, 0, 20);
-    }
-  }
+  while (!has_ended() && watch.seconds() <= seconds) poll(nullptr, 0, 20);
+  if (process_ > 0) kill(process_, SIGKILL);
+  while (process_ > 0) collect(0, true);
   return ending_;
+}
+
+bool Child::has_ended() {
+  if (process_ > 0) collect(WNOHANG, false);
+  return process_ < 0;
+}
+
+void Child::collect(int options, bool forced) {
+  int status = 0;
+  const pid_t ended = waitpid(process_, &status, options);
+  if (ended == process_) ending_ = ending_of(status, forced);
+  if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
 }
 
 }  // namespace rueda::doctor

@@ -65,8 +65,10 @@ class Child {
   void send(int signal) const;
   /// Waits for the end, at most so long, then kills it.
   const Ending& end(double seconds);
+  bool has_ended();
 
  private:
+  void collect(int options, bool forced);
   void receive(int milliseconds);
 
   pid_t process_ = -1;  ///< -1 once it has been waited for

@@ -12,7 +12,7 @@ namespace {
 
 using HostRanks = std::vector<const RankFacts*>;
 
-/// What the cores of a host's ranks give occasion to say.
+/// What can be wrong with the cores of the ranks of a host.
 enum class CoreFault { none, overlap, crowded, unused };
 
 bool overlap(const std::vector<int>& a, const std::vector<int>& b) {
@@ -41,7 +41,7 @@ std::size_t usable(const HostRanks& ranks) {
 CoreFault judge(const HostRanks& ranks) {
   const CoreFacts& cores = ranks.front()->cores;
   if (any_overlap(ranks)) return CoreFault::overlap;
-  // A hair less than a whole core is one: shares are sums of fractions.
+  // Shares are sums of fractions: a little less than a whole core counts as one.
   const auto pressed = [](const RankFacts* rank) { return rank->cores.share < 1 - 1e-9; };
   if (std::any_of(ranks.begin(), ranks.end(), pressed)) return CoreFault::crowded;
   const bool launched = ranks.front()->launch.launcher != "none";

@@ -43,7 +43,7 @@ void find_missing(const ClusterFacts& cluster, Findings& findings) {
         fmt::format("{} without a GPU: {}", ranks_text(ranks, cluster.ranks.size()),
                     reason.substr(0, reason.size() - 1)),
         built ? gpu_request(cluster)
-              : "meson setup build -Dcuda=enabled  (CUDA_HOME tells where CUDA is)");
+              : "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)");
   }
 }
 

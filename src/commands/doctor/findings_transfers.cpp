@@ -9,27 +9,16 @@ namespace {
 
 using End = TransferFacts::End;
 
-const char* word(End end) {
-  switch (end) {
-    case End::wrong:
-      return "brought wrong elements";
-    case End::failed:
-      return "failed";
-    case End::crashed:
-      return "crashed";
-    case End::stalled:
-      return "did not end";
-    case End::waited:
-      return "waited for others";
-    default:
-      return "";
-  }
-}
+/// The ends that a rank causes itself, the surest cause first.
+constexpr std::pair<End, const char*> kCauses[] = {{End::crashed, "crashed"},
+                                                   {End::failed, "failed"},
+                                                   {End::wrong, "brought wrong elements"},
+                                                   {End::stalled, "did not end"}};
 
-/// "crashed on rank 1 (signal 11)": the ranks that caused it; those that only waited come last.
+/// "crashed on rank 1 (signal 11)": the ranks that caused it, without those that only waited.
 std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
-  std::string text;
-  for (const End end : {End::crashed, End::failed, End::wrong, End::stalled}) {
+  std::vector<std::string> causes;
+  for (const auto& [end, words] : kCauses) {
     std::vector<int> ranks;
     std::string detail;
     for (std::size_t r = 0; r < transfers.size(); ++r) {
@@ -38,11 +27,10 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
       if (detail.empty()) detail = transfers[r].detail;
     }
     if (ranks.empty()) continue;
-    text +=
-        fmt::format("{}{} on {}{}", text.empty() ? "" : "; ", word(end),
-                    ranks_text(ranks, transfers.size()), detail.empty() ? "" : " (" + detail + ")");
+    causes.push_back(fmt::format("{} on {}{}", words, ranks_text(ranks, transfers.size()),
+                                 detail.empty() ? "" : " (" + detail + ")"));
   }
-  if (!text.empty()) return text;
+  if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
   const auto ended = std::find_if(transfers.begin(), transfers.end(),
                                   [](const TransferFacts& t) { return !t.detail.empty(); });
   return ended == transfers.end() ? "did not end"
@@ -72,11 +60,11 @@ void find_device_fault(const ClusterFacts& cluster, Findings& findings) {
 void find_host_fault(const ClusterFacts& cluster, Findings& findings) {
   add(findings, Severity::fault,
       "messages between ranks: the transfer " + how_it_ended(cluster.transfers),
-      "mpirun --mca btl tcp,self rueda doctor  tells if shared memory or the network is at fault");
+      "mpirun --mca btl tcp,self rueda doctor  shows if shared memory or the network is at fault");
 }
 
-/// MPI's own word is no, the device pointers arrived all the same: UCX below an Open MPI that was
-/// built without CUDA does that.
+/// MPI says that it is not CUDA-aware, but the device's memory arrived: so does UCX below an Open
+/// MPI that was built without CUDA.
 void find_unused_awareness(const ClusterFacts& cluster, Findings& findings) {
   const bool on_device = cluster.transfers.front().device;
   const bool arrived = std::all_of(cluster.transfers.begin(), cluster.transfers.end(),

@@ -142,7 +142,7 @@ DeviceFacts open_device(const Environment& environment) {
   return facts;
 }
 
-void settle_cores(std::vector<RankFacts>& ranks) {
+void share_out_cores(std::vector<RankFacts>& ranks) {
   for (const auto& [host, peers] : ranks_by_host(ranks)) {
     const CoreFacts& first = peers.front()->cores;
     NodeCores node{.allowed = {},

@@ -13,7 +13,7 @@ LaunchFacts read_launch(const Environment& environment);
 /// Fills `refusal`, now that MPI's world is known.
 void judge_launch(LaunchFacts& launch, const Environment& environment, int size);
 
-/// The cores of this process; share and threads need its peers: see settle_cores.
+/// The cores of this process; share and threads need its peers: see share_out_cores.
 CoreFacts read_cores();
 
 /// Looks at the GPUs and opens the one that this rank would take, on the calling thread. Failures
@@ -21,7 +21,7 @@ CoreFacts read_cores();
 DeviceFacts open_device(const Environment& environment);
 
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
-void settle_cores(std::vector<RankFacts>& ranks);
+void share_out_cores(std::vector<RankFacts>& ranks);
 
 /// All that a rank can say before MPI is initialised.
 RankFacts look_at_machine(const Environment& environment, BackendChoice backend);

@@ -8,7 +8,7 @@
 
 namespace rueda::doctor {
 
-/// One rank's cells behind its number.
+/// The cells of one rank, without its number.
 struct RankRow {
   int rank = 0;
   std::vector<std::string> cells;
@@ -22,7 +22,7 @@ inline constexpr std::size_t kMostLines = 16;
 std::string rank_table(std::vector<std::string> head, std::vector<Align> align,
                        const std::vector<RankRow>& rows);
 
-/// Both ends of a long host name: numbers stand behind in some names and in front in others.
+/// Both ends of a long host name: some names begin with a number, others end with one.
 std::string short_host(const std::string& name);
 
 /// " memory to the right neighbour" and a table of the links by rank; of more than sixteen the

@@ -66,7 +66,7 @@ std::string findings_section(const Findings& findings) {
 }
 
 constexpr std::size_t kWidestName = 28;
-constexpr std::size_t kUuid = 12;  // enough to tell GPUs apart
+constexpr std::size_t kUuid = 12;  // characters, which differ between GPUs
 
 std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
 

@@ -67,7 +67,14 @@ const ClusterFacts& Supervisor::run() {
   return cluster_;
 }
 
-void Supervisor::finish() { child_.end(in_transfer_ ? kGraceSeconds * 2 : kGraceSeconds); }
+void Supervisor::finish() {
+  if (speaks_) mailbox_.remove();
+  const double until = watch_.seconds() + (in_transfer_ ? 2 : 1) * kGraceSeconds;
+  while (!child_.has_ended() && watch_.seconds() < until && interruption == 0) {
+    poll(nullptr, 0, kPollMilliseconds / 5);
+  }
+  child_.end(0);
+}
 
 void Supervisor::take(const nlohmann::json& line) {
   if (line.contains("step")) begin(line.at("step"), line.at("factor"));
@@ -83,7 +90,7 @@ void Supervisor::take(const nlohmann::json& line) {
   }
   if (line.contains("transfer")) {
     mine_ = line.at("transfer").get<TransferFacts>();
-    done_ = mine_->bad() && mine_->end != End::wrong;  // else all will be told
+    done_ = mine_->bad() && mine_->end != End::wrong;  // else the line of all follows
     if (mine_->end == End::waited && stalled_) mine_->end = End::stalled;
   }
   if (line.contains("transfers")) {
@@ -161,13 +168,19 @@ void Supervisor::give_up(const std::string& trouble) {
 
 void Supervisor::compare_notes() {
   mailbox_.put(*mine_);
-  if (mine_->end != End::waited) mailbox_.ask_to_stop();
+  if (!asked_at_) mailbox_.ask_to_stop();
   const RankFacts& self = cluster_.ranks.front();
-  if (speaks_) {
-    collect(static_cast<std::size_t>(self.size));
-  } else if (!mailbox_.reachable() && mine_->end != End::waited) {
-    complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
-                         nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+  if (speaks_) return collect(static_cast<std::size_t>(self.size));
+  if (mailbox_.reachable()) return wait_for_report();
+  if (mine_->end == End::waited) return;
+  complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
+                       nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+}
+
+void Supervisor::wait_for_report() {
+  const double until = watch_.seconds() + 3 * kGraceSeconds;
+  while (mailbox_.reachable() && watch_.seconds() < until && interruption == 0) {
+    poll(nullptr, 0, kPollMilliseconds);
   }
 }
 

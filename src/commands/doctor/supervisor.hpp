@@ -29,7 +29,8 @@ class Supervisor {
 
   /// All facts. Returns when the worker has written its last line or will write none.
   const ClusterFacts& run();
-  /// Lets the worker leave MPI, which needs the workers of all ranks, and kills it if it does not.
+  /// The report is out. Lets the worker leave MPI, which needs the workers of all ranks, and kills
+  /// it if it does not.
   void finish();
 
  private:
@@ -46,6 +47,9 @@ class Supervisor {
   /// speaks, reads theirs.
   void compare_notes();
   void collect(std::size_t ranks);
+  /// Until the rank that speaks has read the notes: once this process is gone without its worker
+  /// having left MPI, launchers end all ranks.
+  void wait_for_report();
   bool over_time() const { return watch_.seconds() - step_began_ > limit_; }
 
   DoctorOptions options_;

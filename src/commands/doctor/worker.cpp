@@ -60,13 +60,13 @@ class Worker {
     try {
       use_mpi();
     } catch (const std::exception& error) {
-      tell({{"failed", error.what()}});
+      write_line({{"failed", error.what()}});
       std::_Exit(1);  // peers may wait in a collective, where the end of MPI would wait for them
     }
     begin("leave MPI", kPlain);
   }
 
-  void tell(const nlohmann::json& line) const {
+  void write_line(const nlohmann::json& line) const {
     const std::string text = line_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
@@ -85,14 +85,16 @@ class Worker {
     transfer(world);
   }
 
-  void begin(const char* step, int factor) const { tell({{"step", step}, {"factor", factor}}); }
+  void begin(const char* step, int factor) const {
+    write_line({{"step", step}, {"factor", factor}});
+  }
 
   void look() {
     begin(kFirstStep, kPlain);
     facts_ = look_at_machine(environment, options_.backend);
     ranks_ = {facts_};
-    settle_cores(ranks_);
-    tell_ranks();
+    share_out_cores(ranks_);
+    write_ranks();
     if (fault_ == Kind::crash_start) std::raise(SIGSEGV);
     while (fault_ == Kind::stall_start) pause();
   }
@@ -131,7 +133,7 @@ class Worker {
       const auto batches = self.backend.empty() ? std::vector<BatchFacts>()
                                                 : largest_batches(options_.backend, bytes,
                                                                   world.size(), self.cores.threads);
-      tell({{"batches", batches}, {"backend", self.backend}, {"memory", bytes}});
+      write_line({{"batches", batches}, {"backend", self.backend}, {"memory", bytes}});
     }
     world.barrier();
   }
@@ -139,19 +141,19 @@ class Worker {
   void transfer(Communicator& world) {
     if (world.size() == 1) return;
     begin("prepare the transfer", kPlain);
-    tell({{"mailbox", make_mailbox(world)}});
+    write_line({{"mailbox", make_mailbox(world)}});
     begin(kTransferStep, kPlain);
     char go = 0;
     while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
     world.barrier();  // no rank crashes before all reports are out
     const TransferFacts mine = try_transfer(world, all_have_device(), fault_);
-    tell({{"transfer", mine}});
+    write_line({{"transfer", mine}});
     if (mine.end != TransferFacts::End::arrived && mine.end != TransferFacts::End::wrong) return;
     std::vector<TransferFacts> all;
     for (const std::string& text : all_gather_text(world, line_of(mine))) {
       all.push_back(nlohmann::json::parse(text).get<TransferFacts>());
     }
-    tell({{"transfers", all}});
+    write_line({{"transfers", all}});
   }
 
   bool all_have_device() const {
@@ -180,15 +182,15 @@ class Worker {
     for (const std::string& text : texts) {
       ranks_.push_back(nlohmann::json::parse(text).get<RankFacts>());
     }
-    settle_cores(ranks_);
-    tell_ranks();
+    share_out_cores(ranks_);
+    write_ranks();
   }
 
   /// The rank that speaks needs the facts of all ranks, each other rank its own.
-  void tell_ranks() const {
-    if (speaks_for_all()) return tell({{"ranks", ranks_}});
+  void write_ranks() const {
+    if (speaks_for_all()) return write_line({{"ranks", ranks_}});
     const auto own = ranks_.size() > 1 ? static_cast<std::size_t>(facts_.rank) : 0;
-    tell({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
+    write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
   }
 
   DoctorOptions options_;
@@ -207,7 +209,7 @@ int run_worker(const DoctorOptions& options, WorkerPipes pipes) {
     worker.run();
     return 0;
   } catch (const std::exception& error) {
-    worker.tell({{"failed", error.what()}});
+    worker.write_line({{"failed", error.what()}});
     return 1;
   }
 }
