@@ -89,29 +89,23 @@ void find_differing(const ClusterFacts& cluster, Findings& findings) {
   const auto prints =
       ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
   if (prints.size() < 2) return;
-  std::string text;
-  for (const auto& entry : prints) {
-    text += (text.empty() ? "" : " / ") + ranks_text(entry.second, cluster.ranks.size());
-  }
+  std::vector<std::string> sets;
+  for (const auto& entry : prints) sets.push_back(ranks_text(entry.second, cluster.ranks.size()));
   add(findings, Severity::fault,
-      fmt::format("--data {}: ranks read different images: {}", cluster.data, text),
+      fmt::format("--data {}: ranks read different images: {}", cluster.data,
+                  fmt::join(sets, " / ")),
       "copy one data set to all hosts, or give the path of one that all share");
 }
 
-std::size_t total(const ClassCounts& counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-}
-
-/// Says nothing of sets that are smaller on purpose, but for classes that they lack.
+/// A smaller set is meant to be so: only a class that it lacks is reported.
 void find_uneven(const RankFacts& rank, const char* split, const ClassCounts& counts,
                  std::size_t official, Findings& findings) {
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-  const bool official_size = total(counts) == official;
+  const bool official_size =
+      std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
   if (*least == *most || (!official_size && *least > 0)) return;
   const auto name_of = [&](const std::size_t* at) {
-    const auto index = static_cast<std::size_t>(at - counts.begin());
-    return index < rank.data.class_names.size() ? rank.data.class_names[index]
-                                                : std::to_string(index);
+    return rank.data.class_names[static_cast<std::size_t>(at - counts.begin())];
   };
   add(findings, official_size ? Severity::fault : Severity::remark,
       fmt::format(
@@ -174,13 +168,12 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
     const auto versions =
         ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
     if (versions.size() < 2) continue;
-    std::string text;
+    std::vector<std::string> texts;
     for (const auto& [version, ranks] : versions) {
-      text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", version,
-                          ranks_text(ranks, cluster.ranks.size()));
+      texts.push_back(version + " on " + ranks_text(ranks, cluster.ranks.size()));
     }
     add(findings, Severity::fault,
-        fmt::format("versions of {} differ between ranks: {}", name, text),
+        fmt::format("versions of {} differ between ranks: {}", name, fmt::join(texts, ", ")),
         "start the same program everywhere: a path on a file system that all hosts share, and the "
         "same modules in the job script");
   }

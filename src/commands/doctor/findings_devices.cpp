@@ -91,45 +91,51 @@ void find_shared(const ClusterFacts& cluster, Findings& findings) {
   }
 }
 
-/// A host whose ranks see a GPU each and no other: it may be that the launcher hides them.
+/// The GPUs of a host, by UUID.
+struct HostGpus {
+  std::set<std::string> seen, taken;
+  bool one_each = true;  ///< each rank sees one only
+  bool all_take = true;
+};
+
+HostGpus gpus_of(const std::vector<const RankFacts*>& ranks) {
+  HostGpus gpus;
+  for (const RankFacts* rank : ranks) {
+    const DeviceFacts& device = rank->device;
+    for (const GpuFacts& gpu : device.visible) gpus.seen.insert(gpu.uuid);
+    if (device.taken() != nullptr) gpus.taken.insert(device.taken()->uuid);
+    gpus.one_each = gpus.one_each && device.visible.size() == 1;
+    gpus.all_take = gpus.all_take && device.taken() != nullptr;
+  }
+  return gpus;
+}
+
+/// Where each rank sees one GPU of its own, the launcher may hide the others.
 void find_hidden_peers(const ClusterFacts& cluster, Findings& findings) {
   for (const auto& [host, ranks] : ranks_by_host(cluster.ranks)) {
-    std::set<std::string> uuids;
-    bool single = true;
-    for (const RankFacts* rank : ranks) {
-      single = single && rank->device.visible.size() == 1;
-      for (const GpuFacts& gpu : rank->device.visible) uuids.insert(gpu.uuid);
-    }
-    if (!single || ranks.size() < 2 || uuids.size() != ranks.size()) continue;
-    add(findings, Severity::remark,
-        fmt::format("each rank on {} sees its own GPU only: where control groups hide the others, "
-                    "MPI cannot copy from GPU to GPU (CUDA IPC)",
-                    host),
-        fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or --gpu-bind",
-                    ranks.size()));
-    return;
+    const HostGpus gpus = gpus_of(ranks);
+    if (!gpus.one_each || ranks.size() < 2 || gpus.seen.size() != ranks.size()) continue;
+    return add(findings, Severity::remark,
+               fmt::format("each rank on {} sees its own GPU only: where control groups hide the "
+                           "others, MPI cannot copy from GPU to GPU (CUDA IPC)",
+                           host),
+               fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or --gpu-bind",
+                           ranks.size()));
   }
 }
 
 void find_idle(const ClusterFacts& cluster, Findings& findings) {
   if (!on_cuda(cluster)) return;
   for (const auto& [host, ranks] : ranks_by_host(cluster.ranks)) {
-    std::set<std::string> seen, taken;
-    for (const RankFacts* rank : ranks) {
-      for (const GpuFacts& gpu : rank->device.visible) seen.insert(gpu.uuid);
-      if (const GpuFacts* gpu = rank->device.taken()) taken.insert(gpu->uuid);
-    }
-    const bool all_have_one = std::all_of(ranks.begin(), ranks.end(), [](const RankFacts* rank) {
-      return rank->device.taken() != nullptr;
-    });
-    if (!all_have_one || taken.size() >= seen.size()) continue;
+    const auto [seen, taken, one_each, all_take] = gpus_of(ranks);
+    if (!all_take || taken.size() >= seen.size()) continue;
     const bool slurm = ranks.front()->launch.launcher == "srun";
-    add(findings, Severity::remark,
-        fmt::format("{} of the {} GPUs of {} would be idle", seen.size() - taken.size(),
-                    seen.size(), host),
-        slurm ? fmt::format("srun --ntasks-per-node={}", seen.size())
-              : fmt::format("mpirun --map-by ppr:{}:node", seen.size()));
-    return;
+    return add(findings, Severity::remark,
+               fmt::format("{} of the {} GPUs of {} would be idle", seen.size() - taken.size(),
+                           seen.size(), host),
+               fmt::format(fmt::runtime(slurm ? "srun --ntasks-per-node={}"
+                                              : "mpirun --map-by ppr:{}:node"),
+                           seen.size()));
   }
 }
 

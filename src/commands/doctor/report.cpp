@@ -131,7 +131,7 @@ std::string versions_text(const RankFacts& rank) {
   return text + " (compiled with " + rank.device.cudnn_compiled + ")";
 }
 
-/// Where ranks share lines, the numbers that occur on the host.
+/// If ranks share lines, the numbers on the host.
 std::string local_text(const RankFacts& rank, bool shares_line) {
   if (!shares_line) return std::to_string(rank.local_rank);
   return fmt::format("0-{}", rank.local_size - 1);

@@ -194,7 +194,7 @@ TEST_CASE("findings on transfers of host memory", "[doctor]") {
   const std::string change = "--mca btl tcp,self";
   check(ended(cpu_cluster(1, 2), 1, End::failed, "MPI_ERR_OTHER"), kFault,
         "messages between ranks: the transfer failed on rank 1 (MPI_ERR_OTHER)", change);
-  auto killed = ended(cpu_cluster(1, 3), 0, End::crashed, "signal 9, Killed");
+  auto killed = ended(cpu_cluster(1, 4), 0, End::crashed, "signal 9, Killed");
   killed.transfers[2].detail = "signal 15, Terminated";  // by the launcher, after the crash
   check(killed, kFault, "the transfer crashed on rank 0 (signal 9, Killed)", change);
   check(ended(cpu_cluster(1, 2), 1, End::waited, "signal 15, Terminated"), kFault,
