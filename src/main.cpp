@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "cli/cli.hpp"
-#include "commands/bench/all_reduce.hpp"
-#include "commands/bench/explain.hpp"
-#include "commands/bench/tune.hpp"
+#include "commands/bench/bench.hpp"
 #include "commands/doctor/doctor.hpp"
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"

@@ -13,17 +13,17 @@ CLI::App& add_command(CLI::App& bench, const std::string& name, const std::strin
   return command;
 }
 
-void add_place(CLI::App& command, BenchPlace& place) {
-  add_choice(command, "--backend", place.backend,
+void add_setup(CLI::App& command, BenchSetup& setup) {
+  add_choice(command, "--backend", setup.backend,
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
              "Whose memory is summed");
-  add_choice(command, "--transport", place.transport,
+  add_choice(command, "--transport", setup.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "How a GPU's memory reaches MPI, as for train");
-  add_choice(command, "--wire", place.wire, {Wire::fp32, Wire::bf16}, "Numbers between ranks");
-  add_number(command, "--threads", place.threads, "N",
+  add_choice(command, "--wire", setup.wire, {Wire::fp32, Wire::bf16}, "Numbers between ranks");
+  add_number(command, "--threads", setup.threads, "N",
              "Threads of a rank that add, 0 for cores / ranks");
-  command.add_flag("--allow-shared-gpu", place.allow_shared_gpu, "Lets several ranks use one GPU");
+  command.add_flag("--allow-shared-gpu", setup.allow_shared_gpu, "Lets several ranks use one GPU");
 }
 
 void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
@@ -47,7 +47,7 @@ void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
            "Table of rueda bench tune that auto goes by");
   command.add_flag("--verify-messages", options.verify_messages,
                    "Each message carries a check sum, as for train");
-  add_place(command, options.place);
+  add_setup(command, options.setup);
   add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
   add_text(command, "--plot", options.plot, "FILE",
            "Draws bandwidth and time over size there, as .png, .pdf or .svg; needs matplotlib");
@@ -65,7 +65,7 @@ void add_tune(CLI::App& bench, BenchTuneOptions& options) {
            "Sizes in KiB of the pieces in which chunks travel, 0 for the usual one");
   add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
   add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
-  add_place(command, options.place);
+  add_setup(command, options.setup);
 }
 
 void add_explain(CLI::App& bench, BenchExplainOptions& options) {
@@ -82,7 +82,7 @@ void add_explain(CLI::App& bench, BenchExplainOptions& options) {
 
 void add_bench_commands(CLI::App& bench, BenchLine& line) {
   bench.require_subcommand(1);
-  bench.footer("rueda bench COMMAND --help tells the options of a command.");
+  bench.footer("rueda bench COMMAND --help prints the options of a command.");
   add_all_reduce(bench, line.all_reduce);
   add_tune(bench, line.tune);
   add_explain(bench, line.explain);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "commands/bench/options.hpp"
-#include "commands/doctor/options.hpp"
+#include "commands/doctor/doctor.hpp"
 #include "commands/predict/options.hpp"
 #include "commands/report/options.hpp"
 #include "commands/summary.hpp"

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <spawn.h>
+#include <spdlog/fmt/fmt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,17 +103,11 @@ class ArchiveFile {
   std::string path_;
 };
 
-/// The last line that is not empty: the reason, behind warnings or a traceback.
+/// The last line that is not empty: the reason, after warnings or a traceback.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
   const std::size_t begin = text.rfind('\n');
   return begin == std::string::npos ? text : text.substr(begin + 1);
-}
-
-std::string tried() {
-  std::string names;
-  for (const std::string& python : pythons()) names += (names.empty() ? "" : " and ") + python;
-  return names;
 }
 
 }  // namespace
@@ -121,9 +116,10 @@ bool plotter_available() { return find_python().has_value(); }
 
 void check_plotter(const std::string& option, const std::string& otherwise) {
   if (plotter_available()) return;
-  throw InputError(option + ": no matplotlib in " + tried() +
-                   "; install it, or name a Python that has it in RUEDA_PLOT_PYTHON, or " +
-                   otherwise);
+  throw InputError(
+      fmt::format("{}: no matplotlib in {}; install it, or name a Python that has it in "
+                  "RUEDA_PLOT_PYTHON, or {}",
+                  option, fmt::join(pythons(), " and "), otherwise));
 }
 
 void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,

@@ -82,16 +82,16 @@ class MemoryPlanner {
   std::unique_ptr<Backend> backend_;
 };
 
-/// Where nothing is there to plan on.
-std::string memory_is_not_told(const std::string& asked) {
+/// Without a backend to plan on.
+std::string memory_is_unknown(const std::string& asked) {
   const std::string reason = "this build has no CPU backend (-Dcpu=disabled), and there is no GPU";
   if (!asked.empty()) throw InputError("--memory " + asked + ": " + reason);
-  return "Memory: not told, " + reason + '\n';
+  return "Memory: unknown, " + reason + '\n';
 }
 
 std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
   const bool nowhere = !RUEDA_WITH_CPU && options.backend == BackendChoice::automatic;
-  if (nowhere && !wants_cuda(options.backend)) return memory_is_not_told(options.memory);
+  if (nowhere && !wants_cuda(options.backend)) return memory_is_unknown(options.memory);
   return MemoryPlanner(graph, options).describe_all();
 }
 

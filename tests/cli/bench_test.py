@@ -4,59 +4,42 @@
 usage: bench_test.py RUEDA [MPIEXEC]
 """
 
-import json
 import re
 import statistics
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 
 import summary_line
-from rueda_runs import SMALL, Program
+from program_case import ProgramCase
+from rueda_runs import SMALL
 
 FEW = ("--repetitions", "4", "--threads", "1")
 ALWAYS = ("ring", "mpi", "fixed")  # to be had wherever rueda is
 
 
-class BenchCase(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="rueda-bench-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.program = Program(*PATHS, folder.name, time_limit=200)
+class AllReduce(ProgramCase):
+    time_limit = 200
 
-    def read(self, name):
-        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+    def bench(self, ranks, *words, **env):
+        return self.program.run_ranks(ranks, "bench", "all-reduce", *words, **env)
 
-    def completed(self, result):
-        self.assertEqual((result.code, result.messages), (0, []), result)
-        return result
-
-    def refused(self, result, *words, code=2):
-        self.assertEqual((result.code, len(result.messages)), (code, 1), result)
-        for word in words:
-            self.assertIn(word, result.messages[0])
-
-
-class AllReduce(BenchCase):
     def measured(self, ranks, *words):
-        result = self.program.run_ranks(ranks, "bench", "all-reduce", *FEW, *words, "--json", "a.json")
-        return self.completed(result), self.read("a.json")
+        return self.completed(self.bench(ranks, *FEW, *words, "--json", "a.json")), self.read("a.json")
 
     def test_every_size_by_every_algorithm(self):
-        for ranks in (1, 2, 3):
-            with self.subTest(ranks=ranks):
-                result, record = self.measured(ranks, "--sizes", "4,400,40k", "--algorithms", ",".join(ALWAYS))
-                seen = [(one["bytes"], one["algorithm"]) for one in record["results"]]
-                self.assertEqual(seen, [(size, name) for size in (4, 400, 40_000) for name in ALWAYS])
-                self.assertEqual((record["ranks"], record["layout"]), (ranks, [0] * ranks))
-                for one in record["results"]:
-                    self.check_figures(one, ranks)
-                self.check_table(result.out, record)
+        for ranks in (1, 3):
+            words = ("--sizes", "4,400,resnet20", "--algorithms", ",".join(ALWAYS))
+            result, record = self.measured(ranks, *words)
+            seen = [(one["gradients_of"], one["algorithm"]) for one in record["results"]]
+            self.assertEqual(seen, [(size, name) for size in (None, None, "resnet20") for name in ALWAYS])
+            self.assertEqual([one["bytes"] for one in record["results"][:6]], [4] * 3 + [400] * 3)
+            self.assertEqual((record["ranks"], record["layout"]), (ranks, [0] * ranks))
+            self.assertIs(record["verify_messages"], False)
+            for one in record["results"]:
+                self.check_figures(one, ranks)
+            self.check_table(result.out, record)
 
     def check_figures(self, one, ranks):
-        self.assertEqual(len(one["seconds"]), 4)
+        self.assertEqual((len(one["seconds"]), one["bytes"] % 4), (4, 0))
         median = one["median_seconds"]
         self.assertAlmostEqual(median, statistics.median(one["seconds"]), delta=2e-9)
         self.assertLessEqual(median, one["p99_seconds"])
@@ -73,130 +56,82 @@ class AllReduce(BenchCase):
         self.assertEqual(rows, [(str(one["bytes"]), one["algorithm"]) for one in record["results"]])
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
 
-    def test_all_leaves_out_what_is_not_to_be_had(self):
-        result, record = self.measured(2, "--sizes", "4k")
+    def test_all_leaves_out_what_is_not_to_be_had_and_draws_the_rest(self):
+        result, record = self.measured(2, "--sizes", "4k", "--plot", "a.png")
         names = [one["algorithm"] for one in record["results"]]
         self.assertLessEqual({"auto", *ALWAYS}, set(names))
         self.assertIn("nccl", record["left_out"])  # host memory
         self.assertEqual(len(names) + len(record["left_out"]), 9)
         self.assertIn("nccl: ", result.out)
-
-    def test_what_is_asked_for_and_not_to_be_had_is_refused(self):
-        words = ("--sizes", "4", "--algorithms", "ring,nccl")
-        self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'nccl'")
-        words = ("--sizes", "4", "--algorithms", "fixed", "--wire", "bf16")
-        self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'fixed'", "fp32")
+        self.assertEqual((self.folder / "a.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
     def test_messages_are_verified(self):
-        self.assertIs(self.measured(2, "--sizes", "4k", "--algorithms", "ring")[1]["verify_messages"], False)
-        words = ("--sizes", "4,40k", "--verify-messages")
-        result, record = self.measured(3, *words)
+        result, record = self.measured(3, "--sizes", "4,40k", "--verify-messages")
         self.assertIs(record["verify_messages"], True)
         self.assertIn("check sum", result.out)
         self.assertLessEqual({"mpi", "shared", "nccl"}, set(record["left_out"]))
         self.assertLessEqual({"auto", "ring", "fixed"}, {one["algorithm"] for one in record["results"]})
-        words = (*words, "--algorithms", "ring,mpi")
-        self.refused(self.program.run_ranks(2, "bench", "all-reduce", *words), "'mpi'", "--verify-messages")
-
-    def test_the_gradients_of_a_network(self):
-        _, record = self.measured(2, "--sizes", "resnet20", "--algorithms", "ring")
-        (one,) = record["results"]
-        self.assertEqual((one["bytes"] % 4, one["gradients_of"]), (0, "resnet20"))
-        self.assertIsNone(one["times_mpi"])
-
-    def test_a_picture(self):
-        self.measured(2, "--sizes", "4,4k", "--algorithms", "ring,mpi", "--plot", "a.png")
-        self.assertEqual((self.folder / "a.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
     def test_refusals_come_before_anything_is_measured(self):
-        for words, told in (
+        for words, part in (
             (["--plot", "nowhere/a.png"], "--plot nowhere/a.png"),
             (["--json", "."], "--json ."),
             (["--transport", "staged"], "host memory"),
-            (["--sizes", "4,many"], "'many'"),
-            (["--algorithms", "rong"], "'rong'"),
-            (["--repetitions", "-1"], "--repetitions"),
-            (["--seconds", "0"], "--seconds"),
-            (["--segment-kb", "2000000"], "--segment-kb"),
-            (["--threads", "-1"], "--threads"),
             (["--reduce-table", "none.json"], "none.json"),
-            (["4"], "unexpected argument 4"),
+            (["--algorithms", "ring,nccl"], "'nccl'"),
+            (["--algorithms", "ring,mpi", "--verify-messages"], "'mpi': --verify-messages"),
+            (["--algorithms", "fixed", "--wire", "bf16"], "'fixed': the fixed order goes over the wire in fp32"),
         ):
-            with self.subTest(words=words):
-                result = self.program.run_ranks(2, "bench", "all-reduce", "--algorithms", "ring", *words)
-                self.refused(result, told)
-                self.assertEqual(result.out, "")
-
-    def test_without_a_python_that_draws(self):
-        words = ("bench", "all-reduce", "--plot", "a.png")
-        self.refused(self.program.run_ranks(2, *words, RUEDA_PLOT_PYTHON="/bin/false"), "RUEDA_PLOT_PYTHON")
+            result = self.bench(2, "--sizes", "4", "--algorithms", "ring", *words)
+            self.refused(result, part)
+            self.assertEqual(result.out, "")
+        words = ("--plot", "a.png")
+        self.refused(self.bench(2, *words, RUEDA_PLOT_PYTHON="/bin/false"), "RUEDA_PLOT_PYTHON")
 
     def test_ranks_that_are_asked_otherwise(self):
         asked = [(1, ["bench", "all-reduce", "--sizes", size]) for size in ("4", "8")]
         self.refused(self.program.run_contexts(asked), "--sizes 4", "--sizes 8")
 
 
-class Tune(BenchCase):
-    def tuned(self, ranks):
-        words = ("--algorithms", "ring", "--segments-kb", "0,1", "--most", "16k", "--seconds", "4")
-        result = self.program.run_ranks(ranks, "bench", "tune", "--out", "t.json", *words, "--threads", "1")
-        return self.completed(result), self.read("t.json")
+class Tune(ProgramCase):
+    time_limit = 200
 
-    def test_a_table_and_what_it_was_chosen_by(self):
-        result, table = self.tuned(2)
-        self.assertIn("5 lengths from 16 B to 4.10 kB, 2 ways to sum, about 4 s at most", result.out)
+    def test_a_table_that_the_benchmark_and_training_go_by(self):
+        words = ("--algorithms", "ring", "--segments-kb", "0,1", "--most", "16k", "--seconds", "2")
+        result = self.program.run_ranks(2, "bench", "tune", "--out", "t.json", *words, "--threads", "1")
+        self.completed(result)
+        table = self.read("t.json")
+        self.assertIn("5 lengths from 16 B to 4.10 kB, 2 ways to sum, about 2 s at most", result.out)
         self.assertIn(table["rows_hash"], result.out)
         self.assertIsNone(table["rows"][-1]["most_bytes"])
         self.assertEqual({row["algorithm"] for row in table["rows"]}, {"ring"})
         measured = [(one["bytes"], one["segment_bytes"]) for one in table["measured"]]
-        wholes = [(16 * 4**k, 0) for k in range(5)]
-        self.assertEqual(measured, [*wholes, (4096, 1024)])
+        self.assertEqual(measured, [*[(16 * 4**k, 0) for k in range(5)], (4096, 1024)])
         self.assertEqual(table["layout"], [0, 0])
+        self.used = {"file": "t.json", "rows_hash": table["rows_hash"]}
+        self.check_benchmark()
+        self.check_training()
 
-    def test_auto_goes_by_it_on_as_many_ranks(self):
-        _, table = self.tuned(2)
+    def check_benchmark(self):
         words = ("bench", "all-reduce", *FEW, "--sizes", "4k", "--algorithms", "auto", "--reduce-table", "t.json")
         result = self.completed(self.program.run_ranks(2, *words, "--json", "a.json"))
-        self.assertIn(f"auto goes by t.json (rows {table['rows_hash']})", result.out)
-        expected = {"file": "t.json", "rows_hash": table["rows_hash"]}
-        self.assertEqual(self.read("a.json")["reduce_table"], expected)
+        self.assertIn(f"auto goes by t.json (rows {self.used['rows_hash']})", result.out)
+        self.assertEqual(self.read("a.json")["reduce_table"], self.used)
         self.refused(self.program.run_ranks(3, *words), "2 ranks on 1 host, and these are 3 ranks")
 
-    def test_training_goes_by_it_and_names_it(self):
-        _, table = self.tuned(2)
+    def check_training(self):
         words = ("train", *SMALL, "--reduce-table", "t.json", "--run-dir", "run", "--progress", "off")
         self.completed(self.program.run_ranks(2, *words))
-        expected = {"file": "t.json", "rows_hash": table["rows_hash"]}
-        self.assertEqual(self.program.record("run")["all_reduce"]["table"], expected)
+        self.assertEqual(self.program.record("run")["all_reduce"]["table"], self.used)
         self.refused(self.program.run_ranks(3, *words, "--overwrite"), "--reduce-table t.json")
 
-    def test_refusals(self):
-        for words, told in (
-            ([], "--out"),
-            (["--out", "nowhere/t.json"], "nowhere/t.json"),
-            (["--out", "t.json", "--algorithms", "mpi"], "'mpi'"),
-            (["--out", "t.json", "--algorithms", "auto"], "'auto'"),
-            (["--out", "t.json", "--segments-kb", "1k"], "'1k'"),
-            (["--out", "t.json", "--most", "4,8"], "--most"),
-        ):
-            with self.subTest(words=words):
-                self.refused(self.program.run_ranks(2, "bench", "tune", *words), told)
 
-
-class Explain(BenchCase):
-    def test_the_ring_of_four(self):
+class Commands(ProgramCase):
+    def test_explain(self):
         text = self.completed(self.program.run("bench", "explain", "--ranks", "4")).out
         self.assertEqual(len(re.findall(r"(?m)^ +(?:reduce-scatter|all-gather), step \d", text)), 6)
         self.assertIn("6,000 bytes", text)
 
-    def test_refusals(self):
-        for words in (["--ranks", "0"], ["--ranks", "17"], ["--ranks", "x"], ["--length", "-1"],
-                      ["--length", "99999999999999"], ["--algorithm", "mpi"]):  # fmt: skip
-            with self.subTest(words=words):
-                self.refused(self.program.run("bench", "explain", *words), words[0])
-
-
-class Commands(BenchCase):
     def test_help_names_them(self):
         text = self.completed(self.program.run("bench", "--help")).out
         for command in ("all-reduce", "tune", "explain"):
@@ -204,16 +139,38 @@ class Commands(BenchCase):
             own = self.completed(self.program.run("bench", command, "--help")).out
             self.assertIn(f"rueda bench {command}", own)
 
-    def test_what_is_no_command(self):
-        for ranks in (1, 2):
-            result = self.program.run_ranks(ranks, "bench", "nonsense")
-            self.refused(result, "'nonsense' is not a command of bench: give one of all-reduce, tune, explain")
-        self.refused(self.program.run("bench"), "a command of bench is missing", "see rueda bench --help")
-        self.refused(self.program.run("bench", "tune", "--outt"), "--outt", "see rueda bench tune --help")
+    def test_bad_usage(self):
+        for words, part in (
+            ("all-reduce --sizes 4,many", "'many'"),
+            ("all-reduce --algorithms rong", "'rong'"),
+            ("all-reduce --repetitions -1", "--repetitions"),
+            ("all-reduce --seconds 0", "--seconds"),
+            ("all-reduce --segment-kb 2000000", "--segment-kb"),
+            ("all-reduce --threads -1", "--threads"),
+            ("all-reduce 4", "unexpected argument 4"),
+            ("tune", "--out"),
+            ("tune --out nowhere/t.json", "nowhere/t.json"),
+            ("tune --out t.json --algorithms mpi", "'mpi'"),
+            ("tune --out t.json --algorithms auto", "'auto'"),
+            ("tune --out t.json --segments-kb 1k", "'1k'"),
+            ("tune --out t.json --most 4,8", "--most"),
+            ("tune --outt", "see rueda bench tune --help"),
+            ("explain --ranks 0", "--ranks"),
+            ("explain --ranks 17", "--ranks"),
+            ("explain --ranks x", "--ranks"),
+            ("explain --length -1", "--length"),
+            ("explain --length 99999999999999", "--length"),
+            ("explain --algorithm mpi", "--algorithm"),
+            ("nonsense", "'nonsense' is not a command of bench: give one of all-reduce, tune, explain"),
+            ("", "a command of bench is missing"),
+        ):
+            with self.subTest(words=words):
+                self.refused(self.program.run("bench", *words.split()), part)
+        self.refused(self.program.run_ranks(2, "bench", "nonsense"), "'nonsense'")
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
+    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
     summary_line.main()

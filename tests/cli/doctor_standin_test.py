@@ -4,7 +4,6 @@
 usage: doctor_standin_test.py RUEDA_STANDIN [MPIEXEC]
 """
 
-import json
 import sys
 
 import summary_line
@@ -16,8 +15,7 @@ class StandIn(ProgramCase):
         result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words,
                                         RUEDA_STANDIN_DEVICES=str(gpus))
         self.assertEqual(result.code, code, result)
-        report = json.loads((self.folder / "doctor.json").read_text(encoding="utf-8"))
-        return result, report
+        return result, self.read("doctor.json")
 
     def test_gpu_memory_arrives_and_its_links_are_measured(self):
         result, report = self.examine()

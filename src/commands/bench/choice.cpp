@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "record_json.hpp"
 #include "wiring/reduce_table_file.hpp"
 
 namespace rueda::bench {
@@ -26,6 +25,7 @@ std::size_t border(std::size_t lower, std::size_t upper) {
   return static_cast<std::size_t>(middle) / sizeof(float) * sizeof(float);
 }
 
+/// With the least median; `before` where it takes at most kNoise times that.
 const ReduceWay& fastest(const std::vector<Trial>& trials, std::size_t bytes,
                          const ReduceWay* before) {
   const Trial* best = nullptr;
@@ -97,17 +97,17 @@ std::string way_text(const ReduceWay& way) {
   return text + ", " + std::to_string(way.segment_bytes / 1024) + " KiB segments";
 }
 
-std::string table_file_text(const Scene& scene, const ReduceTable& table,
+std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
                             const std::vector<Trial>& trials) {
   using Tick = std::chrono::steady_clock::period;
   Json json = {{"rueda_reduce_table", 1}};
-  json.update(scene_json(scene));
+  json.update(system_json(system));
   json["clock_tick_seconds"] = static_cast<double>(Tick::num) / static_cast<double>(Tick::den);
   json["rows"] = Json::parse(rows_text(table));
   json["rows_hash"] = rows_hash(table);
   json["measured"] = Json::array();
   for (const Trial& trial : trials) json["measured"].push_back(trial_json(trial));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return file_text(json);
 }
 
 }  // namespace rueda::bench

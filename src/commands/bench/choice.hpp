@@ -24,8 +24,8 @@ std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
 std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
                                   const std::vector<std::size_t>& segments);
 
-/// Whether chunks of a slice of `bytes` over `ranks` are longer than the segments of `way`, so that
-/// these are of account; always for the usual ones.
+/// Whether `way` differs from the usual segments: chunks of a slice of `bytes` over `ranks` are
+/// longer than its segments. True for the usual ones.
 bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
 
 /// For each length, ascending, the way of the least median, or that of the length before where it
@@ -36,8 +36,8 @@ ReduceTable choose_table(const std::vector<Trial>& trials);
 /// "ring", "ring, 64 KiB segments".
 std::string way_text(const ReduceWay& way);
 
-/// The file of `rueda bench tune`: the table, and every figure that it was chosen by.
-std::string table_file_text(const Scene& scene, const ReduceTable& table,
+/// The file of `rueda bench tune`: the table, and all figures that it was chosen by.
+std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
                             const std::vector<Trial>& trials);
 
 }  // namespace rueda::bench

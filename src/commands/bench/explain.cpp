@@ -1,22 +1,16 @@
-#include "explain.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "observed_schedule.hpp"
-#include "rueda/core/error.hpp"
+#include <spdlog/fmt/fmt.h>
+
+#include "bench.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "schedule.hpp"
 
 namespace rueda::bench {
 namespace {
-
-Schedule schedule_of(const BenchExplainOptions& options) {
-  if (options.algorithm == Algorithm::ring) return ring_schedule(options.ranks, options.length);
-  return observed_schedule(options.algorithm, options.ranks, options.length);
-}
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
 std::string ranks_in(unsigned held, int ranks) {
@@ -27,15 +21,13 @@ std::string ranks_in(unsigned held, int ranks) {
   while (!(has(first) && !has(first + ranks - 1))) ++first;
   int length = 0;
   while (has(first + length)) ++length;
-  if (length == count) {
-    const int last = (first + length - 1) % ranks;
-    return std::to_string(first) + (count == 1 ? "" : "-" + std::to_string(last));
-  }
-  std::string text;
+  if (count == 1) return std::to_string(first);
+  if (length == count) return fmt::format("{}-{}", first, (first + length - 1) % ranks);
+  std::vector<int> all;
   for (int r = 0; r < ranks; ++r) {
-    if (has(r)) text += (text.empty() ? "" : ",") + std::to_string(r);
+    if (has(r)) all.push_back(r);
   }
-  return text;
+  return fmt::format("{}", fmt::join(all, ","));
 }
 
 bool sends(const Step* next, int rank, int chunk) {
@@ -63,16 +55,16 @@ std::string holdings_text(const Holdings& holdings, const Step* next) {
 }
 
 std::string step_text(const Step& step, std::size_t chunks) {
-  std::string text;
+  std::vector<std::string> sent;
   for (const Message& m : step.messages) {
-    text += (text.empty() ? "" : ", ") + std::to_string(m.from) + "->" + std::to_string(m.to);
-    if (chunks > 1) text += " chunk " + std::to_string(m.chunk);
+    sent.push_back(fmt::format("{}->{}", m.from, m.to));
+    if (chunks > 1) sent.back() += fmt::format(" chunk {}", m.chunk);
   }
-  const bool adds = !step.messages.empty() && step.messages.front().adds;
-  text = step.messages.empty()
-             ? "nothing, the chunks are empty"
-             : text + (adds ? "; what comes in is added" : "; what comes in is kept");
-  return paragraph("", 2, step.phase + ", step " + std::to_string(step.number) + ": " + text);
+  const std::string text = sent.empty()
+                               ? "nothing, the chunks are empty"
+                               : fmt::format("{}; what comes in is {}", fmt::join(sent, ", "),
+                                             step.messages.front().adds ? "added" : "kept");
+  return paragraph("", 2, fmt::format("{}, step {}: {}", step.phase, step.number, text));
 }
 
 std::string bytes_of(double floats) {
@@ -99,24 +91,24 @@ std::string totals(const Schedule& schedule) {
   const double p = schedule.ranks;
   const double bound = 2 * (p - 1) / p * static_cast<double>(schedule.length);
   const bool same = least->floats == most->floats && least->messages == most->messages;
-  std::string text = same ? "A rank sends " : "A rank sends up to ";
-  text +=
-      counted(most->messages, "message") + ", " + bytes_of(static_cast<double>(most->floats)) +
-      ". No algorithm does with less than 2(P-1)/P of the slice for the rank that sends most, " +
-      bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)) + ".";
-  return paragraph("", 0, text) + "All ranks together: " + counted(messages, "message") + ", " +
-         bytes_of(floats) + ".\n";
+  const std::string text = fmt::format(
+      "A rank sends {}{}, {}. No algorithm does with less than 2(P-1)/P of the slice for the rank "
+      "that sends most, {}.",
+      same ? "" : "up to ", counted(most->messages, "message"),
+      bytes_of(static_cast<double>(most->floats)),
+      bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)));
+  return paragraph("", 0, text) + fmt::format("All ranks together: {}, {}.\n",
+                                              counted(messages, "message"), bytes_of(floats));
 }
 
 }  // namespace
 
 std::string explain(const BenchExplainOptions& options) {
-  const Schedule schedule = schedule_of(options);
-  std::string text = std::string(to_string(options.algorithm)) + ": " +
-                     counted(static_cast<std::size_t>(options.ranks), "rank") + " sum " +
-                     counted(options.length, "float") + " (" +
-                     bytes_of(static_cast<double>(options.length)) + ") in " +
-                     chunk_text(schedule) + ".\n";
+  const Schedule schedule = schedule_of(options.algorithm, options.ranks, options.length);
+  std::string text = fmt::format(
+      "{}: {} sum {} ({}) in {}.\n", to_string(options.algorithm),
+      counted(static_cast<std::size_t>(options.ranks), "rank"), counted(options.length, "float"),
+      bytes_of(static_cast<double>(options.length)), chunk_text(schedule));
   if (options.ranks == 1) return text + "There is nobody to send to.\n";
   text +=
       paragraph("", 0,

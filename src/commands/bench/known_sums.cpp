@@ -13,7 +13,7 @@ constexpr std::uint32_t kDigits = 1024;  // of a whole number, by its index
 /// An odd multiplier: equal pieces of the slice begin with different values wherever they are cut.
 std::uint32_t spread(std::uint32_t index) { return index * 0x9e3779b1U; }
 
-/// What tells the whole numbers of two ranks apart; so small that sums stay below 2^24.
+/// The distance between the whole numbers of two ranks: so small that sums stay below 2^24.
 std::uint32_t stride(int ranks) {
   const auto p = static_cast<std::uint32_t>(ranks);
   const std::uint32_t left = (1U << 24U) / p - kDigits;

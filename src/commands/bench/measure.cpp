@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "known_sums.hpp"
 #include "rueda/core/error.hpp"
 
@@ -19,30 +21,30 @@ double seconds_since(SteadyTime begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What one length is measured with.
-class Course {
+/// Sums of one length.
+class Sums {
  public:
-  Course(const Ground& ground, std::size_t floats)
-      : ground_(ground), floats_(floats), piece_(std::min(kPiece, floats)) {}
+  Sums(const TestBed& bed, std::size_t floats)
+      : bed_(bed), floats_(floats), piece_(std::min(kPiece, floats)) {}
 
-  /// The seconds of a sum on this rank. A wrong one is remembered, because the others do not see
-  /// it.
-  double sum(const Contestant& contestant, KnownSums::Kind kind) {
-    const KnownSums values(kind, ground_.group.size(), ground_.wire);
-    const auto slice = contestant.buffer->floats().first(floats_);
-    fill(values, *contestant.buffer, slice);
-    ground_.group.barrier();
+  /// The seconds of a sum on this rank. A wrong sum is kept for `agree`: other ranks do not see it.
+  double time(const Candidate& candidate, KnownSums::Kind kind) {
+    const KnownSums values(kind, bed_.group.size(), bed_.wire);
+    const auto slice = candidate.memory.first(floats_);
+    ReduceDevice& device = bed_.backend.reduce_device();
+    fill(values, slice);
+    bed_.group.barrier();
     const SteadyTime begin = std::chrono::steady_clock::now();
-    ground_.device.wait(contestant.reduce->sum(slice, ground_.device.record()));
+    device.wait(candidate.reduce->sum(slice, device.record()));
     const double seconds = seconds_since(begin);
-    const std::string wrong = find_wrong(values, *contestant.buffer, slice);
-    if (!wrong.empty() && fault_.empty()) fault_ = std::string(contestant.reduce->name()) + wrong;
+    const std::string wrong = find_wrong(values, slice);
+    if (!wrong.empty() && fault_.empty()) fault_ = std::string(candidate.reduce->name()) + wrong;
     return seconds;
   }
 
   /// Collective: throws what any rank has found wrong.
   void agree() {
-    together(ground_.group, [this] {
+    together(bed_.group, [this] {
       if (!fault_.empty()) throw RunError(fault_);
     });
   }
@@ -52,28 +54,28 @@ class Course {
     return std::span(piece_).first(std::min(kPiece, floats_ - first));
   }
 
-  void fill(const KnownSums& values, Buffer& buffer, std::span<float> slice) {
+  void fill(const KnownSums& values, std::span<float> slice) {
     for (std::size_t first = 0; first < floats_; first += kPiece) {
       const auto host = host_piece(first);
-      values.fill(ground_.group.rank(), first, host);
-      buffer.upload(slice.subspan(first, host.size()), host);
+      values.fill(bed_.group.rank(), first, host);
+      bed_.backend.upload(slice.subspan(first, host.size()), host);
+      bed_.backend.finish();
     }
   }
 
-  /// Tells the first wrong element; empty if there is none.
-  std::string find_wrong(const KnownSums& values, Buffer& buffer, std::span<const float> slice) {
+  /// The first wrong element in words; empty if there is none.
+  std::string find_wrong(const KnownSums& values, std::span<const float> slice) {
     for (std::size_t first = 0; first < floats_; first += kPiece) {
       const auto host = host_piece(first);
-      buffer.download(host, slice.subspan(first, host.size()));
+      bed_.backend.download(host, slice.subspan(first, host.size()));
       const auto wrong = values.first_wrong(first, host);
       if (!wrong) continue;
-      return ": wrong sum in element " + std::to_string(first + *wrong) + " of " +
-             std::to_string(floats_);
+      return fmt::format(": wrong sum in element {} of {}", first + *wrong, floats_);
     }
     return {};
   }
 
-  const Ground& ground_;
+  const TestBed& bed_;
   std::size_t floats_;
   std::vector<float> piece_;
   std::string fault_;
@@ -102,26 +104,26 @@ std::size_t usual_repetitions(std::size_t bytes) {
   return std::clamp<std::size_t>(400'000'000 / std::max<std::size_t>(bytes, 1), 15, 500);
 }
 
-std::vector<Seconds> measure(const Ground& ground, std::span<const Contestant> contestants,
+std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> candidates,
                              std::size_t floats, const Effort& effort) {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const std::size_t bytes = floats * sizeof(float);
   const std::size_t count = effort.repetitions > 0 ? effort.repetitions : usual_repetitions(bytes);
   const std::size_t warm_up = bytes < 1'000'000 ? 4 : 1;
-  std::vector<Seconds> seconds(contestants.size());
-  Course course(ground, floats);
+  std::vector<Seconds> seconds(candidates.size());
+  Sums sums(bed, floats);
   for (std::size_t round = 0; round < warm_up + count; ++round) {
     const auto kind = round % 2 == 0 ? KnownSums::Kind::whole : KnownSums::Kind::real;
-    for (std::size_t k = 0; k < contestants.size(); ++k) {
-      const std::size_t turn = (round + k) % contestants.size();
-      const double taken = course.sum(contestants[turn], kind);
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      const std::size_t turn = (round + k) % candidates.size();
+      const double taken = sums.time(candidates[turn], kind);
       if (round >= warm_up) seconds[turn].push_back(taken);
     }
-    course.agree();
+    sums.agree();
     const std::size_t done = round + 1 - std::min(round + 1, warm_up);
-    if (time_is_up(ground.group, begin, effort.seconds) && done >= kLeastRepetitions) break;
+    if (time_is_up(bed.group, begin, effort.seconds) && done >= kLeastRepetitions) break;
   }
-  for (Seconds& series : seconds) series = slowest_of(ground.group, series);
+  for (Seconds& series : seconds) series = slowest_of(bed.group, series);
   return seconds;
 }
 

@@ -4,14 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "entries.hpp"
 #include "rueda/train/config.hpp"
 #include "sizes.hpp"
 
 namespace rueda {
 
-/// On what all-reduces are measured: as for training.
-struct BenchPlace {
+/// What all-reduces are measured with: the options that `train` has, too.
+struct BenchSetup {
   BackendChoice backend = BackendChoice::automatic;
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;
@@ -19,9 +18,36 @@ struct BenchPlace {
   Wire wire = Wire::fp32;
 };
 
+namespace bench {
+
+/// A way to sum that a benchmark is to measure.
+struct Entry {
+  std::string name;
+  Algorithm algorithm = Algorithm::ring;
+  ReduceOrder order = ReduceOrder::ring;
+};
+
+/// The ways that were asked for. Where `all` were, those that this machine does not offer are left
+/// out.
+struct Entries : std::vector<Entry> {
+  bool all = false;
+};
+
+/// The words of --all-reduce and "fixed" between commas, each once, or "all". Throws InputError
+/// naming the word.
+Entries parse_entries(const std::string& words);
+
+/// "auto, ring, ..., fixed".
+std::string known_entries();
+
+/// What `explain` prints of more ranks cannot be read.
+inline constexpr int kMostExplainedRanks = 16;
+
+}  // namespace bench
+
 /// The options of `rueda bench all-reduce`. Texts as they were given, and as they were read.
 struct BenchAllReduceOptions {
-  BenchPlace place;
+  BenchSetup setup;
   std::string size_words;  ///< empty: kDefaultSizes
   std::string algorithm_words = "all";
   std::size_t segment_kb = 0;
@@ -30,7 +56,7 @@ struct BenchAllReduceOptions {
   double seconds = 10;  ///< for a size
   bool verify_messages = false;
   std::string json;  ///< file to write; empty: none
-  std::string plot;  ///< likewise
+  std::string plot;  ///< file to write; empty: none
 
   std::vector<bench::Size> sizes;
   bench::Entries entries;
@@ -38,7 +64,7 @@ struct BenchAllReduceOptions {
 
 /// The options of `rueda bench tune`.
 struct BenchTuneOptions {
-  BenchPlace place;
+  BenchSetup setup;
   std::string out;
   std::string algorithm_words = "ring,doubling,hierarchical,shared";
   std::string segment_words = "0,64,256,1024";  ///< KiB; 0: the usual

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "measure.hpp"
 #include "rueda/record/statistics.hpp"
 #include "sizes.hpp"
@@ -13,7 +15,7 @@
 namespace rueda::bench {
 
 /// Where something was measured: what tables and files of figures say of it.
-struct Scene {
+struct SystemInfo {
   std::string started_at;  ///< UTC, ISO 8601
   std::vector<std::pair<std::string, std::string>> versions;
   std::vector<std::string> hosts;  ///< of each rank
@@ -34,7 +36,7 @@ struct Row {
 
 /// A whole measurement.
 struct Record {
-  Scene scene;
+  SystemInfo system;
   std::size_t segment_bytes = 0;
   bool verifies_messages = false;
   std::string table_file;  ///< that `auto` goes by; empty: none
@@ -54,5 +56,14 @@ Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi);
 
 /// The row of MPI_Allreduce at that size, or null.
 const Row* mpi_row(const std::vector<Row>& rows, const Size& size);
+
+/// The record as docs/bench.md describes it: one JSON object.
+std::string record_json(const Record& record);
+
+/// What a record and a table of `tune` say of their system.
+nlohmann::ordered_json system_json(const SystemInfo& system);
+
+/// A file's text, with bytes that are no UTF-8 replaced.
+std::string file_text(const nlohmann::ordered_json& json);
 
 }  // namespace rueda::bench

@@ -9,19 +9,19 @@
 
 namespace rueda::bench {
 
-/// A chunk on its way.
+/// One chunk from one rank to another.
 struct Message {
   int from = 0;
   int to = 0;
   int chunk = 0;
-  bool adds = false;  ///< whether the receiver adds it to its own, or keeps it instead
+  bool adds = false;  ///< the receiver adds it to its own chunk; else it replaces that
 };
 
 /// Messages that are sent at the same time.
 struct Step {
   std::string phase;
-  int number = 0;  ///< of the phase
-  std::vector<Message> messages;
+  int number = 0;                 ///< of the phase (ring), or of the whole sum (others)
+  std::vector<Message> messages;  ///< by sender
 };
 
 /// All messages of one all-reduce. Empty chunks are no messages.
@@ -32,16 +32,17 @@ struct Schedule {
   std::vector<Step> steps;
 };
 
-/// As RingPlan has it.
-Schedule ring_schedule(int ranks, std::size_t length);
+/// The messages of ring (by RingPlan), doubling or central. A message is in the first step in which
+/// its sender and its receiver have done all before it. Throws InputError for other algorithms.
+Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length);
 
 /// Whose values each rank has summed: [rank][chunk], a bit for each rank.
 using Holdings = std::vector<std::vector<unsigned>>;
 Holdings first_holdings(const Schedule& schedule);
-/// After `step`: what was sent is what its sender held before.
+/// After `step`: a message carries what its sender held before.
 Holdings holdings_after(const Step& step, const Holdings& before);
 
-/// What a rank sends, or all ranks.
+/// What a rank sends.
 struct Traffic {
   std::size_t messages = 0;
   std::size_t floats = 0;

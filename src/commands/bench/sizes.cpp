@@ -22,7 +22,7 @@ constexpr std::pair<const char*, std::size_t> kUnits[] = {
     {"", 1},           {"k", 1000},       {"M", 1'000'000}, {"G", 1'000'000'000},
     {"Ki", 1U << 10U}, {"Mi", 1U << 20U}, {"Gi", 1U << 30U}};
 
-/// The number that a word begins with, and the letters behind it.
+/// The number that a word begins with, and the letters after it.
 struct Quantity {
   std::size_t number = 0;
   std::string unit;
@@ -61,14 +61,14 @@ std::size_t gradient_bytes(const std::string& model) {
 Size parse_size(const std::string& word) {
   if (is_model(word)) return {gradient_bytes(word), word};
   const auto bytes = parse_bytes(word);
-  const std::string told = "size '" + printable(word) + "'";
+  const std::string subject = "size '" + printable(word) + "'";
   if (!bytes) {
-    throw InputError(told +
+    throw InputError(subject +
                      ": give a number of bytes up to 1 TiB as 4, 64k, 1M, 16Mi, or the name of a "
                      "network as resnet18");
   }
   if (*bytes == 0 || *bytes % sizeof(float) != 0) {
-    throw InputError(told + ": not a number of floats; give a multiple of 4 bytes from 4 on");
+    throw InputError(subject + ": not a number of floats; give a multiple of 4 bytes from 4 on");
   }
   return {*bytes, ""};
 }

@@ -9,7 +9,7 @@ namespace rueda::bench {
 /// The length of a slice.
 struct Size {
   std::size_t bytes = 0;  ///< a multiple of 4
-  std::string model;      ///< whose gradients are as long; empty: nobody's
+  std::string model;      ///< whose gradients are as long; empty: none
   bool operator==(const Size&) const = default;
 };
 

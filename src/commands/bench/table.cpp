@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "known_sums.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
@@ -10,23 +12,17 @@
 namespace rueda::bench {
 namespace {
 
-// Of bytes, network, algorithm, repetitions, median, p99, algbw, busbw, times MPI.
-constexpr std::array<std::size_t, 9> kWidths = {12, 11, 12, 5, 9, 9, 9, 9, 6};
-using Cells = std::array<std::string, kWidths.size()>;
+/// Of bytes, network, algorithm, repetitions, median, p99, algbw, busbw, times MPI.
+using Cells = std::array<std::string, 9>;
 
-bool is_text(std::size_t column) { return column == 1 || column == 2; }
-
-std::string line_of(const Cells& cells) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string blanks(kWidths[i] - std::min(kWidths[i], cells[i].size()), ' ');
-    line += (i == 0 ? "" : "  ") + (is_text(i) ? cells[i] + blanks : blanks + cells[i]);
-  }
+std::string line_of(const Cells& c) {
+  std::string line = fmt::format("{:>12}  {:<11}  {:<12}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}",
+                                 c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]);
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
 }
 
-/// Four decimals where three digits that count would take more.
+/// Four decimals where three significant digits would take more.
 std::string figure(std::optional<double> value) {
   if (!value) return "-";
   return *value >= 0.01 ? rate_text(*value) : std::to_string(*value).substr(0, 6);
@@ -48,38 +44,35 @@ std::string left_out_text(const Record& record) {
 }
 
 std::string check_text(const Record& record) {
-  const Scene& scene = record.scene;
-  const double bound = KnownSums::error_bound(static_cast<int>(scene.ranks()), scene.wire);
-  return std::string("every element of every sum is tested: ") +
-         (scene.wire == Wire::fp32 ? "whole numbers exactly, real ones" : "real numbers") +
-         " within " + metric_text(bound) + " of the sum of their magnitudes";
+  const SystemInfo& system = record.system;
+  const double bound = KnownSums::error_bound(static_cast<int>(system.ranks()), system.wire);
+  return fmt::format(
+      "every element of every sum is tested: {} within {} of the sum of their magnitudes",
+      system.wire == Wire::fp32 ? "whole numbers exactly, real ones" : "real numbers",
+      metric_text(bound));
 }
 
 }  // namespace
 
 std::string ranks_text(const std::vector<std::string>& hosts) {
-  std::vector<std::pair<std::string, std::size_t>> counts;
+  std::vector<std::string> names;  // each once
   for (const std::string& host : hosts) {
-    const auto is = [&host](const auto& count) { return count.first == host; };
-    const auto known = std::find_if(counts.begin(), counts.end(), is);
-    if (known == counts.end()) {
-      counts.emplace_back(host, 1);
-    } else {
-      ++known->second;
-    }
+    if (std::find(names.begin(), names.end(), host) == names.end()) names.push_back(host);
   }
-  std::string text = counted(hosts.size(), "rank") + " on " + counted(counts.size(), "host");
-  for (std::size_t i = 0; i < counts.size() && counts.size() > 1; ++i) {
-    text += (i == 0 ? " (" : ", ") + counts[i].first + ": " + std::to_string(counts[i].second);
+  std::string text = counted(hosts.size(), "rank") + " on " + counted(names.size(), "host");
+  if (names.size() < 2) return text;
+  for (const std::string& name : names) {
+    text += fmt::format("{}{}: {}", &name == &names.front() ? " (" : ", ", name,
+                        std::count(hosts.begin(), hosts.end(), name));
   }
-  return counts.size() > 1 ? text + ")" : text;
+  return text + ")";
 }
 
 std::string table_head(const Record& record) {
-  const Scene& scene = record.scene;
-  std::string text = "rueda bench all-reduce: " + ranks_text(scene.hosts) + '\n';
-  text += "memory: " + scene.device + "; to MPI: " + scene.transport +
-          "; on the wire: " + to_string(scene.wire) + '\n';
+  const SystemInfo& system = record.system;
+  std::string text = "rueda bench all-reduce: " + ranks_text(system.hosts) + '\n';
+  text += "memory: " + system.device + "; to MPI: " + system.transport +
+          "; on the wire: " + to_string(system.wire) + '\n';
   if (record.segment_bytes > 0) {
     text += "segments of " + std::to_string(record.segment_bytes / 1024) + " KiB\n";
   }

@@ -7,8 +7,8 @@
 
 namespace rueda::bench {
 
-/// What stands above the table: ranks, hosts, memory, way to MPI, what was left out, columns. Every
-/// line within 100 columns where the names of devices allow.
+/// Above the table: ranks, hosts, memory, way to MPI, what was left out, columns. Every line within
+/// 100 columns where the names of devices allow.
 std::string table_head(const Record& record);
 
 /// The lines of one size; `rows` are all of that size.

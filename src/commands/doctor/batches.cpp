@@ -1,13 +1,10 @@
-#include "batches.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
 
-#include "rank_sets.hpp"
+#include "machine.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/config.hpp"
 #include "rueda/train/training_memory.hpp"
 #include "wiring/open_backend.hpp"
 
@@ -17,42 +14,26 @@ namespace {
 /// CIFAR-10's own for the networks made for it; Keras' larger ones are trained on images resized.
 int usual_image_size(const std::string& model) { return model.ends_with("v2") ? 128 : 32; }
 
-std::size_t sharers(const std::vector<RankFacts>& ranks, const RankFacts& rank) {
-  const bool on_device = rank.backend == "cuda" && rank.device.taken() != nullptr;
-  return static_cast<std::size_t>(
-      std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
-        if (!on_device) return other.host == rank.host;
-        return other.device.taken() != nullptr &&
-               other.device.taken()->uuid == rank.device.taken()->uuid;
-      }));
+bool on_device(const RankFacts& rank) {
+  return rank.backend == "cuda" && rank.device.taken() != nullptr;
 }
 
-/// One for each precision, which all plans share: opening one takes a GPU some time.
-class Backends {
- public:
-  Backends(BackendChoice choice, int threads) : choice_(choice), threads_(threads) {}
-  Backend& get(Precision precision) {
-    auto& opened = opened_[precision];
-    if (!opened) {
-      opened = open_backend({.choice = choice_, .precision = precision, .threads = threads_});
-    }
-    return *opened;
-  }
+bool share_memory(const RankFacts& rank, const RankFacts& other) {
+  if (!on_device(rank)) return other.host == rank.host;
+  const GpuFacts* gpu = other.device.taken();
+  return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
+}
 
- private:
-  BackendChoice choice_;
-  int threads_;
-  std::map<Precision, std::unique_ptr<Backend>> opened_;
-};
+/// One backend of each precision for all plans: opening one takes a GPU some time.
+using Backends = std::map<Precision, std::unique_ptr<Backend>>;
 
-BatchFacts largest_of(const std::string& model, Backends& backends, Precision precision,
+BatchFacts largest_of(const std::string& model, Backends& opened, const BackendOptions& options,
                       std::size_t bytes, int ranks) {
-  BatchFacts facts{.model = model,
-                   .image_size = usual_image_size(model),
-                   .precision = to_string(precision),
-                   .failure = {}};
+  BatchFacts facts{model, usual_image_size(model), to_string(options.precision), 0, {}};
   try {
-    Backend& backend = backends.get(precision);
+    auto& opened_backend = opened[options.precision];
+    if (!opened_backend) opened_backend = open_backend(options);
+    Backend& backend = *opened_backend;
     const Graph graph = build_model(model, facts.image_size, 10);
     facts.largest_batch = largest_batch(bytes, kMostSamples, [&](std::size_t batch) {
       return usual_training_memory(graph, backend, batch, ranks);
@@ -68,9 +49,11 @@ BatchFacts largest_of(const std::string& model, Backends& backends, Precision pr
 std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const RankFacts& rank : ranks) {
-    const bool on_device = rank.backend == "cuda" && rank.device.taken() != nullptr;
-    const std::size_t free = on_device ? rank.device.free_bytes : rank.host_memory_bytes;
-    least = std::min(least, free / sharers(ranks, rank));
+    const std::size_t free = on_device(rank) ? rank.device.free_bytes : rank.host_memory_bytes;
+    const auto sharers = std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
+      return share_memory(rank, other);
+    });
+    least = std::min(least, free / static_cast<std::size_t>(sharers));
   }
   return ranks.empty() ? 0 : least - least / 20;
 }
@@ -78,10 +61,11 @@ std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
 std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
                                         int threads) {
   std::vector<BatchFacts> all;
-  Backends backends(choice, threads);
+  Backends opened;
   for (const std::string& model : model_names()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      all.push_back(largest_of(model, backends, precision, bytes, ranks));
+      const BackendOptions options{.choice = choice, .precision = precision, .threads = threads};
+      all.push_back(largest_of(model, opened, options, bytes, ranks));
     }
   }
   return all;

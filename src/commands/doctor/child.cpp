@@ -1,11 +1,12 @@
 #include "child.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <iterator>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -29,14 +30,24 @@ std::array<int, 2> make_pipe() {
   return ends;
 }
 
-std::string describe(int status) {
-  if (WIFSIGNALED(status)) {
-    return fmt::format("signal {}, {}", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  }
-  return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
+Ending ending_of(int status, bool forced) {
+  if (WIFSIGNALED(status)) return {WTERMSIG(status), forced, signal_text(WTERMSIG(status))};
+  const int code = WEXITSTATUS(status);
+  return {0, forced, code == 0 ? "" : fmt::format("exit code {}", code)};
 }
 
 }  // namespace
+
+std::string signal_text(int signal) {
+  return fmt::format("signal {}, {}", signal, strsignal(signal));
+}
+
+TransferFacts::End end_by_signal(int signal, bool forced) {
+  constexpr int kFromOutside[] = {SIGTERM, SIGINT, SIGHUP, kEndTransfer};
+  const bool outside =
+      std::find(std::begin(kFromOutside), std::end(kFromOutside), signal) != std::end(kFromOutside);
+  return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
+}
 
 Child::Child(const std::function<int(WorkerPipes)>& work) {
   const auto facts = make_pipe();
@@ -91,23 +102,24 @@ void Child::send(int signal) const {
   if (process_ > 0) kill(process_, signal);
 }
 
-std::string Child::end(double seconds) {
+const Ending& Child::end(double seconds) {
   const Stopwatch watch;
+  while (!has_ended() && watch.seconds() <= seconds) poll(nullptr, 0, 20);
+  if (process_ > 0) kill(process_, SIGKILL);
+  while (process_ > 0) collect(0, true);
+  return ending_;
+}
+
+bool Child::has_ended() {
+  if (process_ > 0) collect(WNOHANG, false);
+  return process_ < 0;
+}
+
+void Child::collect(int options, bool forced) {
   int status = 0;
-  while (process_ > 0) {
-    const bool late = watch.seconds() > seconds;
-    if (late) kill(process_, SIGKILL);
-    const pid_t ended = waitpid(process_, &status, late ? 0 : WNOHANG);
-    if (ended == process_) {
-      how_ = late ? "killed" : describe(status);
-      process_ = -1;
-    } else if (ended < 0 && errno != EINTR) {
-      process_ = -1;
-    } else if (!late) {
-      poll(nullptr, 0, 20);
-    }
-  }
-  return how_;
+  const pid_t ended = waitpid(process_, &status, options);
+  if (ended == process_) ending_ = ending_of(status, forced);
+  if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
 }
 
 }  // namespace rueda::doctor

@@ -1,14 +1,49 @@
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include <sys/types.h>
 
-#include "worker.hpp"
+#include "doctor.hpp"
+#include "facts.hpp"
 
 namespace rueda::doctor {
+
+/// The ends of the worker's pipes.
+struct WorkerPipes {
+  int facts = -1;  ///< to write lines of JSON to
+  int go = -1;     ///< a byte comes when the report is out and the transfer may crash
+};
+
+/// The process that does what may crash or hang: everything with MPI and devices. It writes each
+/// fact as soon as it is known. The risky transfer comes last. Returns the exit code.
+///
+/// Lines: {"step", "factor"}: it begins a step, which may take `factor` times the time limit;
+/// {"ranks"}: the facts of its own rank alone, later of all; {"batches", "backend", "memory"};
+/// {"mailbox"}: the path; {"transfer"}: how its own ended; {"transfers"}: how all ended;
+/// {"failed"}: an error ended the step.
+int run_worker(const DoctorOptions& options, WorkerPipes pipes);
+
+/// The signal by which a supervisor ends a transfer that does not end by itself.
+inline constexpr int kEndTransfer = SIGUSR1;
+
+/// "signal 11, Segmentation fault".
+std::string signal_text(int signal);
+
+/// How a transfer ended whose worker `signal` ended; 0: none. `waited` if the signal came from
+/// outside: launchers end the neighbours of a crashed rank by SIGTERM (and this process with them
+/// if by SIGKILL); supervisors end a worker by kEndTransfer, and by SIGKILL if they were `forced`.
+TransferFacts::End end_by_signal(int signal, bool forced);
+
+/// How a worker ended.
+struct Ending {
+  int signal = 0;
+  bool forced = false;  ///< it had to be killed
+  std::string text;     ///< empty if it ended well
+};
 
 /// A worker process and the lines that it writes.
 class Child {
@@ -16,7 +51,7 @@ class Child {
   /// Starts `work` in a process of its own, whose standard output goes to standard error. It is
   /// ended with its parent. Throws RunError if the system starts no more processes.
   explicit Child(const std::function<int(WorkerPipes)>& work);
-  /// Ends it, if nobody has.
+  /// Ends the process if it still runs.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -25,13 +60,15 @@ class Child {
   std::optional<std::string> next_line(int milliseconds);
   /// Whether there will be no more lines.
   bool is_silent() const { return closed_ && buffer_.find('\n') == std::string::npos; }
-  /// Tells the worker to go on.
+  /// Lets the worker begin the transfer.
   void go() const;
   void send(int signal) const;
-  /// Waits for the end, at most so long, then ends it. How it ended: empty if well.
-  std::string end(double seconds);
+  /// Waits for the end, at most so long, then kills it.
+  const Ending& end(double seconds);
+  bool has_ended();
 
  private:
+  void collect(int options, bool forced);
   void receive(int milliseconds);
 
   pid_t process_ = -1;  ///< -1 once it has been waited for
@@ -39,7 +76,7 @@ class Child {
   int go_ = -1;
   std::string buffer_;
   bool closed_ = false;
-  std::string how_;
+  Ending ending_;
 };
 
 }  // namespace rueda::doctor

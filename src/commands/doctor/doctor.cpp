@@ -17,17 +17,17 @@
 namespace rueda {
 namespace {
 
-/// A rank that does not speak says what befell it alone: the one that speaks sees no more of it
-/// than that it does not come.
-void tell_own_trouble(const doctor::ClusterFacts& cluster) {
+/// What went wrong on a rank that does not speak. The rank that speaks knows only that this one
+/// does not come.
+void print_own_trouble(const doctor::ClusterFacts& cluster) {
   const doctor::Progress& progress = cluster.progress;
   if (progress.trouble.empty() || !progress.own) return;
   complain("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
            "): the step \"" + progress.step + "\" " + progress.trouble);
 }
 
-/// Prints what is new of the report, and keeps the file up to date: the launcher may end the run
-/// when the transfer crashes.
+/// Prints the report in two parts and writes the file with each: the launcher may end the run when
+/// the transfer crashes.
 class Speaker {
  public:
   explicit Speaker(const DoctorOptions& options) : json_(options.json) {
@@ -64,7 +64,7 @@ class Speaker {
 int run_doctor(const DoctorOptions& options) {
   if (!speaks_for_all()) {
     doctor::Supervisor supervisor(options, false, [](const doctor::ClusterFacts&) {});
-    tell_own_trouble(supervisor.run());
+    print_own_trouble(supervisor.run());
     supervisor.finish();
     return static_cast<int>(ExitCode::done);
   }

@@ -1,14 +1,16 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-// What the doctor gathers, as plain data: no fact needs more than one rank to be known. The
-// findings are drawn from these alone.
+#include "rueda/data/cifar10.hpp"
+
+// What the doctor gathers, as plain data. One rank is enough to know each fact. Findings and report
+// read nothing else.
 
 namespace rueda::doctor {
 
@@ -83,19 +85,12 @@ struct LinkFacts {
   double gb_per_second = 0;
 };
 
-using ClassCounts = std::array<std::size_t, 10>;
+using ClassCounts = decltype(DataCheck::train_per_class);
 
 /// What this rank read below --data.
-struct DataFacts {
-  std::string failure;  ///< why it cannot be read; empty if it can
-  std::string form;     ///< "binary version" or "Python version"
-  std::string place;
-  std::vector<std::string> files;
-  std::vector<std::string> class_names;
-  ClassCounts train_per_class{};
-  ClassCounts test_per_class{};
+struct DataFacts : DataCheck {
+  std::string failure;      ///< why it cannot be read; empty if it can
   std::string fingerprint;  ///< of both splits
-  std::vector<std::string> remarks;
 };
 
 /// A rank, complete but for the transfer.
@@ -163,5 +158,16 @@ struct ClusterFacts {
   std::string asked_backend = "auto";
   bool allow_shared_gpu = false;
 };
+
+/// "rank 3", "ranks 0-2,5", or "all ranks" if it is all of several.
+std::string ranks_text(const std::vector<int>& ranks, std::size_t of);
+
+/// Ranks by what a text says of them, without those of which it says nothing.
+std::map<std::string, std::vector<int>> ranks_by(
+    const std::vector<RankFacts>& ranks, const std::function<std::string(const RankFacts&)>& text);
+
+/// The ranks of each host, in order.
+std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
+    const std::vector<RankFacts>& ranks);
 
 }  // namespace rueda::doctor

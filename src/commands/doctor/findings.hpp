@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "facts.hpp"
@@ -20,6 +21,10 @@ struct Finding {
 };
 
 using Findings = std::vector<Finding>;
+
+inline void add(Findings& findings, Severity severity, std::string what, std::string change) {
+  findings.push_back({severity, std::move(what), std::move(change)});
+}
 
 /// All findings of a run; faults come first. A pure function of the facts.
 Findings all_findings(const ClusterFacts& cluster);

@@ -1,20 +1,36 @@
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "findings.hpp"
-#include "rank_sets.hpp"
 #include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {
 namespace {
 
-using HostRanks = std::vector<const RankFacts*>;
+/// The cores of a host and of its ranks.
+struct HostCores {
+  std::string host;
+  std::vector<const RankFacts*> ranks;
+  std::size_t usable = 0;  ///< by any of the ranks
+  std::size_t online = 1;
+  double quota = 0;
+  bool slurm = false;
 
-/// What the cores of a host's ranks give occasion to say.
-enum class CoreFault { none, overlap, crowded, unused };
+  HostCores(std::string name, std::vector<const RankFacts*> of)
+      : host(std::move(name)), ranks(std::move(of)) {
+    std::set<int> all;
+    for (const RankFacts* r : ranks) all.insert(r->cores.allowed.begin(), r->cores.allowed.end());
+    usable = all.size();
+    online = static_cast<std::size_t>(ranks.front()->cores.online);
+    quota = ranks.front()->cores.quota;
+    slurm = ranks.front()->launch.launcher == "srun";
+  }
+};
 
 bool overlap(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<int> common;
@@ -22,93 +38,80 @@ bool overlap(const std::vector<int>& a, const std::vector<int>& b) {
   return !common.empty() && a != b;
 }
 
-bool any_overlap(const HostRanks& ranks) {
-  for (const RankFacts* a : ranks) {
-    for (const RankFacts* b : ranks) {
-      if (overlap(a->cores.allowed, b->cores.allowed)) return true;
+/// Options that give each rank of the host its own equal part of the host's cores.
+std::string own_cores(const HostCores& cores) {
+  const auto each = std::max<std::size_t>(1, cores.online / cores.ranks.size());
+  return cores.slurm ? fmt::format(
+                           "#SBATCH --cpus-per-task={0}  and  srun --cpus-per-task={0} "
+                           "--cpu-bind=cores",
+                           each)
+                     : fmt::format("mpirun --map-by slot:PE={} --bind-to core", each);
+}
+
+std::string more_cores(const HostCores& cores) {
+  return cores.slurm ? own_cores(cores) : "mpirun --bind-to none";
+}
+
+using Remark = std::optional<std::pair<std::string, std::string>>;  // what, and what to change
+
+Remark find_overlap(const HostCores& cores) {
+  for (const RankFacts* a : cores.ranks) {
+    for (const RankFacts* b : cores.ranks) {
+      if (!overlap(a->cores.allowed, b->cores.allowed)) continue;
+      return {{fmt::format("bindings of ranks on {} overlap: they share some cores and not others, "
+                           "so that some wait for others",
+                           cores.host),
+               own_cores(cores)}};
     }
   }
-  return false;
+  return {};
 }
 
-std::size_t usable(const HostRanks& ranks) {
-  std::set<int> all;
-  for (const RankFacts* rank : ranks) {
-    all.insert(rank->cores.allowed.begin(), rank->cores.allowed.end());
-  }
-  return all.size();
-}
-
-CoreFault judge(const HostRanks& ranks) {
-  const CoreFacts& cores = ranks.front()->cores;
-  if (any_overlap(ranks)) return CoreFault::overlap;
-  // A hair less than a whole core is one: shares are sums of fractions.
+Remark find_crowded(const HostCores& cores) {
+  // Shares are sums of fractions: a little less than a whole core counts as one.
   const auto pressed = [](const RankFacts* rank) { return rank->cores.share < 1 - 1e-9; };
-  if (std::any_of(ranks.begin(), ranks.end(), pressed)) return CoreFault::crowded;
-  const bool launched = ranks.front()->launch.launcher != "none";
-  const bool left = usable(ranks) < static_cast<std::size_t>(cores.online);
-  return launched && left && cores.quota <= 0 ? CoreFault::unused : CoreFault::none;
+  if (std::none_of(cores.ranks.begin(), cores.ranks.end(), pressed)) return {};
+  const std::size_t count = cores.ranks.size();
+  const std::string fewer =
+      cores.slurm ? "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task"
+                  : "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
+  return {{fmt::format("{} on {} have fewer than {} whole cores ({} allowed{}): timings will not "
+                       "show scaling",
+                       counted(count, "rank"), cores.host, count, cores.usable,
+                       cores.quota > 0 ? fmt::format(", a quota of {:.3g}", cores.quota) : ""),
+           cores.online >= count && cores.usable < cores.online ? more_cores(cores) : fewer}};
 }
 
-/// Options that give each rank of the host its own equal part of the host's cores.
-std::string own_cores(const HostRanks& ranks) {
-  const auto each = std::max<std::size_t>(
-      1, static_cast<std::size_t>(ranks.front()->cores.online) / ranks.size());
-  if (ranks.front()->launch.launcher == "srun") {
-    return fmt::format("#SBATCH --cpus-per-task={}  and  srun --cpus-per-task={} --cpu-bind=cores",
-                       each, each);
-  }
-  return fmt::format("mpirun --map-by slot:PE={} --bind-to core", each);
+Remark find_unused(const HostCores& cores) {
+  const bool launched = cores.ranks.front()->launch.launcher != "none";
+  if (!launched || cores.usable >= cores.online || cores.quota > 0) return {};
+  return {{fmt::format("{} on {} may use {} of its {} cores", counted(cores.ranks.size(), "rank"),
+                       cores.host, cores.usable, cores.online),
+           more_cores(cores)}};
 }
 
-std::string describe(CoreFault fault, const std::string& host, const HostRanks& ranks) {
-  const std::string count = counted(ranks.size(), "rank");
-  switch (fault) {
-    case CoreFault::overlap:
-      return fmt::format(
-          "bindings of ranks on {} overlap: they share some cores and not others, "
-          "so that some wait for others",
-          host);
-    case CoreFault::crowded:
-      return fmt::format(
-          "{} on {} have fewer than {} whole cores ({} allowed{}): timings will not "
-          "show scaling",
-          count, host, ranks.size(), usable(ranks),
-          ranks.front()->cores.quota > 0
-              ? fmt::format(", a quota of {:.3g}", ranks.front()->cores.quota)
-              : "");
-    default:
-      return fmt::format("{} on {} may use {} of its {} cores", count, host, usable(ranks),
-                         ranks.front()->cores.online);
-  }
-}
-
-std::string remedy(CoreFault fault, const HostRanks& ranks) {
-  const bool slurm = ranks.front()->launch.launcher == "srun";
-  const bool has_more = static_cast<std::size_t>(ranks.front()->cores.online) >= ranks.size() &&
-                        usable(ranks) < static_cast<std::size_t>(ranks.front()->cores.online);
-  if (fault == CoreFault::overlap) return own_cores(ranks);
-  if (fault == CoreFault::crowded && !has_more) {
-    return slurm ? "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task"
-                 : "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
-  }
-  return slurm ? own_cores(ranks) : "mpirun --bind-to none";
-}
+constexpr std::array kRules = {find_overlap, find_crowded, find_unused};
 
 }  // namespace
 
+/// The first rule that applies to a host; each is reported for one host, and counted for others.
 void find_in_cores(const ClusterFacts& cluster, Findings& findings) {
-  std::map<CoreFault, std::size_t> hosts_with;
-  std::map<CoreFault, Finding> first;
+  std::array<std::vector<Finding>, kRules.size()> found;
   for (const auto& [host, ranks] : ranks_by_host(cluster.ranks)) {
-    const CoreFault fault = judge(ranks);
-    if (fault == CoreFault::none || hosts_with[fault]++ > 0) continue;
-    first[fault] = {Severity::remark, describe(fault, host, ranks), remedy(fault, ranks)};
+    const HostCores cores(host, ranks);
+    for (std::size_t i = 0; i < kRules.size(); ++i) {
+      const Remark remark = kRules[i](cores);
+      if (!remark) continue;
+      found[i].push_back({Severity::remark, remark->first, remark->second});
+      break;
+    }
   }
-  for (auto& [fault, finding] : first) {
-    const std::size_t others = hosts_with[fault] - 1;
-    if (others > 0) finding.what += " (and so on " + counted(others, "other host") + ")";
-    findings.push_back(std::move(finding));
+  for (auto& of_rule : found) {
+    if (of_rule.empty()) continue;
+    Finding& first = of_rule.front();
+    const std::size_t others = of_rule.size() - 1;
+    if (others > 0) first.what += " (and so on " + counted(others, "other host") + ")";
+    findings.push_back(std::move(first));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "findings.hpp"
-#include "rank_sets.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -40,12 +39,11 @@ void find_missing(const ClusterFacts& cluster, Findings& findings) {
   if (!mixed && !expected && cluster.asked_backend != "cuda") return;
   for (const auto& [reason, ranks] : without) {
     const bool built = cluster.ranks[static_cast<std::size_t>(ranks.front())].device.built;
-    findings.push_back({mixed || on_cuda(cluster) ? Severity::fault : Severity::remark,
-                        fmt::format("{} without a GPU: {}", ranks_text(ranks, cluster.ranks.size()),
-                                    reason.substr(0, reason.size() - 1)),
-                        built
-                            ? gpu_request(cluster)
-                            : "meson setup build -Dcuda=enabled  (CUDA_HOME tells where CUDA is)"});
+    add(findings, mixed || on_cuda(cluster) ? Severity::fault : Severity::remark,
+        fmt::format("{} without a GPU: {}", ranks_text(ranks, cluster.ranks.size()),
+                    reason.substr(0, reason.size() - 1)),
+        built ? gpu_request(cluster)
+              : "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)");
   }
 }
 
@@ -55,9 +53,9 @@ void find_refused(const ClusterFacts& cluster, Findings& findings) {
     return rank.device.visible.empty() ? std::string() : rank.backend_failure;
   });
   for (const auto& [failure, ranks] : refused) {
-    findings.push_back({Severity::fault,
-                        fmt::format("{}: {}", ranks_text(ranks, cluster.ranks.size()), failure),
-                        "rueda train --backend cpu ...  or a build that has the backend"});
+    add(findings, Severity::fault,
+        fmt::format("{}: {}", ranks_text(ranks, cluster.ranks.size()), failure),
+        "rueda train --backend cpu ...  or a build that has the backend");
   }
 }
 
@@ -65,11 +63,11 @@ void find_failing(const ClusterFacts& cluster, Findings& findings) {
   const auto failing =
       ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.device.failure; });
   for (const auto& [failure, ranks] : failing) {
-    findings.push_back({on_cuda(cluster) ? Severity::fault : Severity::remark,
-                        fmt::format("{}: the GPU is visible but cannot be used: {}",
-                                    ranks_text(ranks, cluster.ranks.size()), failure),
-                        "nvidia-smi on that host: another program may hold the GPU (exclusive "
-                        "mode), or it needs its administrator"});
+    add(findings, on_cuda(cluster) ? Severity::fault : Severity::remark,
+        fmt::format("{}: the GPU is visible but cannot be used: {}",
+                    ranks_text(ranks, cluster.ranks.size()), failure),
+        "nvidia-smi on that host: another program may hold the GPU (exclusive mode), or it needs "
+        "its administrator");
   }
 }
 
@@ -82,58 +80,62 @@ void find_shared(const ClusterFacts& cluster, Findings& findings) {
     if (ranks.size() < 2) continue;
     const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
     const bool slurm = cluster.ranks.front().launch.in_slurm;
-    findings.push_back(
-        {refused ? Severity::fault : Severity::remark,
-         fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
-                     gpu.substr(gpu.find(' ') + 1)),
-         slurm ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
-                 "--allow-shared-gpu"
-               : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
-                 "meant: --allow-shared-gpu"});
+    add(findings, refused ? Severity::fault : Severity::remark,
+        fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
+                    gpu.substr(gpu.find(' ') + 1)),
+        slurm ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
+                "--allow-shared-gpu"
+              : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
+                "meant: --allow-shared-gpu");
     return;  // one line stands for all GPUs that are shared
   }
 }
 
-/// A host whose ranks see a GPU each and no other: it may be that the launcher hides them.
+/// The GPUs of a host, by UUID.
+struct HostGpus {
+  std::set<std::string> seen, taken;
+  bool one_each = true;  ///< each rank sees one only
+  bool all_take = true;
+};
+
+HostGpus gpus_of(const std::vector<const RankFacts*>& ranks) {
+  HostGpus gpus;
+  for (const RankFacts* rank : ranks) {
+    const DeviceFacts& device = rank->device;
+    for (const GpuFacts& gpu : device.visible) gpus.seen.insert(gpu.uuid);
+    if (device.taken() != nullptr) gpus.taken.insert(device.taken()->uuid);
+    gpus.one_each = gpus.one_each && device.visible.size() == 1;
+    gpus.all_take = gpus.all_take && device.taken() != nullptr;
+  }
+  return gpus;
+}
+
+/// Where each rank sees one GPU of its own, the launcher may hide the others.
 void find_hidden_peers(const ClusterFacts& cluster, Findings& findings) {
   for (const auto& [host, ranks] : ranks_by_host(cluster.ranks)) {
-    std::set<std::string> uuids;
-    bool single = true;
-    for (const RankFacts* rank : ranks) {
-      single = single && rank->device.visible.size() == 1;
-      for (const GpuFacts& gpu : rank->device.visible) uuids.insert(gpu.uuid);
-    }
-    if (!single || ranks.size() < 2 || uuids.size() != ranks.size()) continue;
-    findings.push_back({Severity::remark,
-                        fmt::format("each rank on {} sees its own GPU only: where control groups "
-                                    "hide the others, MPI cannot copy from GPU to GPU (CUDA IPC)",
-                                    host),
-                        fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or "
-                                    "--gpu-bind",
-                                    ranks.size())});
-    return;
+    const HostGpus gpus = gpus_of(ranks);
+    if (!gpus.one_each || ranks.size() < 2 || gpus.seen.size() != ranks.size()) continue;
+    return add(findings, Severity::remark,
+               fmt::format("each rank on {} sees its own GPU only: where control groups hide the "
+                           "others, MPI cannot copy from GPU to GPU (CUDA IPC)",
+                           host),
+               fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or --gpu-bind",
+                           ranks.size()));
   }
 }
 
 void find_idle(const ClusterFacts& cluster, Findings& findings) {
   if (!on_cuda(cluster)) return;
   for (const auto& [host, ranks] : ranks_by_host(cluster.ranks)) {
-    std::set<std::string> seen, taken;
-    for (const RankFacts* rank : ranks) {
-      for (const GpuFacts& gpu : rank->device.visible) seen.insert(gpu.uuid);
-      if (const GpuFacts* gpu = rank->device.taken()) taken.insert(gpu->uuid);
-    }
-    const bool all_have_one = std::all_of(ranks.begin(), ranks.end(), [](const RankFacts* rank) {
-      return rank->device.taken() != nullptr;
-    });
-    if (!all_have_one || taken.size() >= seen.size()) continue;
+    const auto [seen, taken, one_each, all_take] = gpus_of(ranks);
+    if (!all_take || taken.size() >= seen.size()) continue;
     const bool slurm = ranks.front()->launch.launcher == "srun";
-    findings.push_back({Severity::remark,
-                        fmt::format("{} of the {} GPUs of {} would be idle",
-                                    seen.size() - taken.size(), seen.size(), host),
-                        slurm ? fmt::format("srun --ntasks-per-node={}", seen.size())
-                              : fmt::format("mpirun --map-by ppr:{}:node", seen.size())});
-    return;
+    return add(findings, Severity::remark,
+               fmt::format("{} of the {} GPUs of {} would be idle", seen.size() - taken.size(),
+                           seen.size(), host),
+               fmt::format(fmt::runtime(slurm ? "srun --ntasks-per-node={}"
+                                              : "mpirun --map-by ppr:{}:node"),
+                           seen.size()));
   }
 }
 
@@ -152,12 +154,12 @@ void find_cudnn(const ClusterFacts& cluster, Findings& findings) {
     if (compiled.empty()) continue;
     const bool fault = number_at(loaded) != number_at(compiled);
     if (!fault && minor_of(loaded) >= minor_of(compiled)) continue;
-    findings.push_back({fault ? Severity::fault : Severity::remark,
-                        fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}",
-                                    rank.rank, loaded, compiled),
-                        fmt::format("module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib "
-                                    "folder>:$LD_LIBRARY_PATH",
-                                    compiled)});
+    add(findings, fault ? Severity::fault : Severity::remark,
+        fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}", rank.rank,
+                    loaded, compiled),
+        fmt::format(
+            "module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib folder>:$LD_LIBRARY_PATH",
+            compiled));
     return;
   }
 }

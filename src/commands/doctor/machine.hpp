@@ -13,17 +13,20 @@ LaunchFacts read_launch(const Environment& environment);
 /// Fills `refusal`, now that MPI's world is known.
 void judge_launch(LaunchFacts& launch, const Environment& environment, int size);
 
-/// The cores of this process; share and threads need its peers: see settle_cores.
-CoreFacts read_cores();
-
-/// Looks at the GPUs and opens the one that this rank would take, on the calling thread. Failures
-/// become facts. To be called before MPI is initialised.
-DeviceFacts open_device(const Environment& environment);
-
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
-void settle_cores(std::vector<RankFacts>& ranks);
+void share_out_cores(std::vector<RankFacts>& ranks);
 
-/// All that a rank can say before MPI is initialised.
+/// All that a rank can know before MPI is initialised: that is when to call it, since it opens a
+/// GPU.
 RankFacts look_at_machine(const Environment& environment, BackendChoice backend);
+
+/// Bytes that every rank has for training on what its backend trains on: the least over ranks of
+/// the free memory, divided by the ranks that share it, less a twentieth.
+std::size_t memory_per_rank(const std::vector<RankFacts>& ranks);
+
+/// For each model at its usual image size, in fp32 and bf16, the largest batch of a rank whose
+/// training fits into `bytes` on `choice`, which is planned as training plans it.
+std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
+                                        int threads);
 
 }  // namespace rueda::doctor

@@ -9,8 +9,8 @@
 
 namespace rueda::doctor {
 
-/// A folder of small files by which the supervisors of a run tell each other how the transfer ended
-/// where MPI no longer can. The first rank makes all files beforehand, empty: on network file
+/// A folder of small files by which the supervisors of a run exchange how the transfer ended when
+/// MPI no longer can. The first rank makes all files in advance, empty: on network file
 /// systems a file that is opened anew is seen as it is, while one that was not there stays unseen
 /// for a while.
 class Mailbox {
@@ -29,7 +29,7 @@ class Mailbox {
   bool put(const TransferFacts& mine) const;
   /// What a rank left; nothing if it has not yet.
   std::optional<TransferFacts> get(int rank) const;
-  /// Asks all ranks to end their transfers, and whether somebody did.
+  /// Asks all ranks to end their transfers; whether a rank did.
   void ask_to_stop() const;
   bool is_asked_to_stop() const;
 

@@ -1,8 +1,7 @@
-#include "options.hpp"
-
 #include <array>
 #include <charconv>
 
+#include "doctor.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -17,7 +16,8 @@ struct Word {
 constexpr std::array kFaults = {
     Word{"crash-start", Kind::crash_start},       Word{"stall-start", Kind::stall_start},
     Word{"crash-transfer", Kind::crash_transfer}, Word{"die-transfer", Kind::die_transfer},
-    Word{"stall-transfer", Kind::stall_transfer}, Word{"wrong-transfer", Kind::wrong_transfer},
+    Word{"end-transfer", Kind::end_transfer},     Word{"stall-transfer", Kind::stall_transfer},
+    Word{"wrong-transfer", Kind::wrong_transfer},
 };
 
 DoctorFault parse_fault(const std::string& text) {

@@ -16,15 +16,8 @@ std::string outcome_report(const ClusterFacts& cluster, const Findings& findings
 /// What the transfer's line says, also before there is one.
 std::string transfer_line(const ClusterFacts& cluster);
 
-/// `text` without control characters but line ends: file names and drivers may hold any.
-std::string clean(std::string text);
-
-// Parts of machine_report.
-std::string launch_section(const RankFacts& first, std::size_t hosts);
+// Two parts of machine_report.
 std::string ranks_section(const ClusterFacts& cluster);
-std::string devices_section(const ClusterFacts& cluster);
 std::string links_section(const ClusterFacts& cluster);
-std::string batches_section(const ClusterFacts& cluster);
-std::string data_section(const ClusterFacts& cluster);
 
 }  // namespace rueda::doctor

@@ -7,9 +7,7 @@
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "escape.hpp"
 #include "facts_json.hpp"
-#include "rank_sets.hpp"
 #include "run/print_error.hpp"
 
 namespace rueda::doctor {
@@ -18,7 +16,8 @@ namespace {
 using End = TransferFacts::End;
 
 constexpr int kPollMilliseconds = 100;
-constexpr double kGraceSeconds = 5;  // to leave a transfer, or for the ranks' differences in time
+constexpr double kGraceSeconds = 5;   // to leave a transfer, or for the ranks' differences in time
+constexpr double kLastSeconds = 0.4;  // mpirun kills a second after its first signal
 
 volatile std::sig_atomic_t interruption = 0;
 
@@ -57,10 +56,9 @@ const ClusterFacts& Supervisor::run() {
     if (const auto line = child_.next_line(kPollMilliseconds)) {
       take(nlohmann::json::parse(*line));
     } else if (child_.is_silent()) {
-      hear_silence();
+      hear_silence(kGraceSeconds);
     } else if (interruption != 0) {
-      give_up(fmt::format("was interrupted (signal {}, {})", static_cast<int>(interruption),
-                          strsignal(interruption)));
+      hear_interruption();
     } else {
       check_time();
     }
@@ -69,7 +67,14 @@ const ClusterFacts& Supervisor::run() {
   return cluster_;
 }
 
-void Supervisor::finish() { child_.end(in_transfer_ ? kGraceSeconds * 2 : kGraceSeconds); }
+void Supervisor::finish() {
+  if (speaks_) mailbox_.remove();
+  const double until = watch_.seconds() + (in_transfer_ ? 2 : 1) * kGraceSeconds;
+  while (!child_.has_ended() && watch_.seconds() < until && interruption == 0) {
+    poll(nullptr, 0, kPollMilliseconds / 5);
+  }
+  child_.end(0);
+}
 
 void Supervisor::take(const nlohmann::json& line) {
   if (line.contains("step")) begin(line.at("step"), line.at("factor"));
@@ -85,7 +90,7 @@ void Supervisor::take(const nlohmann::json& line) {
   }
   if (line.contains("transfer")) {
     mine_ = line.at("transfer").get<TransferFacts>();
-    done_ = mine_->bad() && mine_->end != End::wrong;  // else all will be told
+    done_ = mine_->bad() && mine_->end != End::wrong;  // else the line of all follows
     if (mine_->end == End::waited && stalled_) mine_->end = End::stalled;
   }
   if (line.contains("transfers")) {
@@ -112,18 +117,25 @@ void Supervisor::begin_transfer() {
   step_began_ = watch_.seconds();
 }
 
-void Supervisor::hear_silence() {
+void Supervisor::hear_silence(double seconds) {
   done_ = true;
-  const std::string how = child_.end(kGraceSeconds);
+  const Ending& ending = child_.end(seconds);
   if (!in_transfer_) {
-    if (!how.empty()) cluster_.progress.trouble = "ended the process (" + how + ")";
+    if (!ending.text.empty()) cluster_.progress.trouble = "ended the process (" + ending.text + ")";
     cluster_.progress.own = true;
   } else if (!mine_) {
-    mine_ = TransferFacts{.end = stalled_ ? End::stalled : End::crashed,
-                          .device = cluster_.ranks.front().device.taken() != nullptr,
-                          .detail = stalled_ ? "" : how,
+    mine_ = TransferFacts{.device = cluster_.ranks.front().device.taken() != nullptr,
+                          .detail = ending.text,
                           .link = {}};
+    mine_->end = end_by_signal(ending.signal, ending.forced || killed_);
+    if (stalled_) *mine_ = {.end = End::stalled, .device = mine_->device, .detail = {}, .link = {}};
   }
+}
+
+/// A launcher ends all ranks when one has crashed: the others' notes say which.
+void Supervisor::hear_interruption() {
+  if (in_transfer_) return hear_silence(kLastSeconds);
+  give_up("was interrupted (" + signal_text(interruption) + ")");
 }
 
 void Supervisor::check_time() {
@@ -138,7 +150,8 @@ void Supervisor::check_time() {
 
 void Supervisor::watch_transfer() {
   if (asked_at_) {
-    if (watch_.seconds() - *asked_at_ > kGraceSeconds) child_.send(SIGKILL);
+    killed_ = killed_ || watch_.seconds() - *asked_at_ > kGraceSeconds;
+    if (killed_) child_.send(SIGKILL);
     return;
   }
   stalled_ = over_time();
@@ -155,27 +168,36 @@ void Supervisor::give_up(const std::string& trouble) {
 
 void Supervisor::compare_notes() {
   mailbox_.put(*mine_);
-  if (mine_->end != End::waited) mailbox_.ask_to_stop();
+  if (!asked_at_) mailbox_.ask_to_stop();
   const RankFacts& self = cluster_.ranks.front();
-  if (speaks_) {
-    collect(static_cast<std::size_t>(self.size));
-  } else if (!mailbox_.reachable() && mine_->end != End::waited) {
-    complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
-                         nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+  if (speaks_) return collect(static_cast<std::size_t>(self.size));
+  if (mailbox_.reachable()) return wait_for_report();
+  if (mine_->end == End::waited) return;
+  complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
+                       nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+}
+
+void Supervisor::wait_for_report() {
+  const double until = watch_.seconds() + 3 * kGraceSeconds;
+  while (mailbox_.reachable() && watch_.seconds() < until && interruption == 0) {
+    poll(nullptr, 0, kPollMilliseconds);
   }
 }
 
 void Supervisor::collect(std::size_t ranks) {
-  const double until = watch_.seconds() + 2 * kGraceSeconds;
+  const double began = watch_.seconds();
+  const auto late = [&] {
+    return watch_.seconds() - began > (interruption != 0 ? kLastSeconds : 2 * kGraceSeconds);
+  };
   cluster_.transfers.assign(ranks, {});
-  for (std::size_t told = 0; told < ranks && watch_.seconds() < until && interruption == 0;) {
-    told = 0;
+  for (std::size_t found = 0; found < ranks && !late();) {
+    found = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const auto left = mailbox_.get(static_cast<int>(rank));
-      if (left) cluster_.transfers[rank] = *left;
-      told += left ? 1 : 0;
+      const auto note = mailbox_.get(static_cast<int>(rank));
+      if (note) cluster_.transfers[rank] = *note;
+      found += note ? 1 : 0;
     }
-    if (told < ranks) poll(nullptr, 0, kPollMilliseconds);
+    if (found < ranks) poll(nullptr, 0, kPollMilliseconds);
   }
   cluster_.transfers.at(static_cast<std::size_t>(cluster_.ranks.front().rank)) = *mine_;
 }

@@ -6,18 +6,20 @@
 #include <nlohmann/json.hpp>
 
 #include "child.hpp"
+#include "doctor.hpp"
 #include "facts.hpp"
 #include "mailbox.hpp"
-#include "options.hpp"
 #include "rueda/train/phase_timer.hpp"
 
 namespace rueda::doctor {
 
-/// One rank's doctor: never calls MPI or a driver itself, so nothing of these can crash or hang it.
-/// It starts a worker that does, collects what that says, and gives each step a time limit.
+/// The doctor of one rank. It never calls MPI or a driver itself, so that nothing in these can
+/// crash or hang it. It starts a worker for them, collects the worker's facts, and limits the time
+/// of each step.
 class Supervisor {
  public:
-  /// `before_transfer` is called when all but the transfer is known.
+  /// `speaks`: this rank writes the report. `before_transfer` is called when all but the transfer
+  /// is known.
   Supervisor(const DoctorOptions& options, bool speaks,
              std::function<void(const ClusterFacts&)> before_transfer);
   /// Removes what the run left in the file system, if it speaks.
@@ -25,24 +27,29 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// All that could be learnt. Returns when the worker has said its last word or has none.
+  /// All facts. Returns when the worker has written its last line or will write none.
   const ClusterFacts& run();
-  /// Lets the worker leave MPI, which needs those of all ranks, and ends it if it does not.
+  /// The report is out. Lets the worker leave MPI, which needs the workers of all ranks, and kills
+  /// it if it does not.
   void finish();
 
  private:
   void take(const nlohmann::json& line);
   void begin(const std::string& step, int factor);
   void begin_transfer();
-  /// The worker wrote no more: why?
-  void hear_silence();
+  /// The worker has ended, or does so within `seconds`: why?
+  void hear_silence(double seconds);
+  void hear_interruption();
   void check_time();
   void watch_transfer();
   void give_up(const std::string& trouble);
-  /// After a transfer that went wrong somewhere: tells the others and, where this rank speaks,
-  /// learns from them.
+  /// After a transfer that went wrong on this rank: writes it for the others and, if this rank
+  /// speaks, reads theirs.
   void compare_notes();
   void collect(std::size_t ranks);
+  /// Until the rank that speaks has read the notes: once this process is gone without its worker
+  /// having left MPI, launchers end all ranks.
+  void wait_for_report();
   bool over_time() const { return watch_.seconds() - step_began_ > limit_; }
 
   DoctorOptions options_;
@@ -58,6 +65,7 @@ class Supervisor {
   bool in_transfer_ = false;
   bool stalled_ = false;            ///< this rank's transfer ran out of time
   std::optional<double> asked_at_;  ///< when the worker was asked to end its transfer
+  bool killed_ = false;             ///< the worker did not end when asked
   std::optional<TransferFacts> mine_;
 };
 

@@ -1,13 +1,15 @@
 #include "transfer.hpp"
 
+#include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "escape.hpp"
+#include "child.hpp"
 #include "mpi/probes/pattern_ring.hpp"
 #include "mpi/probes/ping_pong.hpp"
 #include "rueda/core/error.hpp"
@@ -24,39 +26,19 @@ using End = TransferFacts::End;
 constexpr std::size_t kSmallFloats = 1024 / sizeof(float);
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
 
-/// Shows one element otherwise than it came.
-class SpoilingBuffer final : public ExchangeBuffer {
- public:
-  explicit SpoilingBuffer(std::unique_ptr<ExchangeBuffer> inner) : inner_(std::move(inner)) {}
-  std::span<float> send_side() override { return inner_->send_side(); }
-  std::span<float> receive_side() override { return inner_->receive_side(); }
-  void upload(std::span<float> to, std::span<const float> host) override {
-    inner_->upload(to, host);
-  }
-  void download(std::span<float> host, std::span<const float> from) override {
-    inner_->download(host, from);
-    host[host.size() / 2] += 1;
-  }
-
- private:
-  std::unique_ptr<ExchangeBuffer> inner_;
-};
-
-std::unique_ptr<ExchangeBuffer> make_buffer(bool device, Kind injected) {
-  std::unique_ptr<ExchangeBuffer> buffer;
+std::unique_ptr<ExchangeBuffer> make_buffer(bool device) {
 #if RUEDA_WITH_CUDA
-  if (device) buffer = make_device_exchange_buffer(kLargeFloats);
+  if (device) return make_device_exchange_buffer(kLargeFloats);
 #else
   if (device) throw RunError("this build has no CUDA part");
 #endif
-  if (!buffer) buffer = std::make_unique<HostExchangeBuffer>(kLargeFloats);
-  if (injected == Kind::wrong_transfer) return std::make_unique<SpoilingBuffer>(std::move(buffer));
-  return buffer;
+  return std::make_unique<HostExchangeBuffer>(kLargeFloats);
 }
 
 void inject(Kind fault) {
   if (fault == Kind::crash_transfer) std::raise(SIGSEGV);
   if (fault == Kind::die_transfer) std::raise(SIGKILL);
+  if (fault == Kind::end_transfer) std::raise(SIGTERM);
   while (fault == Kind::stall_transfer) pause();
 }
 
@@ -68,14 +50,43 @@ void note(TransferFacts& facts, const PatternResult& result) {
 }
 
 void exchange(Communicator& world, TransferFacts& facts, Kind injected) {
-  const auto buffer = make_buffer(facts.device, injected);
+  const auto buffer = make_buffer(facts.device);
   facts.end = End::arrived;
-  note(facts, pattern_ring(world, *buffer, kSmallFloats));
+  PatternResult small = pattern_ring(world, *buffer, kSmallFloats);
+  if (injected == Kind::wrong_transfer) small = {small.floats, 1, small.floats / 2};
+  note(facts, small);
   inject(injected);
   note(facts, pattern_ring(world, *buffer, kLargeFloats));
   if (!facts.device) return;
   const LinkSpeed speed = ping_pong(world, *buffer);
   facts.link = {speed.latency_us, speed.gb_per_second};
+}
+
+sigjmp_buf way_out;
+volatile std::sig_atomic_t caught = 0;
+
+extern "C" void leap(int signal) {
+  caught = signal;
+  siglongjmp(way_out, 1);
+}
+
+void on_signals(void (*handler)(int)) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer}) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+/// Runs `work`; returns 0, or the signal that ended it.
+int survive(const std::function<void()>& work) {
+  caught = 0;
+  if (sigsetjmp(way_out, 1) == 0) {
+    on_signals(leap);
+    work();
+  }
+  on_signals(SIG_DFL);
+  return caught;
 }
 
 }  // namespace
@@ -91,9 +102,8 @@ TransferFacts try_transfer(Communicator& world, bool device, DoctorFault::Kind i
     }
   });
   if (signal == 0) return facts;
-  facts.end = signal == kEndTransfer ? End::waited : End::crashed;
-  facts.detail =
-      signal == kEndTransfer ? "" : fmt::format("signal {}, {}", signal, strsignal(signal));
+  facts.end = end_by_signal(signal, false);
+  facts.detail = facts.end == End::crashed ? signal_text(signal) : "";
   return facts;
 }
 

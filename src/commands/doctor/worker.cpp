@@ -1,5 +1,3 @@
-#include "worker.hpp"
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -8,14 +6,13 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "batches.hpp"
+#include "child.hpp"
 #include "facts_json.hpp"
 #include "machine.hpp"
 #include "mailbox.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/ping_pong.hpp"
 #include "mpi/session/session.hpp"
-#include "rank_sets.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "transfer.hpp"
 #include "wiring/launcher_env.hpp"
@@ -42,15 +39,8 @@ DataFacts read_data(const std::string& where) {
   DataFacts facts;
   if (where.empty()) return facts;
   try {
-    DataCheck check = check_cifar10(where);
-    facts.form = check.form;
-    facts.place = check.place;
-    facts.files = std::move(check.files);
-    facts.class_names.assign(check.class_names.begin(), check.class_names.end());
-    facts.train_per_class = check.train_per_class;
-    facts.test_per_class = check.test_per_class;
-    facts.fingerprint = fmt::format("{:x}-{:x}", check.train_fingerprint, check.test_fingerprint);
-    facts.remarks = std::move(check.remarks);
+    static_cast<DataCheck&>(facts) = check_cifar10(where);
+    facts.fingerprint = fmt::format("{:x}-{:x}", facts.train_fingerprint, facts.test_fingerprint);
   } catch (const std::exception& error) {
     facts.failure = error.what();
   }
@@ -70,17 +60,17 @@ class Worker {
     try {
       use_mpi();
     } catch (const std::exception& error) {
-      tell({{"failed", error.what()}});
+      write_line({{"failed", error.what()}});
       std::_Exit(1);  // peers may wait in a collective, where the end of MPI would wait for them
     }
     begin("leave MPI", kPlain);
   }
 
-  void tell(const nlohmann::json& line) const {
+  void write_line(const nlohmann::json& line) const {
     const std::string text = line_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
-      if (count <= 0) return;  // nobody listens any more
+      if (count <= 0) return;  // the supervisor has ended
       sent += static_cast<std::size_t>(count);
     }
   }
@@ -95,14 +85,16 @@ class Worker {
     transfer(world);
   }
 
-  void begin(const char* step, int factor) const { tell({{"step", step}, {"factor", factor}}); }
+  void begin(const char* step, int factor) const {
+    write_line({{"step", step}, {"factor", factor}});
+  }
 
   void look() {
     begin(kFirstStep, kPlain);
     facts_ = look_at_machine(environment, options_.backend);
     ranks_ = {facts_};
-    settle_cores(ranks_);
-    tell_ranks();
+    share_out_cores(ranks_);
+    write_ranks();
     if (fault_ == Kind::crash_start) std::raise(SIGSEGV);
     while (fault_ == Kind::stall_start) pause();
   }
@@ -132,7 +124,7 @@ class Worker {
     gather(world);
   }
 
-  /// On one rank: planning the same on all would tell nothing more.
+  /// On one rank: the plans of all are the same.
   void plan(Communicator& world) {
     begin("plan the largest batches", kReadsFiles);
     if (world.rank() == 0) {
@@ -141,7 +133,7 @@ class Worker {
       const auto batches = self.backend.empty() ? std::vector<BatchFacts>()
                                                 : largest_batches(options_.backend, bytes,
                                                                   world.size(), self.cores.threads);
-      tell({{"batches", batches}, {"backend", self.backend}, {"memory", bytes}});
+      write_line({{"batches", batches}, {"backend", self.backend}, {"memory", bytes}});
     }
     world.barrier();
   }
@@ -149,19 +141,19 @@ class Worker {
   void transfer(Communicator& world) {
     if (world.size() == 1) return;
     begin("prepare the transfer", kPlain);
-    tell({{"mailbox", make_mailbox(world)}});
+    write_line({{"mailbox", make_mailbox(world)}});
     begin(kTransferStep, kPlain);
     char go = 0;
     while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
-    world.barrier();  // nobody crashes before all reports are out
+    world.barrier();  // no rank crashes before all reports are out
     const TransferFacts mine = try_transfer(world, all_have_device(), fault_);
-    tell({{"transfer", mine}});
+    write_line({{"transfer", mine}});
     if (mine.end != TransferFacts::End::arrived && mine.end != TransferFacts::End::wrong) return;
     std::vector<TransferFacts> all;
     for (const std::string& text : all_gather_text(world, line_of(mine))) {
       all.push_back(nlohmann::json::parse(text).get<TransferFacts>());
     }
-    tell({{"transfers", all}});
+    write_line({{"transfers", all}});
   }
 
   bool all_have_device() const {
@@ -170,8 +162,8 @@ class Worker {
     });
   }
 
-  /// On one host its temporary folder; else the one that the run was started in, which hosts share
-  /// on most clusters.
+  /// On one host in its temporary folder; else in the current one, which hosts share on most
+  /// clusters.
   std::string make_mailbox(Communicator& world) const {
     std::string path;
     std::error_code ignored;
@@ -190,15 +182,15 @@ class Worker {
     for (const std::string& text : texts) {
       ranks_.push_back(nlohmann::json::parse(text).get<RankFacts>());
     }
-    settle_cores(ranks_);
-    tell_ranks();
+    share_out_cores(ranks_);
+    write_ranks();
   }
 
-  /// The rank that speaks needs all, the others themselves.
-  void tell_ranks() const {
-    if (speaks_for_all()) return tell({{"ranks", ranks_}});
+  /// The rank that speaks needs the facts of all ranks, each other rank its own.
+  void write_ranks() const {
+    if (speaks_for_all()) return write_line({{"ranks", ranks_}});
     const auto own = ranks_.size() > 1 ? static_cast<std::size_t>(facts_.rank) : 0;
-    tell({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
+    write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
   }
 
   DoctorOptions options_;
@@ -217,7 +209,7 @@ int run_worker(const DoctorOptions& options, WorkerPipes pipes) {
     worker.run();
     return 0;
   } catch (const std::exception& error) {
-    worker.tell({{"failed", error.what()}});
+    worker.write_line({{"failed", error.what()}});
     return 1;
   }
 }

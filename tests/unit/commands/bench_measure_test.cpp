@@ -7,13 +7,14 @@
 #include "commands/bench/measure.hpp"
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
-#include "tests/support/host_reduce_device.hpp"
+#include "wiring/open_backend.hpp"
 #include "wiring/reduce_table_file.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::layout_of;
 using rueda::Wire;
 using namespace rueda::bench;
+namespace bench = rueda::bench;
 
 namespace {
 
@@ -28,21 +29,6 @@ std::vector<float> summed(const KnownSums& values, int ranks, std::size_t first,
   }
   return sums;
 }
-
-class HostBuffer final : public Buffer {
- public:
-  explicit HostBuffer(std::size_t floats) : memory_(floats) {}
-  std::span<float> floats() override { return memory_; }
-  void upload(std::span<float> to, std::span<const float> host) override {
-    std::copy(host.begin(), host.end(), to.begin());
-  }
-  void download(std::span<float> host, std::span<const float> from) override {
-    std::copy_n(from.begin(), host.size(), host.begin());
-  }
-
- private:
-  std::vector<float> memory_;
-};
 
 /// The sum over one rank, which may go wrong.
 class SoloSum final : public rueda::AllReduce {
@@ -61,14 +47,20 @@ class SoloSum final : public rueda::AllReduce {
   float error_;
 };
 
-/// Of 1 GB.
-Row row_of(const std::string& algorithm, const Seconds& seconds) {
-  Row row;
-  row.size.bytes = 1'000'000'000;
-  row.algorithm = algorithm;
-  row.seconds = seconds;
-  return row;
-}
+/// One rank with memory of the cpu backend.
+struct Bed {
+  explicit Bed(std::size_t floats) : memory(backend->allocate(floats * sizeof(float))) {}
+  std::vector<Seconds> measure(std::span<SoloSum* const> sums, const Effort& effort) {
+    std::vector<Candidate> candidates;
+    for (SoloSum* sum : sums) candidates.push_back({sum, memory->floats()});
+    return bench::measure({group, *backend}, candidates, memory->floats().size(), effort);
+  }
+
+  rueda::SoloGroup group;
+  std::unique_ptr<rueda::Backend> backend =
+      rueda::open_backend({.choice = rueda::BackendChoice::cpu});
+  std::unique_ptr<rueda::Memory> memory;
+};
 
 }  // namespace
 
@@ -120,42 +112,29 @@ TEST_CASE("the error bound grows with the ranks", "[bench]") {
   REQUIRE(KnownSums::error_bound(2, Wire::bf16) == Approx(3 * 0x1p-8).epsilon(0.01));
 }
 
-TEST_CASE("each contestant sums as often as asked, and once more to warm up", "[bench]") {
-  rueda::SoloGroup group;
-  rueda::test::HostReduceDevice device;
-  HostBuffer buffer(300'000);
+TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[bench]") {
   SoloSum one, other;
-  const Contestant contestants[] = {{&one, &buffer}, {&other, &buffer}};
-  const auto seconds = measure({group, device}, contestants, 300'000, {7, 100});
+  SoloSum* const sums[] = {&one, &other};
+  const auto seconds = Bed(300'000).measure(sums, {7, 100});
   REQUIRE(seconds.size() == 2);
-  REQUIRE(seconds[0].size() == 7);
-  REQUIRE(seconds[1].size() == 7);
-  REQUIRE(one.sums == 8);
-  REQUIRE(other.sums == 8);
-}
-
-TEST_CASE("time that is up ends the repetitions, but for the first three", "[bench]") {
-  rueda::SoloGroup group;
-  rueda::test::HostReduceDevice device;
-  HostBuffer buffer(300'000);
-  SoloSum reduce;
-  const Contestant contestants[] = {{&reduce, &buffer}};
-  REQUIRE(measure({group, device}, contestants, 300'000, {1000, 1e-9})[0].size() == 3);
+  CHECK(seconds[0].size() == 7);
+  CHECK(seconds[1].size() == 7);
+  CHECK(one.sums == 8);
+  CHECK(other.sums == 8);
+  // When the time is up, the first three repetitions are done all the same.
+  CHECK(Bed(300'000).measure(sums, {1000, 1e-9})[0].size() == 3);
 }
 
 TEST_CASE("a wrong sum ends the measurement", "[bench]") {
-  rueda::SoloGroup group;
-  rueda::test::HostReduceDevice device;
-  HostBuffer buffer(70'000);
   SoloSum wrong(0.25F);
-  const Contestant contestants[] = {{&wrong, &buffer}};
-  REQUIRE_THROWS_WITH(measure({group, device}, contestants, 70'000, {1, 1}),
+  SoloSum* const sums[] = {&wrong};
+  REQUIRE_THROWS_WITH(Bed(70'000).measure(sums, {1, 1}),
                       Contains("solo: wrong sum in element 69999 of 70000"));
 }
 
 TEST_CASE("figures of a row", "[bench]") {
-  const Row ring = row_of("ring", {0.5, 0.1, 0.3});
-  const Row mpi = row_of("mpi", {0.6, 0.6});
+  const Row ring{{1'000'000'000, ""}, "ring", {0.5, 0.1, 0.3}};
+  const Row mpi{{1'000'000'000, ""}, "mpi", {0.6, 0.6}};
   const Figures figures = figures_of(ring, 4, &mpi);
   REQUIRE(figures.median == Approx(0.3));
   REQUIRE(figures.p99 == Approx(0.496));

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "commands/bench/entries.hpp"
-#include "commands/bench/sizes.hpp"
+#include "commands/bench/options.hpp"
 #include "rueda/core/error.hpp"
 
 using Catch::Matchers::Contains;

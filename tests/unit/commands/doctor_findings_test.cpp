@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "commands/doctor/child.hpp"
 #include "commands/doctor/findings.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
@@ -11,255 +12,240 @@ using End = TransferFacts::End;
 
 namespace {
 
-/// The only finding; a dummy one that fails every test if there is another number of them.
-Finding only(const ClusterFacts& cluster) {
-  const Findings findings = all_findings(cluster);
-  for (const Finding& finding : findings) UNSCOPED_INFO(finding.what);
-  CHECK(findings.size() == 1);
-  return findings.size() == 1 ? findings.front() : Finding{Severity::remark, "none", "none"};
-}
+constexpr auto kFault = Severity::fault;
+constexpr auto kRemark = Severity::remark;
 
-void check_fault(const ClusterFacts& cluster, const std::string& what, const std::string& change) {
-  const Finding finding = only(cluster);
-  CHECK(finding.severity == Severity::fault);
-  CHECK_THAT(finding.what, Contains(what));
-  CHECK_THAT(finding.change, Contains(change));
-  CHECK(verdict(all_findings(cluster)) == "will not work");
+/// The cluster with a change of each rank, of one rank, or of how each transfer ended.
+ClusterFacts each(ClusterFacts cluster, void (*change)(RankFacts&)) {
+  for (RankFacts& rank : cluster.ranks) change(rank);
+  return cluster;
 }
-
-void check_remark(const ClusterFacts& cluster, const std::string& what, const std::string& change) {
-  const Finding finding = only(cluster);
-  CHECK(finding.severity == Severity::remark);
-  CHECK_THAT(finding.what, Contains(what));
-  CHECK_THAT(finding.change, Contains(change));
-  CHECK(verdict(all_findings(cluster)) == "works with remarks");
+ClusterFacts one(ClusterFacts cluster, std::size_t rank, void (*change)(RankFacts&)) {
+  change(cluster.ranks.at(rank));
+  return cluster;
 }
-
-void end_transfers(ClusterFacts& cluster, std::size_t rank, End end, const std::string& detail) {
+ClusterFacts ended(ClusterFacts cluster, std::size_t rank, End end, const std::string& detail) {
   for (TransferFacts& transfer : cluster.transfers) transfer.end = End::waited;
   cluster.transfers.at(rank).end = end;
   cluster.transfers.at(rank).detail = detail;
+  return cluster;
+}
+
+/// The cluster gives one finding, and this one.
+void check(const ClusterFacts& cluster, Severity severity, const std::string& what,
+           const std::string& change) {
+  const Findings findings = all_findings(cluster);
+  CAPTURE(what);
+  for (const Finding& finding : findings) UNSCOPED_INFO(finding.what);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == severity);
+  CHECK_THAT(findings[0].what, Contains(what));
+  CHECK_THAT(findings[0].change, Contains(change));
+  CHECK(verdict(findings) == (severity == kFault ? "will not work" : "works with remarks"));
+}
+
+ClusterFacts with_data() {
+  ClusterFacts cluster = each(cpu_cluster(3, 1), [](RankFacts& rank) {
+    rank.data.fingerprint = "1-2";
+    rank.data.train_per_class.fill(5000);
+    rank.data.test_per_class.fill(1000);
+    rank.data.class_names = {"airplane", "automobile", "bird",  "cat",  "deer",
+                             "dog",      "frog",       "horse", "ship", "truck"};
+  });
+  cluster.data = "cifar";
+  return cluster;
 }
 
 }  // namespace
 
-TEST_CASE("a cluster in order gives no finding", "[doctor]") {
-  for (const auto& cluster : {good_cluster(1, 1), good_cluster(2, 4), cpu_cluster(2, 2)}) {
+TEST_CASE("a cluster in order gives no finding, nor does what is meant", "[doctor]") {
+  for (const auto& cluster : {
+           good_cluster(1, 1),
+           good_cluster(2, 4),
+           cpu_cluster(2, 2),
+           with_data(),
+           // A quota explains why cores are left, equal UUIDs on two hosts are two GPUs, a small
+           // set may be uneven.
+           each(cpu_cluster(1, 2),
+                [](RankFacts& r) {
+                  r.cores.allowed = {0, 1}, r.cores.online = 2;
+                }),
+           each(cpu_cluster(1, 2),
+                [](RankFacts& r) { r.cores.allowed = {r.local_rank}, r.cores.quota = 2; }),
+           each(good_cluster(2, 1), [](RankFacts& r) { r.device.visible[0].uuid = "GPU-same"; }),
+           each(with_data(),
+                [](RankFacts& r) { r.data.test_per_class = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; }),
+       }) {
     CHECK(all_findings(cluster).empty());
     CHECK(verdict(all_findings(cluster)) == "ok");
     CHECK(works(all_findings(cluster)));
   }
 }
 
-TEST_CASE("singletons below Slurm are explained", "[doctor]") {
-  auto cluster = cpu_cluster(1, 1);
-  cluster.transfers.clear();
-  cluster.ranks[0].launch = {"srun", 4, "SLURM_NTASKS", "refused", true, 4, 1, 16, ""};
-  check_fault(cluster, "srun started 4 processes (SLURM_NTASKS=4), but MPI sees a world of 1",
-              "srun --mpi=pmix -n 4");
+TEST_CASE("findings on the launch", "[doctor]") {
+  const auto refused = [](const LaunchFacts& launch) {
+    auto cluster = cpu_cluster(1, 1);
+    cluster.ranks[0].launch = launch;
+    return cluster;
+  };
+  check(refused({"srun", 4, "SLURM_NTASKS", "refused", true, 4, 1, 16, ""}), kFault,
+        "srun started 4 processes (SLURM_NTASKS=4), but MPI sees a world of 1",
+        "srun --mpi=pmix -n 4");
+  check(refused({"mpirun", 2, "OMPI_COMM_WORLD_SIZE", "refused", false, 0, 0, 0, ""}), kFault,
+        "OMPI_COMM_WORLD_SIZE=2", "mpirun -n 2");
+  check(each(good_cluster(2, 4), [](RankFacts& r) { r.launch.slurm_nodes = 3; }), kRemark,
+        "the allocation has 3 nodes, but the ranks are on 2", "srun --nodes=3");
+  check(each(good_cluster(2, 4), [](RankFacts& r) { r.launch.slurm_tasks = 16; }), kRemark,
+        "16 tasks (SLURM_NTASKS), but this run has 8", "srun -n 16");
 }
 
-TEST_CASE("singletons below a foreign mpirun are explained", "[doctor]") {
-  auto cluster = cpu_cluster(1, 1);
-  cluster.ranks[0].launch = {"mpirun", 2, "OMPI_COMM_WORLD_SIZE", "refused", false, 0, 0, 0, ""};
-  check_fault(cluster, "OMPI_COMM_WORLD_SIZE=2", "mpirun -n 2");
+TEST_CASE("findings on versions name component and ranks", "[doctor]") {
+  check(one(good_cluster(2, 2), 3, [](RankFacts& r) { r.versions[1].second = "MPICH 4"; }), kFault,
+        "versions of MPI differ between ranks: MPICH 4 on rank 3, Open MPI 5 on ranks 0-2",
+        "same program");
+  check(one(good_cluster(2, 2), 3, [](RankFacts& r) { r.versions.pop_back(); }), kFault,
+        "not there on rank 3", "same program");
 }
 
-TEST_CASE("an allocation that is not used is remarked", "[doctor]") {
-  auto cluster = good_cluster(2, 4);
-  for (RankFacts& rank : cluster.ranks) rank.launch.slurm_nodes = 3;
-  check_remark(cluster, "the allocation has 3 nodes, but the ranks are on 2", "srun --nodes=3");
-  for (RankFacts& rank : cluster.ranks) {
-    rank.launch.slurm_nodes = 2;
-    rank.launch.slurm_tasks = 16;
-  }
-  check_remark(cluster, "16 tasks (SLURM_NTASKS), but this run has 8", "srun -n 16");
+TEST_CASE("findings on cores", "[doctor]") {
+  auto cluster = one(cpu_cluster(1, 2), 1, [](RankFacts& r) { r.cores.allowed = {7, 8}; });
+  check(cluster, kRemark, "bindings of ranks on node0 overlap", "--cpus-per-task=8");
+  check(each(cluster, [](RankFacts& r) { r.launch.launcher = "mpirun"; }), kRemark, "overlap",
+        "mpirun --map-by slot:PE=8 --bind-to core");
+  check(each(cpu_cluster(2, 2), [](RankFacts& r) { r.cores.allowed = {r.local_rank}; }), kRemark,
+        "2 ranks on node0 may use 2 of its 16 cores (and so on 1 other host)",
+        "#SBATCH --cpus-per-task=8");
+  cluster =
+      each(cpu_cluster(2, 2), [](RankFacts& r) { r.cores.allowed = {0}, r.cores.share = 0.5; });
+  check(cluster, kRemark, "fewer than 2 whole cores (1 allowed)", "--cpus-per-task=8");
+  check(each(cluster, [](RankFacts& r) { r.cores.online = 1; }), kRemark,
+        "fewer than 2 whole cores", "--ntasks-per-node");
 }
 
-TEST_CASE("different versions name component and ranks", "[doctor]") {
-  auto cluster = good_cluster(2, 2);
-  cluster.ranks[3].versions[1].second = "MPICH 4";
-  const std::string what = only(cluster).what;
-  CHECK_THAT(what, Contains("MPICH 4 on rank 3") && Contains("Open MPI 5 on ranks 0-2"));
-  check_fault(cluster, "versions of MPI differ", "same program");
-  cluster.ranks[3].versions.pop_back();
-  check_fault(cluster, "not there on rank 3", "same program");
-}
-
-TEST_CASE("overlapping bindings are remarked", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  cluster.ranks[1].cores.allowed = {7, 8, 9, 10, 11, 12, 13, 14};
-  check_remark(cluster, "bindings of ranks on node0 overlap", "--cpus-per-task=8");
-  for (RankFacts& rank : cluster.ranks) rank.launch.launcher = "mpirun";
-  check_remark(cluster, "overlap", "mpirun --map-by slot:PE=8 --bind-to core");
-}
-
-TEST_CASE("ranks that share all cores do not overlap", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks)
-    rank.cores.allowed = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  CHECK(all_findings(cluster).empty());
-}
-
-TEST_CASE("cores left idle and cores that are too few are remarked", "[doctor]") {
-  auto cluster = cpu_cluster(2, 2);
-  for (RankFacts& rank : cluster.ranks) rank.cores.allowed = {rank.local_rank};
-  check_remark(cluster, "2 ranks on node0 may use 2 of its 16 cores (and so on 1 other host)",
-               "#SBATCH --cpus-per-task=8");
-  for (RankFacts& rank : cluster.ranks) {
-    rank.cores.allowed = {0};
-    rank.cores.share = 0.5;
-  }
-  check_remark(cluster, "fewer than 2 whole cores (1 allowed)", "--cpus-per-task=8");
-  for (RankFacts& rank : cluster.ranks) rank.cores.online = 1;
-  check_remark(cluster, "fewer than 2 whole cores", "--ntasks-per-node");
-}
-
-TEST_CASE("a quota explains why cores are left", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) {
-    rank.cores.allowed = {rank.local_rank};
-    rank.cores.quota = 2;
-  }
-  CHECK(all_findings(cluster).empty());
-}
-
-TEST_CASE("no GPU is no fault on a cluster without", "[doctor]") {
-  CHECK(all_findings(cpu_cluster(1, 2)).empty());
+TEST_CASE("findings on GPUs that are missing", "[doctor]") {
   auto cluster = cpu_cluster(1, 2);
   cluster.asked_backend = "cuda";
-  check_fault(cluster, "all ranks without a GPU: no CUDA driver", "#SBATCH --gres=gpu:2");
+  check(cluster, kFault, "all ranks without a GPU: no CUDA driver", "#SBATCH --gres=gpu:2");
+  cluster =
+      each(cpu_cluster(1, 2), [](RankFacts& r) { r.launch.slurm_gpus = "SLURM_JOB_GPUS=0,1"; });
+  check(cluster, kRemark, "without a GPU", "--gres=gpu:2");
+  check(each(cluster, [](RankFacts& r) { r.device.built = false; }), kRemark, "without a GPU",
+        "-Dcuda=enabled");
+  cluster = one(good_cluster(2, 2), 3, [](RankFacts& r) {
+    r.device.visible.clear();
+    r.device.takes = -1;
+    r.device.reason = "CUDA_VISIBLE_DEVICES is empty";
+  });
+  check(cluster, kFault, "rank 3 without a GPU: CUDA_VISIBLE_DEVICES is empty", "--gres=gpu:2");
+  check(one(good_cluster(1, 2), 1, [](RankFacts& r) { r.device.failure = "cudaSetDevice: busy"; }),
+        kFault, "rank 1: the GPU is visible but cannot be used: cudaSetDevice", "nvidia-smi");
+  check(each(good_cluster(1, 2), [](RankFacts& r) { r.backend_failure = "--backend cuda: no"; }),
+        kFault, "all ranks: --backend cuda: no", "--backend cpu");
 }
 
-TEST_CASE("a GPU that should be there is missed", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.launch.slurm_gpus = "SLURM_JOB_GPUS=0,1";
-  check_remark(cluster, "without a GPU", "--gres=gpu:2");
-  for (RankFacts& rank : cluster.ranks) rank.device.built = false;
-  check_remark(cluster, "without a GPU", "-Dcuda=enabled");
-}
-
-TEST_CASE("some ranks without a GPU are a fault", "[doctor]") {
-  auto cluster = good_cluster(2, 2);
-  cluster.ranks[3].device.visible.clear();
-  cluster.ranks[3].device.takes = -1;
-  cluster.ranks[3].device.reason = "CUDA_VISIBLE_DEVICES is empty";
-  check_fault(cluster, "rank 3 without a GPU: CUDA_VISIBLE_DEVICES is empty", "--gres=gpu:2");
-}
-
-TEST_CASE("a GPU that does not answer is a fault", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  cluster.ranks[1].device.failure = "cudaSetDevice: device busy";
-  check_fault(cluster, "rank 1: the GPU is visible but cannot be used: cudaSetDevice",
-              "nvidia-smi");
-}
-
-TEST_CASE("a backend that is not to be had although a GPU is there is a fault", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.backend_failure = "--backend cuda: not in this one";
-  check_fault(cluster, "all ranks: --backend cuda: not in this one", "--backend cpu");
-}
-
-TEST_CASE("a shared GPU is a fault unless it is meant", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) {
-    rank.device.visible.resize(1);
-    rank.device.takes = 0;
-  }
-  check_fault(cluster, "all ranks share one GPU (GPU-node0-0)", "--allow-shared-gpu");
+TEST_CASE("findings on GPUs that are shared, hidden or idle", "[doctor]") {
+  auto cluster = each(good_cluster(1, 2), [](RankFacts& r) {
+    r.device.visible.resize(1);
+    r.device.takes = 0;
+  });
+  check(cluster, kFault, "all ranks share one GPU (GPU-node0-0)", "--allow-shared-gpu");
   cluster.allow_shared_gpu = true;
-  check_remark(cluster, "share one GPU", "--gres=gpu:N");
+  check(cluster, kRemark, "share one GPU", "--gres=gpu:N");
+  cluster = each(good_cluster(1, 4), [](RankFacts& r) {
+    r.device.visible = {GpuFacts(*r.device.taken())};
+    r.device.takes = 0;
+  });
+  check(cluster, kRemark, "each rank on node0 sees its own GPU only", "#SBATCH --gres=gpu:4");
+  cluster = each(good_cluster(1, 2), [](RankFacts& r) {
+    r.device.visible.push_back({2, "GPU", "GPU-2", 1});
+    r.device.visible.push_back({3, "GPU", "GPU-3", 1});
+  });
+  check(cluster, kRemark, "2 of the 4 GPUs of node0 would be idle", "srun --ntasks-per-node=4");
 }
 
-TEST_CASE("equal UUIDs on two hosts are two GPUs", "[doctor]") {
-  auto cluster = good_cluster(2, 1);
-  for (RankFacts& rank : cluster.ranks) rank.device.visible[0].uuid = "GPU-same";
-  CHECK(all_findings(cluster).empty());
+TEST_CASE("findings on cuDNN: another major version is a fault, an older one a remark",
+          "[doctor]") {
+  check(one(good_cluster(1, 2), 1, [](RankFacts& r) { r.device.cudnn_loaded = "8.9.7"; }), kFault,
+        "rank 1 loads cuDNN 8.9.7, but the program was compiled with 9.10.0",
+        "module load cuDNN 9.10.0");
+  check(one(good_cluster(1, 2), 1, [](RankFacts& r) { r.device.cudnn_loaded = "9.9.0"; }), kRemark,
+        "9.9.0", "LD_LIBRARY_PATH");
 }
 
-TEST_CASE("one GPU per task hides the peers", "[doctor]") {
-  auto cluster = good_cluster(1, 4);
-  for (RankFacts& rank : cluster.ranks) {
-    const GpuFacts own = *rank.device.taken();
-    rank.device.visible = {own};
-    rank.device.takes = 0;
+TEST_CASE("findings on transfers of GPU memory", "[doctor]") {
+  check(ended(good_cluster(1, 4), 2, End::crashed, "signal 11"), kFault,
+        "crashed on rank 2 (signal 11), although MPI calls itself CUDA-aware",
+        "--transport staged");
+  check(ended(good_cluster(1, 4), 1, End::wrong, "3 of 256 elements"), kFault,
+        "brought wrong elements on rank 1 (3 of 256 elements)", "--transport staged");
+  auto stalled = good_cluster(1, 4);
+  for (TransferFacts& transfer : stalled.transfers) transfer.end = End::stalled;
+  check(stalled, kFault, "did not end on all ranks", "--transport staged");
+  // Without CUDA-awareness training stages, which works.
+  const auto staged = each(good_cluster(1, 2), [](RankFacts& r) {
+    r.awareness = {"no", "no", false, ""};
+  });
+  check(staged, kRemark, "although MPI does not call itself", "--transport device");
+  check(ended(staged, 0, End::crashed, "signal 11"), kRemark, "MPI is not CUDA-aware",
+        "CUDA-aware MPI");
+}
+
+TEST_CASE("findings on transfers of host memory", "[doctor]") {
+  const std::string change = "--mca btl tcp,self";
+  check(ended(cpu_cluster(1, 2), 1, End::failed, "MPI_ERR_OTHER"), kFault,
+        "messages between ranks: the transfer failed on rank 1 (MPI_ERR_OTHER)", change);
+  auto killed = ended(cpu_cluster(1, 4), 0, End::crashed, "signal 9, Killed");
+  killed.transfers[2].detail = "signal 15, Terminated";  // by the launcher, after the crash
+  check(killed, kFault, "the transfer crashed on rank 0 (signal 9, Killed)", change);
+  check(ended(cpu_cluster(1, 2), 1, End::waited, "signal 15, Terminated"), kFault,
+        "the transfer was ended from outside (signal 15, Terminated)", change);
+}
+
+TEST_CASE("only a signal of its own is a crash", "[doctor]") {
+  for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGKILL, 0}) {
+    CHECK(end_by_signal(own, false) == End::crashed);
   }
-  check_remark(cluster, "each rank on node0 sees its own GPU only", "#SBATCH --gres=gpu:4");
-}
-
-TEST_CASE("idle GPUs are remarked", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) {
-    rank.device.visible.push_back({2, "GPU", "GPU-2", 1});
-    rank.device.visible.push_back({3, "GPU", "GPU-3", 1});
+  for (const int foreign : {SIGTERM, SIGINT, SIGHUP, kEndTransfer}) {
+    CHECK(end_by_signal(foreign, false) == End::waited);
   }
-  check_remark(cluster, "2 of the 4 GPUs of node0 would be idle", "srun --ntasks-per-node=4");
+  CHECK(end_by_signal(SIGKILL, true) == End::waited);  // the supervisor's own
 }
 
-TEST_CASE("cuDNN of another major version is a fault, an older one a remark", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  cluster.ranks[1].device.cudnn_loaded = "8.9.7";
-  check_fault(cluster, "rank 1 loads cuDNN 8.9.7, but the program was compiled with 9.10.0",
-              "module load cuDNN 9.10.0");
-  cluster.ranks[1].device.cudnn_loaded = "9.9.0";
-  check_remark(cluster, "9.9.0", "LD_LIBRARY_PATH");
-}
-
-TEST_CASE("a device transfer that crashes is a fault where MPI calls itself aware", "[doctor]") {
-  auto cluster = good_cluster(1, 4);
-  end_transfers(cluster, 2, End::crashed, "signal 11");
-  check_fault(cluster, "crashed on rank 2 (signal 11), although MPI calls itself CUDA-aware",
-              "--transport staged");
-  end_transfers(cluster, 1, End::wrong, "3 of 256 elements");
-  check_fault(cluster, "brought wrong elements on rank 1 (3 of 256 elements)",
-              "--transport staged");
-  for (TransferFacts& transfer : cluster.transfers) transfer.end = End::stalled;
-  check_fault(cluster, "did not end on all ranks", "--transport staged");
-}
-
-TEST_CASE("without CUDA-awareness training stages, which works", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.awareness = {"no", "no", false, ""};
-  end_transfers(cluster, 0, End::crashed, "signal 11");
-  check_remark(cluster, "MPI is not CUDA-aware", "CUDA-aware MPI");
-}
-
-TEST_CASE("GPU memory that arrives against MPI's own word is remarked", "[doctor]") {
-  auto cluster = good_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.awareness = {"no", "no", false, ""};
-  check_remark(cluster, "although MPI does not call itself", "--transport device");
-}
-
-TEST_CASE("host messages that do not arrive are a fault", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  end_transfers(cluster, 1, End::failed, "MPI_ERR_OTHER");
-  check_fault(cluster, "messages between ranks: the transfer failed on rank 1 (MPI_ERR_OTHER)",
-              "--mca btl tcp,self");
-}
-
-TEST_CASE("a step that never ended is a fault", "[doctor]") {
+TEST_CASE("findings on steps that did not end", "[doctor]") {
   ClusterFacts cluster;
   cluster.progress = {"start MPI", "did not end within 60 s", false};
-  check_fault(cluster, "the step \"start MPI\" did not end within 60 s", "--timeout");
+  check(cluster, kFault, "the step \"start MPI\" did not end within 60 s", "--timeout");
+  cluster = one(cpu_cluster(1, 1), 0, [](RankFacts& r) { r.launch.told_size = 4; });
+  cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
+  check(cluster, kFault, "\"start MPI\" ended the process (exit code 1)",
+        "srun --mpi=pmix -n 4 rueda doctor");
 }
 
-TEST_CASE("srun without its plugin may end MPI's start", "[doctor]") {
-  auto cluster = cpu_cluster(1, 1);
-  cluster.transfers.clear();
-  cluster.ranks[0].launch.told_size = 4;
-  cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
-  const Finding finding = all_findings(cluster).front();
-  CHECK_THAT(finding.what, Contains("\"start MPI\" ended the process (exit code 1)"));
-  CHECK_THAT(finding.change, Contains("srun --mpi=pmix -n 4 rueda doctor"));
+TEST_CASE("findings on data", "[doctor]") {
+  const auto failed = [](RankFacts& r) { r.data = {}, r.data.failure = "nothing is there"; };
+  check(one(with_data(), 1, failed), kFault,
+        "--data cifar: rank 1 cannot read it: nothing is there", "--data DIR");
+  check(one(with_data(), 2, [](RankFacts& r) { r.data.fingerprint = "1-3"; }), kFault,
+        "ranks 0-1 / rank 2", "copy one data set");
+  const auto uneven = each(with_data(), [](RankFacts& r) {
+    r.data.train_per_class[3] = 4999;
+    r.data.train_per_class[5] = 5001;
+  });
+  check(uneven, kFault,
+        "training set has 4999 images of class cat and 5001 of dog, CIFAR-10 has 5000 of each",
+        "download");
+  const auto lacks = [](RankFacts& r) { r.data.test_per_class = {1, 2, 3, 4, 5, 6, 7, 8, 9, 0}; };
+  check(each(with_data(), lacks), kRemark, "test set has 0 images of class truck", "download");
+  check(each(with_data(), [](RankFacts& r) { r.data.remarks = {"small"}; }), kRemark, "data: small",
+        "--data DIR");
 }
 
 TEST_CASE("faults come before remarks", "[doctor]") {
-  auto cluster = cpu_cluster(1, 2);
-  for (RankFacts& rank : cluster.ranks) rank.launch.slurm_nodes = 3;
+  auto cluster = each(cpu_cluster(1, 2), [](RankFacts& r) { r.launch.slurm_nodes = 3; });
   cluster.data = "data";
   cluster.ranks[0].data.failure = "gone";
   const Findings findings = all_findings(cluster);
   REQUIRE(findings.size() == 2);
-  CHECK(findings[0].severity == Severity::fault);
+  CHECK(findings[0].severity == kFault);
   CHECK_FALSE(works(findings));
 }

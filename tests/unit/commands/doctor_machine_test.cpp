@@ -2,10 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/doctor/batches.hpp"
+#include "commands/doctor/doctor.hpp"
 #include "commands/doctor/machine.hpp"
 #include "commands/doctor/mailbox.hpp"
-#include "commands/doctor/options.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/host_memory.hpp"
 #include "tests/support/doctor_cluster.hpp"
@@ -64,7 +63,7 @@ TEST_CASE("cores of a host are divided among its ranks", "[doctor]") {
   auto cluster = rueda::test::cpu_cluster(2, 2);
   for (RankFacts& rank : cluster.ranks) rank.cores.allowed = {0, 1, 2, 3};
   cluster.ranks[3].cores.allowed = {4, 5, 6};
-  settle_cores(cluster.ranks);
+  share_out_cores(cluster.ranks);
   CHECK(cluster.ranks[0].cores.threads == 2);
   CHECK(cluster.ranks[2].cores.threads == 4);
   CHECK(cluster.ranks[3].cores.threads == 3);

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "commands/bench/observed_schedule.hpp"
+#include "commands/bench/schedule.hpp"
 #include "predict/all_reduce_cost.hpp"
 
 using namespace rueda;
@@ -39,7 +39,8 @@ double seconds_of(const bench::Schedule& schedule, const Link& link, double gamm
 
 TEST_CASE("the ring costs what its schedule says", "[predict]") {
   for (const int ranks : {2, 3, 4, 7, 16}) {
-    const auto schedule = bench::ring_schedule(ranks, static_cast<std::size_t>(ranks) * 1000);
+    const auto schedule =
+        bench::schedule_of(Algorithm::ring, ranks, static_cast<std::size_t>(ranks) * 1000);
     const double expected = seconds_of(schedule, {kAlpha, kBeta}, kGamma);
     CHECK(ring_seconds(flat(), ranks, ranks * 4000.0) == Approx(expected));
   }
@@ -79,7 +80,7 @@ TEST_CASE("on one level the hierarchical sum is the ring", "[predict]") {
 TEST_CASE("doubling has as many rounds as the real one", "[predict]") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     CAPTURE(ranks);
-    const auto schedule = bench::observed_schedule(Algorithm::doubling, ranks, 8);
+    const auto schedule = bench::schedule_of(Algorithm::doubling, ranks, 8);
     CHECK(doubling_seconds(flat(1, 0, 0), ranks, 1) == static_cast<double>(schedule.steps.size()));
   }
 }

@@ -18,12 +18,12 @@ namespace {
 
 const rueda::TablePlace kHere{{0, 0, 1, 1}, "cpu", "host"};
 
-Scene scene() {
-  Scene scene;
-  scene.hosts = {"a", "a", "b", "b"};
-  scene.backend = "cpu";
-  scene.transport = "host";
-  return scene;
+SystemInfo system_info() {
+  SystemInfo system;
+  system.hosts = {"a", "a", "b", "b"};
+  system.backend = "cpu";
+  system.transport = "host";
+  return system;
 }
 
 /// Doubling is faster up to 64 B, the ring at 256 B and above.
@@ -44,7 +44,7 @@ std::string refusal(const std::string& text, const rueda::TablePlace& here = kHe
   }
 }
 
-std::string file() { return table_file_text(scene(), choose_table(trials()), trials()); }
+std::string file() { return table_file_text(system_info(), choose_table(trials()), trials()); }
 
 std::string changed(const std::function<void(Json&)>& change) {
   Json json = Json::parse(file());

@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "facts.hpp"
 #include "rueda/display/text_table.hpp"
 
 namespace rueda::doctor {
 
-/// One rank's cells behind its number.
+/// The cells of one rank, without its number.
 struct RankRow {
   int rank = 0;
   std::vector<std::string> cells;
@@ -21,7 +22,11 @@ inline constexpr std::size_t kMostLines = 16;
 std::string rank_table(std::vector<std::string> head, std::vector<Align> align,
                        const std::vector<RankRow>& rows);
 
-/// Both ends of a long host name: numbers stand behind in some names and in front in others.
+/// Both ends of a long host name: some names begin with a number, others end with one.
 std::string short_host(const std::string& name);
+
+/// " memory to the right neighbour" and a table of the links by rank; of more than sixteen the
+/// best, the median and the worst.
+std::string link_table(const std::vector<LinkFacts>& links);
 
 }  // namespace rueda::doctor
