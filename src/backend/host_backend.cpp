@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda {
 

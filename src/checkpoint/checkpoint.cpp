@@ -7,13 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint_files.hpp"
 #include "core/bounded_json.hpp"
-#include "file_sum.hpp"
-#include "names.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 

@@ -1,5 +1,3 @@
-#include "rueda/checkpoint/checkpoint_directory.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -9,7 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "names.hpp"
+#include "checkpoint_files.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {

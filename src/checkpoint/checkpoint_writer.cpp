@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/train/phase_timer.hpp"
 
 namespace rueda {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 

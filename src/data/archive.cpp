@@ -9,7 +9,7 @@
 
 #include "gzip_check.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cifar10_decode.hpp"
 #include "cifar10_files.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

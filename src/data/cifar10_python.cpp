@@ -5,7 +5,7 @@
 #include "cifar10_decode.hpp"
 #include "pickle.hpp"
 #include "pickle_values.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pickle_values.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 

@@ -3,12 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "record/aggregation.hpp"
-#include "record/device_use.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/record/run_json.hpp"
+#include "run_lines.hpp"
 #include "time_table.hpp"
-#include "timed_text.hpp"
 
 namespace rueda {
 namespace {

@@ -1,5 +1,3 @@
-#include "rueda/display/terminal.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/display/progress.hpp"
 
 namespace rueda {
 namespace {

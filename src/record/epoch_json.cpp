@@ -1,7 +1,6 @@
 #include <string>
 
 #include "aggregation.hpp"
-#include "device_use.hpp"
 #include "json_parts.hpp"
 
 namespace rueda {

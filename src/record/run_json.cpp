@@ -3,9 +3,8 @@
 #include <set>
 
 #include "aggregation.hpp"
-#include "device_use.hpp"
 #include "json_parts.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {

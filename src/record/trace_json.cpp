@@ -1,10 +1,9 @@
-#include "rueda/record/trace_json.hpp"
-
 #include <algorithm>
 #include <limits>
 
 #include "json_parts.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "rueda/display/epoch_line.hpp"
+#include "rueda/display/progress.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {

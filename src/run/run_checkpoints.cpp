@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "print_error.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/phase_timer.hpp"

@@ -56,4 +56,10 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
 void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
                     std::size_t last);
 
+/// The trace of a run in the Chrome Trace Event Format, which Perfetto and chrome://tracing show:
+/// a process for each rank, a row for each TraceLane; times in microseconds from the first span on,
+/// on rank 0's clock, whose largest error is noted.
+std::string to_trace_json(const RunRecord& run);
+void write_trace(const std::filesystem::path& path, const RunRecord& run);
+
 }  // namespace rueda

@@ -6,7 +6,7 @@
 #include "entrants.hpp"
 #include "plot.hpp"
 #include "record_json.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 #include "run/output_file.hpp"
 #include "stage.hpp"
 #include "table.hpp"

@@ -9,8 +9,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "checkpoint/crc32.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/scratch_directory.hpp"

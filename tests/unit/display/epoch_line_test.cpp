@@ -1,8 +1,8 @@
-#include "rueda/display/epoch_line.hpp"
-
 #include <limits>
 
 #include <catch2/catch.hpp>
+
+#include "rueda/display/progress.hpp"
 
 using namespace rueda;
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/record/run_json.hpp"
-#include "rueda/record/trace_json.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/support/scratch_directory.hpp"
 

@@ -1,9 +1,11 @@
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -132,6 +134,39 @@ void append_to_file(const std::filesystem::path& path, std::string_view text) {
   const OpenFile file(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   write_all(file.fd(), path, text);
   if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
+}
+
+namespace fs = std::filesystem;
+
+void InputFile::refuse(const std::string& why) const {
+  throw InputError(name + ": " + why + "; " + remedy);
+}
+
+void require_regular_file(const InputFile& file, std::size_t most_bytes) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file.path, error);
+  if (status.type() == fs::file_type::not_found)
+    file.refuse("it cannot be opened: it is not there");
+  if (!fs::status_known(status)) file.refuse("it cannot be opened: " + error.message());
+  if (fs::is_directory(status)) file.refuse("it is a directory");
+  if (!fs::is_regular_file(status)) file.refuse("it is not a regular file");
+  const std::uintmax_t bytes = fs::file_size(file.path, error);
+  if (error) file.refuse("it cannot be read: " + error.message());
+  if (bytes > most_bytes) {
+    file.refuse("it has " + std::to_string(bytes) + " bytes, more than the " +
+                std::to_string(most_bytes) + " that are read");
+  }
+}
+
+std::string read_whole(const InputFile& file, std::size_t most_bytes) {
+  require_regular_file(file, most_bytes);
+  std::error_code error;
+  std::string text(static_cast<std::size_t>(fs::file_size(file.path, error)), '\0');
+  std::ifstream stream(file.path, std::ios::binary);
+  if (!stream) file.refuse("it cannot be opened");
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream) file.refuse("it cannot be read to its end");
+  return text;
 }
 
 }  // namespace rueda

@@ -1,4 +1,4 @@
-#include "file_sum.hpp"
+#include "checkpoint_files.hpp"
 
 #include <array>
 #include <cerrno>
@@ -7,8 +7,8 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <zlib.h>
 
-#include "crc32.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -58,6 +58,11 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
     sum.bytes += static_cast<std::size_t>(count);
   }
   return sum;
+}
+
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
+  return static_cast<std::uint32_t>(::crc32_z(before, begin, bytes.size()));
 }
 
 }  // namespace rueda

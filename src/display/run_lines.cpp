@@ -1,4 +1,4 @@
-#include "rank_lines.hpp"
+#include "run_lines.hpp"
 
 #include <algorithm>
 #include <set>
@@ -106,6 +106,23 @@ std::size_t host_count(const std::vector<RankInfo>& ranks) {
   std::set<std::string> names;
   for (const RankInfo& rank : ranks) names.insert(rank.host);
   return names.size();
+}
+
+std::string input_mode_text(const TrainConfig& config) {
+  if (config.input == InputMode::resident) return "resident: the device makes each batch";
+  if (config.input_workers == 0) return "stream: the thread that trains prepares each batch";
+  return "stream: batches prepared by " + counted(config.input_workers, "host thread") +
+         " of each rank";
+}
+
+std::string timed_text(const RunRecord& run) {
+  const TimedCompute& t = run.timed.value();
+  std::string text = fmt::format("NOTHING IS COMPUTED (--backend timed): each rank waits {:.4g} ms",
+                                 t.seconds * 1e3);
+  if (t.jitter_percent > 0) text += fmt::format(" +- {} %", setting_text(t.jitter_percent));
+  text += fmt::format(" for forward and backward of {}", counted(t.images, "image"));
+  if (!t.recorded_in.empty()) text += ", as recorded in " + t.recorded_in;
+  return text + "; communication is real, parameters stay as they are, and there is no loss";
 }
 
 }  // namespace rueda

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string_view>
+
+#include "rueda/checkpoint/manifest.hpp"
 
 namespace rueda {
 
@@ -15,5 +19,13 @@ inline constexpr const char* kWeightsName = "weights.safetensors";
 inline constexpr const char* kMomentumName = "momentum.safetensors";
 inline constexpr const char* kCarriedName = "carried.safetensors";
 inline constexpr const char* kHistoryName = "history.json";
+
+/// CRC-32 as of gzip and PNG; `before`: of the bytes in front of these.
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
+
+/// Length and CRC-32 (of gzip and PNG) of a regular file. `fresh`: from the disk, as far as the
+/// system can be asked not to answer from memory. Throws InputError where it can not be read.
+CheckpointFile sum_file(const std::filesystem::path& directory, const std::string& name,
+                        bool fresh = false);
 
 }  // namespace rueda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -35,5 +36,16 @@ struct ThreadChoice {
 /// on more threads than the launcher bound the rank to, on cores that the launcher leaves idle, and
 /// on ranks that share cores.
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
+
+/// Bytes of this machine's memory that programs can still take without swapping, within what the
+/// control group of this process leaves; 0 if the system does not tell.
+std::size_t available_host_memory();
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Seconds on this machine's steady clock, whose zero is its own.
+inline double steady_seconds(SteadyTime time = std::chrono::steady_clock::now()) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
 
 }  // namespace rueda

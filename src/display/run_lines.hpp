@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rueda/train/config.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {
@@ -18,5 +19,11 @@ bool same_device(const std::vector<RankInfo>& ranks);
 
 /// How many different hosts there are.
 std::size_t host_count(const std::vector<RankInfo>& ranks);
+
+/// Who makes the batches of a run, in a few words that begin with the mode.
+std::string input_mode_text(const TrainConfig& config);
+
+/// For whoever reads the figures of a run of the timed backend, which `run.timed` is about.
+std::string timed_text(const RunRecord& run);
 
 }  // namespace rueda

@@ -2,10 +2,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rueda {
+
+/// `text` out of a file made fit for a message: at most 60 characters, anything but printable ASCII
+/// as \xNN.
+std::string printable(std::string_view text);
 
 /// A text that does not change any more and that several hold.
 using SharedText = std::shared_ptr<const std::string>;
