@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "rueda/checkpoint/manifest.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 
@@ -19,6 +20,12 @@ inline constexpr const char* kWeightsName = "weights.safetensors";
 inline constexpr const char* kMomentumName = "momentum.safetensors";
 inline constexpr const char* kCarriedName = "carried.safetensors";
 inline constexpr const char* kHistoryName = "history.json";
+
+/// All files of a checkpoint are read, which takes time.
+inline constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;
+
+/// A checkpoint or one of its files, and what to do where it is refused.
+InputFile checkpoint_file(const std::filesystem::path& path);
 
 /// CRC-32 as of gzip and PNG; `before`: of the bytes in front of these.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);

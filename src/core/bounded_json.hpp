@@ -25,6 +25,7 @@ struct JsonLimits {
   std::size_t most_values = 10'000'000;  ///< keys count as well
   std::size_t most_depth = 32;
   std::size_t most_keys = 256;  ///< of one object
+  bool unique_keys = false;     ///< no object has a key twice; else the last one counts
 };
 
 /// Parses `text`, out of `file`, when it has been seen to be JSON within the limits. Throws

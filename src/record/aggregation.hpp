@@ -46,18 +46,9 @@ struct BucketTimes {
 /// By bucket, of the epochs whose records are still there.
 std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
 
-/// One rank in one epoch.
-struct RankTotal {
+/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
+struct RankTotal : RankSums {
   int rank = 0;
-  std::size_t samples = 0;
-  double seconds = 0;     ///< sum over its steps
-  PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
-  double all_reduce_busy = 0;
-  double all_reduce_wait = 0;
-  double all_reduce_add = 0;
-  double prepare_busy = 0;
-  double copy_busy = 0;
-  double copy_bytes = 0;
   Spread full_steps;    ///< seconds of its full steps
   Spread full_compute;  ///< the same without what it waited for the all-reduce
 };

@@ -12,6 +12,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/core/files.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {
@@ -126,14 +127,14 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   std::string line;
   if (!stream || !next_line(stream, file, line)) return false;
   const auto names = cells(line);
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> positions;
   for (const std::string_view column : columns) {
-    places.push_back(static_cast<std::size_t>(std::ranges::find(names, column) - names.begin()));
+    positions.push_back(static_cast<std::size_t>(std::ranges::find(names, column) - names.begin()));
   }
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {
     const auto row = cells(line);
-    std::ranges::transform(places, values.begin(), [&](std::size_t i) { return number(row, i); });
+    std::ranges::transform(positions, values.begin(), [&](std::size_t i) { return number(row, i); });
     use(values);
   }
   return true;

@@ -9,13 +9,30 @@
 
 namespace rueda {
 
+/// An open file, closed on every way out. `flags` as of open(2).
+class OpenFile {
+ public:
+  OpenFile(const std::filesystem::path& path, int flags);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { close(); }
+
+  /// Below 0 where opening failed; errno says why.
+  int fd() const noexcept { return fd_; }
+  /// Whether the file is closed, and what was written to it was taken; errno says why not.
+  bool close() noexcept;
+
+ private:
+  int fd_;
+};
+
 /// Takes a text piece by piece, in order.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Puts what `write` gives to its sink at `path` in one go: written to a temporary file beside it,
-/// flushed to the disk, renamed over `path`, and the directory flushed. A crash at any moment
-/// leaves the old file or the new one, whole. Throws RunError naming path and reason, and what
-/// `write` throws; nothing temporary stays behind then.
+/// Writes what `write` gives to its sink to a temporary file in the same directory, flushes it to
+/// the disk, renames it to `path` and flushes the directory. A crash at any moment leaves the old
+/// file or the new one, whole. Throws RunError naming path and reason, and what `write` throws; the
+/// temporary file is removed then.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(const TextSink&)>& write);
 
@@ -23,12 +40,11 @@ void write_atomically(const std::filesystem::path& path,
 void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Whether `name` is what a process that was killed in the midst of writing `file` leaves beside
-/// it.
+/// Whether `name` is that of a temporary file which a process left that was killed while it wrote
+/// `file`.
 bool is_temporary_of(std::string_view name, std::string_view file);
 
-/// Makes new names in a directory survive a crash of the machine, where its file system can do
-/// that.
+/// Makes new names in a directory survive a crash of the machine, where the file system can.
 void flush_directory(const std::filesystem::path& directory);
 
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.

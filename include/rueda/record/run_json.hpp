@@ -40,7 +40,7 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
 
 /// Puts an epoch's element of run.json, as it is now, in the place of its steps' records: nothing
 /// but `steady_communication.buckets` of the summary still needs them.
-void give_up_steps(EpochRecord& epoch, const RunRecord& run);
+void release_steps(EpochRecord& epoch, const RunRecord& run);
 
 /// Writes a line per rank and step, in order of epoch, step and rank, behind a header; in the same
 /// way. Throws RunError naming path and reason.

@@ -314,11 +314,11 @@ TEST_CASE("steps.csv: a row per step and rank, with every phase", "[run_json]") 
 TEST_CASE("steps that were given up leave run.json as it was", "[report]") {
   RunRecord run = test::sample_run(4, 2);
   const std::string before = to_json(run);
-  for (std::size_t i = 0; i < 2; ++i) give_up_steps(run.epochs[i], run);
+  for (std::size_t i = 0; i < 2; ++i) release_steps(run.epochs[i], run);
   CHECK(run.epochs[0].step_records.empty());
   CHECK(run.epochs[1].bucket_records.empty());
   CHECK(to_json(run) == before);
-  give_up_steps(run.epochs[1], run);  // once more changes nothing
+  release_steps(run.epochs[1], run);  // once more changes nothing
   CHECK(to_json(run) == before);
   CHECK(result_table(run) == result_table(test::sample_run(4, 2)));
 }
