@@ -33,19 +33,15 @@ std::string clock_text(double seconds) {
 
 /// What follows the bar, in the order of importance.
 std::vector<std::string> details(const Progress& p) {
-  std::vector<std::string> all = {fmt::format("loss: {}", metric_text(p.loss))};
+  const std::string steps = std::to_string(p.steps);
+  std::vector<std::string> all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
+                                  fmt::format("loss: {}", metric_text(p.loss))};
   if (p.step == 0 || !(p.seconds > 0)) return all;
   all.push_back(rate_text(static_cast<double>(p.images) / p.seconds) + " images/s");
   const double step_seconds = p.seconds / static_cast<double>(p.step);
   const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;
   all.push_back(clock_text(step_seconds * static_cast<double>(left)) + " left");
   return all;
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += " - " + part;
-  return text;
 }
 
 std::string score(const Score& s) {
@@ -59,15 +55,13 @@ std::string score(const Score& s) {
 std::string progress_text(const Progress& p, int columns) {
   const auto room = static_cast<std::size_t>(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
-  const std::string all = std::to_string(p.steps);
-  const std::string count = fmt::format("{:>{}}/{}", p.step, all.size(), all);
   // The bar's frame and the blank behind it.
   constexpr std::size_t kFrame = 3;
   std::vector<std::string> parts = details(p);
-  std::string tail = count + joined(parts);
-  while (!parts.empty() && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
+  std::string tail = fmt::format("{}", fmt::join(parts, " - "));
+  while (parts.size() > 1 && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
     parts.pop_back();
-    tail = count + joined(parts);
+    tail = fmt::format("{}", fmt::join(parts, " - "));
   }
   const std::size_t fixed = head.size() + kFrame + tail.size();
   if (fixed + kNarrowestBar > room) return (head + tail).substr(0, room);

@@ -18,19 +18,19 @@ namespace rueda {
 struct StepBreakdown {
   std::size_t steps = 0;
   std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
-  Spread step;                         ///< likewise, of the whole step
-  Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
-  Spread wait;                         ///< likewise, of the busy time, waiting for later ranks
-  Spread transfer;                     ///< likewise, of the busy time, the rest: messages
-  Spread add;                          ///< likewise, of the busy time, adding
-  Spread prepare;                      ///< likewise, of host threads preparing batches
-  Spread copy;                         ///< likewise, of copying batches to the device
-  Spread copy_bytes;                   ///< likewise, bytes of these copies
+  Spread step;                         ///< the same of the whole step
+  Spread busy;                         ///< inside the all-reduce, hidden or not
+  Spread wait;                         ///< of the busy time, waiting for later ranks
+  Spread transfer;                     ///< of the busy time, the rest: messages
+  Spread add;                          ///< of the busy time, adding
+  Spread prepare;                      ///< of host threads preparing batches
+  Spread copy;                         ///< of copying batches to the device
+  Spread copy_bytes;                   ///< bytes of these copies
   Spread slowest;                      ///< over steps, of the slowest rank's seconds
   double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
 };
 
-/// Of the steps' records, or of their sums where the records were given up.
+/// Uses the steps' records, or their sums where the records were released.
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
 
@@ -55,12 +55,12 @@ struct RankTotal : RankSums {
 
 std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
 
-/// The epochs that stand for the steady state: all but the first. An epoch with which a process
-/// resumed the run is a first one, too: then they are those after the last such epoch that was
-/// followed by others, on as many ranks. Where there are none, the last epoch has to serve.
+/// The epochs of the steady state: all but the first. An epoch in which a process resumed the run
+/// is a first one, too: then the steady epochs are those after the last such epoch that others
+/// follow, on as many ranks. Where there are none, the last epoch stands for them.
 struct SteadyState {
   std::span<const EpochRecord> epochs;
-  bool includes_warm_up = false;  ///< the only epoch had to serve
+  bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
   double images_per_second = 0;   ///< median; NaN without epochs
 };
@@ -90,8 +90,8 @@ inline constexpr std::array kDeviceQuantities = {
     DeviceQuantity{"temperature_celsius", &DeviceSample::temperature_celsius, "temperature, C", 1},
 };
 
-/// Joules of all GPUs during an epoch's steps, each GPU once however many ranks share it; nothing
-/// if one of them does not tell.
+/// Joules of all GPUs during an epoch's steps. A GPU that several ranks share counts once. Nothing
+/// if one of them does not report it.
 std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run);
 
 }  // namespace rueda

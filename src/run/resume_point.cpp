@@ -87,7 +87,7 @@ constexpr std::array<std::string_view, 17> kMustAgree = {
     "normalize", "shuffle",    "shard",       "last-batch",    "precision"};
 
 /// What decides about their last bits, or about what comes later only.
-constexpr std::array<std::string_view, 11> kCostsBits = {
+constexpr std::array<std::string_view, 11> kChangesBits = {
     "epochs",       "backend",      "threads",   "deterministic",       "tuning-file", "all-reduce",
     "reduce-table", "reduce-order", "bucket-mb", "wire-error-feedback", "wire"};
 
@@ -117,7 +117,7 @@ void compare_options(ResumePoint& point, const TrainConfig& config) {
                                      "--init-weights " +
                                      point.checkpoint + "/weights.safetensors");
                   });
-  for_differences(kCostsBits, here, there,
+  for_differences(kChangesBits, here, there,
                   [&](const auto& name, const auto& mine, const auto& its) {
                     point.remarks.push_back("not bit for bit as without the interruption: --" +
                                             name + " is " + mine + " instead of " + its);
@@ -152,7 +152,7 @@ void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
 }
 
 /// The global batch stays; its parts do if they can be dealt out evenly.
-void settle_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
+void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   const Manifest& m = point.manifest;
   const std::size_t parts = m.world * m.micro_batches;
   const bool same_parts = parts % world == 0;
@@ -185,7 +185,7 @@ void settle_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
 }
 
 /// Without --run-dir a run goes on where its checkpoint lies.
-void settle_run_directory(const ResumePoint& point, TrainConfig& config) {
+void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
   if (!config.run_dir.empty()) return;
   config.run_dir = run_directory_of(point.checkpoint);
   if (!config.run_dir.empty()) return;
@@ -247,8 +247,8 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
 void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run) {
   compare_options(point, config);
   compare_data(point, run.data);
-  settle_batch(point, config, run.world);
-  settle_run_directory(point, config);
+  choose_batch(point, config, run.world);
+  choose_run_directory(point, config);
   tell_of_weights(point, config);
 }
 

@@ -50,7 +50,7 @@ void flush_directory(const std::filesystem::path& directory);
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
 void append_to_file(const std::filesystem::path& path, std::string_view text);
 
-/// A file that somebody hands to the program, and the words with which it is refused.
+/// A file that a user gives to the program, and how messages refuse it.
 struct InputFile {
   std::filesystem::path path;
   std::string name;    ///< what messages call it: the path, or an option and the path
@@ -60,12 +60,12 @@ struct InputFile {
   [[noreturn]] void refuse(const std::string& why) const;
 };
 
-/// Refuses what is not there, is no regular file (a pipe or a device might never end) or has more
+/// Refuses a file that is missing, is not regular (a pipe or a device might never end) or has more
 /// than `most_bytes`. Opens nothing.
 void require_regular_file(const InputFile& file, std::size_t most_bytes);
 
-/// All bytes of a regular file; refuses as above before anything is allocated, and a file that
-/// cannot be read to its end.
+/// All bytes of a regular file. Refuses as above before it allocates anything, and refuses a file
+/// that cannot be read to its end.
 std::string read_whole(const InputFile& file, std::size_t most_bytes);
 
 }  // namespace rueda

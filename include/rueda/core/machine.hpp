@@ -11,7 +11,7 @@ namespace rueda {
 std::vector<int> allowed_cores();
 /// Cores that are online on this machine, allowed or not.
 int online_cores();
-/// Cores' worth of time that the control group of this process may use; 0: no limit, or none known.
+/// The quota of this process's control group, in cores; 0: no limit, or an unknown one.
 double cpu_quota();
 
 /// How the ranks of one node share its cores.
@@ -22,23 +22,23 @@ struct NodeCores {
   bool launched = true;  ///< by a launcher, which may bind ranks to cores
 };
 
-/// Cores that local rank `local` may count as its own: each core it may use, divided by the number
-/// of local ranks that may use it too, within the quota.
+/// The share of the node's cores of local rank `local`: each core that it may use, divided by the
+/// number of local ranks that may use it too, within the quota.
 double core_share(const NodeCores& node, std::size_t local);
 
-/// Threads for a local rank, and what its user should know about them.
+/// Threads for a local rank, and a remark on them for the user.
 struct ThreadChoice {
   int threads = 1;
   std::string remark;  ///< empty, or one line with the option to add
 };
 
-/// `requested` threads, or if that is 0 the whole cores of the rank's share (at least one). Remarks
-/// on more threads than the launcher bound the rank to, on cores that the launcher leaves idle, and
-/// on ranks that share cores.
+/// `requested` threads; if that is 0, as many as the rank's share has whole cores (at least one).
+/// Remarks on threads beyond the cores that the launcher gave, on cores that the launcher leaves
+/// idle, and on ranks that share cores.
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
 
-/// Bytes of this machine's memory that programs can still take without swapping, within what the
-/// control group of this process leaves; 0 if the system does not tell.
+/// Bytes of this machine's memory that programs can still take without swapping, within the limit
+/// of this process's control group; 0 if the system does not report it.
 std::size_t available_host_memory();
 
 using SteadyTime = std::chrono::steady_clock::time_point;

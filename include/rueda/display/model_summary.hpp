@@ -14,12 +14,11 @@ namespace rueda {
 /// running statistics count as non-trainable parameters; its line shows the trainable ones.
 std::string model_summary(const Graph& graph, std::size_t batch_per_rank);
 
-/// The parts of a rank's memory in their two groups, with sums; parts that are not there are left
-/// out.
+/// The parts of a rank's memory in their two groups, with sums. Leaves out parts of 0 bytes.
 std::string memory_table(const MemoryNeed& need);
 
-/// What is said of the largest batch that fits into `memory` (as the user wrote it), and its table;
-/// `batch` 0 means that not even one image fits, and `need` is that of one.
+/// The largest batch that fits into `memory` (as the user wrote it), and its table. `batch` 0 means
+/// that not even one image fits; then `need` is that of one.
 std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need);
 
@@ -34,8 +33,8 @@ struct MemoryShortage {
   bool batch_is_settled = false;  ///< by the run that is resumed
 };
 
-/// What is missing where, and what can be done about it besides a smaller batch: `remedies`,
-/// options with their values.
+/// How much memory is missing on which rank, and the remedies: a smaller batch, or one of
+/// `remedies`, options with their values.
 std::string shortage_text(const MemoryShortage& shortage, const std::vector<std::string>& remedies);
 
 }  // namespace rueda

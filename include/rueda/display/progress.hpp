@@ -15,21 +15,21 @@ enum class ProgressMode {
   off,    ///< nothing
 };
 
-/// A terminal that a person looks at, or the lack of one.
+/// The terminal of the user, or none.
 class Terminal {
  public:
   /// No terminal.
   Terminal() = default;
-  /// The terminal behind a path such as /dev/pts/3, or none if something else is there.
+  /// The terminal at a path such as /dev/pts/3, or none if the path is something else.
   explicit Terminal(const std::string& path);
 
   /// The terminal at which this process's standard output ends.
   ///
-  /// Open MPI's mpirun gives the ranks of its own node a pseudo-terminal as standard output, also
-  /// where its own goes to a file or a pipe. So under it the answer is that of the nearest ancestor
-  /// whose standard output is another one: the launcher. There is none either where the launcher
-  /// decorates or copies its ranks' output (--tag-output, --timestamp-output, --xml,
-  /// --output-filename), where TERM is "dumb", and where /proc cannot tell.
+  /// Open MPI's mpirun gives the ranks of its own node a pseudo-terminal as standard output, even
+  /// where its own goes to a file or a pipe. So under mpirun the answer is that of the launcher:
+  /// the nearest ancestor with another standard output. There is no terminal where the launcher
+  /// changes or copies its ranks' output (--tag-output, --timestamp-output, --xml,
+  /// --output-filename), where TERM is "dumb", and where /proc has no answer.
   static Terminal behind_stdout();
 
   bool interactive() const noexcept { return !path_.empty(); }
@@ -73,7 +73,7 @@ class ProgressBar {
   /// Redraws, unless less than 0.1 s of the same epoch passed since the last time. The last step of
   /// an epoch is always drawn.
   void update(const Progress& progress);
-  /// Wipes the line, so that other text can take its place. Call before any other output.
+  /// Clears the line for other text. Call before any other output.
   void clear();
 
  private:
