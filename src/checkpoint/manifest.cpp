@@ -1,6 +1,5 @@
 #include "rueda/checkpoint/manifest.hpp"
 
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 
@@ -155,7 +154,9 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   try {
     if (const std::string fault = fault_of_json(text); !fault.empty()) throw InputError(fault);
     return read_manifest(Json::parse(text));
-  } catch (const std::runtime_error& error) {  // ours or nlohmann's
+  } catch (const Json::exception& error) {
+    file.refuse(std::string("its manifest is not as expected: ") + error.what());
+  } catch (const InputError& error) {
     file.refuse(std::string("its manifest is not as expected: ") + error.what());
   }
 }
