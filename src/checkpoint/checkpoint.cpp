@@ -162,7 +162,7 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
     write_atomically(unfinished.path() / kManifestName, to_json(manifest));
     verify(unfinished.path(), true);
   } catch (const InputError& error) {
-    throw RunError(std::string("a checkpoint can not be read back as it was written: ") +
+    throw RunError(std::string("a checkpoint cannot be read back as it was written: ") +
                    error.what() + "; look at the disk");
   }
   unfinished.finish(directory / name);

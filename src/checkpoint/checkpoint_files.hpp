@@ -31,7 +31,7 @@ InputFile checkpoint_file(const std::filesystem::path& path);
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
 /// Length and CRC-32 (of gzip and PNG) of a regular file. `fresh`: from the disk, as far as the
-/// system can be asked not to answer from memory. Throws InputError where it can not be read.
+/// system can be asked not to answer from memory. Throws InputError where it cannot be read.
 CheckpointFile sum_file(const std::filesystem::path& directory, const std::string& name,
                         bool fresh = false);
 

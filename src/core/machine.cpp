@@ -59,7 +59,7 @@ std::size_t available_on_machine() {
   return 0;
 }
 
-/// Files that were read count as used, though their pages are given up for whoever needs memory.
+/// Pages of files count as used, although the kernel frees them when a program needs memory.
 std::size_t file_pages_of_control_group() {
   std::ifstream file("/sys/fs/cgroup/memory.stat");
   std::string name;

@@ -55,7 +55,7 @@ std::string score(const Score& s) {
 std::string progress_text(const Progress& p, int columns) {
   const auto room = static_cast<std::size_t>(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
-  // The bar's frame and the blank behind it.
+  // The bar's frame and a blank.
   constexpr std::size_t kFrame = 3;
   std::vector<std::string> parts = details(p);
   std::string tail = fmt::format("{}", fmt::join(parts, " - "));
@@ -76,7 +76,7 @@ ProgressBar::~ProgressBar() {
   try {
     clear();
   } catch (...) {
-    // A stream that throws while the run ends has nobody left to tell.
+    // A destructor does not throw; the bar is only for the eye.
   }
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t kMostLines = 8;
 constexpr std::size_t kWidestRanges = 12;
 constexpr std::size_t kWidestHost = 24;
 
-constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to tell GPUs of a run apart
+constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to distinguish the GPUs of a run
 
 /// Ranks that share a line, in order; the first stands for all.
 struct Group {
@@ -64,16 +64,17 @@ std::string hosts(const Group& group) {
   if (names.size() > 1) return fmt::format("{} hosts", names.size());
   const std::string& name = *names.begin();
   if (name.size() <= kWidestHost) return name;
-  // Both ends stay: numbers stand behind in some names and in front in others.
+  // Both ends stay: some names end with a number, others begin with it.
   constexpr std::size_t kEnd = (kWidestHost - 2) / 2;
   return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
 }
 
-/// The device as its column has it: its name unless `told` elsewhere, and the GPU of a lone rank.
-std::string device_text(const Group& group, bool told) {
+/// The cell of the device column: the name unless it is `named` elsewhere, and the GPU of a single
+/// rank.
+std::string device_text(const Group& group, bool named) {
   const std::string uuid =
       group.members.size() == 1 ? group.first().uuid.substr(0, kUuidStart) : "";
-  if (told) return uuid;
+  if (named) return uuid;
   return uuid + (uuid.empty() ? "" : " ") + group.first().device;
 }
 
@@ -88,16 +89,16 @@ std::string rank_lines(const std::vector<RankInfo>& ranks, std::size_t indent) {
   TextTable table({Align::right, Align::left, Align::right, Align::left, Align::right, Align::right,
                    Align::left},
                   indent);
-  const bool told = same_device(ranks);
+  const bool named = same_device(ranks);
   const auto groups = lines_of(ranks);
   const bool shown = std::any_of(groups.begin(), groups.end(),
-                                 [&](const Group& g) { return !device_text(g, told).empty(); });
+                                 [&](const Group& g) { return !device_text(g, named).empty(); });
   table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
   for (const Group& group : groups) {
     const RankInfo& r = group.first();
     table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
                r.backend, std::to_string(r.threads), fmt::format("{:.4g}", r.cores),
-               device_text(group, told)});
+               device_text(group, named)});
   }
   return table.text();
 }

@@ -151,16 +151,16 @@ std::string communication_text(const RunRecord& run) {
 std::string device_table(const RunRecord& run) {
   TextTable table({Align::left, Align::right, Align::right, Align::right}, 2);
   table.add({"each second", "mean", "min", "max"});
-  bool told = false;
+  bool reported = false;
   for (const DeviceQuantity& quantity : kDeviceQuantities) {
     const Spread s = spread_of(values_of(run, quantity));
     if (s.count == 0) continue;
-    told = true;
+    reported = true;
     table.add({quantity.label, rate_text(s.mean), rate_text(s.min), rate_text(s.max)});
   }
   const std::string energy = energy_line(run);
-  if (!told && energy.empty()) return "";
-  return "GPUs\n" + (told ? table.text() : "") + energy;
+  if (!reported && energy.empty()) return "";
+  return "GPUs\n" + (reported ? table.text() : "") + energy;
 }
 
 }  // namespace rueda

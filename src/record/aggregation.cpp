@@ -61,7 +61,7 @@ std::vector<double> column(std::span<const EpochRecord> epochs, double EpochReco
   return values;
 }
 
-/// Those behind a first epoch, and before the next such.
+/// The last epochs that follow a first one, up to the next first one.
 std::span<const EpochRecord> steady_stretch(std::span<const EpochRecord> epochs) {
   const auto is_first = [&](std::size_t i) { return i == 0 || epochs[i].resumed_at_step; };
   const auto elsewhere = [&](std::size_t i) { return epochs[i].ranks != epochs.back().ranks; };

@@ -26,7 +26,7 @@ std::vector<std::string> texts(const std::vector<fs::path>& paths) {
   return all;
 }
 
-/// Without the slash that completing a name leaves behind it.
+/// Without a slash at its end, which completion by a shell adds.
 fs::path tidy(const fs::path& path) {
   const fs::path tidied = path.lexically_normal();
   return tidied.has_filename() ? tidied : tidied.parent_path();
@@ -80,13 +80,13 @@ ResumePoint decode(const std::string& text) {
 
 using Json = nlohmann::ordered_json;
 
-/// What decides about the numbers, beyond their last bits.
+/// Options that change the numbers, beyond their last bits.
 constexpr std::array<std::string_view, 17> kMustAgree = {
     "model",     "image-size", "lr",          "momentum",      "weight-decay", "nesterov",
     "scale-lr",  "base-batch", "lr-schedule", "warmup-epochs", "seed",         "augment",
     "normalize", "shuffle",    "shard",       "last-batch",    "precision"};
 
-/// What decides about their last bits, or about what comes later only.
+/// Options that change only their last bits, or only what comes later.
 constexpr std::array<std::string_view, 11> kChangesBits = {
     "epochs",       "backend",      "threads",   "deterministic",       "tuning-file", "all-reduce",
     "reduce-table", "reduce-order", "bucket-mb", "wire-error-feedback", "wire"};
@@ -97,12 +97,12 @@ std::string shown(const Json& options, std::string_view name) {
 }
 
 /// A difference in each of `names`: name, here, there.
-template <typename Names, typename Tell>
-void for_differences(const Names& names, const Json& here, const Json& there, Tell tell) {
+template <typename Names, typename Report>
+void for_differences(const Names& names, const Json& here, const Json& there, Report report) {
   for (const std::string_view name : names) {
     const std::string mine = shown(here, name);
     const std::string theirs = shown(there, name);
-    if (mine != theirs) tell(std::string(name), mine, theirs);
+    if (mine != theirs) report(std::string(name), mine, theirs);
   }
 }
 
@@ -168,7 +168,7 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   if (config.shard == Shard::fixed && now != parts) {
     throw InputError("--resume: with --shard fixed the data set is cut into " +
                      std::to_string(parts) + " slices, which " + std::to_string(world) +
-                     " ranks can not share alike: resume on a divisor of " + std::to_string(parts));
+                     " ranks cannot share evenly: resume on a divisor of " + std::to_string(parts));
   }
   if (m.world == world && now == parts) return;
   std::string text = "resumed on " + std::to_string(world) + " instead of " +

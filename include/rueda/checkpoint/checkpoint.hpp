@@ -30,7 +30,7 @@ std::string checkpoint_name(const TrainPosition& position);
 /// Writes a checkpoint into `directory`: under a temporary name, every file flushed to the disk,
 /// all read back and compared, then renamed; a directory that has the name is replaced. Fills
 /// `manifest.files`. A crash at any moment leaves no directory of a checkpoint's name that is not
-/// whole. Returns its path. Throws RunError naming path and reason; nothing temporary stays behind.
+/// whole. Returns its path. Throws RunError naming path and reason; removes what is temporary.
 std::filesystem::path write_checkpoint(const std::filesystem::path& directory, const Graph& graph,
                                        const Snapshot& snapshot, Manifest& manifest);
 

@@ -5,7 +5,7 @@
 
 namespace rueda {
 
-/// What the process tells its launcher when it ends.
+/// The exit code of the process.
 enum class ExitCode : int {
   done = 0,
   run_failed = 1,  ///< the run itself failed (NaN loss, replica mismatch, MPI or device fault)

@@ -279,7 +279,7 @@ TEST_CASE("checkpoint: a list that can not be read is not an empty one", "[check
   const ScratchDirectory scratch;
   const fs::path loop = scratch.path() / "loop";
   fs::create_symlink("loop", loop);
-  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("can not be listed"));
+  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("cannot be listed"));
   CHECK_NOTHROW(remove_older_checkpoints(loop, 0));
   CHECK(list_checkpoints(scratch.write("file", "")).empty());
 }

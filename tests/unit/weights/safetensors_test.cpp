@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {
@@ -46,7 +45,7 @@ const std::string kTwoTensors =
 struct Hostile {
   std::string header;
   std::size_t data_bytes;
-  std::string told;  ///< part of the message
+  std::string says;  ///< part of the message
 };
 
 std::string with_tensor(const std::string& fields) { return R"({"t":{)" + fields + "}}"; }
@@ -66,7 +65,7 @@ void check_refused(const std::vector<Hostile>& files) {
   for (const Hostile& file : files) {
     CAPTURE(file.header.substr(0, 200));
     const std::string message = refusal_of(file.header, file.data_bytes);
-    CHECK_THAT(message, Contains(file.told) && Contains("hostile.safetensors") &&
+    CHECK_THAT(message, Contains(file.says) && Contains("hostile.safetensors") &&
                             Contains("save or copy it again"));
     CHECK(std::none_of(message.begin(), message.end(), [](char c) { return c < ' '; }));
   }
@@ -217,32 +216,6 @@ TEST_CASE("safetensors: a file cut at any byte is refused", "[weights]") {
     CAPTURE(size);
     CHECK_FALSE(refusal_of(Bytes(whole.begin(), whole.begin() + static_cast<long>(size))).empty());
   }
-}
-
-TEST_CASE("safetensors: flipped bytes are refused or read, and nothing else", "[weights]") {
-  const Bytes whole = file_of(kTwoTensors, 32);
-  const TempDirectory directory;
-  const fs::path path = directory.path() / "flipped";
-  std::size_t refused = 0;
-  constexpr std::size_t kFiles = 3000;
-  for (std::size_t n = 0; n < kFiles; ++n) {
-    Bytes bytes = whole;
-    for (std::uint64_t flip = 0; flip <= n % 3; ++flip) {
-      const auto bits = random_bits(1, n, flip);
-      bytes[to_below(bits, static_cast<std::uint32_t>(bytes.size()))] =
-          static_cast<std::uint8_t>(bits);
-    }
-    write_bytes(path, bytes);
-    refused += !refusal([&] {
-                  SafetensorsFile file(path);
-                  for (const TensorEntry& entry : file.tensors()) {
-                    std::vector<float> values((entry.end - entry.begin) / sizeof(float));
-                    if (entry.dtype == "F32") file.read(entry, values);
-                  }
-                }).empty();
-  }
-  CHECK(refused > kFiles / 2);  // most bytes are header, and most of those matter
-  CHECK(refused < kFiles);      // those of the data do not
 }
 
 TEST_CASE("safetensors: what is no regular file", "[weights]") {
