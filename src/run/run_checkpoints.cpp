@@ -126,7 +126,7 @@ std::vector<std::vector<float>> RunCheckpoints::gather_carried(Backend& backend)
   return carried;
 }
 
-void RunCheckpoints::finish() {
+void RunCheckpoints::settle() {
   together(world_, [this] {
     if (writer_) keep_records();
   });

@@ -225,7 +225,7 @@ class TrainRun {
     for (const std::string& text : resuming_.remarks()) console.say("note: " + text);
     try {
       train_watched(trainer);
-      checkpoints.finish();
+      checkpoints.settle();
       if (run_.outcome != "stopped") together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
