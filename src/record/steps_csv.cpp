@@ -134,7 +134,8 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {
     const auto row = cells(line);
-    std::ranges::transform(positions, values.begin(), [&](std::size_t i) { return number(row, i); });
+    std::ranges::transform(positions, values.begin(),
+                           [&](std::size_t i) { return number(row, i); });
     use(values);
   }
   return true;

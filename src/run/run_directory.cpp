@@ -10,8 +10,8 @@
 #include "directory_claim.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/files.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
