@@ -2,22 +2,9 @@
 
 #include <algorithm>
 
+#include "rueda/core/split.hpp"
+
 namespace rueda {
-namespace {
-
-/// Piece `index` of `data` cut into pieces of `length`; empty beyond the end.
-template <class T>
-std::span<T> piece(std::span<T> data, std::size_t length, std::size_t index) {
-  const std::size_t begin = std::min(data.size(), index * length);
-  return data.subspan(begin, std::min(length, data.size() - begin));
-}
-
-std::size_t pieces(std::size_t total, std::size_t length) {
-  return total / length + (total % length == 0 ? 0 : 1);
-}
-
-}  // namespace
-
 // Two host buffers for each direction take turns. At any time
 //
 //   piece k+1 is copied from the device to the host,

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "mpi/session/communicator.hpp"
-#include "rueda/core/steady_time.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "mpi_turn.hpp"
+#include "rueda/core/split.hpp"
 #include "rueda/reduce/host_name.hpp"
 
 namespace rueda {
@@ -14,17 +15,6 @@ namespace {
 
 constexpr int kEveryRank = -1;
 constexpr int kTag = 0;  // MPI keeps messages of one sender in order, so one tag is enough
-
-/// Piece `index` of `data` cut into pieces of `limit`; empty beyond the end.
-template <class T>
-std::span<T> piece(std::span<T> data, std::size_t limit, std::size_t index) {
-  const std::size_t begin = std::min(data.size(), index * limit);
-  return data.subspan(begin, std::min(limit, data.size() - begin));
-}
-
-std::size_t pieces(std::size_t length, std::size_t limit) {
-  return length / limit + (length % limit == 0 ? 0 : 1);
-}
 
 /// What each rank contributes to one round of a gather, in the form that MPI takes.
 struct Round {

@@ -41,14 +41,6 @@
 // MPI cannot read that, in pieces through host memory. The steps are the same.
 
 namespace rueda {
-namespace {
-
-template <class T>
-std::span<T> cut(std::span<T> slice, Range chunk) {
-  return slice.subspan(chunk.begin, chunk.size());
-}
-
-}  // namespace
 
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
                          std::span<float> slice, std::size_t segment, ReduceJournal& journal) {

@@ -27,7 +27,7 @@ namespace {
 using kernels::Bfloat16;
 
 template <class T>
-std::span<T> cut(std::span<T> slice, Range part) {
+std::span<T> cut_if_any(std::span<T> slice, Range part) {
   return slice.empty() ? slice : slice.subspan(part.begin, part.size());
 }
 
@@ -112,7 +112,8 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
   };
   const auto round = [&](std::size_t m) {
     const Range part = segment(plan.reduce_send(step_of(m)), m);
-    device_.narrow(narrow_view(outgoing(m), part.size()), cut(slice, part), cut(lost, part));
+    device_.narrow(narrow_view(outgoing(m), part.size()), cut_if_any(slice, part),
+                   cut_if_any(lost, part));
     return device_.record_own();
   };
 
@@ -131,7 +132,7 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
                                          incoming(m).first(floats_for(sum.size())), plan.left());
                        });
     journal().add("reduce-scatter", step, [&] {
-      device_.add_narrow(cut(slice, sum), narrow_view(incoming(m), sum.size()));
+      device_.add_narrow(cut_if_any(slice, sum), narrow_view(incoming(m), sum.size()));
       if (lag == 1 && m + 1 < messages) rounded = round(m + 1);
     });
   }
@@ -145,7 +146,7 @@ void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
   };
   std::array<Event, 2> widened{};  // by buffer
   const auto widen = [&](int turn, Range chunk) {
-    device_.widen(cut(slice, chunk), narrow_view(buffer(turn), chunk.size()));
+    device_.widen(cut_if_any(slice, chunk), narrow_view(buffer(turn), chunk.size()));
     widened[static_cast<std::size_t>(turn % 2)] = device_.record_own();
   };
   const auto wait = [&](int turn) {
@@ -154,7 +155,8 @@ void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
 
   const Range owned = plan.chunk(plan.owned());
   journal().add("all-gather", 0, [&] {
-    device_.narrow(narrow_view(buffer(0), owned.size()), cut(slice, owned), cut(lost, owned));
+    device_.narrow(narrow_view(buffer(0), owned.size()), cut_if_any(slice, owned),
+                   cut_if_any(lost, owned));
     widen(0, owned);
     wait(0);
   });

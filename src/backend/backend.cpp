@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda {
 namespace {

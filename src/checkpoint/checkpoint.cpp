@@ -7,13 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint_files.hpp"
 #include "core/bounded_json.hpp"
-#include "file_sum.hpp"
-#include "names.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 
@@ -23,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostManifestBytes = 16 << 20;
-
-[[noreturn]] void refuse(const fs::path& path, const std::string& what) {
-  throw InputError("checkpoint " + path.string() + ": " + what +
-                   ": resume from another checkpoint");
-}
 
 /// A directory that goes again unless it got its final name.
 class UnfinishedDirectory {
@@ -119,7 +111,8 @@ void compare(const fs::path& directory, const CheckpointFile& expected, bool fre
   const fs::path path = directory / expected.name;
   const auto require_length = [&](std::size_t bytes) {
     if (bytes == expected.bytes) return;
-    refuse(path, fmt::format("it has {} bytes, its manifest says {}", bytes, expected.bytes));
+    checkpoint_file(path).refuse(
+        fmt::format("it has {} bytes, its manifest says {}", bytes, expected.bytes));
   };
   // Before it is read: a file may say that it is longer than any disk.
   std::error_code unknown;
@@ -128,14 +121,10 @@ void compare(const fs::path& directory, const CheckpointFile& expected, bool fre
   const CheckpointFile found = sum_file(directory, expected.name, fresh);
   require_length(found.bytes);
   if (found.crc32 != expected.crc32) {
-    refuse(path, fmt::format("it is damaged: its checksum is {:08x}, its manifest says {:08x}",
-                             found.crc32, expected.crc32));
+    checkpoint_file(path).refuse(
+        fmt::format("it is damaged: its checksum is {:08x}, its manifest says {:08x}", found.crc32,
+                    expected.crc32));
   }
-}
-
-std::string read_text(const fs::path& path, std::size_t most_bytes) {
-  return read_whole({path, "checkpoint " + path.string(), "resume from another checkpoint"},
-                    most_bytes);
 }
 
 Manifest verify(const fs::path& checkpoint, bool fresh) {
@@ -159,8 +148,9 @@ std::string checkpoint_name(const TrainPosition& position) {
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestName;
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) refuse(checkpoint, "it has no manifest.json");
-  return parse_manifest(read_text(path, kMostManifestBytes), checkpoint);
+  if (!fs::is_regular_file(path, error))
+    checkpoint_file(checkpoint).refuse("it has no manifest.json");
+  return parse_manifest(read_whole(checkpoint_file(path), kMostManifestBytes), checkpoint);
 }
 
 fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const Snapshot& snapshot,
@@ -172,7 +162,7 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
     write_atomically(unfinished.path() / kManifestName, to_json(manifest));
     verify(unfinished.path(), true);
   } catch (const InputError& error) {
-    throw RunError(std::string("a checkpoint can not be read back as it was written: ") +
+    throw RunError(std::string("a checkpoint cannot be read back as it was written: ") +
                    error.what() + "; look at the disk");
   }
   unfinished.finish(directory / name);
@@ -182,7 +172,8 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
 Manifest verify_checkpoint(const fs::path& checkpoint) {
   Manifest manifest = verify(checkpoint, false);
   for (const char* name : {kWeightsName, kMomentumName, kHistoryName})
-    if (!has(manifest, name)) refuse(checkpoint, std::string("its manifest lacks ") + name);
+    if (!has(manifest, name))
+      checkpoint_file(checkpoint).refuse(std::string("its manifest lacks ") + name);
   return manifest;
 }
 
@@ -193,7 +184,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
   load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
-  s.history = {share(read_text(checkpoint / kHistoryName, kMostHistoryBytes))};
+  s.history = {share(read_whole(checkpoint_file(checkpoint / kHistoryName), kMostHistoryBytes))};
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;

@@ -1,5 +1,3 @@
-#include "rueda/checkpoint/checkpoint_directory.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -9,7 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "names.hpp"
+#include "checkpoint_files.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -17,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Place = std::pair<std::size_t, std::size_t>;  ///< epochs, steps
+using Position = std::pair<std::size_t, std::size_t>;  ///< epochs, steps
 
 /// Takes `word` and a number from the front of `text`.
 std::optional<std::size_t> take_number(std::string_view& text, std::string_view word) {
@@ -30,11 +29,11 @@ std::optional<std::size_t> take_number(std::string_view& text, std::string_view 
   return number;
 }
 
-std::optional<Place> place_of(std::string_view name) {
+std::optional<Position> position_of(std::string_view name) {
   const auto epochs = take_number(name, kEpochWord);
   const auto steps = epochs ? take_number(name, kStepWord) : std::nullopt;
   if (!steps || !name.empty()) return std::nullopt;
-  return Place{*epochs, *steps};
+  return Position{*epochs, *steps};
 }
 
 bool is_absent(const std::error_code& error) {
@@ -44,8 +43,8 @@ bool is_absent(const std::error_code& error) {
 }  // namespace
 
 bool is_later(const fs::path& checkpoint, const TrainPosition& position) {
-  const auto place = place_of(checkpoint.filename().string());
-  return place && *place > Place{position.epochs, position.steps};
+  const auto found_at = position_of(checkpoint.filename().string());
+  return found_at && *found_at > Position{position.epochs, position.steps};
 }
 
 void discard_checkpoint(const fs::path& checkpoint) {
@@ -59,19 +58,19 @@ void discard_checkpoint(const fs::path& checkpoint) {
 }
 
 std::vector<fs::path> list_checkpoints(const fs::path& directory) {
-  std::vector<std::pair<Place, fs::path>> found;
+  std::vector<std::pair<Position, fs::path>> found;
   std::error_code error;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const auto place = place_of(at->path().filename().string());
-    if (place) found.emplace_back(*place, at->path());
+    const auto found_at = position_of(at->path().filename().string());
+    if (found_at) found.emplace_back(*found_at, at->path());
   }
   if (error && !is_absent(error)) {
-    throw InputError("the checkpoints in " + directory.string() + " can not be listed (" +
+    throw InputError("the checkpoints in " + directory.string() + " cannot be listed (" +
                      error.message() + "): make the directory readable, or look at its disk");
   }
   std::sort(found.begin(), found.end(), std::greater<>());
   std::vector<fs::path> paths;
-  for (auto& [place, path] : found) paths.push_back(std::move(path));
+  for (auto& [position, path] : found) paths.push_back(std::move(path));
   return paths;
 }
 
@@ -88,7 +87,7 @@ void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const
   std::vector<fs::path> all;
   try {
     all = list_checkpoints(directory);
-  } catch (const InputError&) {  // what can not be seen stays
+  } catch (const InputError&) {  // what cannot be listed stays
   }
   for (std::size_t i = keep; i < all.size(); ++i)
     if (all[i].filename() != spared.filename()) discard_checkpoint(all[i]);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/train/phase_timer.hpp"
 
 namespace rueda {
@@ -49,7 +49,7 @@ std::vector<CheckpointRecord> CheckpointWriter::take_records() {
 void CheckpointWriter::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return order_.has_value(); })) {
-    Order& order = *order_;  // nobody touches it until it is carried out
+    Order& order = *order_;  // no other thread uses it until it is done
     lock.unlock();
     CheckpointRecord record;
     std::exception_ptr failure;

@@ -1,14 +1,15 @@
 #include "rueda/checkpoint/manifest.hpp"
 
 #include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/bounded_json.hpp"
-#include "crc32.hpp"
+#include "checkpoint_files.hpp"
+#include "core/json_fields.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -23,12 +24,6 @@ constexpr std::string_view kNoSum = "00000000";
 
 constexpr std::size_t kMostRanks = 1'000'000;                    // memory is taken for each
 constexpr std::size_t kMostGlobalBatch = std::size_t{1} << 40U;  // products of it still fit
-constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;    // all of them are read
-
-[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
-  throw InputError(
-      fmt::format("checkpoint {}: {}: resume from another checkpoint", path.string(), why));
-}
 
 std::string hex(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
 
@@ -54,29 +49,34 @@ bool is_sealed(const std::string& text) {
   return sealed(std::move(open)) == text;
 }
 
+const std::tuple kPositionFields{Field{"epochs", &TrainPosition::epochs},
+                                 Field{"steps", &TrainPosition::steps}};
+/// The loss is NaN where nothing was computed.
+const std::tuple kTotalsFields{NanField{"loss_so_far", &Totals::loss},
+                               NanField{"correct_so_far", &Totals::correct},
+                               Field{"samples_so_far", &Totals::samples}};
+const std::tuple kTimeFields{Field{"seconds_so_far", &TrainPosition::seconds},
+                             Field{"spent_seconds", &TrainPosition::spent}};
+const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
+                             Field{"micro_batches", &Manifest::micro_batches},
+                             Field{"global_batch", &Manifest::global_batch}};
+const std::tuple kOriginFields{Field{"data", &Manifest::data},
+                               Field{"machines", &Manifest::machines}};
+
 Json position_json(const Manifest& m) {
-  Json j;
-  j["epochs"] = m.position.epochs;
-  j["steps"] = m.position.steps;
+  Json j = fields_json(m.position, kPositionFields);
   j["global_step"] = m.global_step();
   j["steps_per_epoch"] = m.steps_per_epoch;
-  j["loss_so_far"] = m.position.so_far.loss;
-  j["correct_so_far"] = m.position.so_far.correct;
-  j["samples_so_far"] = m.position.so_far.samples;
-  j["seconds_so_far"] = m.position.seconds;
-  j["spent_seconds"] = m.position.spent;
+  put_fields(j, m.position.so_far, kTotalsFields);
+  put_fields(j, m.position, kTimeFields);
   return j;
 }
 
 void read_position(const Json& j, Manifest& m) {
   m.steps_per_epoch = whole_number(j, "steps_per_epoch");
-  m.position = {.epochs = whole_number(j, "epochs"),
-                .steps = whole_number(j, "steps"),
-                .so_far = {.loss = number_or_nan(j, "loss_so_far"),  // none if timed
-                           .correct = number_or_nan(j, "correct_so_far"),
-                           .samples = j.at("samples_so_far")},
-                .seconds = j.at("seconds_so_far"),
-                .spent = j.at("spent_seconds")};
+  read_fields(j, m.position, kPositionFields);
+  read_fields(j, m.position.so_far, kTotalsFields);
+  read_fields(j, m.position, kTimeFields);
   if (m.position.steps > m.steps_per_epoch)
     throw InputError(
         fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
@@ -114,15 +114,12 @@ Manifest read_manifest(const Json& j) {
   check_schema(j);
   Manifest m;
   read_position(j.at("position"), m);
-  m.world = whole_number(j, "world_size");
-  m.micro_batches = whole_number(j, "micro_batches");
-  m.global_batch = whole_number(j, "global_batch");
+  read_fields(j, m, kSizeFields);
   m.written_at = j.at("written_at");
   for (const auto& [name, version] : j.at("versions").items())
     m.versions.emplace_back(name, version);
   m.config = j.at("config").dump();
-  m.data = j.at("data").get<std::vector<std::string>>();
-  m.machines = j.at("machines").get<std::vector<std::string>>();
+  read_fields(j, m, kOriginFields);
   m.files = read_files(j.at("files"));
   if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
     throw InputError("a count in it is 0");
@@ -141,13 +138,10 @@ std::string to_json(const Manifest& m) {
   j["schema_version"] = kCheckpointSchemaVersion;
   j["written_at"] = m.written_at;
   j["position"] = position_json(m);
-  j["world_size"] = m.world;
-  j["micro_batches"] = m.micro_batches;
-  j["global_batch"] = m.global_batch;
+  put_fields(j, m, kSizeFields);
   j["versions"] = Json::object();
   for (const auto& [name, version] : m.versions) j["versions"][name] = version;
-  j["data"] = m.data;
-  j["machines"] = m.machines;
+  put_fields(j, m, kOriginFields);
   j["config"] = Json::parse(m.config);
   j["files"] = files_json(m.files);
   j["manifest_crc32"] = kNoSum;
@@ -155,15 +149,15 @@ std::string to_json(const Manifest& m) {
 }
 
 Manifest parse_manifest(const std::string& text, const fs::path& path) {
-  if (!is_sealed(text)) refuse(path, "its manifest is damaged");
-  if (const std::string fault = fault_of_json(text); !fault.empty())
-    refuse(path, "its manifest is not as expected: " + fault);
+  const InputFile file = checkpoint_file(path);
+  if (!is_sealed(text)) file.refuse("its manifest is damaged");
   try {
+    if (const std::string fault = fault_of_json(text); !fault.empty()) throw InputError(fault);
     return read_manifest(Json::parse(text));
   } catch (const Json::exception& error) {
-    refuse(path, std::string("its manifest is not as expected: ") + error.what());
+    file.refuse(std::string("its manifest is not as expected: ") + error.what());
   } catch (const InputError& error) {
-    refuse(path, std::string("its manifest is not as expected: ") + error.what());
+    file.refuse(std::string("its manifest is not as expected: ") + error.what());
   }
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/input_file.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

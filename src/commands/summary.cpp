@@ -10,9 +10,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/core/cores.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/display/memory_table.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/training_memory.hpp"

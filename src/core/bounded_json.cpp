@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -31,8 +33,10 @@ class Guard final : public Json::json_sax_t {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
-  bool key(string_t&) override {
+  bool key(string_t& name) override {
     if (++keys_.back() > limits_.most_keys) return more(limits_.most_keys, "keys in one object");
+    if (limits_.unique_keys && !names_.back().insert(name).second)
+      return stop("the name '" + printable(name) + "' is there twice");
     return value();
   }
 
@@ -50,11 +54,13 @@ class Guard final : public Json::json_sax_t {
   bool open() {
     if (keys_.size() == limits_.most_depth) return more(limits_.most_depth, "levels");
     keys_.push_back(0);
+    names_.emplace_back();
     return value();
   }
 
   bool close() {
     keys_.pop_back();
+    names_.pop_back();
     return true;
   }
 
@@ -69,7 +75,8 @@ class Guard final : public Json::json_sax_t {
   }
 
   const JsonLimits& limits_;
-  std::vector<std::size_t> keys_;  ///< of each object that is open; 0 for a list
+  std::vector<std::size_t> keys_;             ///< of each object that is open; 0 for a list
+  std::vector<std::set<std::string>> names_;  ///< that these objects have, where they are unique
   std::size_t values_ = 0;
   std::string fault_;
 };

@@ -6,28 +6,29 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 
-/// Bytes of a run.json, and of what else the program writes about runs: epochs of hundreds of
-/// ranks.
+/// Bytes of a run.json, and of other files that the program writes about runs: epochs of hundreds
+/// of ranks.
 inline constexpr std::size_t kMostJsonBytes = 256'000'000;
 
-/// Bytes of a checkpoint's history, of which each epoch is a JSON text by itself: more epochs than
-/// anybody trains, on a thousand ranks.
+/// Bytes of a checkpoint's history, whose epochs are JSON texts of their own: more epochs than a
+/// user trains, on a thousand ranks.
 inline constexpr std::size_t kMostHistoryBytes = 1'000'000'000;
 
-/// What a JSON text may hold. A document takes about 100 bytes of memory a value; copying and
-/// writing it are recursive; and an object in order finds a key in time proportional to their
-/// number.
+/// What a JSON text may hold. A document takes about 100 bytes of memory a value. Copying and
+/// writing it are recursive. An ordered object finds a key in time proportional to the number of
+/// keys.
 struct JsonLimits {
   std::size_t most_values = 10'000'000;  ///< keys count as well
   std::size_t most_depth = 32;
   std::size_t most_keys = 256;  ///< of one object
+  bool unique_keys = false;     ///< no object has a key twice; else the last one counts
 };
 
-/// Parses `text`, out of `file`, when it has been seen to be JSON within the limits. Throws
+/// Parses `text`, read from `file`, after it was checked to be JSON within the limits. Throws
 /// InputError: no JSON (with the byte), a number beyond a double, or more than a limit allows.
 nlohmann::ordered_json parse_json(std::string_view text, const InputFile& file,
                                   const JsonLimits& limits = {});

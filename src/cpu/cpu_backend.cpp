@@ -7,7 +7,7 @@
 
 #include "operations.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda::cpu {
 namespace {

@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {

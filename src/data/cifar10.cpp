@@ -8,7 +8,7 @@
 
 #include "byte_cursor.hpp"
 #include "cifar10_files.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "cifar10_files.hpp"
+#include "data/pickle.hpp"
 #include "pickle.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "byte_cursor.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 

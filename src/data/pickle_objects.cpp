@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "data/pickle.hpp"
 #include "pickle.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -33,7 +33,9 @@ std::string clock_text(double seconds) {
 
 /// What follows the bar, in the order of importance.
 std::vector<std::string> details(const Progress& p) {
-  std::vector<std::string> all = {fmt::format("loss: {}", metric_text(p.loss))};
+  const std::string steps = std::to_string(p.steps);
+  std::vector<std::string> all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
+                                  fmt::format("loss: {}", metric_text(p.loss))};
   if (p.step == 0 || !(p.seconds > 0)) return all;
   all.push_back(rate_text(static_cast<double>(p.images) / p.seconds) + " images/s");
   const double step_seconds = p.seconds / static_cast<double>(p.step);
@@ -42,10 +44,10 @@ std::vector<std::string> details(const Progress& p) {
   return all;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += " - " + part;
-  return text;
+std::string score(const Score& s) {
+  // A loss may become NaN in computing, an accuracy cannot.
+  if (std::isnan(s.accuracy)) return "timed, nothing computed";
+  return fmt::format("loss: {} - accuracy: {}", metric_text(s.loss), metric_text(s.accuracy));
 }
 
 }  // namespace
@@ -53,15 +55,13 @@ std::string joined(const std::vector<std::string>& parts) {
 std::string progress_text(const Progress& p, int columns) {
   const auto room = static_cast<std::size_t>(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
-  const std::string all = std::to_string(p.steps);
-  const std::string count = fmt::format("{:>{}}/{}", p.step, all.size(), all);
-  // The bar's frame and the blank behind it.
+  // The bar's frame and a blank.
   constexpr std::size_t kFrame = 3;
   std::vector<std::string> parts = details(p);
-  std::string tail = count + joined(parts);
-  while (!parts.empty() && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
+  std::string tail = fmt::format("{}", fmt::join(parts, " - "));
+  while (parts.size() > 1 && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
     parts.pop_back();
-    tail = count + joined(parts);
+    tail = fmt::format("{}", fmt::join(parts, " - "));
   }
   const std::size_t fixed = head.size() + kFrame + tail.size();
   if (fixed + kNarrowestBar > room) return (head + tail).substr(0, room);
@@ -76,7 +76,7 @@ ProgressBar::~ProgressBar() {
   try {
     clear();
   } catch (...) {
-    // A stream that throws while the run ends has nobody left to tell.
+    // A destructor does not throw; the bar is only for the eye.
   }
 }
 
@@ -103,6 +103,23 @@ void ProgressBar::clear() {
   if (shown_ == 0) return;
   out_ << '\r' << std::string(shown_, ' ') << '\r' << std::flush;
   shown_ = 0;
+}
+
+std::string epoch_line(const EpochRecord& e, std::size_t epochs, std::size_t ranks) {
+  const double step_seconds = e.seconds / static_cast<double>(e.steps);
+  std::string line =
+      fmt::format("Epoch {}/{} - {}/{} - {} s - {} s/step - {} - {} images/s", e.epoch, epochs,
+                  e.steps, e.steps, seconds_text(e.seconds), seconds_text(step_seconds),
+                  score(e.train), rate_text(e.images_per_second));
+  if (ranks > 1) {
+    line +=
+        fmt::format(" ({} per rank)", rate_text(e.images_per_second / static_cast<double>(ranks)));
+  }
+  if (e.test) {
+    line += fmt::format(" - val_loss: {} - val_accuracy: {}", metric_text(e.test->loss),
+                        metric_text(e.test->accuracy));
+  }
+  return line;
 }
 
 }  // namespace rueda

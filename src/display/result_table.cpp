@@ -3,12 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "record/aggregation.hpp"
-#include "record/device_use.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/record/run_json.hpp"
+#include "run_lines.hpp"
 #include "time_table.hpp"
-#include "timed_text.hpp"
 
 namespace rueda {
 namespace {
@@ -20,7 +19,7 @@ std::string entry(const char* label, const std::string& text) {
 }
 
 std::string epoch_table(const RunRecord& run) {
-  if (run.epochs.empty()) return "No epoch was finished.\n";
+  if (run.epochs.empty()) return "No epoch finished.\n";
   TextTable table(std::vector<Align>(7, Align::right), 2);
   table.add({"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "seconds", "images/s"});
   for (const EpochRecord& e : run.epochs) {
@@ -79,9 +78,10 @@ std::string checkpoint_cost(const RunRecord& run) {
     pause += c.pause_seconds;
     writing += c.write_seconds;
   }
-  return entry("checkpoints",
-               fmt::format("{} written; training paused for {} s, {} s beside it",
-                           run.checkpoints.size(), seconds_text(pause), seconds_text(writing)));
+  return entry(
+      "checkpoints",
+      fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
+                  run.checkpoints.size(), seconds_text(pause), seconds_text(writing)));
 }
 
 std::string totals(const RunRecord& run) {

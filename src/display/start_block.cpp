@@ -4,11 +4,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "input_mode_text.hpp"
-#include "rank_lines.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
-#include "timed_text.hpp"
+#include "run_lines.hpp"
 
 namespace rueda {
 namespace {

@@ -1,5 +1,3 @@
-#include "rueda/display/terminal.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,27 +12,15 @@
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/display/progress.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr int kDefaultWidth = 80;
 
-/// A descriptor that is closed again; -1 where opening failed.
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
+constexpr int kOpenTerminal = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -92,7 +78,7 @@ std::optional<int> columns_variable() {
 }
 
 int terminal_columns(const std::string& path) {
-  const OpenFile file(path);
+  const OpenFile file(path, kOpenTerminal);
   winsize size{};
   if (file.fd() < 0 || ::ioctl(file.fd(), TIOCGWINSZ, &size) != 0) return kDefaultWidth;
   return size.ws_col == 0 ? kDefaultWidth : size.ws_col;
@@ -101,7 +87,7 @@ int terminal_columns(const std::string& path) {
 }  // namespace
 
 Terminal::Terminal(const std::string& path) {
-  const OpenFile file(path);
+  const OpenFile file(path, kOpenTerminal);
   if (file.fd() >= 0 && ::isatty(file.fd()) == 1) path_ = path;
 }
 

@@ -1,11 +1,17 @@
 #include "time_table.hpp"
 
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include <spdlog/fmt/fmt.h>
 
-#include "input_mode_text.hpp"
 #include "record/aggregation.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
+#include "rueda/record/statistics.hpp"
+#include "run_lines.hpp"
 
 namespace rueda {
 namespace {
@@ -47,6 +53,40 @@ std::string heading(const RunRecord& run, const ShownSteps& shown) {
 std::string slowest_line(const char* what, const StepBreakdown& b) {
   return fmt::format("  {} on the slowest rank: median {} ms, 90 % within {} ms\n", what,
                      milliseconds(b.slowest.median), milliseconds(b.slowest.p90));
+}
+
+std::vector<double> values_of(const RunRecord& run, const DeviceQuantity& quantity) {
+  std::vector<double> values;
+  for (const auto& samples : run.gpu_samples) {
+    for (const DeviceSample& sample : samples) {
+      const double value = sample.*quantity.value;
+      if (!std::isnan(value)) values.push_back(value / quantity.unit);
+    }
+  }
+  return values;
+}
+
+bool are_shared(const std::vector<RankInfo>& ranks) {
+  std::map<std::pair<std::string, std::string>, int> users;
+  for (const RankInfo& rank : ranks) {
+    if (!rank.uuid.empty() && ++users[{rank.host, rank.uuid}] > 1) return true;
+  }
+  return false;
+}
+
+std::string energy_line(const RunRecord& run) {
+  double joules = 0;
+  double images = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    const auto of_epoch = epoch_joules(epoch, run);
+    if (!of_epoch) return "";
+    joules += *of_epoch;
+    images += static_cast<double>(epoch.train.samples);
+  }
+  if (joules <= 0) return "";
+  return fmt::format("  energy of the training steps: {} J, {} images/J{}\n", rate_text(joules),
+                     rate_text(images / joules),
+                     are_shared(run.ranks) ? " (shared GPUs counted once)" : "");
 }
 
 }  // namespace
@@ -106,6 +146,21 @@ std::string communication_text(const RunRecord& run) {
     text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
   }
   return text;
+}
+
+std::string device_table(const RunRecord& run) {
+  TextTable table({Align::left, Align::right, Align::right, Align::right}, 2);
+  table.add({"each second", "mean", "min", "max"});
+  bool reported = false;
+  for (const DeviceQuantity& quantity : kDeviceQuantities) {
+    const Spread s = spread_of(values_of(run, quantity));
+    if (s.count == 0) continue;
+    reported = true;
+    table.add({quantity.label, rate_text(s.mean), rate_text(s.min), rate_text(s.max)});
+  }
+  const std::string energy = energy_line(run);
+  if (!reported && energy.empty()) return "";
+  return "GPUs\n" + (reported ? table.text() : "") + energy;
 }
 
 }  // namespace rueda

@@ -6,21 +6,21 @@
 
 namespace rueda {
 
-/// Where the time of a steady full step went, phase by phase, in milliseconds; of partial steps if
-/// there are no full ones. Empty without a finished epoch.
+/// The time of a steady full step by phases, in milliseconds; that of partial steps if there are no
+/// full ones. Empty without a finished epoch.
 std::string time_table(const RunRecord& run);
 
 /// Start-up item by item, in seconds. Empty if nothing was measured.
 std::string startup_table(const RunRecord& run);
 
-/// Who makes the batches, and the work on them beside the same steps, hidden or not.
+/// The input mode, and the work on batches during the same steps, hidden or not.
 std::string input_text(const RunRecord& run);
 
 /// One sentence on the all-reduce of the same steps. Empty on one rank or without an epoch.
 std::string communication_text(const RunRecord& run);
 
-/// Least, mean and most of what the GPUs told, over samples and ranks, and the energy of the
-/// training; empty if they told nothing.
+/// Minimum, mean and maximum of what the GPUs reported, over samples and ranks, and the energy of
+/// the training. Empty if they reported nothing.
 std::string device_table(const RunRecord& run);
 
 }  // namespace rueda

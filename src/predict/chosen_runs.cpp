@@ -3,7 +3,7 @@
 #include <set>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda::predict {
 namespace {

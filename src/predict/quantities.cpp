@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda::predict {
 namespace {

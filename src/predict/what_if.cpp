@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/predict/quantities.hpp"
 
 namespace rueda::predict {

@@ -1,6 +1,9 @@
 #include "aggregation.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
 
 namespace rueda {
 namespace {
@@ -26,28 +29,30 @@ Spread per_step(const std::vector<RankSums>& ranks, Value value) {
   return spread_of(means);
 }
 
+/// What of a rank's sums is averaged over its steps as it is.
+constexpr std::array<std::pair<Spread StepBreakdown::*, double RankSums::*>, 7> kMeans = {
+    {{&StepBreakdown::step, &RankSums::seconds},
+     {&StepBreakdown::busy, &RankSums::busy},
+     {&StepBreakdown::wait, &RankSums::wait},
+     {&StepBreakdown::add, &RankSums::add},
+     {&StepBreakdown::prepare, &RankSums::prepare},
+     {&StepBreakdown::copy, &RankSums::copy},
+     {&StepBreakdown::copy_bytes, &RankSums::copy_bytes}}};
+
 RankTotal rank_total(int rank, const std::vector<StepRecord>& steps, std::size_t global_batch) {
-  RankSums sums;
+  RankTotal total;
+  total.rank = rank;
   std::vector<double> full;
   std::vector<double> compute;
   for (const StepRecord& s : steps) {
-    sums += s;
+    total += s;
     if (!is_kind(s, global_batch, StepKind::full)) continue;
     full.push_back(s.seconds);
     compute.push_back(s.seconds - s.phases[static_cast<std::size_t>(Phase::all_reduce)]);
   }
-  return {.rank = rank,
-          .samples = sums.samples,
-          .seconds = sums.seconds,
-          .phases = sums.phases,
-          .all_reduce_busy = sums.busy,
-          .all_reduce_wait = sums.wait,
-          .all_reduce_add = sums.add,
-          .prepare_busy = sums.prepare,
-          .copy_busy = sums.copy,
-          .copy_bytes = sums.copy_bytes,
-          .full_steps = spread_of(full),
-          .full_compute = spread_of(compute)};
+  total.full_steps = spread_of(full);
+  total.full_compute = spread_of(compute);
+  return total;
 }
 
 std::vector<double> column(std::span<const EpochRecord> epochs, double EpochRecord::*member) {
@@ -56,7 +61,7 @@ std::vector<double> column(std::span<const EpochRecord> epochs, double EpochReco
   return values;
 }
 
-/// Those behind a first epoch, and before the next such.
+/// The last epochs that follow a first one, up to the next first one.
 std::span<const EpochRecord> steady_stretch(std::span<const EpochRecord> epochs) {
   const auto is_first = [&](std::size_t i) { return i == 0 || epochs[i].resumed_at_step; };
   const auto elsewhere = [&](std::size_t i) { return epochs[i].ranks != epochs.back().ranks; };
@@ -85,14 +90,9 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
   for (std::size_t p = 0; p < kPhases; ++p) {
     b.phases[p] = per_step(ranks, [p](const RankSums& s) { return s.phases[p]; });
   }
-  b.step = per_step(ranks, [](const RankSums& s) { return s.seconds; });
-  b.busy = per_step(ranks, [](const RankSums& s) { return s.busy; });
-  b.wait = per_step(ranks, [](const RankSums& s) { return s.wait; });
   b.transfer = per_step(ranks, [](const RankSums& s) { return s.busy - s.wait - s.add; });
-  b.add = per_step(ranks, [](const RankSums& s) { return s.add; });
-  b.prepare = per_step(ranks, [](const RankSums& s) { return s.prepare; });
-  b.copy = per_step(ranks, [](const RankSums& s) { return s.copy; });
-  b.copy_bytes = per_step(ranks, [](const RankSums& s) { return s.copy_bytes; });
+  for (const auto& [spread, sum] : kMeans)
+    b.*spread = per_step(ranks, [sum = sum](const RankSums& s) { return s.*sum; });
   b.slowest = spread_of(sums.slowest);
   b.slowest_busy = spread_of(sums.slowest_busy).mean;
   return b;
@@ -161,6 +161,19 @@ double startup_seconds(const std::vector<RankInfo>& ranks) {
   double longest = 0;
   for (const RankInfo& rank : ranks) longest = std::max(longest, total(rank));
   return longest;
+}
+
+std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run) {
+  std::map<std::pair<std::string, std::string>, double> of_gpu;
+  for (std::size_t rank = 0; rank < epoch.energy_joules.size() && rank < run.ranks.size(); ++rank) {
+    // Ranks that share a GPU read its one counter at nearly the same moments.
+    of_gpu[{run.ranks[rank].host, run.ranks[rank].uuid}] = epoch.energy_joules[rank];
+    if (std::isnan(epoch.energy_joules[rank])) return std::nullopt;
+  }
+  if (of_gpu.empty()) return std::nullopt;
+  double sum = 0;
+  for (const auto& [gpu, joules] : of_gpu) sum += joules;
+  return sum;
 }
 
 }  // namespace rueda

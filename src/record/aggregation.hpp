@@ -18,19 +18,19 @@ namespace rueda {
 struct StepBreakdown {
   std::size_t steps = 0;
   std::array<Spread, kPhases> phases;  ///< over ranks, of the rank's mean over steps
-  Spread step;                         ///< likewise, of the whole step
-  Spread busy;                         ///< likewise, inside the all-reduce, hidden or not
-  Spread wait;                         ///< likewise, of the busy time, waiting for later ranks
-  Spread transfer;                     ///< likewise, of the busy time, the rest: messages
-  Spread add;                          ///< likewise, of the busy time, adding
-  Spread prepare;                      ///< likewise, of host threads preparing batches
-  Spread copy;                         ///< likewise, of copying batches to the device
-  Spread copy_bytes;                   ///< likewise, bytes of these copies
+  Spread step;                         ///< the same of the whole step
+  Spread busy;                         ///< inside the all-reduce, hidden or not
+  Spread wait;                         ///< of the busy time, waiting for later ranks
+  Spread transfer;                     ///< of the busy time, the rest: messages
+  Spread add;                          ///< of the busy time, adding
+  Spread prepare;                      ///< of host threads preparing batches
+  Spread copy;                         ///< of copying batches to the device
+  Spread copy_bytes;                   ///< bytes of these copies
   Spread slowest;                      ///< over steps, of the slowest rank's seconds
   double slowest_busy = 0;             ///< mean over steps of the slowest rank's busy time
 };
 
-/// Of the steps' records, or of their sums where the records were given up.
+/// Uses the steps' records, or their sums where the records were released.
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
 
@@ -46,30 +46,21 @@ struct BucketTimes {
 /// By bucket, of the epochs whose records are still there.
 std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
 
-/// One rank in one epoch.
-struct RankTotal {
+/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
+struct RankTotal : RankSums {
   int rank = 0;
-  std::size_t samples = 0;
-  double seconds = 0;     ///< sum over its steps
-  PhaseSeconds phases{};  ///< likewise; they add up to `seconds`
-  double all_reduce_busy = 0;
-  double all_reduce_wait = 0;
-  double all_reduce_add = 0;
-  double prepare_busy = 0;
-  double copy_busy = 0;
-  double copy_bytes = 0;
   Spread full_steps;    ///< seconds of its full steps
   Spread full_compute;  ///< the same without what it waited for the all-reduce
 };
 
 std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
 
-/// The epochs that stand for the steady state: all but the first. An epoch with which a process
-/// resumed the run is a first one, too: then they are those after the last such epoch that was
-/// followed by others, on as many ranks. Where there are none, the last epoch has to serve.
+/// The epochs of the steady state: all but the first. An epoch in which a process resumed the run
+/// is a first one, too: then the steady epochs are those after the last such epoch that others
+/// follow, on as many ranks. Where there are none, the last epoch stands for them.
 struct SteadyState {
   std::span<const EpochRecord> epochs;
-  bool includes_warm_up = false;  ///< the only epoch had to serve
+  bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
   double images_per_second = 0;   ///< median; NaN without epochs
 };
@@ -81,5 +72,26 @@ SteadyState steady_state(const RunRecord& run);
 std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks);
 /// The longest start-up of a rank, all items together, in seconds.
 double startup_seconds(const std::vector<RankInfo>& ranks);
+
+/// One quantity of a DeviceSample and how it is shown.
+struct DeviceQuantity {
+  const char* name;  ///< in run.json
+  double DeviceSample::*value;
+  const char* label;  ///< in the result table
+  double unit;        ///< divides it there
+};
+
+inline constexpr std::array kDeviceQuantities = {
+    DeviceQuantity{"utilization", &DeviceSample::utilization, "utilisation, %", 0.01},
+    DeviceQuantity{"memory_bytes", &DeviceSample::memory_bytes, "memory, GB", 1e9},
+    DeviceQuantity{"sm_clock_hz", &DeviceSample::sm_clock_hz, "SM clock, MHz", 1e6},
+    DeviceQuantity{"memory_clock_hz", &DeviceSample::memory_clock_hz, "memory clock, MHz", 1e6},
+    DeviceQuantity{"power_watts", &DeviceSample::power_watts, "power, W", 1},
+    DeviceQuantity{"temperature_celsius", &DeviceSample::temperature_celsius, "temperature, C", 1},
+};
+
+/// Joules of all GPUs during an epoch's steps. A GPU that several ranks share counts once. Nothing
+/// if one of them does not report it.
+std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run);
 
 }  // namespace rueda

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
 
+#include "core/json_fields.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/train/run_record.hpp"
 
@@ -14,22 +16,59 @@ using Json = nlohmann::ordered_json;
 std::string text_of(const Json& j, int indent = -1);
 
 /// {min, mean, max}.
-Json range_json(const Spread& spread);
+Json json_of(const Spread& spread);
 /// {count, min, mean, median, p90, max, deviation}.
 Json spread_json(const Spread& spread);
-/// Name to seconds.
-Json phases_json(const PhaseSeconds& phases);
+
+/// A whole Spread among the fields of a record.
+template <typename Record>
+auto whole_spread(Spread Record::*member) {
+  return [member](const Record& record) { return spread_json(record.*member); };
+}
+
+/// The names of the phases and their values.
+template <typename Value>
+Json phases_json(const std::array<Value, kPhases>& values) {
+  Json j;
+  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = json_of(values[p]);
+  return j;
+}
+
+/// An object of names and values.
+template <typename Value>
+Json pairs_json(const std::vector<std::pair<std::string, Value>>& pairs) {
+  Json j = Json::object();
+  for (const auto& [name, value] : pairs) j[name] = json_of(value);
+  return j;
+}
+
+// What a checkpoint keeps of a run, and reads back.
+
+inline const std::tuple kResumptionFields{
+    Field{"at", &Resumption::at}, Field{"checkpoint", &Resumption::checkpoint},
+    Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
+    Field{"world_size", &Resumption::ranks}};
+inline const std::tuple kEpochFields{Field{"epoch", &EpochRecord::epoch},
+                                     Field{"steps", &EpochRecord::steps},
+                                     Field{"resumed_at_step", &EpochRecord::resumed_at_step}};
+/// Nothing but samples where nothing is computed.
+inline const std::tuple kTrainScoreFields{NanField{"loss", &Score::loss},
+                                          NanField{"accuracy", &Score::accuracy},
+                                          Field{"samples", &Score::samples}};
+inline const std::tuple kTestScoreFields{
+    Field{"val_loss", &Score::loss}, Field{"val_accuracy", &Score::accuracy},
+    Field{"val_samples", &Score::samples}, Field{"val_seconds", &Score::seconds}};
+inline const std::tuple kEpochTimeFields{
+    Field{"learning_rate", &EpochRecord::learning_rate}, Field{"seconds", &EpochRecord::seconds},
+    Field{"images_per_second", &EpochRecord::images_per_second}};
+inline const std::tuple kEpochHashFields{Field{"parameter_hash", &EpochRecord::parameter_hash}};
 
 /// The options, by their names on the command line and in its words.
 Json config_json(const TrainConfig& config);
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
-
-/// Its text, on one line.
+/// The text of that element, on one line.
 SharedText epoch_text(const EpochRecord& epoch, const RunRecord& run);
-
-/// `resumptions`.
-Json resumptions_json(const RunRecord& run);
 /// The object `summary`.
 Json summary_json(const RunRecord& run);
 

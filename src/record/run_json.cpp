@@ -1,69 +1,95 @@
 #include "rueda/record/run_json.hpp"
 
-#include <set>
+#include <algorithm>
 
 #include "aggregation.hpp"
-#include "device_use.hpp"
 #include "json_parts.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {
 
-Json rank_json(const RankInfo& rank) {
-  Json startup = Json::object();
-  for (const auto& [name, seconds] : rank.startup) startup[name] = seconds;
+Json memory_json(const RankInfo& rank) {
   Json j;
-  j["rank"] = rank.rank;
-  j["local_rank"] = rank.local_rank;
-  j["host"] = rank.host;
-  j["backend"] = rank.backend;
-  j["device"] = rank.device;
-  j["uuid"] = rank.uuid.empty() ? Json() : Json(rank.uuid);
-  j["threads"] = rank.threads;
-  j["cores"] = rank.cores;
-  j["memory_bytes"] = rank.memory.total();
-  for (const MemoryPart& part : kMemoryParts) j["memory"][part.name] = rank.memory.*part.bytes;
-  j["startup"] = startup;
+  for (const MemoryPart& part : kMemoryParts) j[part.name] = rank.memory.*part.bytes;
   return j;
 }
 
-Json hosts_json(const RunRecord& run) {
-  Json hosts = Json::array();
-  std::set<std::string> seen;
-  for (const RankInfo& rank : run.ranks) {
-    if (seen.insert(rank.host).second) hosts.push_back(rank.host);
-  }
+const std::tuple kRankFields{
+    Field{"rank", &RankInfo::rank},
+    Field{"local_rank", &RankInfo::local_rank},
+    Field{"host", &RankInfo::host},
+    Field{"backend", &RankInfo::backend},
+    Field{"device", &RankInfo::device},
+    Field{"uuid", text_or_null(&RankInfo::uuid)},
+    Field{"threads", &RankInfo::threads},
+    Field{"cores", &RankInfo::cores},
+    Field{"memory_bytes", [](const RankInfo& rank) { return rank.memory.total(); }},
+    Field{"memory", memory_json},
+    Field{"startup", [](const RankInfo& rank) { return pairs_json(rank.startup); }}};
+
+const std::tuple kDataFields{Field{"source", &RunRecord::data_source},
+                             Field{"train_images", &RunRecord::train_images},
+                             Field{"test_images", &RunRecord::test_images}};
+
+const std::tuple kModelFields{
+    Field{"name", [](const RunRecord& run) { return run.config.model; }},
+    Field{"image_size", [](const RunRecord& run) { return run.config.image_size; }},
+    Field{"trainable_parameters", &RunRecord::parameters},
+    Field{"non_trainable_parameters", &RunRecord::statistics},
+    Field{"train_flops_per_image", &RunRecord::train_flops_per_image}};
+
+Json micro_batch_asked(const RunRecord& run) {
+  return run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked);
+}
+
+const std::tuple kBatchFields{
+    Field{"global", &RunRecord::global_batch},
+    Field{"per_rank", &RunRecord::rank_batches},
+    Field{"micro_batches", [](const RunRecord& run) { return run.config.accumulate; }},
+    Field{"micro_batch", &RunRecord::micro_batch},
+    Field{"micro_batch_asked", micro_batch_asked},
+    Field{"steps_per_epoch", &RunRecord::steps_per_epoch}};
+
+const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
+                              Field{"images", &TimedCompute::images},
+                              Field{"jitter_percent", &TimedCompute::jitter_percent},
+                              Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
+
+const std::tuple kSumFields{Field{"transport", &RunRecord::transport},
+                            Field{"gradient_bytes", &RunRecord::gradient_bytes},
+                            Field{"bucket_bytes", &RunRecord::bucket_bytes},
+                            Field{"overlaps_backward", &RunRecord::overlaps}};
+
+const std::tuple kCheckpointFields{Field{"path", &CheckpointRecord::path},
+                                   Field{"epochs", &CheckpointRecord::epochs},
+                                   Field{"steps", &CheckpointRecord::steps},
+                                   Field{"bytes", &CheckpointRecord::bytes},
+                                   Field{"pause_seconds", &CheckpointRecord::pause_seconds},
+                                   Field{"write_seconds", &CheckpointRecord::write_seconds}};
+
+const std::tuple kSpreadFields{
+    Field{"count", &Spread::count},        Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
+    Field{"median", &Spread::median},      Field{"p90", &Spread::p90}, Field{"max", &Spread::max},
+    Field{"deviation", &Spread::deviation}};
+
+const std::tuple kRangeFields{Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
+                              Field{"max", &Spread::max}};
+
+Json all_reduce_json(const RunRecord& run) {
+  Json j;
+  j["algorithm"] = run.all_reduce;
+  if (!run.reduce_table_hash.empty())
+    j["table"] = {{"file", run.config.reduce_table}, {"rows_hash", run.reduce_table_hash}};
+  put_fields(j, run, kSumFields);
+  return j;
+}
+
+std::vector<std::string> hosts(const RunRecord& run) {
+  std::vector<std::string> hosts;
+  for (const RankInfo& rank : run.ranks)
+    if (std::ranges::find(hosts, rank.host) == hosts.end()) hosts.push_back(rank.host);
   return hosts;
-}
-
-Json model_json(const RunRecord& run) {
-  Json j;
-  j["name"] = run.config.model;
-  j["image_size"] = run.config.image_size;
-  j["trainable_parameters"] = run.parameters;
-  j["non_trainable_parameters"] = run.statistics;
-  j["train_flops_per_image"] = run.train_flops_per_image;
-  return j;
-}
-
-Json data_json(const RunRecord& run) {
-  Json j;
-  j["source"] = run.data_source;
-  j["train_images"] = run.train_images;
-  j["test_images"] = run.test_images;
-  return j;
-}
-
-Json batch_json(const RunRecord& run) {
-  Json j;
-  j["global"] = run.global_batch;
-  j["per_rank"] = run.rank_batches;
-  j["micro_batches"] = run.config.accumulate;
-  j["micro_batch"] = run.micro_batch;
-  j["micro_batch_asked"] = run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked);
-  j["steps_per_epoch"] = run.steps_per_epoch;
-  return j;
 }
 
 /// Without workers, the thread that trains prepares batches itself.
@@ -74,18 +100,7 @@ Json input_json(const TrainConfig& config) {
   return j;
 }
 
-/// Null for a run that computed.
-Json timed_json(const RunRecord& run) {
-  if (!run.timed) return nullptr;
-  Json j;
-  j["seconds"] = run.timed->seconds;
-  j["images"] = run.timed->images;
-  j["jitter_percent"] = run.timed->jitter_percent;
-  j["recorded_in"] = run.timed->recorded_in.empty() ? Json() : Json(run.timed->recorded_in);
-  return j;
-}
-
-/// A column for each quantity; null: the GPU does not tell. Null altogether without samples.
+/// A column for each quantity; null: the GPU does not report it. Null as a whole without samples.
 Json samples_json(const std::vector<DeviceSample>& samples) {
   if (samples.empty()) return nullptr;
   Json j;
@@ -98,68 +113,33 @@ Json samples_json(const std::vector<DeviceSample>& samples) {
   return j;
 }
 
-void add_header(Json& j, const RunRecord& run) {
+void put_job(Json& j, const RunRecord& run) {
   j["schema"] = "rueda-run";
   j["schema_version"] = kRunSchemaVersion;
   j["command_line"] = run.command_line;
   j["started_at"] = run.started_at;
   j["outcome"] = run.outcome;
-  j["versions"] = Json::object();
-  for (const auto& [name, version] : run.versions) j["versions"][name] = version;
-}
-
-void add_job(Json& j, const RunRecord& run) {
+  j["versions"] = pairs_json(run.versions);
   j["config"] = config_json(run.config);
-  j["model"] = model_json(run);
-  j["data"] = data_json(run);
-  j["batch"] = batch_json(run);
+  j["model"] = fields_json(run, kModelFields);
+  j["data"] = fields_json(run, kDataFields);
+  j["batch"] = fields_json(run, kBatchFields);
   j["input"] = input_json(run.config);
-  j["timed"] = timed_json(run);
+  j["timed"] = run.timed ? fields_json(*run.timed, kTimedFields) : Json();
   j["learning_rate"] = run.learning_rate;
-  j["all_reduce"]["algorithm"] = run.all_reduce;
-  if (!run.reduce_table_hash.empty()) {
-    j["all_reduce"]["table"] = {{"file", run.config.reduce_table},
-                                {"rows_hash", run.reduce_table_hash}};
-  }
-  j["all_reduce"]["transport"] = run.transport;
-  j["all_reduce"]["gradient_bytes"] = run.gradient_bytes;
-  j["all_reduce"]["bucket_bytes"] = run.bucket_bytes;
-  j["all_reduce"]["overlaps_backward"] = run.overlaps;
-}
-
-Json checkpoints_json(const RunRecord& run) {
-  Json all = Json::array();
-  for (const CheckpointRecord& c : run.checkpoints) {
-    Json j;
-    j["path"] = c.path;
-    j["epochs"] = c.epochs;
-    j["steps"] = c.steps;
-    j["bytes"] = c.bytes;
-    j["pause_seconds"] = c.pause_seconds;
-    j["write_seconds"] = c.write_seconds;
-    all.push_back(j);
-  }
-  return all;
-}
-
-void add_ranks(Json& j, const RunRecord& run) {
-  j["world_size"] = run.ranks.size();
-  j["hosts"] = hosts_json(run);
-  j["ranks"] = Json::array();
-  for (const RankInfo& rank : run.ranks) j["ranks"].push_back(rank_json(rank));
-  j["startup"] = Json::object();
-  for (const auto& [name, spread] : startup_items(run.ranks))
-    j["startup"][name] = range_json(spread);
+  j["all_reduce"] = all_reduce_json(run);
 }
 
 /// The document with no epochs in it.
 Json frame_json(const RunRecord& run) {
   Json j;
-  add_header(j, run);
-  add_job(j, run);
-  add_ranks(j, run);
-  j["resumptions"] = resumptions_json(run);
-  j["checkpoints"] = checkpoints_json(run);
+  put_job(j, run);
+  j["world_size"] = run.ranks.size();
+  j["hosts"] = hosts(run);
+  j["ranks"] = list_json(run.ranks, kRankFields);
+  j["startup"] = pairs_json(startup_items(run.ranks));
+  j["resumptions"] = list_json(run.resumptions, kResumptionFields);
+  j["checkpoints"] = list_json(run.checkpoints, kCheckpointFields);
   j["epochs"] = Json::array();
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
@@ -191,10 +171,10 @@ void put_epochs(const TextSink& put, const RunRecord& run) {
 void put_json(const TextSink& put, const RunRecord& run) {
   const std::string frame = text_of(frame_json(run), 2);
   const std::string key = "\n  \"epochs\": ";
-  const std::size_t place = frame.find(key + "[]") + key.size();
-  put(std::string_view(frame).substr(0, place));
+  const std::size_t begin = frame.find(key + "[]") + key.size();
+  put(std::string_view(frame).substr(0, begin));
   put_epochs(put, run);
-  put(std::string_view(frame).substr(place + 2));
+  put(std::string_view(frame).substr(begin + 2));
   put("\n");
 }
 
@@ -204,31 +184,8 @@ std::string text_of(const Json& j, int indent) {
   return j.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-Json range_json(const Spread& spread) {
-  Json j;
-  j["min"] = spread.min;
-  j["mean"] = spread.mean;
-  j["max"] = spread.max;
-  return j;
-}
-
-Json spread_json(const Spread& spread) {
-  Json j;
-  j["count"] = spread.count;
-  j["min"] = spread.min;
-  j["mean"] = spread.mean;
-  j["median"] = spread.median;
-  j["p90"] = spread.p90;
-  j["max"] = spread.max;
-  j["deviation"] = spread.deviation;
-  return j;
-}
-
-Json phases_json(const PhaseSeconds& phases) {
-  Json j;
-  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = phases[p];
-  return j;
-}
+Json json_of(const Spread& spread) { return fields_json(spread, kRangeFields); }
+Json spread_json(const Spread& spread) { return fields_json(spread, kSpreadFields); }
 
 std::string to_json(const RunRecord& run) {
   std::string text;

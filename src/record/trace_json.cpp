@@ -1,37 +1,31 @@
-#include "rueda/record/trace_json.hpp"
-
 #include <algorithm>
 #include <limits>
 
 #include "json_parts.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr std::array<const char*, 3> kLaneNames = {"training", "buckets", "all-reduce"};
 
-Json named(const char* what, std::size_t rank, const std::string& name) {
-  Json j;
-  j["name"] = what;
-  j["ph"] = "M";
-  j["pid"] = rank;
-  j["args"]["name"] = name;
-  return j;
+/// A name or an order that a viewer shows.
+Json metadata(const char* what, std::size_t rank) {
+  return {{"name", what}, {"ph", "M"}, {"pid", rank}};
 }
 
 void add_names(Json& events, const RunRecord& run, std::size_t rank) {
-  const RankInfo* info = rank < run.ranks.size() ? &run.ranks[rank] : nullptr;
-  const std::string host = info != nullptr ? " on " + info->host : "";
-  events.push_back(named("process_name", rank, "rank " + std::to_string(rank) + host));
+  const std::string host = rank < run.ranks.size() ? " on " + run.ranks[rank].host : "";
+  Json process = metadata("process_name", rank);
+  process["args"]["name"] = "rank " + std::to_string(rank) + host;
+  events.push_back(process);
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
-    Json name = named("thread_name", rank, kLaneNames[lane]);
+    Json name = metadata("thread_name", rank);
+    name["args"]["name"] = kLaneNames[lane];
     name["tid"] = lane;
     events.push_back(name);
-    Json order;
-    order["name"] = "thread_sort_index";
-    order["ph"] = "M";
-    order["pid"] = rank;
+    Json order = metadata("thread_sort_index", rank);
     order["tid"] = lane;
     order["args"]["sort_index"] = lane;
     events.push_back(order);
@@ -87,7 +81,7 @@ std::string to_trace_json(const RunRecord& run) {
     add_names(events, run, rank);
     for (const TraceSpan& span : run.trace[rank]) events.push_back(span_json(span, rank, origin));
   }
-  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(j) + "\n";
 }
 
 void write_trace(const std::filesystem::path& path, const RunRecord& run) {

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "rueda/display/epoch_line.hpp"
+#include "rueda/display/progress.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
@@ -33,7 +33,7 @@ void Console::on_epoch(RunRecord& run) {
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
                    finished == 1 && run.resumptions.empty());
   // The last one's buckets stand for all in the summary.
-  if (finished > 1) give_up_steps(run.epochs[finished - 2], run);
+  if (finished > 1) release_steps(run.epochs[finished - 2], run);
   write_run_json(directory / kRunJsonName, run);
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "rueda/display/progress.hpp"
-#include "rueda/display/terminal.hpp"
 #include "rueda/train/observer.hpp"
 
 namespace rueda {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/display/memory_table.hpp"
+#include "rueda/display/model_summary.hpp"
 #include "rueda/train/training_memory.hpp"
 
 namespace rueda {

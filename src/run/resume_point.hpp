@@ -10,11 +10,11 @@
 
 namespace rueda {
 
-/// What a run goes on from.
+/// The checkpoint from which a run resumes.
 struct ResumePoint {
   std::string checkpoint;  ///< path of its directory
   Manifest manifest;
-  std::vector<std::string> remarks;  ///< lines that the user is to read
+  std::vector<std::string> remarks;  ///< lines for the user
 };
 
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
@@ -24,9 +24,9 @@ std::string run_directory_of(const std::string& checkpoint);
 /// named. Throws InputError where there is none; `auto`: then there are none.
 std::vector<std::string> resume_candidates(const TrainConfig& config);
 
-/// Collective: rank 0 looks for the latest of them that is undamaged, and all ranks learn of it.
-/// Nothing without --resume, and with `auto` where no run has left any. Throws InputError, alike on
-/// every rank, where all are damaged.
+/// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
+/// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
+/// all are damaged.
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
 
 /// --save-weights of the run that wrote the checkpoint; empty without.
@@ -36,19 +36,19 @@ std::string saved_weights(const Manifest& manifest);
 /// which is absolute or was relative to the same directory, as the run directory's shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
-/// What this run is, as far as its numbers depend on it.
+/// What the numbers of this run depend on besides its options.
 struct ResumingRun {
   std::size_t world = 1;
   std::vector<std::string> data;  ///< as in Manifest
 };
 
-/// Makes `config` that of a run that goes on from `point`: the same global batches, cut into the
-/// same micro-batches if the ranks can do that. Throws InputError where an option or the data
-/// differ in what decides about the numbers, and where it is not known which directory to write
-/// into; differences that only cost bits become remarks.
+/// Completes `config` for a run that resumes from `point`: the same global batches, cut into the
+/// same micro-batches if the number of ranks allows it. Throws InputError where an option or the
+/// data would change the numbers, and where no run directory is known. Differences that change only
+/// the last bits become remarks.
 void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run);
 
-/// Remarks on what else the last bits depend on: `machines` and `versions` as in Manifest.
+/// Adds remarks on other machines and versions (as in Manifest), which may change the last bits.
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
                       const std::vector<std::pair<std::string, std::string>>& versions);
 

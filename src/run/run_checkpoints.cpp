@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "print_error.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/phase_timer.hpp"
@@ -31,7 +31,7 @@ std::size_t floats_of(const Parts& parts) {
   return count;
 }
 
-/// One behind the other, in host memory.
+/// All parts in order, in host memory.
 std::vector<float> download_all(Backend& backend, const Parts& parts) {
   std::vector<float> values(floats_of(parts));
   std::size_t begin = 0;
@@ -54,7 +54,7 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
   backend.download(to, from);
 }
 
-/// As the watchdog does it: whatever waits for the thread that writes would wait for the disk.
+/// Ends the process as the watchdog does: an orderly end would wait for the thread that writes.
 [[noreturn]] void leave_disk(double seconds, const std::string& directory) {
   complain("the last checkpoint is still being written after " +
            std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +

@@ -10,19 +10,19 @@
 
 namespace rueda {
 
-/// The checkpoints of a run: takes them from the replicas to rank 0, which writes them into its run
-/// directory. `run` gets a record of each.
+/// Saves checkpoints: copies the state of the replicas to rank 0, which writes it into the run
+/// directory and adds a record of each to `run`.
 class RunCheckpoints final : public CheckpointSink {
  public:
-  /// All of it outlives them.
+  /// The arguments must outlive it.
   RunCheckpoints(RankGroup& world, const Graph& graph, AllReduce& all_reduce, RunRecord& run)
       : world_(world), graph_(graph), all_reduce_(all_reduce), run_(run) {}
-  /// Before the first is saved. `facts`: a manifest in which position, time and files are open.
+  /// Call before the first save. `facts`: a manifest without position, time and files.
   void open(Manifest facts);
 
   void save(const TrainState& state) override;
-  /// Collective: returns once all that was saved is on the disk and was read back. Throws RunError,
-  /// alike on every rank, if that went wrong.
+  /// Collective: returns when all saved checkpoints are on the disk and were read back. Throws
+  /// RunError, the same on every rank, if that failed.
   void settle();
 
  private:
@@ -39,12 +39,12 @@ class RunCheckpoints final : public CheckpointSink {
   std::unique_ptr<CheckpointWriter> writer_;  ///< on rank 0
 };
 
-/// Collective: every rank gets rank 0's velocities, on its device.
+/// Collective: copies rank 0's velocities to the device of every rank.
 void broadcast_velocities(RankGroup& world, Backend& backend, std::span<float> velocities,
                           std::vector<float> values);
 
-/// Collective: every rank gets what it had carried over from sum to sum. Returns whether `carried`,
-/// of rank 0, was of as many ranks and the same buckets; else nothing is done.
+/// Collective: gives every rank what it carries over from sum to sum. `carried` is that of rank 0.
+/// Does nothing and returns false where it was of other ranks or buckets.
 bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
                      std::vector<std::vector<float>> carried);
 

@@ -10,9 +10,8 @@
 #include "directory_claim.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {

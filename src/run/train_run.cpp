@@ -19,7 +19,6 @@
 #include "rueda/display/start_block.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/record/run_json.hpp"
-#include "rueda/record/trace_json.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/train/trainer.hpp"
 #include "rueda/weights/weights_file.hpp"

@@ -9,7 +9,7 @@
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/checkpoint/manifest.hpp"
-#include "rueda/core/cores.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/config.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/bounded_json.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 

@@ -2,8 +2,8 @@
 
 #include <system_error>
 
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/model/flops.hpp"
 

@@ -33,7 +33,7 @@ std::vector<OriginTensor> origin_tensors(const Graph& graph);
 void to_origin(const OriginTensor& tensor, std::span<const float> parameters,
                std::span<const float> statistics, std::span<float> out);
 
-/// The way back: `in` has `tensor.elements()` floats in the origin's order.
+/// The reverse: `in` has `tensor.elements()` floats in the origin's order.
 void from_origin(const OriginTensor& tensor, std::span<const float> in, std::span<float> parameters,
                  std::span<float> statistics);
 

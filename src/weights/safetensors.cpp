@@ -1,73 +1,189 @@
 #include "rueda/weights/safetensors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
+#include <limits>
+#include <stdexcept>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "rueda/core/atomic_file.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
-#include "safetensors_header.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMostHeaderBytes = 100'000'000;
+constexpr std::size_t kMostFileBytes = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kMostAxes = 8;
 constexpr std::size_t kAlignment = 8;
+constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
 
-/// Opening a pipe or a device could wait for ever.
-std::size_t size_of_regular_file(const fs::path& path) {
-  std::error_code error;
-  const auto missing = [&](const char* what) {
-    return InputError(fmt::format("weights file {}: {}; give the path of a safetensors file",
-                                  path.string(), what));
-  };
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) throw missing("there is no such file");
-  if (!fs::is_regular_file(status)) throw missing("it is not a regular file");
-  const std::size_t size = fs::file_size(path, error);
-  if (error) throw missing("its size can not be read");
-  return size;
+/// The header, a tensor, its shape. Networks have hundreds of tensors.
+constexpr JsonLimits kHeaderLimits{
+    .most_values = 1'000'000, .most_depth = 4, .most_keys = 20'000, .unique_keys = true};
+
+InputFile weights_file(const fs::path& path, const char* remedy) {
+  return {path, "weights file " + path.string(), remedy};
 }
 
-void read_bytes(std::ifstream& in, const fs::path& path, char* to, std::size_t count) {
-  if (in.read(to, static_cast<std::streamsize>(count))) return;
-  throw InputError(fmt::format(
-      "weights file {} can not be read to its end: check its permissions and disk", path.string()));
+[[noreturn]] void refuse(const InputFile& file, std::string_view tensor, const std::string& why) {
+  file.refuse(fmt::format("tensor '{}': {}", printable(tensor), why));
 }
 
-std::size_t read_header_length(std::ifstream& in, const fs::path& path, std::size_t file_bytes) {
+void read_bytes(std::ifstream& in, const InputFile& file, char* to, std::size_t count) {
+  if (!in.read(to, static_cast<std::streamsize>(count)))
+    file.refuse("it cannot be read to its end");
+}
+
+std::size_t read_header_length(std::ifstream& in, const InputFile& file, std::size_t file_bytes) {
   if (file_bytes < kLengthBytes) {
-    refuse_file(
-        path, fmt::format("it has {} bytes, fewer than the length of a header needs", file_bytes));
+    file.refuse(
+        fmt::format("it has {} bytes, fewer than the length of a header needs", file_bytes));
   }
   std::array<char, kLengthBytes> bytes;
-  read_bytes(in, path, bytes.data(), bytes.size());
+  read_bytes(in, file, bytes.data(), bytes.size());
   const auto length = std::bit_cast<std::uint64_t>(bytes);
   if (length > kMostHeaderBytes) {
-    refuse_file(
-        path, fmt::format("its header would have {} bytes, more than the 100 MB allowed", length));
+    file.refuse(
+        fmt::format("its header would have {} bytes, more than the 100 MB allowed", length));
   }
   if (length > file_bytes - kLengthBytes) {
-    refuse_file(path, fmt::format("its header would have {} bytes, but only {} follow", length,
-                                  file_bytes - kLengthBytes));
+    file.refuse(fmt::format("its header would have {} bytes, but only {} follow", length,
+                            file_bytes - kLengthBytes));
   }
   return length;
 }
 
+bool are_counts(const Json& list) {
+  return list.is_array() && std::ranges::all_of(list, &Json::is_number_unsigned);
+}
+
+TensorEntry tensor_entry(const InputFile& file, const std::string& name, const Json& fields) {
+  const auto require = [&](bool holds, const std::string& otherwise) {
+    if (!holds) refuse(file, name, otherwise);
+  };
+  require(fields.is_object(), "it must be an object of dtype, shape and data_offsets");
+  for (const auto& [field, value] : fields.items()) {
+    require(std::ranges::find(kFields, field) != kFields.end(),
+            fmt::format("'{}' is no field of a tensor", printable(field)));
+  }
+  for (const std::string_view field : kFields)
+    require(fields.contains(field), fmt::format("{} is missing", field));
+  const Json& shape = fields["shape"];
+  const Json& offsets = fields["data_offsets"];
+  require(fields["dtype"].is_string(), "dtype must be a text");
+  require(are_counts(shape), "shape must be a list of whole numbers from 0");
+  require(shape.size() <= kMostAxes, "shape has more than 8 axes");
+  require(are_counts(offsets) && offsets.size() == 2,
+          "data_offsets must be a list of two whole numbers from 0");
+  return {name, fields["dtype"], shape, offsets[0], offsets[1]};
+}
+
+/// The tensors of a header, in its order. Checks form and names, nothing about sizes.
+std::vector<TensorEntry> parse_header(const InputFile& file, std::string_view text) {
+  const Json header = parse_json(text, file, kHeaderLimits);
+  if (!header.is_object()) file.refuse("the header is no JSON object");
+  std::vector<TensorEntry> tensors;
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") {
+      tensors.push_back(tensor_entry(file, name, value));
+    } else if (!value.is_object() || !std::ranges::all_of(value, &Json::is_string)) {
+      file.refuse("__metadata__ must hold texts only");
+    }
+  }
+  return tensors;
+}
+
+constexpr std::array<std::pair<std::string_view, std::size_t>, 16> kDtypeBytes = {{{"BOOL", 1},
+                                                                                   {"U8", 1},
+                                                                                   {"I8", 1},
+                                                                                   {"F8_E4M3", 1},
+                                                                                   {"F8_E5M2", 1},
+                                                                                   {"F8_E8M0", 1},
+                                                                                   {"I16", 2},
+                                                                                   {"U16", 2},
+                                                                                   {"F16", 2},
+                                                                                   {"BF16", 2},
+                                                                                   {"I32", 4},
+                                                                                   {"U32", 4},
+                                                                                   {"F32", 4},
+                                                                                   {"I64", 8},
+                                                                                   {"U64", 8},
+                                                                                   {"F64", 8}}};
+
+/// Bytes that shape and dtype come to.
+std::size_t bytes_of(const InputFile& file, const TensorEntry& tensor) {
+  const auto* known = std::find_if(kDtypeBytes.begin(), kDtypeBytes.end(),
+                                   [&](const auto& dtype) { return dtype.first == tensor.dtype; });
+  if (known == kDtypeBytes.end()) {
+    refuse(file, tensor.name, fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
+  }
+  std::size_t bytes = known->second;
+  for (const std::size_t extent : tensor.shape) {
+    if (extent != 0 && bytes > std::numeric_limits<std::size_t>::max() / extent) {
+      refuse(file, tensor.name, "its shape is larger than any memory");
+    }
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+void check_tensor(const InputFile& file, const TensorEntry& tensor, std::size_t data_bytes) {
+  if (tensor.begin > tensor.end || tensor.end > data_bytes) {
+    refuse(file, tensor.name,
+           fmt::format("its data_offsets {} to {} do not lie in the {} bytes of data", tensor.begin,
+                       tensor.end, data_bytes));
+  }
+  const std::size_t bytes = bytes_of(file, tensor);
+  if (tensor.end - tensor.begin != bytes) {
+    refuse(file, tensor.name,
+           fmt::format("dtype and shape need {} bytes, its data_offsets give it {}", bytes,
+                       tensor.end - tensor.begin));
+  }
+}
+
+/// Every tensor has the bytes of its shape, and all together cover the data exactly.
+void check_layout(const InputFile& file, const std::vector<TensorEntry>& tensors,
+                  std::size_t data_bytes) {
+  std::vector<const TensorEntry*> by_offset;
+  for (const TensorEntry& tensor : tensors) {
+    check_tensor(file, tensor, data_bytes);
+    by_offset.push_back(&tensor);
+  }
+  std::sort(by_offset.begin(), by_offset.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  std::size_t covered = 0;
+  for (const TensorEntry* tensor : by_offset) {
+    if (tensor->begin != covered) {
+      refuse(file, tensor->name,
+             fmt::format("its data begins at byte {}, the data before it ends at {}", tensor->begin,
+                         covered));
+    }
+    covered = tensor->end;
+  }
+  if (covered != data_bytes) {
+    file.refuse(
+        fmt::format("its tensors have {} bytes of data, but it holds {}", covered, data_bytes));
+  }
+}
+
 std::string header_text(std::span<const TensorData> tensors,
                         const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t begin = 0;
   for (const TensorData& tensor : tensors) {
@@ -84,14 +200,17 @@ std::string header_text(std::span<const TensorData> tensors,
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
-  const std::size_t file_bytes = size_of_regular_file(path);
+  require_regular_file(weights_file(path, "give the path of a safetensors file"), kMostFileBytes);
+  const InputFile file =
+      weights_file(path, "it is damaged or no safetensors file: save or copy it again");
+  const std::size_t file_bytes = fs::file_size(path);
   in_.open(path, std::ios::binary);
-  const std::size_t length = read_header_length(in_, path, file_bytes);
+  const std::size_t length = read_header_length(in_, file, file_bytes);
   std::string header(length, '\0');
-  read_bytes(in_, path, header.data(), length);
+  read_bytes(in_, file, header.data(), length);
   data_begin_ = kLengthBytes + length;
-  tensors_ = parse_header(path, header);
-  check_layout(path, tensors_, file_bytes - data_begin_);
+  tensors_ = parse_header(file, header);
+  check_layout(file, tensors_, file_bytes - data_begin_);
 }
 
 void SafetensorsFile::read(const TensorEntry& tensor, std::span<float> out) {
@@ -100,7 +219,8 @@ void SafetensorsFile::read(const TensorEntry& tensor, std::span<float> out) {
                            " is read into memory of another size or type");
   }
   in_.seekg(static_cast<std::streamoff>(data_begin_ + tensor.begin));
-  read_bytes(in_, path_, reinterpret_cast<char*>(out.data()), out.size_bytes());
+  read_bytes(in_, weights_file(path_, "check its permissions and disk"),
+             reinterpret_cast<char*>(out.data()), out.size_bytes());
 }
 
 void write_safetensors(const fs::path& path, std::span<const TensorData> tensors,

@@ -11,7 +11,7 @@
 
 #include "origin_tensors.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/weights/safetensors.hpp"
 
 namespace rueda {

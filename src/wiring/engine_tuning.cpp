@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "tuning_file.hpp"
 #if RUEDA_WITH_CUDA

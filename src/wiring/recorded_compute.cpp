@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rueda/core/input_file.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/record/steps_csv.hpp"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

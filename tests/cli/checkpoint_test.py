@@ -18,7 +18,7 @@ from program_case import ProgramCase
 from rueda_runs import Program, environment
 
 # Two epochs of four steps, which remember: momentum, statistics, a schedule, random images.
-NET = ["--data", "data", "--data-limit", "128", "--global-batch", "32", "--epochs", "2"]
+NET = ["--data", "data", "--data-limit", "64", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
 NET += ["--threads", "1", "--eval-every", "1", "--augment", "standard", "--progress", "lines"]
 
 
@@ -43,6 +43,10 @@ class CheckpointTest(ProgramCase):
         command = ("train", *NET, "--run-dir", run_dir, *words)
         return self.program.run_ranks(ranks, *command)
 
+    def alone(self, *words):
+        """One process without a launcher, for what is refused before ranks matter."""
+        return self.program.run("train", *words)
+
     def resume(self, *words, ranks=2):
         return self.completed(self.program.run_ranks(ranks, "train", "--resume", *words))
 
@@ -66,7 +70,7 @@ class CheckpointTest(ProgramCase):
         self.assertNotIn(result.code, (0, 2, 75), result)
 
     def test_a_stop_in_any_step_goes_on_bit_for_bit(self):
-        for step in (1, 3, 4, 8):  # the first, one inside, and the last of each epoch
+        for step in (1, 4, 8):  # the first, and the last of each epoch; others below
             name = f"stop-{step}"
             with self.subTest(step=step):
                 self.stopped(self.train(name, "--inject", f"stop:1:{step}"))
@@ -109,7 +113,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(self.program.record("killed")["outcome"], "running")
         self.assertEqual(self.checkpoints("killed"), ["epoch-0000-step-00003"])
         report = self.completed(self.program.run("report", "killed"))
-        self.assertIn("resnet20, 32 global, P = 2", report.out)
+        self.assertIn("resnet20, 16 global, P = 2", report.out)
         self.resume("killed")
         record = self.program.record("killed")
         self.assertEqual(curve(record), self.reference())
@@ -141,13 +145,13 @@ class CheckpointTest(ProgramCase):
         trained = [epoch[:3] + epoch[5:] for epoch in curve(record)]
         expected = self.reference(*words, ranks=4)
         self.assertEqual(trained, [epoch[:3] + epoch[5:] for epoch in expected])
-        self.assertEqual([e["samples"] for e in record["epochs"]], [128, 128])
+        self.assertEqual([e["samples"] for e in record["epochs"]], [64, 64])
         result = self.resume("three", ranks=3)
         self.assertIn("not bit for bit", result.out)
         last = self.program.record("three")["epochs"][-1]
-        self.assertEqual(last["samples"], 128)
+        self.assertEqual(last["samples"], 64)
         # The same batches: only the order of addition and its rounding differ.
-        self.assertAlmostEqual(last["loss"], record["epochs"][-1]["loss"], delta=0.02)
+        self.assertAlmostEqual(last["loss"], record["epochs"][-1]["loss"], delta=0.05)
         self.completed(self.program.run("report", "four", "three"))
 
     def test_a_damaged_checkpoint_is_passed_over(self):
@@ -160,9 +164,9 @@ class CheckpointTest(ProgramCase):
         copy = self.folder / "all-damaged"
         shutil.copytree(self.folder / "damaged", copy)
         (copy / "checkpoints" / names[0] / "weights.safetensors").unlink()
-        result = self.program.run_ranks(2, "train", "--resume", "all-damaged")
+        result = self.alone("--resume", "all-damaged")
         self.refused(result, "none of the 2 checkpoints is undamaged", "momentum.safetensors")
-        one = self.program.run_ranks(2, "train", "--resume", str(latest))
+        one = self.alone("--resume", str(latest))
         self.refused(one, "momentum.safetensors", "damaged", "checksum")
         result = self.resume("damaged")
         self.assertIn("passed over", result.out)
@@ -174,26 +178,24 @@ class CheckpointTest(ProgramCase):
         self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
         before = (self.folder / "mine" / "run.json").read_bytes()
 
-        def refuse(*words, ranks=2, says):
-            result = self.program.run_ranks(ranks, "train", "--resume", *words)
-            self.refused(result, *says)
+        def refuse(*words, says):
+            self.refused(self.alone("--resume", *words), *says)
 
         refuse("mine", "--lr", "0.5", says=["--lr is 0.5", "0.02", "--init-weights"])
         refuse("mine", "--model", "resnet18", says=["--model", "resnet20"])
-        refuse("mine", "--data", "synthetic", "--data-limit", "128", says=["the data set is not"])
+        refuse("mine", "--data", "synthetic", "--data-limit", "64", says=["the data set is not"])
         refuse("mine", "--init-weights", "w.safetensors", says=["--init-weights"])
         refuse("data", says=["there is no checkpoint"])
         refuse("auto", says=["--run-dir"])
         earlier = "mine/checkpoints/epoch-0000-step-00002"
         refuse(earlier, says=["later checkpoint", "--overwrite"])
-        refuse(earlier + "/", says=["later checkpoint", "--overwrite"])
         refuse("mine", "--run-dir", "data", "--overwrite", "--keep", "0", says=["--keep"])
-        result = self.program.run("train", *NET, "--checkpoint-every", "5")
+        result = self.alone(*NET, "--checkpoint-every", "5")
         self.refused(result, "--checkpoint-every", "50steps")
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
-        self.refused(self.train("mine"), "holds an earlier run", "--resume")
+        self.refused(self.alone(*NET, "--run-dir", "mine"), "holds an earlier run", "--resume")
         # An earlier one may begin a run of its own.
-        self.resume(earlier, "--run-dir", "branch")
+        self.resume(earlier + "/", "--run-dir", "branch")
         self.assertEqual(curve(self.program.record("branch")), self.reference())
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
@@ -206,17 +208,15 @@ class CheckpointTest(ProgramCase):
         shutil.copy(self.folder / "whole" / "steps.csv", rows)  # of somebody else
         before = rows.read_text()
         self.assertIn("\n1,4,", before)
-        self.refused(self.program.run_ranks(2, "train", "--resume", "copied"), "no run directory", "--run-dir")
+        self.refused(self.alone("--resume", "copied"), "no run directory", "--run-dir")
         self.resume("copied", "--run-dir", "from-copy")
         self.assertEqual(curve(self.program.record("from-copy")), self.reference())
         self.assertNotIn("\n1,", (self.folder / "from-copy" / "steps.csv").read_text())
         self.assertEqual(rows.read_text(), before)
         self.assertFalse((self.folder / "run.json").exists())
-        # Named from where it lies or from beside it, by a link, and after it was set aside: none is
-        # later, none is given up.
+        # Named from where it lies, by a link, and after it was set aside: none is later, none is lost.
         data = str(self.folder / "data")
-        for place, name in (("", latest), (latest, "."), (latest, f"../{latest}"), ("", "link"),
-                            ("", f"passed-over-{latest}")):
+        for place, name in ((latest, "."), ("", "link"), ("", f"passed-over-{latest}")):
             with self.subTest(place=place, name=name):
                 run = self.folder / "one"
                 shutil.rmtree(run, ignore_errors=True)
@@ -241,8 +241,7 @@ class CheckpointTest(ProgramCase):
             holder.write("process 7 on h1\x1b[2J")
             holder.flush()
             for words in (["--resume", "taken"], ["--run-dir", "taken", *NET, "--overwrite"]):
-                result = self.program.run_ranks(2, "train", *words)
-                self.refused(result, "taken is in use by process 7 on h1\\x1b[2J", "--run-dir")
+                self.refused(self.alone(*words), "taken is in use by process 7 on h1\\x1b[2J", "--run-dir")
         self.assertEqual((self.folder / "taken" / "run.json").read_bytes(), before)
         self.resume("taken")
         self.assertEqual(curve(self.program.record("taken")), self.reference())
@@ -251,7 +250,7 @@ class CheckpointTest(ProgramCase):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch", "--save-weights", "w"]
         for _ in range(2):  # the second time all is done
             self.completed(self.train("weights", *auto))
-        self.refused(self.train("others", *auto), "--save-weights w", "there is such a file")
+        self.refused(self.alone(*NET, "--run-dir", "others", *auto), "--save-weights w", "there is such a file")
         (self.folder / "w").unlink()
         # A checkpoint does not say where to write.
         result = self.resume("weights", "--epochs", "3")
@@ -259,7 +258,7 @@ class CheckpointTest(ProgramCase):
         self.assertFalse((self.folder / "w").exists())
 
     def test_a_trace_that_can_not_be_written(self):
-        result = self.train("untraced", "--trace", "nowhere/t.json")
+        result = self.alone(*NET, "--run-dir", "untraced", "--trace", "nowhere/t.json")
         self.refused(result, "--trace nowhere/t.json", "cannot be written there")
         self.assertFalse((self.folder / "untraced").exists())
         self.stopped(self.train("traced", "--trace", "traced/t.json", "--inject", "stop:0:3"))
@@ -292,18 +291,17 @@ class CheckpointTest(ProgramCase):
         record = self.program.record("auto")
         self.assertEqual(curve(record)[:2], self.reference())
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
-        self.refused(self.train("auto"), "holds an earlier run")
 
     def test_auto_leaves_alone_what_is_no_run_json(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
         place = self.folder / "odd"
         place.mkdir()
         os.mkfifo(place / "run.json")
-        self.refused(self.train("odd", *auto), "odd holds an earlier run")
+        self.refused(self.alone(*NET, "--run-dir", "odd", *auto), "odd holds an earlier run")
         (place / "run.json").unlink()
         for text in ("", "{", "[" * 100_000, '{"outcome": null}', '["running"]'):
             (place / "run.json").write_text(text)
-            self.refused(self.train("odd", *auto), "odd holds an earlier run")
+            self.refused(self.alone(*NET, "--run-dir", "odd", *auto), "odd holds an earlier run")
             self.assertEqual((place / "run.json").read_text(), text)
 
     def test_a_target_that_was_reached_stays_reached(self):

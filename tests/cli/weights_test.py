@@ -140,7 +140,7 @@ class Refusals(WeightsTest):
         self.assertFalse(self.path(f"never-{name}").exists())
 
     def test_weights_that_are_not_there(self):
-        self.refuses_init("gone", "no such file")
+        self.refuses_init("gone", "it is not there")
 
     def test_weights_of_another_network(self):
         words = ("--model", "resnet32", "--init-weights", "w.safetensors")

@@ -59,9 +59,9 @@ class Plan:
 
 def draw_plan(rng, ranks=(1, 2, 3, 4), cadences=CADENCES, model=None):
     count = rng.choice(ranks)
-    images, batch = rng.choice([(64, 16), (96, 24), (128, 32), (120, 32)] if model is None else [(16, 8)])
+    images, batch = rng.choice([(32, 8), (48, 12), (64, 16), (60, 16)] if model is None else [(16, 8)])
     words = ["--data-limit", str(images), "--global-batch", str(batch)]
-    words += ["--image-size", "16", "--model", model or "resnet20", "--seed", str(rng.randrange(1, 1000))]
+    words += ["--image-size", str(8 if model is None else 16), "--model", model or "resnet20", "--seed", str(rng.randrange(1, 1000))]
     words += rng.choice(SUMS if count > 1 else SUMS[:1])
     for option in rng.sample(OTHERS, rng.choice((0, 1, 2, 3))):
         if option[0] not in words:

@@ -6,19 +6,20 @@
 #include <vector>
 
 #include "manifest.hpp"
-#include "rueda/core/text_pieces.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
+#include "rueda/train/position.hpp"
 
 namespace rueda {
 
 // A checkpoint is a directory: manifest.json and the files that it names; docs/checkpoints.md.
 
-/// What a run goes on with, in host memory.
+/// The state from which a run resumes, in host memory.
 struct Snapshot {
   std::vector<float> parameters;  ///< the arena
   std::vector<float> statistics;  ///< running means and variances
   std::vector<float> velocities;  ///< of the optimizer, one per parameter
-  /// [rank]: what rounding on the wire took so far (--wire-error-feedback); empty without.
+  /// [rank]: the error that rounding on the wire left (--wire-error-feedback); empty without.
   std::vector<std::vector<float>> carried;
   TextPieces history;  ///< JSON: the finished epochs
 };
@@ -29,7 +30,7 @@ std::string checkpoint_name(const TrainPosition& position);
 /// Writes a checkpoint into `directory`: under a temporary name, every file flushed to the disk,
 /// all read back and compared, then renamed; a directory that has the name is replaced. Fills
 /// `manifest.files`. A crash at any moment leaves no directory of a checkpoint's name that is not
-/// whole. Returns its path. Throws RunError naming path and reason; nothing temporary stays behind.
+/// whole. Returns its path. Throws RunError naming path and reason; removes what is temporary.
 std::filesystem::path write_checkpoint(const std::filesystem::path& directory, const Graph& graph,
                                        const Snapshot& snapshot, Manifest& manifest);
 
@@ -40,8 +41,34 @@ Manifest read_manifest(const std::filesystem::path& checkpoint);
 /// and what is wrong with it.
 Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
 
-/// Reads what was verified. Throws InputError where it does not fit `graph`.
+/// Reads a verified checkpoint. Throws InputError where it does not fit `graph`.
 Snapshot read_snapshot(const std::filesystem::path& checkpoint, const Manifest& manifest,
                        const Graph& graph);
+
+/// The subdirectory of a run directory.
+inline constexpr const char* kCheckpointsName = "checkpoints";
+
+/// All entries of `directory` that have a checkpoint's name, the latest position first; none if the
+/// directory does not exist. Opens none of them. Throws InputError where the directory exists and
+/// cannot be read.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& directory);
+
+/// Whether a checkpoint's name is that of a later position.
+bool is_later(const std::filesystem::path& checkpoint, const TrainPosition& position);
+
+/// Removes a checkpoint, if possible. Renames it first, so that no crash leaves a part of it under
+/// its name.
+void discard_checkpoint(const std::filesystem::path& checkpoint);
+
+/// Renames a checkpoint to `passed-over-<name>`, because a run goes on from an earlier one. Removes
+/// nothing. A checkpoint that cannot be renamed stays.
+void set_checkpoint_aside(const std::filesystem::path& checkpoint);
+
+/// Removes all but the latest `keep`, and never `spared`. What cannot be removed stays.
+void remove_older_checkpoints(const std::filesystem::path& directory, std::size_t keep,
+                              const std::filesystem::path& spared = {});
+
+/// Removes unfinished checkpoints of processes that were killed.
+void remove_unfinished_checkpoints(const std::filesystem::path& directory);
 
 }  // namespace rueda

@@ -20,21 +20,21 @@ namespace rueda {
 /// is proven.
 class CheckpointWriter {
  public:
-  /// Into `directory`, which is made if need be; `graph` outlives the writer.
+  /// Writes into `directory`, and creates it if necessary. `graph` outlives the writer.
   CheckpointWriter(std::filesystem::path directory, const Graph& graph, std::size_t keep);
-  /// Waits for what it was given.
+  /// Waits for the last write.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Waits for at most `time`; whether nothing is being written then.
+  /// Waits for at most `time`. Returns whether nothing is being written.
   bool wait_for(std::chrono::milliseconds time);
-  /// Waits until nothing is being written and gives the memory of the snapshot, to be filled again.
-  /// Throws what writing the last one threw.
+  /// Waits until nothing is being written and returns the snapshot, to be filled again. Throws what
+  /// the last write threw.
   Snapshot& free_snapshot();
-  /// Begins to write what was filled in. `pause_seconds` is for its record.
+  /// Begins to write the snapshot. `pause_seconds` goes into its record.
   void write(Manifest manifest, double pause_seconds);
-  /// Records of those written since the last call. Waits, and throws, as free_snapshot does.
+  /// Records of the writes since the last call. Waits, and throws, as free_snapshot does.
   std::vector<CheckpointRecord> take_records();
 
  private:
@@ -50,7 +50,7 @@ class CheckpointWriter {
   std::filesystem::path directory_;
   const Graph& graph_;
   std::size_t keep_;
-  Snapshot snapshot_;  ///< of the thread while there is an order
+  Snapshot snapshot_;  ///< belongs to the thread while there is an order
   std::mutex mutex_;   ///< guards what follows
   std::condition_variable_any changed_;
   std::optional<Order> order_;

@@ -11,7 +11,7 @@
 
 namespace rueda {
 
-/// `schema_version` of manifest.json: raised when a checkpoint can not be read as before.
+/// `schema_version` of manifest.json: raised when older programs cannot read a new checkpoint.
 inline constexpr int kCheckpointSchemaVersion = 1;
 inline constexpr const char* kManifestName = "manifest.json";
 
@@ -22,7 +22,7 @@ struct CheckpointFile {
   std::uint32_t crc32 = 0;
 };
 
-/// What a checkpoint says of itself.
+/// The description of a checkpoint.
 struct Manifest {
   TrainPosition position;
   std::size_t steps_per_epoch = 0;
@@ -33,7 +33,7 @@ struct Manifest {
   std::vector<std::pair<std::string, std::string>> versions;
   std::string config;                 ///< a JSON object: the options by their names
   std::vector<std::string> data;      ///< sizes and fingerprints of the data set
-  std::vector<std::string> machines;  ///< by rank: what its bits may depend on
+  std::vector<std::string> machines;  ///< by rank: its bits may depend on them
   std::vector<CheckpointFile> files;
 
   std::size_t global_step() const noexcept {
@@ -44,8 +44,8 @@ struct Manifest {
 /// The text of manifest.json. It contains a checksum of itself.
 std::string to_json(const Manifest& manifest);
 
-/// Reads it back. Throws InputError naming `path` and what is wrong: a byte that was changed, a
-/// newer schema, a field that is missing or can not be.
+/// Reads that text. Throws InputError naming `path` and the fault: a changed byte, a newer schema,
+/// a field that is missing or impossible.
 Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
 
 }  // namespace rueda

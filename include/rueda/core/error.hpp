@@ -5,7 +5,7 @@
 
 namespace rueda {
 
-/// What the process tells its launcher when it ends.
+/// The exit code of the process.
 enum class ExitCode : int {
   done = 0,
   run_failed = 1,  ///< the run itself failed (NaN loss, replica mismatch, MPI or device fault)
@@ -13,8 +13,8 @@ enum class ExitCode : int {
   stopped = 75,    ///< asked to stop, and saved: to be resumed (EX_TEMPFAIL of sysexits.h)
 };
 
-/// A failure that a person can act on. `what()` is one message naming what, where and the remedy;
-/// main() prints it once, on one rank's voice, and ends with `code()`.
+/// A failure that a person can act on. `what()` is one message that names what, where and the
+/// remedy. main() prints it once, on one rank, and ends with `code()`.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -36,8 +36,7 @@ class RunError : public Error {
   explicit RunError(const std::string& message) : Error(ExitCode::run_failed, message) {}
 };
 
-/// Memory that was asked for is not to be had. Nothing else is wrong: what is left may be given
-/// back and less be asked for.
+/// An allocation failed. Nothing else is wrong: the program may free memory and ask for less.
 class OutOfMemory : public RunError {
  public:
   using RunError::RunError;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 namespace rueda {
 
@@ -22,6 +23,24 @@ constexpr Range even_split(std::size_t total, std::size_t parts, std::size_t ind
   const std::size_t larger = total % parts;
   const std::size_t begin = index * base + std::min(index, larger);
   return {begin, begin + base + (index < larger ? 1 : 0)};
+}
+
+/// The elements `part` of `whole`.
+template <typename T>
+constexpr std::span<T> cut(std::span<T> whole, Range part) {
+  return whole.subspan(part.begin, part.size());
+}
+
+/// How many pieces of up to `length` elements `total` elements make.
+constexpr std::size_t pieces(std::size_t total, std::size_t length) noexcept {
+  return total / length + (total % length == 0 ? 0 : 1);
+}
+
+/// Piece `index` of them; empty beyond the last.
+template <typename T>
+constexpr std::span<T> piece(std::span<T> whole, std::size_t length, std::size_t index) {
+  const std::size_t begin = std::min(whole.size(), index * length);
+  return whole.subspan(begin, std::min(length, whole.size() - begin));
 }
 
 }  // namespace rueda

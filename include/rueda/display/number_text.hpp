@@ -6,7 +6,7 @@
 
 namespace rueda {
 
-/// Numbers as the report shows them: never rounded to whole seconds, at least three digits that
+/// Numbers as tables show them: never rounded to whole seconds, at least three digits that
 /// count. NaN and infinity are "nan" and "inf".
 
 /// 6.412, 0.321, 0.0214, 0.00123: three decimals, more below 0.1 so that three digits remain.

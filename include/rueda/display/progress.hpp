@@ -4,9 +4,46 @@
 #include <iosfwd>
 #include <string>
 
-#include "terminal.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
+
+/// What a run shows between its start block and its result table.
+enum class ProgressMode {
+  bar,    ///< a line redrawn in place, and a line per epoch
+  lines,  ///< a line per epoch; no control characters
+  off,    ///< nothing
+};
+
+/// The terminal of the user, or none.
+class Terminal {
+ public:
+  /// No terminal.
+  Terminal() = default;
+  /// The terminal at a path such as /dev/pts/3, or none if the path is something else.
+  explicit Terminal(const std::string& path);
+
+  /// The terminal at which this process's standard output ends.
+  ///
+  /// Open MPI's mpirun gives the ranks of its own node a pseudo-terminal as standard output, even
+  /// where its own goes to a file or a pipe. So under mpirun the answer is that of the launcher:
+  /// the nearest ancestor with another standard output. There is no terminal where the launcher
+  /// changes or copies its ranks' output (--tag-output, --timestamp-output, --xml,
+  /// --output-filename), where TERM is "dumb", and where /proc has no answer.
+  static Terminal behind_stdout();
+
+  bool interactive() const noexcept { return !path_.empty(); }
+  /// Columns now: the environment's COLUMNS if it is a positive number, else what the terminal
+  /// says, else 80.
+  int width() const;
+
+ private:
+  std::string path_;
+};
+
+/// The mode for a `--progress` word: `auto` is `bar` on a terminal and `lines` elsewhere; the
+/// others stand for themselves. Throws InputError for any other word.
+ProgressMode progress_mode(const std::string& word, const Terminal& terminal);
 
 /// How far an epoch is.
 struct Progress {
@@ -36,7 +73,7 @@ class ProgressBar {
   /// Redraws, unless less than 0.1 s of the same epoch passed since the last time. The last step of
   /// an epoch is always drawn.
   void update(const Progress& progress);
-  /// Wipes the line, so that other text can take its place. Call before any other output.
+  /// Clears the line for other text. Call before any other output.
   void clear();
 
  private:
@@ -49,5 +86,11 @@ class ProgressBar {
   std::size_t last_epoch_ = 0;
   double last_seconds_ = 0;
 };
+
+/// The line of an epoch in the shape that Keras users know, without a line end:
+/// `Epoch 2/3 - 20/20 - 6.412 s - 0.321 s/step - loss: 1.2345 - accuracy: 0.5512 - 798 images/s
+/// (399 per rank) - val_loss: 1.1000 - val_accuracy: 0.6000`. The time is that of training steps
+/// only; the last two appear where the epoch was evaluated.
+std::string epoch_line(const EpochRecord& epoch, std::size_t epochs, std::size_t ranks);
 
 }  // namespace rueda

@@ -6,12 +6,12 @@
 
 namespace rueda {
 
-/// What is printed at the end: the epochs, where the time of a step went (steady epochs, full
-/// steps), start-up, totals, communication, and where the files lie; definitions below. A record
-/// without a finished epoch gives what there is.
+/// The text at the end of a run: epochs, the time of a step by phases (steady epochs, full steps),
+/// start-up, totals, communication, files, definitions. Leaves out what a run without a finished
+/// epoch does not have.
 std::string result_table(const RunRecord& run);
 
-/// Where the checkpoint of a run lies that was asked to stop, and how to go on.
+/// How to resume a run that was asked to stop.
 std::string stop_text(const RunRecord& run);
 
 }  // namespace rueda

@@ -6,9 +6,9 @@
 
 namespace rueda {
 
-/// What is printed before the first epoch: model, data, a line per rank, batches, learning rate,
-/// optimizer, all-reduce, run directory. From nine ranks on, those that differ in nothing but their
-/// number share a line; where that is still too long, hosts do too.
+/// The text before the first epoch: model, data, a line per rank, batches, learning rate,
+/// optimizer, all-reduce, run directory. From nine ranks on, ranks that differ only in their number
+/// share a line; if these are more than eight lines, hosts share lines too.
 std::string start_block(const RunRecord& run);
 
 }  // namespace rueda

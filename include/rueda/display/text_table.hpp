@@ -6,7 +6,7 @@
 
 namespace rueda {
 
-/// What a reader's terminal is taken to hold; tables and blocks are laid out for it.
+/// The width for which tables and blocks are laid out, in characters.
 inline constexpr std::size_t kPageColumns = 80;
 
 enum class Align { left, right };
@@ -30,8 +30,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// `text` in lines of at most the page, broken at blanks, each line behind `indent` blanks and the
-/// first behind `label` instead (padded to `indent`). Ends with a line end.
+/// `text` in lines of at most kPageColumns, broken at blanks. Each line begins with `indent`
+/// blanks, the first one with `label` instead (padded to `indent`). Ends with a line end.
 std::string paragraph(const std::string& label, std::size_t indent, const std::string& text);
 
 }  // namespace rueda

@@ -29,31 +29,36 @@ std::string config_text(const TrainConfig& config);
 /// RunError naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
-/// What run.json holds of the past: its beginning, resumptions and epochs. What a checkpoint keeps
-/// of it, so that a run that is resumed tells of all its epochs.
+/// The past of a run as run.json holds it: its start, resumptions and epochs. A checkpoint keeps
+/// it, so that the run.json of a resumed run has all epochs.
 TextPieces history_json(const RunRecord& run);
 
-/// The way back: adds to `run` what history_json told. Epochs keep their elements of run.json as
-/// they are; the records of their steps are gone. Throws InputError, which `what` begins, where the
+/// Adds to `run` what history_json wrote. Epochs keep their elements of run.json as they are, and
+/// have no records of their steps. Throws InputError, whose message begins with `what`, where the
 /// text is no such history.
 void restore_history(RunRecord& run, const std::string& text, const std::string& what);
 
-/// Puts an epoch's element of run.json, as it is now, in the place of its steps' records: nothing
-/// but `steady_communication.buckets` of the summary still needs them.
-void give_up_steps(EpochRecord& epoch, const RunRecord& run);
+/// Replaces the records of an epoch's steps by its element of run.json, so that memory does not
+/// grow with epochs. Only `steady_communication.buckets` of the summary loses these steps.
+void release_steps(EpochRecord& epoch, const RunRecord& run);
 
-/// Writes a line per rank and step, in order of epoch, step and rank, behind a header; in the same
-/// way. Throws RunError naming path and reason.
+/// Writes a header and a line per rank and step, in order of epoch, step and rank, as atomically as
+/// write_run_json. Throws RunError naming path and reason.
 void write_steps_csv(const std::filesystem::path& path, const RunRecord& run);
 
-/// Appends the lines of one epoch; the first one makes the file, with its header, and replaces any
-/// other. A crash may leave the last line cut. Throws RunError naming path and reason.
+/// Appends the lines of one epoch. With `first` it writes a new file with a header. A crash may cut
+/// the last line. Throws RunError naming path and reason.
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
 
-/// Writes to `to` what `from`, which need not exist, has of epochs up to `last`, behind the header;
-/// lines that are cut off are left out. In one go, so that both may be the same. Throws RunError
-/// naming path and reason.
+/// Copies the header and the whole lines of epochs up to `last` to `to`. `from` need not exist, and
+/// may be the same file: `to` is written atomically. Throws RunError naming path and reason.
 void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
                     std::size_t last);
+
+/// The trace of a run in the Chrome Trace Event Format, which Perfetto and chrome://tracing show:
+/// a process for each rank, a row for each TraceLane. Times are microseconds since the first span
+/// on rank 0's clock; the largest error of the clocks is noted.
+std::string to_trace_json(const RunRecord& run);
+void write_trace(const std::filesystem::path& path, const RunRecord& run);
 
 }  // namespace rueda

@@ -7,7 +7,7 @@
 
 namespace rueda {
 
-/// A set of values in short. All NaN where `count` is 0.
+/// The distribution of some values. All NaN where `count` is 0.
 struct Spread {
   std::size_t count = 0;
   double min = 0;
@@ -24,8 +24,8 @@ Spread spread_of(std::span<const double> values);
 double quantile(std::vector<double> values, double q);
 double median_of(std::vector<double> values);
 
-/// Bandwidth of an all-reduce: what it summed over what it took, and that times 2(P-1)/P: what each
-/// rank had to send, hence comparable with a link's speed (as NCCL's tests define the two).
+/// Bandwidth of an all-reduce, as NCCL's tests define it: bytes over seconds, and that times
+/// 2(P-1)/P. The second counts what each rank sends, so that it compares with a link's speed.
 struct Bandwidth {
   double algbw = 0;  ///< GB/s, GB = 10^9 bytes
   double busbw = 0;  ///< GB/s

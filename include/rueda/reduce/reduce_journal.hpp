@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/core/steady_time.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda {
 

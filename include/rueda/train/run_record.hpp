@@ -12,7 +12,7 @@
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/precision.hpp"
-#include "rueda/core/text_pieces.hpp"
+#include "rueda/core/text.hpp"
 #include "timings.hpp"
 #include "train/bucket_waits.hpp"
 #include "train/trace.hpp"

@@ -23,14 +23,14 @@ struct TensorEntry {
   std::size_t end = 0;
 };
 
-/// A file open for reading. It may come from anywhere: everything that its header says is checked
-/// before anything is allocated by it.
+/// A file open for reading. It may come from anywhere: every field of its header is checked before
+/// memory is allocated for it.
 class SafetensorsFile {
  public:
   /// Reads the header. Throws InputError naming the file, the tensor if it is about one, what is
   /// wrong and the remedy: no regular file, cut off, a header above 100 MB or not as described
-  /// above, names twice, an unknown dtype, bytes that do not fit the shape, data that overlaps, has
-  /// holes or is not all described.
+  /// above, a name twice, an unknown dtype, bytes that do not fit the shape, data that overlaps,
+  /// has holes or is not all described.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -38,7 +38,7 @@ class SafetensorsFile {
   const std::vector<TensorEntry>& tensors() const noexcept { return tensors_; }
 
   /// Reads the values of an F32 tensor of `tensors()`; `out` has exactly its elements. Throws
-  /// InputError if the file can not be read any more.
+  /// InputError if the file cannot be read any more.
   void read(const TensorEntry& tensor, std::span<float> out);
 
  private:

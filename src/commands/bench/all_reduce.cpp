@@ -4,8 +4,8 @@
 
 #include "bench.hpp"
 #include "commands/plotter.hpp"
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "run/output_file.hpp"
 #include "session.hpp"
 #include "table.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "bench.hpp"
 #include "choice.hpp"
-#include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/display/number_text.hpp"
 #include "run/output_file.hpp"
 #include "session.hpp"

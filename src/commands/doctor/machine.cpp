@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "rueda/core/cores.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/reduce/host_name.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/launcher_env.hpp"

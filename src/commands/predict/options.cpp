@@ -4,7 +4,7 @@
 
 #include "commands/bench/sizes.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/predict/quantities.hpp"
 
 namespace rueda {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "prediction_tables.hpp"
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 #include "run/output_file.hpp"
 
 namespace rueda {

@@ -6,7 +6,7 @@
 #include "keras_line.hpp"
 #include "log_lines.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/study/keras_log.hpp"
 #include "text_cursor.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <fstream>
 
-#include "rueda/core/input_file.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {

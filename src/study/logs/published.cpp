@@ -4,7 +4,7 @@
 
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {

@@ -9,8 +9,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "checkpoint/crc32.hpp"
-#include "rueda/checkpoint/checkpoint_directory.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -280,7 +279,7 @@ TEST_CASE("checkpoint: a list that can not be read is not an empty one", "[check
   const ScratchDirectory scratch;
   const fs::path loop = scratch.path() / "loop";
   fs::create_symlink("loop", loop);
-  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("can not be listed"));
+  CHECK_THROWS_WITH(list_checkpoints(loop), Contains("cannot be listed"));
   CHECK_NOTHROW(remove_older_checkpoints(loop, 0));
   CHECK(list_checkpoints(scratch.write("file", "")).empty());
 }

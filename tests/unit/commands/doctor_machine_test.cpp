@@ -6,7 +6,7 @@
 #include "commands/doctor/machine.hpp"
 #include "commands/doctor/mailbox.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/host_memory.hpp"
+#include "rueda/core/machine.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;

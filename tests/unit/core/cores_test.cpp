@@ -1,6 +1,6 @@
-#include "rueda/core/cores.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "rueda/core/machine.hpp"
 
 using namespace rueda;
 

@@ -140,7 +140,7 @@ TEST_CASE("result table: a run that failed before its first epoch", "[result_tab
   run.outcome = "failed";
   run.failure = "step 7: the loss is nan on rank 1";
   const std::string text = result_table(run);
-  CHECK_THAT(text, Catch::StartsWith("No epoch was finished.\n"));
+  CHECK_THAT(text, Catch::StartsWith("No epoch finished.\n"));
   CHECK_THAT(text, Catch::Contains("failed: step 7: the loss is nan on rank 1"));
   CHECK_THAT(text, !Catch::Contains("Time of"));
 }

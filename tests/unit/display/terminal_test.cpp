@@ -1,5 +1,3 @@
-#include "rueda/display/terminal.hpp"
-
 #include <functional>
 #include <string>
 
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/display/progress.hpp"
 
 using namespace rueda;
 

@@ -102,8 +102,8 @@ TEST_CASE("aggregation: what a rank did in an epoch", "[statistics]") {
   CHECK(totals[1].samples == 64 + 64 + 20);
   CHECK(totals[1].seconds == 36 * 8);
   CHECK(totals[1].phases[kReduce] == 6 * 8);
-  CHECK(totals[1].all_reduce_busy == 7 * 8);
-  CHECK(totals[1].all_reduce_add == 2 * 8);
+  CHECK(totals[1].busy == 7 * 8);
+  CHECK(totals[1].add == 2 * 8);
   CHECK(totals[1].full_steps.count == 2);
   CHECK(totals[1].full_compute.max == (36 - 6) * 3);
 }

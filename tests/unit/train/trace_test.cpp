@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "rueda/record/trace_json.hpp"
+#include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
 
 using namespace rueda;

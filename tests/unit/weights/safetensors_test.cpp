@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/random.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {
@@ -46,7 +45,7 @@ const std::string kTwoTensors =
 struct Hostile {
   std::string header;
   std::size_t data_bytes;
-  std::string told;  ///< part of the message
+  std::string says;  ///< part of the message
 };
 
 std::string with_tensor(const std::string& fields) { return R"({"t":{)" + fields + "}}"; }
@@ -66,7 +65,7 @@ void check_refused(const std::vector<Hostile>& files) {
   for (const Hostile& file : files) {
     CAPTURE(file.header.substr(0, 200));
     const std::string message = refusal_of(file.header, file.data_bytes);
-    CHECK_THAT(message, Contains(file.told) && Contains("hostile.safetensors") &&
+    CHECK_THAT(message, Contains(file.says) && Contains("hostile.safetensors") &&
                             Contains("save or copy it again"));
     CHECK(std::none_of(message.begin(), message.end(), [](char c) { return c < ' '; }));
   }
@@ -106,7 +105,7 @@ TEST_CASE("safetensors: a header that is not as described", "[weights]") {
       {"nonsense", 0, "no JSON"},
       {R"({"a":)", 0, "no JSON"},
       {"{} {}", 0, "no JSON"},
-      {std::string("{}\0{}", 5), 0, "no JSON at its byte 3"},
+      {std::string("{}\0{}", 5), 0, "no JSON from byte 3 on"},
       {"{\"\xff\":0}", 0, "no JSON"},
       {"[]", 0, "no JSON object"},
       {"7", 0, "no JSON object"},
@@ -122,9 +121,9 @@ TEST_CASE("safetensors: a header that is not as described", "[weights]") {
 TEST_CASE("safetensors: names that are there twice", "[weights]") {
   const std::string one = R"("t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
   check_refused({
-      {"{" + one + "," + one + "}", 4, "tensor 't': the name is there twice"},
+      {"{" + one + "," + one + "}", 4, "the name 't' is there twice"},
       {with_tensor(R"("dtype":"U8","shape":[4],"shape":[4],"data_offsets":[0,4])"), 4,
-       "tensor 't': shape is there twice"},
+       "the name 'shape' is there twice"},
   });
 }
 
@@ -187,11 +186,12 @@ TEST_CASE("safetensors: data that overlaps or has a hole", "[weights]") {
 TEST_CASE("safetensors: nesting and length cost no stack and no memory", "[weights]") {
   constexpr std::size_t kDeep = 1'000'000;
   check_refused({
-      {repeated("[", kDeep), 0, "no JSON object"},
-      {repeated(R"({"t":)", kDeep), 0, "'t' is no field of a tensor"},
-      {tensor("\"F32\"", repeated("[", kDeep), "[0,4]"), 4, "shape must be a list"},
-      {R"({"__metadata__":)" + repeated(R"({"t":)", kDeep), 0, "texts only"},
+      {repeated("[", kDeep), 0, "more than 4 levels"},
+      {repeated(R"({"t":)", kDeep), 0, "more than 4 levels"},
+      {tensor("\"F32\"", repeated("[", kDeep), "[0,4]"), 4, "more than 4 levels"},
+      {R"({"__metadata__":)" + repeated(R"({"t":)", kDeep), 0, "more than 4 levels"},
       {R"({")" + repeated("n", kDeep) + R"(":3})", 0, "nnn...'"},
+      {"{" + repeated(R"("t":0,)", kDeep) + "}", 0, "the name 't' is there twice"},
   });
 }
 
@@ -218,32 +218,6 @@ TEST_CASE("safetensors: a file cut at any byte is refused", "[weights]") {
   }
 }
 
-TEST_CASE("safetensors: flipped bytes are refused or read, and nothing else", "[weights]") {
-  const Bytes whole = file_of(kTwoTensors, 32);
-  const TempDirectory directory;
-  const fs::path path = directory.path() / "flipped";
-  std::size_t refused = 0;
-  constexpr std::size_t kFiles = 3000;
-  for (std::size_t n = 0; n < kFiles; ++n) {
-    Bytes bytes = whole;
-    for (std::uint64_t flip = 0; flip <= n % 3; ++flip) {
-      const auto bits = random_bits(1, n, flip);
-      bytes[to_below(bits, static_cast<std::uint32_t>(bytes.size()))] =
-          static_cast<std::uint8_t>(bits);
-    }
-    write_bytes(path, bytes);
-    refused += !refusal([&] {
-                  SafetensorsFile file(path);
-                  for (const TensorEntry& entry : file.tensors()) {
-                    std::vector<float> values((entry.end - entry.begin) / sizeof(float));
-                    if (entry.dtype == "F32") file.read(entry, values);
-                  }
-                }).empty();
-  }
-  CHECK(refused > kFiles / 2);  // most bytes are header, and most of those matter
-  CHECK(refused < kFiles);      // those of the data do not
-}
-
 TEST_CASE("safetensors: what is no regular file", "[weights]") {
   const TempDirectory directory;
   const fs::path pipe = directory.path() / "pipe";
@@ -252,8 +226,8 @@ TEST_CASE("safetensors: what is no regular file", "[weights]") {
   const auto refused = [&](const fs::path& path) {
     return refusal([&] { SafetensorsFile f(path); });
   };
-  CHECK_THAT(refused(directory.path() / "gone"), Contains("gone") && Contains("no such file"));
-  CHECK_THAT(refused(directory.path()), Contains("not a regular file"));
+  CHECK_THAT(refused(directory.path() / "gone"), Contains("gone") && Contains("it is not there"));
+  CHECK_THAT(refused(directory.path()), Contains("it is a directory"));
   CHECK_THAT(refused(pipe), Contains("pipe") && Contains("not a regular file"));
   CHECK_THAT(refused("/dev/zero"), Contains("/dev/zero") && Contains("not a regular file"));
   CHECK_THAT(refused(directory.path() / "empty"), Contains("it has 0 bytes"));

@@ -1,9 +1,12 @@
-#include "rueda/core/atomic_file.hpp"
+#include "rueda/core/files.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,50 +32,32 @@ void write_all(int fd, const std::filesystem::path& path, std::string_view text)
   }
 }
 
-/// Closes a file on every way out.
-class OpenFile {
- public:
-  OpenFile(const std::filesystem::path& path, int flags) : fd_(::open(path.c_str(), flags)) {
-    if (fd_ < 0) fail(path, "opening it", errno);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { ::close(fd_); }
-  int fd() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// A new file that is removed again unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target)
       : target_(target),
-        name_(target.string() + std::string(kTemporaryPart) + std::to_string(::getpid())) {
-    fd_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) fail(target_, "creating a file beside it", errno);
+        name_(target.string() + std::string(kTemporaryPart) + std::to_string(::getpid())),
+        file_(name_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC) {
+    if (file_.fd() < 0) fail(target_, "creating a temporary file", errno);
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    if (fd_ >= 0) ::close(fd_);
     if (!renamed_) ::unlink(name_.c_str());
   }
 
   /// Little pieces go to the file together.
   void write(std::string_view text) {
     if (waiting_.size() + text.size() > kMostWaiting) flush();
-    if (text.size() > kMostWaiting) return write_all(fd_, target_, text);
+    if (text.size() > kMostWaiting) return write_all(file_.fd(), target_, text);
     waiting_ += text;
   }
 
   void rename_to_target() {
     flush();
-    if (::fsync(fd_) != 0) fail(target_, "flushing", errno);
-    const int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) != 0) fail(target_, "closing", errno);
+    if (::fsync(file_.fd()) != 0) fail(target_, "flushing", errno);
+    if (!file_.close()) fail(target_, "closing", errno);
     if (std::rename(name_.c_str(), target_.c_str()) != 0) fail(target_, "renaming", errno);
     renamed_ = true;
   }
@@ -81,18 +66,26 @@ class TemporaryFile {
   static constexpr std::size_t kMostWaiting = 1 << 16;
 
   void flush() {
-    write_all(fd_, target_, waiting_);
+    write_all(file_.fd(), target_, waiting_);
     waiting_.clear();
   }
 
   std::filesystem::path target_;
   std::string name_;
+  OpenFile file_;
   std::string waiting_;
-  int fd_ = -1;
   bool renamed_ = false;
 };
 
 }  // namespace
+
+OpenFile::OpenFile(const std::filesystem::path& path, int flags)
+    : fd_(::open(path.c_str(), flags, 0666)) {}
+
+bool OpenFile::close() noexcept {
+  const int fd = std::exchange(fd_, -1);
+  return fd < 0 || ::close(fd) == 0;
+}
 
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(const TextSink&)>& write) {
@@ -122,16 +115,48 @@ bool is_temporary_of(std::string_view name, std::string_view file) {
 
 /// Some file systems refuse it; the file is whole either way, so that is no failure.
 void flush_directory(const std::filesystem::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
+  const OpenFile file(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file.fd() >= 0) ::fsync(file.fd());
 }
 
 void append_to_file(const std::filesystem::path& path, std::string_view text) {
   const OpenFile file(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file.fd() < 0) fail(path, "opening it", errno);
   write_all(file.fd(), path, text);
   if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
+}
+
+namespace fs = std::filesystem;
+
+void InputFile::refuse(const std::string& why) const {
+  throw InputError(name + ": " + why + "; " + remedy);
+}
+
+void require_regular_file(const InputFile& file, std::size_t most_bytes) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file.path, error);
+  if (status.type() == fs::file_type::not_found)
+    file.refuse("it cannot be opened: it is not there");
+  if (!fs::status_known(status)) file.refuse("it cannot be opened: " + error.message());
+  if (fs::is_directory(status)) file.refuse("it is a directory");
+  if (!fs::is_regular_file(status)) file.refuse("it is not a regular file");
+  const std::uintmax_t bytes = fs::file_size(file.path, error);
+  if (error) file.refuse("it cannot be read: " + error.message());
+  if (bytes > most_bytes) {
+    file.refuse("it has " + std::to_string(bytes) + " bytes, more than the " +
+                std::to_string(most_bytes) + " that are read");
+  }
+}
+
+std::string read_whole(const InputFile& file, std::size_t most_bytes) {
+  require_regular_file(file, most_bytes);
+  std::error_code error;
+  std::string text(static_cast<std::size_t>(fs::file_size(file.path, error)), '\0');
+  std::ifstream stream(file.path, std::ios::binary);
+  if (!stream) file.refuse("it cannot be opened");
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream) file.refuse("it cannot be read to its end");
+  return text;
 }
 
 }  // namespace rueda

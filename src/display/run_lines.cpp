@@ -1,4 +1,4 @@
-#include "rank_lines.hpp"
+#include "run_lines.hpp"
 
 #include <algorithm>
 #include <set>
@@ -15,7 +15,7 @@ constexpr std::size_t kMostLines = 8;
 constexpr std::size_t kWidestRanges = 12;
 constexpr std::size_t kWidestHost = 24;
 
-constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to tell GPUs of a run apart
+constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to distinguish the GPUs of a run
 
 /// Ranks that share a line, in order; the first stands for all.
 struct Group {
@@ -64,16 +64,17 @@ std::string hosts(const Group& group) {
   if (names.size() > 1) return fmt::format("{} hosts", names.size());
   const std::string& name = *names.begin();
   if (name.size() <= kWidestHost) return name;
-  // Both ends stay: numbers stand behind in some names and in front in others.
+  // Both ends stay: some names end with a number, others begin with it.
   constexpr std::size_t kEnd = (kWidestHost - 2) / 2;
   return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
 }
 
-/// The device as its column has it: its name unless `told` elsewhere, and the GPU of a lone rank.
-std::string device_text(const Group& group, bool told) {
+/// The cell of the device column: the name unless it is `named` elsewhere, and the GPU of a single
+/// rank.
+std::string device_text(const Group& group, bool named) {
   const std::string uuid =
       group.members.size() == 1 ? group.first().uuid.substr(0, kUuidStart) : "";
-  if (told) return uuid;
+  if (named) return uuid;
   return uuid + (uuid.empty() ? "" : " ") + group.first().device;
 }
 
@@ -88,16 +89,16 @@ std::string rank_lines(const std::vector<RankInfo>& ranks, std::size_t indent) {
   TextTable table({Align::right, Align::left, Align::right, Align::left, Align::right, Align::right,
                    Align::left},
                   indent);
-  const bool told = same_device(ranks);
+  const bool named = same_device(ranks);
   const auto groups = lines_of(ranks);
   const bool shown = std::any_of(groups.begin(), groups.end(),
-                                 [&](const Group& g) { return !device_text(g, told).empty(); });
+                                 [&](const Group& g) { return !device_text(g, named).empty(); });
   table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
   for (const Group& group : groups) {
     const RankInfo& r = group.first();
     table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
                r.backend, std::to_string(r.threads), fmt::format("{:.4g}", r.cores),
-               device_text(group, told)});
+               device_text(group, named)});
   }
   return table.text();
 }
@@ -106,6 +107,23 @@ std::size_t host_count(const std::vector<RankInfo>& ranks) {
   std::set<std::string> names;
   for (const RankInfo& rank : ranks) names.insert(rank.host);
   return names.size();
+}
+
+std::string input_mode_text(const TrainConfig& config) {
+  if (config.input == InputMode::resident) return "resident: the device makes each batch";
+  if (config.input_workers == 0) return "stream: the thread that trains prepares each batch";
+  return "stream: batches prepared by " + counted(config.input_workers, "host thread") +
+         " of each rank";
+}
+
+std::string timed_text(const RunRecord& run) {
+  const TimedCompute& t = run.timed.value();
+  std::string text = fmt::format("NOTHING IS COMPUTED (--backend timed): each rank waits {:.4g} ms",
+                                 t.seconds * 1e3);
+  if (t.jitter_percent > 0) text += fmt::format(" +- {} %", setting_text(t.jitter_percent));
+  text += fmt::format(" for forward and backward of {}", counted(t.images, "image"));
+  if (!t.recorded_in.empty()) text += ", as recorded in " + t.recorded_in;
+  return text + "; communication is real, parameters stay as they are, and there is no loss";
 }
 
 }  // namespace rueda

@@ -2,15 +2,20 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rueda {
 
-/// A text that does not change any more and that several hold.
+/// Text from a file as messages show it: at most 60 characters, and all but printable ASCII as
+/// \xNN.
+std::string printable(std::string_view text);
+
+/// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;
 
-/// A text in pieces, one behind the other: it grows, and is held twice, without being copied.
+/// A text in pieces, in order. It grows, and gets a second owner, without a copy.
 using TextPieces = std::vector<SharedText>;
 
 inline SharedText share(std::string text) {

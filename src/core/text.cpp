@@ -1,4 +1,4 @@
-#include "rueda/core/printable.hpp"
+#include "rueda/core/text.hpp"
 
 #include <cstddef>
 

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace rueda {
+
+/// An open file, closed on every way out. `flags` as of open(2).
+class OpenFile {
+ public:
+  OpenFile(const std::filesystem::path& path, int flags);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { close(); }
+
+  /// Below 0 where opening failed; errno says why.
+  int fd() const noexcept { return fd_; }
+  /// Whether the file is closed, and what was written to it was taken; errno says why not.
+  bool close() noexcept;
+
+ private:
+  int fd_;
+};
+
+/// Takes a text piece by piece, in order.
+using TextSink = std::function<void(std::string_view)>;
+
+/// Writes what `write` gives to its sink to a temporary file in the same directory, flushes it to
+/// the disk, renames it to `path` and flushes the directory. A crash at any moment leaves the old
+/// file or the new one, whole. Throws RunError naming path and reason, and what `write` throws; the
+/// temporary file is removed then.
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(const TextSink&)>& write);
+
+/// The same for a text that is there, in parts or whole.
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
+void write_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Whether `name` is that of a temporary file which a process left that was killed while it wrote
+/// `file`.
+bool is_temporary_of(std::string_view name, std::string_view file);
+
+/// Makes new names in a directory survive a crash of the machine, where the file system can.
+void flush_directory(const std::filesystem::path& directory);
+
+/// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
+void append_to_file(const std::filesystem::path& path, std::string_view text);
+
+/// A file that a user gives to the program, and how messages refuse it.
+struct InputFile {
+  std::filesystem::path path;
+  std::string name;    ///< what messages call it: the path, or an option and the path
+  std::string remedy;  ///< what to give instead; ends every message
+
+  /// Throws InputError "NAME: WHY; REMEDY".
+  [[noreturn]] void refuse(const std::string& why) const;
+};
+
+/// Refuses a file that is missing, is not regular (a pipe or a device might never end) or has more
+/// than `most_bytes`. Opens nothing.
+void require_regular_file(const InputFile& file, std::size_t most_bytes);
+
+/// All bytes of a regular file. Refuses as above before it allocates anything, and refuses a file
+/// that cannot be read to its end.
+std::string read_whole(const InputFile& file, std::size_t most_bytes);
+
+}  // namespace rueda

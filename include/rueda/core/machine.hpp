@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rueda {
+
+/// The processor cores that the operating system lets this process use.
+std::vector<int> allowed_cores();
+/// Cores that are online on this machine, allowed or not.
+int online_cores();
+/// The quota of this process's control group, in cores; 0: no limit, or an unknown one.
+double cpu_quota();
+
+/// How the ranks of one node share its cores.
+struct NodeCores {
+  std::vector<std::vector<int>> allowed;  ///< by local rank
+  int online = 1;
+  double quota = 0;      ///< of all local ranks together, as `cpu_quota` says
+  bool launched = true;  ///< by a launcher, which may bind ranks to cores
+};
+
+/// The share of the node's cores of local rank `local`: each core that it may use, divided by the
+/// number of local ranks that may use it too, within the quota.
+double core_share(const NodeCores& node, std::size_t local);
+
+/// Threads for a local rank, and a remark on them for the user.
+struct ThreadChoice {
+  int threads = 1;
+  std::string remark;  ///< empty, or one line with the option to add
+};
+
+/// `requested` threads; if that is 0, as many as the rank's share has whole cores (at least one).
+/// Remarks on threads beyond the cores that the launcher gave, on cores that the launcher leaves
+/// idle, and on ranks that share cores.
+ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
+
+/// Bytes of this machine's memory that programs can still take without swapping, within the limit
+/// of this process's control group; 0 if the system does not report it.
+std::size_t available_host_memory();
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Seconds on this machine's steady clock, whose zero is its own.
+inline double steady_seconds(SteadyTime time = std::chrono::steady_clock::now()) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+}  // namespace rueda
