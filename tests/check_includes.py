@@ -56,6 +56,8 @@ LIBRARIES = [
     ("nlohmann-json", r"nlohmann/.*",
      {"core", "weights", "checkpoint", "record", "study", "predict", "wiring", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),
+    ("toml++", r"toml\+\+/.*", {"cli"}),
+    ("spdlog", r"spdlog/(?!fmt/).*", {"run"}),
 ]
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "print_error.hpp"
+#include "log.hpp"
 #include "rueda/checkpoint/checkpoint_directory.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
@@ -56,7 +56,7 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
 
 /// As the watchdog does it: whatever waits for the thread that writes would wait for the disk.
 [[noreturn]] void leave_disk(double seconds, const std::string& directory) {
-  complain("the last checkpoint is still being written after " +
+  print_error("the last checkpoint is still being written after " +
            std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
            ", and go on with --resume auto from the checkpoint before it, if there is one");
   std::fflush(nullptr);

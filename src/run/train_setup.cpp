@@ -5,13 +5,16 @@
 #include <ctime>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "log.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/weights/weights_file.hpp"
 
 namespace rueda {
 namespace {
@@ -64,9 +67,12 @@ void StartupClock::lap(const std::string& item) {
   const double now = watch_.seconds();
   items_.emplace_back(item, now - last_);
   last_ = now;
+  if (is_logged(LogLevel::debug)) {
+    log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
+  }
 }
 
-RankCores settle_cores(Communicator& world, int requested_threads) {
+RankCores agree_on_cores(Communicator& world, int requested_threads) {
   const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
   NodeCores node{
       .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
@@ -178,6 +184,20 @@ void upload_weights(Replica& replica, const HostWeights& weights) {
   replica.backend().upload(replica.parameters(), weights.first);
   replica.backend().upload(replica.running_statistics(), weights.second);
   replica.parameters_changed();
+}
+
+HostWeights load_weights(const Graph& graph, const std::string& file) {
+  HostWeights weights(graph.parameter_count(), graph.statistics_count());
+  load_weights(graph, file, weights.first, weights.second);
+  return weights;
+}
+
+void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
+  if (run.config.save_weights.empty()) return;
+  const auto [parameters, statistics] = download_weights(replica);
+  std::uint64_t steps = 0;
+  for (const EpochRecord& epoch : run.epochs) steps += epoch.steps;
+  save_weights(graph, run.config.save_weights, parameters, statistics, steps);
 }
 
 void broadcast_replica(Communicator& world, Replica& replica) {

@@ -43,8 +43,8 @@ std::string tune(const TrainConfig& config, BackendOptions options,
 
 }  // namespace
 
-void settle_engines(Communicator& world, const TrainConfig& config, const BackendOptions& options,
-                    Backend& backend, const std::function<void(Backend&)>& plan) {
+void agree_on_engines(Communicator& world, const TrainConfig& config, const BackendOptions& options,
+                      Backend& backend, const std::function<void(Backend&)>& plan) {
   if (config.tuning_file.empty()) return;
   std::string mine;
   together(world, [&] {

@@ -7,10 +7,10 @@
 
 namespace rueda {
 
-/// Collective. Has `backend`, not yet planned for, use the engines of --tuning-file. With
-/// --tune-engines rank 0 measures them first: it hands a backend of its own to `plan`, which plans
-/// all that training will need, and writes the file. Throws InputError alike on all ranks.
-void settle_engines(Communicator& world, const TrainConfig& config, const BackendOptions& options,
-                    Backend& backend, const std::function<void(Backend&)>& plan);
+/// Collective. Sets the engines of --tuning-file in `backend`, which has no plans yet. With
+/// --tune-engines rank 0 measures them first: `plan` plans all that training will need on a backend
+/// of rank 0's own, and rank 0 writes the file. Throws InputError alike on all ranks.
+void agree_on_engines(Communicator& world, const TrainConfig& config, const BackendOptions& options,
+                      Backend& backend, const std::function<void(Backend&)>& plan);
 
 }  // namespace rueda

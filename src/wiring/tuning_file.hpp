@@ -5,7 +5,7 @@
 
 namespace rueda {
 
-/// What was measured to be fastest on one kind of GPU: a file of JSON.
+/// The fastest engines measured on one kind of GPU: a file of JSON.
 struct Tuning {
   std::string device;                          ///< GPU name
   std::string cudnn;                           ///< version: engines are numbered anew in each

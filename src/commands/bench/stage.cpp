@@ -9,10 +9,9 @@
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
-#include "run/rank_errors.hpp"
+#include "run/log.hpp"
 #include "run/train_setup.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/shared_device_check.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda::bench {
@@ -44,7 +43,7 @@ Stage::Stage(const BenchPlace& place, const SelectedDevice& device, const std::s
     }
   });
   note(check_shared_devices(world_, {world_.host(), device.uuid}, place.allow_shared_gpu));
-  const int threads = settle_cores(world_, place.threads).choice.threads;
+  const int threads = agree_on_cores(world_, place.threads).choice.threads;
   together(world_, [&] { backend_ = open_backend({.choice = place.backend, .threads = threads}); });
   const auto decision = settle_transport(world_, place.transport, backend_->reduce_device());
   transport_ = decision.transport;
@@ -76,7 +75,7 @@ int in_session(BackendChoice backend, const Preparation& prepare, const Performa
   }
   Session session(ThreadLevel::funneled);
   check_launch(environment, Communicator().size());
-  speak_for_ranks(session, [&] {
+  report_errors_of_ranks(session, [&] {
     Communicator world;
     together(world, [&] {
       if (failure) std::rethrow_exception(failure);

@@ -10,7 +10,7 @@
 #include "escape.hpp"
 #include "facts_json.hpp"
 #include "rank_sets.hpp"
-#include "run/print_error.hpp"
+#include "run/log.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -160,7 +160,7 @@ void Supervisor::compare_notes() {
   if (speaks_) {
     collect(static_cast<std::size_t>(self.size));
   } else if (!mailbox_.reachable() && mine_->end != End::waited) {
-    complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
+    print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
                          nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
   }
 }

@@ -17,8 +17,8 @@
 #include "rueda/study/study.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "wiring/recorded_compute.hpp"
 #include "wiring/reduce_table_file.hpp"
+#include "wiring/timed_setup.hpp"
 #include "wiring/tuning_file.hpp"
 
 using namespace rueda;

@@ -1,4 +1,4 @@
-#include "wiring/recorded_compute.hpp"
+#include "wiring/timed_setup.hpp"
 
 #include <filesystem>
 #include <fstream>
