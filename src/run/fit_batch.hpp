@@ -15,7 +15,7 @@
 
 namespace rueda {
 
-/// What is to be trained, on what.
+/// What to train, and where.
 struct FitRequest {
   const TrainConfig& config;
   const Graph& graph;

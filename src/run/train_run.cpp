@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "console.hpp"
 #include "fit_batch.hpp"
 #include "log.hpp"
@@ -69,6 +71,13 @@ class TrainRun {
  private:
   bool speaks() const { return world_.rank() == 0; }
 
+  /// Rank 0 alone works, and all ranks fail with it.
+  void on_rank_0(const auto& work) {
+    together(world_, [&] {
+      if (speaks()) work();
+    });
+  }
+
   void agree() {
     together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
     require_same(world_, "the program version", version_text());
@@ -83,8 +92,7 @@ class TrainRun {
     together(world_, [this] {
       if (device_.failure) std::rethrow_exception(device_.failure);
       // Refused before there is a run directory; --backend cuda without a GPU is open_backend's.
-      const bool trains_on_cpu = !wants_cuda(run_.config.backend);
-      if (trains_on_cpu) decide_transport(run_.config.transport, true, {});
+      if (!wants_cuda(run_.config.backend)) decide_transport(run_.config.transport, true, {});
     });
     self_.uuid = device_.uuid;
     remark(device_.remark);
@@ -94,11 +102,9 @@ class TrainRun {
 
   void read_data() {
     together(world_, [this] { data_ = open_data(run_.config); });
-    require_same(world_, "the data set", describe_data(data_));
+    require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
     clock_.lap("data");
-    together(world_, [this] {
-      if (speaks()) claim_ = claim_to_resume(run_.config);
-    });
+    on_rank_0([this] { claim_ = claim_to_resume(run_.config); });
     resuming_.begin(run_.config, data_lines(data_));
     together(world_,
              [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
@@ -108,13 +114,8 @@ class TrainRun {
     if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
   }
 
-  void warn(const std::string& text) {
-    if (!text.empty()) warnings_.push_back(text);
-  }
-
   void open_run_directory() {
-    together(world_, [&] {
-      if (!speaks()) return;
+    on_rank_0([this] {
       check_weights_target(run_.config, resuming_.wrote_weights(run_.config));
       if (!will_exist(run_.config, fs::path(run_.config.trace).parent_path()))
         check_output_file("--trace", run_.config.trace);
@@ -129,11 +130,11 @@ class TrainRun {
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
     initial_ = resuming_.read(*graph_, run_);
-    together(world_, [this] {
-      if (run_.config.init_weights.empty() || !speaks()) return;
-      initial_ = load_weights(*graph_, run_.config.init_weights);
+    const std::string& file = run_.config.init_weights;
+    on_rank_0([&] {
+      if (!file.empty()) initial_ = load_weights(*graph_, file);
     });
-    if (resuming_.active() || !run_.config.init_weights.empty()) clock_.lap("weights");
+    if (resuming_.active() || !file.empty()) clock_.lap("weights");
   }
 
   void open_device() {
@@ -150,7 +151,7 @@ class TrainRun {
                 .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
     road_ = std::make_unique<GradientRoad>(world_, run_.config, *graph_, *backend_);
-    warn(road_->warning());
+    warnings_.push_back(road_->warning());
   }
 
   void choose_threads_and_overlap(const RankCores& cores) {
@@ -178,7 +179,7 @@ class TrainRun {
     run_.micro_batch = plan_.largest_micro_batch();
     run_.micro_batch_asked = fitted.asked;
     self_.memory = fitted.memory;
-    warn(fitted.warning);
+    warnings_.push_back(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     road_->open(*replica_, run_.overlaps);
@@ -224,7 +225,9 @@ class TrainRun {
     checkpoints.open(checkpoint_facts(run_, data_));
     resuming_.compare(machine_texts(run_.ranks), run_.versions);
     console.say(start_block(run_));
-    for (const std::string& text : warnings_) console.report(LogLevel::warn, text);
+    for (const std::string& text : warnings_) {
+      if (!text.empty()) console.report(LogLevel::warn, text);
+    }
     for (const std::string& text : remark_lines(data_.remarks, remarks)) {
       console.report(LogLevel::info, text);
     }
@@ -232,10 +235,7 @@ class TrainRun {
     try {
       train_watched(trainer);
       checkpoints.settle();
-      if (run_.outcome != "stopped")
-        together(world_, [this] {
-          if (speaks()) save_weights(run_, *graph_, *replica_);
-        });
+      if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
       if (road_->sync().busy()) print_error(error.what());  // this rank may never get to report it
@@ -248,14 +248,12 @@ class TrainRun {
 
   /// What comes before and after also waits for disks, and is watched more patiently.
   void train_watched(Trainer& trainer) {
-    together(world_, [this] {
-      if (speaks()) write_run_files(run_);  // an interruption leaves at least these
-    });
+    on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
     const auto watchdog = road_->watch();
     trainer.run(run_);
   }
 
-  /// Leaves run.json with the reason; where that fails too, the reason alone is what matters.
+  /// Leaves run.json with the reason, if that can be written.
   void record_failure(Console& console, const std::string& reason) {
     run_.outcome = "failed";
     run_.failure = reason;
@@ -282,7 +280,7 @@ class TrainRun {
   const SelectedDevice& device_;
   ThreadLevel thread_level_;
   std::string remark_;                 ///< of this rank
-  std::vector<std::string> warnings_;  ///< of rank 0 for all
+  std::vector<std::string> warnings_;  ///< of rank 0 for all; may be empty
   Dataset data_;
   Resuming resuming_{world_};
   std::optional<Graph> graph_;

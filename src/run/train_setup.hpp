@@ -47,9 +47,7 @@ RankCores agree_on_cores(Communicator& world, int requested_threads);
 /// Reads or draws the data and applies --data-limit. Throws InputError.
 Dataset open_data(const TrainConfig& config);
 
-/// Sizes and fingerprints of both splits, one a line: what ranks compare.
-std::string describe_data(const Dataset& data);
-/// The same, line by line.
+/// Sizes and fingerprints of both splits: what ranks compare.
 std::vector<std::string> data_lines(const Dataset& data);
 
 /// Fills in what is known before the first step of what is trained, and on what.

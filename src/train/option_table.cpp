@@ -7,6 +7,8 @@ namespace rueda {
 namespace {
 
 using C = TrainConfig;
+using enum Resume;
+using enum Timing;
 
 constexpr const char* kModel = "Model";
 constexpr const char* kData = "Data";
@@ -60,36 +62,35 @@ using Table = std::vector<TrainOption>;
 
 Table model_options() {
   return {
-      {"model", kModel, Text{&C::model, false}, Resume::must_agree, Timing::series, "NAME",
+      {"model", kModel, Text{&C::model, false}, must_agree, series, "NAME",
        "Network to train: " + joined(model_names(), ", ")},
-      {"image-size", kModel, number(&C::image_size, whole(8, 1024)), Resume::must_agree,
-       Timing::series, "PIXELS", "Side that images are resized to"},
-      {"init-weights", kModel, Text{&C::init_weights}, Resume::own, Timing::none, "FILE",
+      {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
+       "Side that images are resized to"},
+      {"init-weights", kModel, Text{&C::init_weights}, own, none, "FILE",
        "Begins with the weights of this .safetensors file instead of random ones"},
   };
 }
 
 Table data_options() {
   return {
-      {"data", kData, Text{&C::data, false}, Resume::free, Timing::none, "PATH",
+      {"data", kData, Text{&C::data, false}, free, none, "PATH",
        "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
-      {"data-limit", kData, number(&C::data_limit), Resume::free, Timing::series, "N",
+      {"data-limit", kData, number(&C::data_limit), free, series, "N",
        "Training images used, 0 for all"},
-      {"augment", kData, words<&C::augment>(Augment::standard), Resume::must_agree, Timing::variant,
-       "", "Random crop (4 pixels of padding) and mirror image"},
-      {"normalize", kData, words<&C::normalize>(Normalize::cifar10), Resume::must_agree,
-       Timing::none, "", "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
-      {"shuffle", kData, shuffle_words(), Resume::must_agree, Timing::none, "",
+      {"augment", kData, words<&C::augment>(Augment::standard), must_agree, variant, "",
+       "Random crop (4 pixels of padding) and mirror image"},
+      {"normalize", kData, words<&C::normalize>(Normalize::cifar10), must_agree, none, "",
+       "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
+      {"shuffle", kData, shuffle_words(), must_agree, none, "",
        "New order of the samples in each epoch"},
-      {"shard", kData, words<&C::shard>(Shard::fixed), Resume::must_agree, Timing::variant, "",
+      {"shard", kData, words<&C::shard>(Shard::fixed), must_agree, variant, "",
        "A rank's samples: a part of each global batch, or a slice of the data set"},
-      {"last-batch", kData, words<&C::last_batch>(LastBatch::drop), Resume::must_agree,
-       Timing::variant, "", "Keeps or drops the samples that do not fill a global batch"},
-      {"input", kData, words<&C::input>(InputMode::stream), Resume::free, Timing::variant, "",
+      {"last-batch", kData, words<&C::last_batch>(LastBatch::drop), must_agree, variant, "",
+       "Keeps or drops the samples that do not fill a global batch"},
+      {"input", kData, words<&C::input>(InputMode::stream), free, variant, "",
        "The device makes batches from images that it holds, or host threads prepare them during "
        "the previous step; the values are the same"},
-      {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), Resume::free,
-       Timing::variant, "N",
+      {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
        "Host threads of a rank for --input stream, 0 for the thread that trains. On the cpu "
        "backend they share the cores with --threads"},
   };
@@ -97,31 +98,30 @@ Table data_options() {
 
 Table optimizer_options() {
   return {
-      {"epochs", kOptimizer, number(&C::epochs, whole(1)), Resume::changes_bits, Timing::none, "N",
+      {"epochs", kOptimizer, number(&C::epochs, whole(1)), changes_bits, none, "N",
        "Passes over the training images"},
       {"lr", kOptimizer,
        number(&C::lr, {.most = 1000,
                        .without_least = true,
                        .hint = "SGD with momentum usually begins near 0.1"}),
-       Resume::must_agree, Timing::none, "X", "Learning rate, before --scale-lr"},
+       must_agree, none, "X", "Learning rate, before --scale-lr"},
       {"momentum", kOptimizer,
        number(&C::momentum,
               {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
-       Resume::must_agree, Timing::none, "X", "Momentum of SGD"},
+       must_agree, none, "X", "Momentum of SGD"},
       {"weight-decay", kOptimizer,
-       number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}),
-       Resume::must_agree, Timing::none, "X", "Weight decay"},
-      {"nesterov", kOptimizer, Flag{&C::nesterov}, Resume::must_agree, Timing::none, "",
-       "Nesterov momentum"},
-      {"scale-lr", kOptimizer, words<&C::scale_lr>(ScaleLr::linear), Resume::must_agree,
-       Timing::none, "", "Multiplies --lr by global batch / --base-batch"},
-      {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), Resume::must_agree, Timing::none,
-       "N", "Global batch that --lr is meant for"},
-      {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), Resume::must_agree, Timing::none,
-       "X", "Epochs of linear warm-up"},
-      {"lr-schedule", kOptimizer, words<&C::lr_schedule>(LrSchedule::cosine), Resume::must_agree,
-       Timing::none, "", "Course of the learning rate after the warm-up"},
-      {"seed", kOptimizer, number(&C::seed), Resume::must_agree, Timing::none, "N",
+       number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
+       none, "X", "Weight decay"},
+      {"nesterov", kOptimizer, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
+      {"scale-lr", kOptimizer, words<&C::scale_lr>(ScaleLr::linear), must_agree, none, "",
+       "Multiplies --lr by global batch / --base-batch"},
+      {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), must_agree, none, "N",
+       "Global batch that --lr is meant for"},
+      {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), must_agree, none, "X",
+       "Epochs of linear warm-up"},
+      {"lr-schedule", kOptimizer, words<&C::lr_schedule>(LrSchedule::cosine), must_agree, none, "",
+       "Course of the learning rate after the warm-up"},
+      {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
        "Seed of weights, order and augmentation"},
   };
 }
@@ -129,120 +129,110 @@ Table optimizer_options() {
 Table batch_options() {
   return {
       {"batch-per-rank", kParallel,
-       NumberOrWord{&C::batch_per_rank, whole(1), "max", kMostThatFits}, Resume::free,
-       Timing::series, "N|max",
+       NumberOrWord{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series, "N|max",
        "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
        "every rank; not with --global-batch"},
-      {"global-batch", kParallel, number(&C::global_batch, whole(0)), Resume::free, Timing::series,
-       "N",
+      {"global-batch", kParallel, number(&C::global_batch, whole(0)), free, series, "N",
        "Samples of one step over all ranks and micro-batches, 0 for --batch-per-rank of each; not "
        "with --batch-per-rank"},
-      {"accumulate", kParallel, number(&C::accumulate, whole(1)), Resume::free, Timing::variant,
-       "K", "Micro-batches of a rank whose gradients are added up for one step"},
-      {"on-oom", kParallel, words<&C::on_oom>(OnOom::halve), Resume::free, Timing::none, "",
+      {"accumulate", kParallel, number(&C::accumulate, whole(1)), free, variant, "K",
+       "Micro-batches of a rank whose gradients are added up for one step"},
+      {"on-oom", kParallel, words<&C::on_oom>(OnOom::halve), free, none, "",
        "A batch that does not fit into memory: refuse it, or halve it until it fits"},
   };
 }
 
 Table device_options() {
   return {
-      {"backend", kParallel, words<&C::backend>(BackendChoice::timed), Resume::changes_bits,
-       Timing::series, "",
+      {"backend", kParallel, words<&C::backend>(BackendChoice::timed), changes_bits, series, "",
        "Device that trains; timed: computes nothing, each rank waits as long as computing would "
        "take, and communicates"},
       // A strong scaling study gives each batch its own time.
       {"compute-ms", kParallel,
        number(&C::compute_ms,
               {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
-       Resume::free, Timing::series, "X",
+       free, series, "X",
        "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-      {"compute-from", kParallel, Text{&C::compute_from}, Resume::free, Timing::variant, "RUN.json",
+      {"compute-from", kParallel, Text{&C::compute_from}, free, variant, "RUN.json",
        "For --backend timed: takes that time from a run of this model, the median of its full "
        "steps"},
       {"compute-jitter", kParallel,
        number(&C::compute_jitter,
               {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
-       Resume::free, Timing::variant, "PERCENT",
+       free, variant, "PERCENT",
        "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
        "seed, rank and step"},
-      {"precision", kParallel, words<&C::precision>(Precision::bf16), Resume::must_agree,
-       Timing::variant, "",
+      {"precision", kParallel, words<&C::precision>(Precision::bf16), must_agree, variant, "",
        "Activations and packed weights; parameters, gradients and statistics stay fp32"},
-      {"recompute", kParallel, words<&C::recompute>(Recompute::block), Resume::free,
-       Timing::variant, "",
+      {"recompute", kParallel, words<&C::recompute>(Recompute::block), free, variant, "",
        "Activations that backward computes again: outputs of batch norms, or all inside residual "
        "blocks; saves memory, costs time, changes no bit"},
-      {"deterministic", kParallel, Flag{&C::deterministic}, Resume::changes_bits, Timing::variant,
-       "", "On a GPU: only engines that give the same bits each time"},
-      {"tuning-file", kParallel, Text{&C::tuning_file}, Resume::changes_bits, Timing::variant,
-       "FILE", "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
-      {"tune-engines", kParallel, Flag{&C::tune}, Resume::free, Timing::none, "",
+      {"deterministic", kParallel, Flag{&C::deterministic}, changes_bits, variant, "",
+       "On a GPU: only engines that give the same bits each time"},
+      {"tuning-file", kParallel, Text{&C::tuning_file}, changes_bits, variant, "FILE",
+       "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
+      {"tune-engines", kParallel, Flag{&C::tune}, free, none, "",
        "Times engines for work that the tuning file does not name yet, and writes the file"},
       {"threads", kParallel,
-       number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}),
-       Resume::changes_bits, Timing::variant, "N", "Threads of a rank, 0 for cores / ranks"},
+       number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
+       variant, "N", "Threads of a rank, 0 for cores / ranks"},
   };
 }
 
 Table reduce_options() {
   return {
-      {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), Resume::changes_bits,
-       Timing::variant, "",
+      {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), changes_bits, variant, "",
        "Sum of the gradients. auto: by --reduce-table or a rule; ring; doubling: recursive "
        "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
        "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
-      {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), Resume::free,
-       Timing::variant, "KIB",
+      {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
        "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
        "changes no bit; 0: by the table or the rule"},
-      {"reduce-table", kParallel, Text{&C::reduce_table}, Resume::changes_bits, Timing::variant,
-       "FILE",
+      {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
        "For --all-reduce auto: the algorithm for each length, as rueda bench tune measured it; the "
        "same file gives the same bits"},
-      {"wire", kParallel, words<&C::wire>(Wire::bf16), Resume::changes_bits, Timing::variant, "",
+      {"wire", kParallel, words<&C::wire>(Wire::bf16), changes_bits, variant, "",
        "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
-      {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, Resume::changes_bits,
-       Timing::variant, "", "With --wire bf16: adds the rounding error in the next step"},
-      {"reduce-order", kParallel, words<&C::reduce_order>(ReduceOrder::fixed), Resume::changes_bits,
-       Timing::variant, "",
+      {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
+       "With --wire bf16: adds the rounding error in the next step"},
+      {"reduce-order", kParallel, words<&C::reduce_order>(ReduceOrder::fixed), changes_bits,
+       variant, "",
        "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
-      {"overlap", kParallel, words<&C::overlap>(Overlap::off), Resume::free, Timing::variant, "",
+      {"overlap", kParallel, words<&C::overlap>(Overlap::off), free, variant, "",
        "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
        "CPUs where --threads leaves that thread a core. Changes no bit"},
       {"bucket-mb", kParallel,
        number(&C::bucket_mb, {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"}),
-       Resume::changes_bits, Timing::variant, "MB",
-       "Most gradients that are summed at once; 0 for all"},
+       changes_bits, variant, "MB", "Most gradients that are summed at once; 0 for all"},
       {"stall-seconds", kChecks,
-       number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), Resume::free,
-       Timing::none, "S",
+       number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none,
+       "S",
        "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
        "so long; 0 for never"},
-      {"transport", kParallel, words<&C::transport>(TransportChoice::staged), Resume::free,
-       Timing::variant, "",
+      {"transport", kParallel, words<&C::transport>(TransportChoice::staged), free, variant, "",
        "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
        "from the device if MPI says that it can"},
-      {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, Resume::free, Timing::variant, "",
+      {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, free, variant, "",
        "Lets several ranks compute on one GPU"},
   };
 }
 
 Table check_options() {
   return {
-      {"check-replicas", kChecks, words<&C::check_replicas>(CheckReplicas::off), Resume::free,
-       Timing::variant, "", "When to compare the parameters of all ranks bit by bit"},
-      {"verify-messages", kChecks, Flag{&C::verify_messages}, Resume::free, Timing::variant, "",
+      {"check-replicas", kChecks, words<&C::check_replicas>(CheckReplicas::off), free, variant, "",
+       "When to compare the parameters of all ranks bit by bit"},
+      {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
        "Each message of gradients carries a check sum, which its receiver compares"},
-      {"inject", kChecks, kFault, Resume::own, Timing::none, "FAULT",
+      {"inject", kChecks, kFault, own, none, "FAULT",
        "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
        "from 1, with one of " +
            fault_kinds()},
-      {"eval-every", kOutput, number(&C::eval_every), Resume::free, Timing::none, "N",
+      {"eval-every", kOutput, number(&C::eval_every), free, none, "N",
        "Epochs between evaluations on the test images, 0 for never"},
       {"target-accuracy", kOutput,
        number(&C::target_accuracy,
               {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
-       Resume::free, Timing::none, "X",
+       free, none, "X",
        "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
        "with --eval-every 0)"},
   };
@@ -250,12 +240,12 @@ Table check_options() {
 
 Table checkpoint_options() {
   return {
-      {"checkpoint-every", kCheckpoints, kEvery, Resume::free, Timing::none, "N(epoch|step)[s]",
+      {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
        "Writes a checkpoint after so many epochs or steps, for example 1epoch or 50steps, and at "
        "the end; a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
-      {"keep", kCheckpoints, number(&C::keep, whole(1)), Resume::free, Timing::none, "N",
+      {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
        "Number of checkpoints to keep, the latest ones"},
-      {"resume", kCheckpoints, Text{&C::resume}, Resume::own, Timing::none, "DIR|auto",
+      {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",
        "Continues the run in this directory, or from this checkpoint, with its options where none "
        "are given here; auto: the run in --run-dir, if there is one"},
   };
@@ -264,21 +254,21 @@ Table checkpoint_options() {
 /// A checkpoint may come from somebody else: files that it names are not written unasked.
 Table output_options() {
   return {
-      {"run-dir", kOutput, Text{&C::run_dir, false}, Resume::own, Timing::none, "DIR",
+      {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
        "Directory for run.json; by default a new one below runs/"},
-      {"save-weights", kOutput, Text{&C::save_weights}, Resume::own, Timing::none, "FILE",
+      {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",
        "Writes the weights to this .safetensors file at the end of the run"},
-      {"overwrite", kOutput, Flag{&C::overwrite}, Resume::own, Timing::none, "",
+      {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
        "Replaces the run in an existing --run-dir, and an existing --save-weights"},
-      {"progress", kOutput, words<&C::progress>(ProgressChoice::off), Resume::own, Timing::none, "",
+      {"progress", kOutput, words<&C::progress>(ProgressChoice::off), own, none, "",
        "Progress bar, a line an epoch, or neither; auto: a bar on a terminal"},
-      {"trace", kOutput, Text{&C::trace}, Resume::own, Timing::none, "FILE",
+      {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
        "Writes what each rank did when, for Perfetto or chrome://tracing"},
-      {"trace-steps", kOutput, number(&C::trace_steps), Resume::own, Timing::none, "N",
+      {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
        "Steps in the trace, from the first"},
-      {"log-level", kOutput, words<&C::log_level>(LogLevel::off), Resume::free, Timing::none, "",
+      {"log-level", kOutput, words<&C::log_level>(LogLevel::off), free, none, "",
        "Logs messages of this importance and above, on the terminal and below --log-dir"},
-      {"log-dir", kOutput, Text{&C::log_dir}, Resume::own, Timing::none, "DIR",
+      {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",
        "Also writes the log of each rank to a file there, rank-0.log and so on"},
   };
 }

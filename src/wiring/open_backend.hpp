@@ -36,7 +36,7 @@ void use_engines(Backend& backend, const std::map<std::string, std::string>& eng
 /// What the operations planned so far compute with; empty on the cpu backend.
 std::map<std::string, std::string> engines_in_use(const Backend& backend);
 
-/// What watches the GPU with this UUID; null without a GPU (an empty UUID), or where nothing tells.
+/// Watches the GPU with this UUID; null without a GPU (an empty UUID), or where NVML is missing.
 std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid);
 
 }  // namespace rueda

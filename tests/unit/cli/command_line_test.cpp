@@ -60,7 +60,7 @@ std::string other_value(const TrainOption& option) {
 }
 
 std::string text_of(const TrainOption& option, const TrainConfig& config) {
-  return to_string(value_of(option, config));
+  return rueda::to_string(value_of(option, config));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/study/series.hpp"
+#include "rueda/train/options.hpp"
 #include "tests/support/made_study.hpp"
 
 using namespace rueda;

@@ -1,4 +1,4 @@
-#include "wiring/tuning_file.hpp"
+#include "wiring/engine_tuning.hpp"
 
 #include <catch2/catch.hpp>
 
