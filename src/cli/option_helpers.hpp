@@ -28,9 +28,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value,
 }
 
 /// The same for a number that may be absent.
-inline CLI::Option* add_number(CLI::App& app, const std::string& name,
-                               std::optional<double>& value, const std::string& placeholder,
-                               const std::string& description) {
+inline CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<double>& value,
+                               const std::string& placeholder, const std::string& description) {
   return add_parsed(app, name, placeholder, description, "",
                     [&value](const std::string& text) { value = parse_number<double>(text); });
 }

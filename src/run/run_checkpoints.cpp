@@ -57,8 +57,8 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
 /// As the watchdog does it: whatever waits for the thread that writes would wait for the disk.
 [[noreturn]] void leave_disk(double seconds, const std::string& directory) {
   print_error("the last checkpoint is still being written after " +
-           std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
-           ", and go on with --resume auto from the checkpoint before it, if there is one");
+              std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
+              ", and go on with --resume auto from the checkpoint before it, if there is one");
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(ExitCode::run_failed));
 }

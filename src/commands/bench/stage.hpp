@@ -45,7 +45,8 @@ using Preparation = std::function<void()>;
 using Performance = std::function<void(const SelectedDevice&)>;
 
 /// Does `perform` between MPI's beginning and its end. What `prepare` throws before is told when
-/// all ranks can hear of it. Returns the exit code; throws AlreadyReported for what all ranks agreed on.
+/// all ranks can hear of it. Returns the exit code; throws AlreadyReported for what all ranks
+/// agreed on.
 int in_session(BackendChoice backend, const Preparation& prepare, const Performance& perform);
 
 }  // namespace rueda::bench

@@ -161,7 +161,7 @@ void Supervisor::compare_notes() {
     collect(static_cast<std::size_t>(self.size));
   } else if (!mailbox_.reachable() && mine_->end != End::waited) {
     print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
-                         nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+                            nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
   }
 }
 
