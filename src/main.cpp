@@ -10,7 +10,7 @@
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"
 #include "rueda/core/error.hpp"
-#include "run/print_error.hpp"
+#include "run/log.hpp"
 #include "run/train.hpp"
 #include "wiring/launcher_env.hpp"
 
@@ -74,8 +74,8 @@ std::string shell_word(std::string_view argument) {
   return as_it_is ? std::string(argument) : text + "'";
 }
 
-/// A command line that is faulty on one rank alone must not leave the others waiting, nor its user
-/// without a word.
+/// Where one rank alone has a faulty command line, the others must not wait for it, and the user
+/// must see the error.
 rueda::Request parse(const std::vector<std::string>& arguments) {
   try {
     return rueda::parse_command_line(arguments);
@@ -100,15 +100,15 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   try {
     return run({argv, argv + argc});
-  } catch (const rueda::Told& told) {
-    return static_cast<int>(told.code);
+  } catch (const rueda::AlreadyReported& reported) {
+    return static_cast<int>(reported.code);
   } catch (const rueda::Error& error) {
-    if (rueda::speaks_for_all()) rueda::complain(error.what());
+    if (rueda::speaks_for_all()) rueda::print_error(error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    // Not foreseen, so nothing says that it is the same everywhere: every rank speaks for itself.
-    rueda::complain("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) +
-                    ": " + error.what());
+    // Nothing says that an unexpected error is the same on all ranks: each prints its own.
+    rueda::print_error("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) +
+                       ": " + error.what());
     return static_cast<int>(ExitCode::run_failed);
   }
 }

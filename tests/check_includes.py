@@ -59,6 +59,8 @@ LIBRARIES = [
     ("nlohmann-json", r"nlohmann/.*",
      {"core", "weights", "checkpoint", "record", "study", "predict", "wiring", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),
+    ("toml++", r"toml\+\+/.*", {"cli"}),
+    ("spdlog", r"spdlog/(?!fmt/).*", {"run"}),
 ]
 WIRING = "wiring"  # with this room in ROOMS the rules on concrete headers and on include/ hold
 CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/timed)/.*")

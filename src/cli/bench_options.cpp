@@ -1,5 +1,4 @@
-#include "bench_options.hpp"
-
+#include "command_options.hpp"
 #include "option_helpers.hpp"
 
 namespace rueda {
@@ -16,7 +15,7 @@ CLI::App& add_command(CLI::App& bench, const std::string& name, const std::strin
 void add_setup(CLI::App& command, BenchSetup& setup) {
   add_choice(command, "--backend", setup.backend,
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
-             "Whose memory is summed");
+             "Device whose memory is summed");
   add_choice(command, "--transport", setup.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "How a GPU's memory reaches MPI, as for train");
@@ -36,15 +35,15 @@ void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
            std::string("Bytes, or networks for the size of their gradients [") +
                bench::kDefaultSizes + "]");
   add_text(command, "--algorithms", options.algorithm_words, "LIST",
-           "all that are to be had here, or some of " + bench::known_entries());
+           "all that are available here, or some of " + bench::known_entries());
   add_number(command, "--repetitions", options.repetitions, "N",
-             "Sums of each size by each algorithm, 0 for 15 to 500 by the size");
+             "Sums of each size by each algorithm, 0 for 15 to 500, depending on the size");
   add_number(command, "--seconds", options.seconds, "S",
-             "After this time no further repetition of a size begins, but for the first 3");
+             "Time after which no repetition of a size begins, except the first 3");
   add_number(command, "--segment-kb", options.segment_kb, "KIB",
-             "Pieces in which chunks travel, 0 for the usual or, with auto, the table's");
+             "Pieces in which chunks travel, 0 for the default or, with auto, the table's");
   add_text(command, "--reduce-table", options.reduce_table, "FILE",
-           "Table of rueda bench tune that auto goes by");
+           "Table of rueda bench tune by which auto chooses");
   command.add_flag("--verify-messages", options.verify_messages,
                    "Each message carries a check sum, as for train");
   add_setup(command, options.setup);
@@ -59,10 +58,11 @@ void add_tune(CLI::App& bench, BenchTuneOptions& options) {
       "  mpirun -n 4 rueda bench tune --out table.json\n"
       "  mpirun -n 4 rueda train --reduce-table table.json");
   add_text(command, "--out", options.out, "FILE", "Table to write")->required();
-  add_text(command, "--algorithms", options.algorithm_words, "LIST",
-           "Own algorithms to choose among; those that are not to be had here are left out");
+  add_text(
+      command, "--algorithms", options.algorithm_words, "LIST",
+      "Algorithms to choose among, without mpi and nccl; those not available here are left out");
   add_text(command, "--segments-kb", options.segment_words, "LIST",
-           "Sizes in KiB of the pieces in which chunks travel, 0 for the usual one");
+           "Sizes in KiB of the pieces in which chunks travel, 0 for the default");
   add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
   add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
   add_setup(command, options.setup);
@@ -82,7 +82,7 @@ void add_explain(CLI::App& bench, BenchExplainOptions& options) {
 
 void add_bench_commands(CLI::App& bench, BenchLine& line) {
   bench.require_subcommand(1);
-  bench.footer("rueda bench COMMAND --help prints the options of a command.");
+  bench.footer("rueda bench COMMAND --help shows the options of a command.");
   add_all_reduce(bench, line.all_reduce);
   add_tune(bench, line.tune);
   add_explain(bench, line.explain);

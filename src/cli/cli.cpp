@@ -4,12 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "bench_options.hpp"
+#include "command_options.hpp"
 #include "option_helpers.hpp"
-#include "predict_options.hpp"
 #include "recipe.hpp"
-#include "report_options.hpp"
-#include "resumed_options.hpp"
 #include "rueda/core/error.hpp"
 #include "train_options.hpp"
 #include "wiring/version.hpp"
@@ -46,21 +43,22 @@ CLI::App& add_command(CommandLine& line, const std::string& name, const std::str
 }
 
 void add_train(CommandLine& line) {
-  CLI::App& command =
-      add_command(line, "train", "Trains a network; run it below mpirun or srun, a rank per device",
-                  "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
-                  "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
+  CLI::App& command = add_command(
+      line, "train", "Trains a network; start it with mpirun or srun, a rank per device",
+      "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
+      "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
   command
       .add_option("--config", line.recipe,
                   "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the "
-                  "command line wins over it")
+                  "command line takes precedence")
       ->option_text("FILE")
       ->configurable(false);
   add_train_options(command, line.train);
-  // By then the command line is read, so that a recipe only fills what it left open.
+  // The command line is read by now: the recipe only sets what it left open.
   command.parse_complete_callback([&line, &command] {
     if (!line.recipe.empty()) apply_recipe(command, line.recipe);
     if (!line.train.resume.empty()) apply_resumed_options(command, line.train);
+    note_given(command, line.train);
   });
 }
 
@@ -110,14 +108,15 @@ void add_doctor(CommandLine& line) {
       "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
   add_text(command, "--data", line.doctor.data, "DIR",
            "Checks this data set on all ranks: files, images per class, class names");
-  add_text(command, "--json", line.doctor.json, "FILE", "Writes all that was found out there");
+  add_text(command, "--json", line.doctor.json, "FILE",
+           "Writes everything that was found to this file");
   add_choice(command, "--backend", line.doctor.backend,
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
-             "What training is to run on");
+             "Device that training will use");
   command.add_flag("--allow-shared-gpu", line.doctor.allow_shared_gpu,
-                   "Several ranks on one GPU are meant");
+                   "Accepts several ranks on one GPU");
   add_number(command, "--timeout", line.doctor.timeout, "SECONDS",
-             "How long a step may take; reading files may take ten times as long");
+             "Time limit of a step; ten times as long for reading files");
   add_text(command, "--fault", line.doctor.fault, "KIND:RANK", "For tests")->group("");
 }
 
@@ -149,7 +148,7 @@ void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
   line.app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
-  line.app.footer("rueda COMMAND --help tells the options of a command.");
+  line.app.footer("rueda COMMAND --help shows the options of a command.");
   add_train(line);
   add_summary(line);
   add_synth(line);
@@ -159,7 +158,7 @@ void build(CommandLine& line) {
   add_report(line);
 }
 
-/// The command that was begun, within it the one that it was begun with; else the program.
+/// The innermost command that the user named, or the program.
 const CLI::App& begun_command(const CLI::App& app) {
   const auto begun = app.get_subcommands();
   return begun.empty() ? app : begun_command(*begun.front());
@@ -171,7 +170,7 @@ std::string full_name(const CLI::App& command) {
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
-/// What the user is to look at: the help of the command that was begun, or the program's.
+/// Names the help of the command that the user named, or the program's.
 std::string see_help(const CLI::App& app) {
   return "see " + full_name(begun_command(app)) + " --help";
 }
@@ -183,7 +182,7 @@ std::string known_commands(const CLI::App& app) {
   return known;
 }
 
-/// CLI11's message, or a plainer one where its own names no remedy.
+/// CLI11's message, or a plainer one where CLI11 names no remedy.
 std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto rest = app.remaining(true);
   const std::string first = rest.empty() ? "" : rest.front();

@@ -1,11 +1,12 @@
 #include "recipe.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <set>
-#include <sstream>
+#include <map>
 #include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -14,144 +15,138 @@
 namespace rueda {
 namespace {
 
-using Items = std::vector<CLI::ConfigItem>;
+/// One line of a recipe: the value as the command line would have it.
+struct Item {
+  std::string name;
+  std::string value;
+  std::size_t line = 0;
+};
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+/// Reads recipes of one command.
+class RecipeReader {
+ public:
+  RecipeReader(CLI::App& command, const std::string& file) : command_(command), file_(file) {}
 
-/// The line up to its comment; a # inside quotes is part of the value.
-std::string_view without_comment(std::string_view line) {
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote == 0 && c == '#') return line.substr(0, i);
-    if (quote == 0 && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (c == quote) {
-      quote = 0;
+  /// In the order of the lines.
+  std::vector<Item> read() {
+    constexpr std::size_t kMostBytes = 1'000'000;
+    text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
+    try {
+      add_items(toml::parse(std::string_view(text_)), true);
+    } catch (const toml::parse_error& error) {
+      refuse(error.source().begin.line, std::string(syntax_fault(error.description())));
+    }
+    std::ranges::sort(items_, {}, &Item::line);
+    refuse_contradictions();
+    return items_;
+  }
+
+  std::string place(std::size_t line) const {
+    return fmt::format("--config {}, line {}", file_, line);
+  }
+
+  CLI::Option& option_of(const Item& item) const {
+    CLI::Option* option = command_.get_option_no_throw("--" + item.name);
+    if (option != nullptr && option->get_configurable()) return *option;
+    throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set",
+                                 place(item.line), printable(item.name), command_.get_name()));
+  }
+
+ private:
+  /// The line itself is the user's own text.
+  [[noreturn]] void refuse(std::size_t line, const std::string& why) const {
+    std::string_view rest = text_;
+    for (std::size_t i = 1; i < line; ++i)
+      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+    const std::string_view content = rest.substr(0, rest.find_first_of("\r\n"));
+    throw InputError(place(line) + ": " + why + ": " + printable(content));
+  }
+
+  /// The parser's own words name bytes of the file; these say what to write instead.
+  static std::string_view syntax_fault(std::string_view description) {
+    if (description.find("redefine") != description.npos) return "this key is given twice";
+    if (description.find("string") != description.npos)
+      return "the quotes are not closed on this line";
+    if (description.find("range") != description.npos ||
+        description.find("representable") != description.npos)
+      return "the number does not fit";
+    return "this is not of the form  option = value, with text in quotes";
+  }
+
+  void add_items(const toml::table& table, bool top) {
+    for (const auto& [key, node] : table) {
+      const std::size_t line = key.source().begin.line;
+      const bool section = node.is_table() && !node.as_table()->is_inline();
+      if (section && top && key.str() == command_.get_name()) {
+        add_items(*node.as_table(), false);
+      } else if (section) {
+        refuse(line, "the only section is [" + command_.get_name() + "]");
+      } else {
+        items_.push_back({std::string(key.str()), text_of(node, line), line});
+      }
     }
   }
-  return line;
-}
 
-/// Why `value` is not a TOML string, number or boolean; empty if it may be one.
-std::string fault_of_value(std::string_view value) {
-  if (value.empty()) return "the value is missing";
-  const char first = value.front();
-  if (first == '[' || first == '{') return "a list is not a value of any option";
-  if (first == '"' || first == '\'') {
-    const bool closed = value.size() > 1 && value.find(first, 1) == value.size() - 1;
-    return closed ? "" : "the quotes are not closed at the end of the value";
+  std::string text_of(const toml::node& node, std::size_t line) const {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+    if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+    if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+    if (node.is_table() || node.is_array()) refuse(line, "a list is not a value of any option");
+    refuse(line, "a date is not a value of any option");
   }
-  const bool plain = value == "true" || value == "false" ||
-                     value.find_first_not_of("0123456789.+-eE") == value.npos;
-  return plain ? "" : "text needs quotes";
-}
 
-bool may_name_an_option(char c) {
-  return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string fault_of_line(std::string_view line, const std::string& section) {
-  if (line.front() == '[') {
-    if (line == "[" + section + "]") return {};
-    return "the only section is [" + section + "]";
-  }
-  const auto equals = line.find('=');
-  if (equals == line.npos) return "this is not of the form  option = value";
-  const std::string_view key = trimmed(line.substr(0, equals));
-  if (key.empty() || !std::all_of(key.begin(), key.end(), may_name_an_option))
-    return "this is not an option's name";
-  return fault_of_value(trimmed(line.substr(equals + 1)));
-}
-
-/// The recipe without comments, every line checked. CLI11's reader skips or mends what it does not
-/// understand, and cuts quoted text at a #; a recipe with a slip must not train something else.
-std::string checked_text(const std::string& file, const std::string& section) {
-  constexpr std::size_t kMostBytes = 1'000'000;
-  std::istringstream in(
-      read_whole({file, "--config " + file, "give an existing TOML file"}, kMostBytes));
-  std::string text;
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const std::string_view content = trimmed(without_comment(line));
-    if (content.empty()) continue;
-    if (const std::string fault = fault_of_line(content, section); !fault.empty())
-      throw InputError("--config " + file + ", line " + std::to_string(number) + ": " + fault +
-                       ": " + printable(content));
-    text += std::string(content) + '\n';
-  }
-  return text;
-}
-
-/// Key and values; the marks by which CLI11 opens and closes a section are left out.
-Items read_items(const std::string& text) {
-  CLI::ConfigTOML reader;
-  reader.comment('\0');  // they are gone; what looks like one is inside quotes
-  std::istringstream in(text);
-  Items items = reader.from_config(in);
-  std::erase_if(items, [](const auto& item) { return item.name == "++" || item.name == "--"; });
-  return items;
-}
-
-/// Names the source of a value in every complaint about it.
-void set_option(CLI::Option& option, const std::string& value, const std::string& source) {
-  try {
-    if (option.get_expected_min() == 0) {
-      if (value != "true" && value != "false")
-        throw InputError("'" + option.get_lnames().front() + "' is either true or false");
-      option.add_result(option.get_flag_value(option.get_lnames().front(), value));
-    } else {
-      option.add_result(value);
+  void refuse_contradictions() const {
+    std::map<std::string, std::size_t> lines;
+    for (const Item& item : items_) {
+      const CLI::Option& option = option_of(item);
+      if (!lines.emplace(item.name, item.line).second) refuse(item.line, "this key is given twice");
+      for (const auto* other : option.get_excludes()) {
+        const std::string name = other->get_lnames().front();
+        if (!lines.contains(name)) continue;
+        throw InputError(place(item.line) + ": '" + item.name + "' and '" + name +
+                         "' exclude each other: give one of them");
+      }
     }
-    option.run_callback();
-  } catch (const CLI::Error& error) {
-    throw InputError(source + ": " + error.what());
-  } catch (const InputError& error) {
-    throw InputError(source + ": " + error.what());
   }
-}
 
-CLI::Option& option_of(CLI::App& command, const CLI::ConfigItem& item, const std::string& file) {
-  CLI::Option* option = command.get_option_no_throw("--" + item.name);
-  if (option != nullptr && option->get_configurable()) return *option;
-  throw InputError("--config " + file + ": '" + printable(item.name) +
-                   "' is not an option of rueda " + command.get_name() + " that a recipe may set");
-}
+  CLI::App& command_;
+  const std::string& file_;
+  std::string text_;
+  std::vector<Item> items_;
+};
 
-bool excluded_by_a_given_one(const CLI::Option& option) {
-  const auto others = option.get_excludes();
-  return std::any_of(others.begin(), others.end(), [](const auto* o) { return o->count() > 0; });
-}
-
-void refuse_contradictions(const Items& items, CLI::App& command, const std::string& file) {
-  std::set<std::string> seen;
-  for (const auto& item : items) {
-    const CLI::Option& option = option_of(command, item, file);
-    if (!seen.insert(item.name).second || item.inputs.size() != 1)
-      throw InputError("--config " + file + ": '" + printable(item.name) + "' is given twice");
-    for (const auto* other : option.get_excludes())
-      if (seen.count(other->get_lnames().front()) > 0)
-        throw InputError("--config " + file + ": '" + printable(item.name) + "' and '" +
-                         other->get_lnames().front() + "' exclude each other: give one of them");
+void set(CLI::Option& option, const std::string& value) {
+  if (option.get_expected_min() > 0) {
+    option.add_result(value);
+  } else if (value == "true" || value == "false") {
+    option.add_result(option.get_flag_value(option.get_lnames().front(), value));
+  } else {
+    throw InputError("'" + option.get_lnames().front() + "' is either true or false");
   }
+  option.run_callback();
+}
+
+bool is_excluded(const CLI::Option& option) {
+  return std::ranges::any_of(option.get_excludes(), [](const auto* o) { return o->count() > 0; });
 }
 
 }  // namespace
 
 void apply_recipe(CLI::App& command, const std::string& file) {
-  const Items items = read_items(checked_text(file, command.get_name()));
-  refuse_contradictions(items, command, file);
-  for (const auto& item : items) {
-    set_if_open(option_of(command, item, file), item.inputs.front(), "--config " + file);
+  RecipeReader recipe(command, file);
+  for (const Item& item : recipe.read()) {
+    set_if_open(recipe.option_of(item), item.value, recipe.place(item.line));
   }
 }
 
 void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
-  if (option.count() == 0 && !excluded_by_a_given_one(option)) set_option(option, value, source);
+  if (option.count() > 0 || is_excluded(option)) return;
+  try {
+    set(option, value);
+  } catch (const std::runtime_error& error) {  // CLI::Error, InputError
+    throw InputError(source + ": " + error.what());
+  }
 }
 
 }  // namespace rueda

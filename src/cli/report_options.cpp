@@ -1,5 +1,4 @@
-#include "report_options.hpp"
-
+#include "command_options.hpp"
 #include "option_helpers.hpp"
 
 namespace rueda {
@@ -13,17 +12,16 @@ void add_sources(CLI::App& command, ReportOptions& options) {
   command
       .add_option(
           "--keras-log", options.logs,
-          "What Keras' fit() printed, put beside the runs; what it does not tell may be added: "
+          "Output of Keras' fit(), shown next to the runs; add what it does not say: "
           "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; may be "
           "repeated")
       ->option_text("FILE[,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_words(command, "--published", {"book", "nyu", "all"}, options.published,
-            "Runs that others published, put beside the runs (docs/report.md)",
-            [&options](const std::string& word) { options.published = word; });
+  add_words(command, "--published", options.published, {"book", "nyu", "all"},
+            "Published runs to show next to these (docs/published.md)");
   command
       .add_option("--prediction", options.predictions,
-                  "File of rueda predict --json, to be put beside the runs; may be repeated")
+                  "File of rueda predict --json, shown next to the runs; may be repeated")
       ->option_text("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -42,20 +40,19 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
       ->option_text("book|nyu")
       ->check(CLI::IsMember({"book", "nyu"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_words(command, "--plots", {"auto", "on", "off"}, options.plots,
-            "Draws plots and report.html with Python's matplotlib; auto: where there is one",
-            [&options](const std::string& word) { options.plots = word; });
+  add_words(command, "--plots", options.plots, {"auto", "on", "off"},
+            "Draws plots and report.html with Python's matplotlib; auto: where there is one");
   command.add_flag("--slides", options.slides,
                    "Also slides.pdf: a page with figure, table and facts each");
 }
 
 void add_choices(CLI::App& command, ReportOptions& options) {
-  add_words(command, "--purpose", {"all", "time", "cost", "knee", "efficiency"}, options.purpose,
-            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
-            "efficiency, most ranks of at least --efficiency",
-            [&options](const std::string& word) { options.purpose = word; });
+  add_words(
+      command, "--purpose", options.purpose, {"all", "time", "cost", "knee", "efficiency"},
+      "How to recommend a number of ranks: shortest epoch, fewest device hours, most speedup x "
+      "efficiency, most ranks of at least --efficiency");
   add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
-             "What the recommendation by efficiency keeps");
+             "Least efficiency for --purpose efficiency");
 }
 
 }  // namespace

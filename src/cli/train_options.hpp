@@ -1,21 +1,22 @@
 #pragma once
 
-#include <string>
-
 #include <CLI/CLI.hpp>
 
 #include "rueda/train/config.hpp"
 
 namespace rueda {
 
-/// Adds every option of `rueda train` to `app`, bound to `config`, in the groups of the help text.
-/// Form is checked while parsing; ranges are `validate`'s part.
+/// Adds all options of `rueda train` to `app`, bound to `config`, in the groups of the help text.
+/// Their form is checked while parsing, their ranges by `validate`.
 void add_train_options(CLI::App& app, TrainConfig& config);
 
-/// Reads `50steps`, `1epoch` and the like. Throws InputError for anything else, and for 0.
-CheckpointEvery parse_every(const std::string& text);
+/// Gives the options that are still open their values of the run that `config.resume` means.
+/// To be called when the command line and the recipe have been read. Throws InputError where there
+/// is no checkpoint (but for `auto`) and for one whose options this program refuses. A checkpoint
+/// that cannot be read is left to find_resume_point.
+void apply_resumed_options(CLI::App& command, const TrainConfig& config);
 
-/// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
-InjectedFault parse_fault(const std::string& text);
+/// Notes in `config.given` which options have been set.
+void note_given(const CLI::App& command, TrainConfig& config);
 
 }  // namespace rueda

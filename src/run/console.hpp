@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "rueda/display/progress.hpp"
 #include "rueda/train/observer.hpp"
@@ -17,8 +19,10 @@ class Console final : public TrainObserver {
 
   void on_step(const StepProgress& progress) override;
   void on_epoch(RunRecord& run) override;
-  /// Text of its own, outside the bar.
+  /// Text below the bar.
   void say(const std::string& text);
+  /// A line of the log, on every rank.
+  void report(LogLevel level, const std::string& text);
 
  private:
   bool speaks_;
@@ -27,6 +31,20 @@ class Console final : public TrainObserver {
   ProgressMode mode_;
   std::optional<ProgressBar> bar_;
 };
+
+/// Notes for the start of a run: what the data reader remarked, then each rank's own remark (empty:
+/// none). One that equals its predecessor's appears once.
+inline std::vector<std::string> remark_lines(const std::vector<std::string>& of_data,
+                                             const std::vector<std::string>& of_ranks) {
+  std::vector<std::string> lines;
+  for (const std::string& remark : of_data) lines.push_back(remark);
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    const bool repeated = rank > 0 && of_ranks[rank] == of_ranks[rank - 1];
+    if (of_ranks[rank].empty() || repeated) continue;
+    lines.push_back("rank " + std::to_string(rank) + ": " + of_ranks[rank]);
+  }
+  return lines;
+}
 
 /// Writes run.json of a run that has ended into its directory, and a steps.csv if no epoch did.
 void write_run_files(const RunRecord& run);

@@ -51,7 +51,7 @@ int open_locked(const std::filesystem::path& path, bool& locked) {
   return fd;
 }
 
-/// For whoever finds the directory taken.
+/// For a process that finds the directory taken.
 void sign(const std::filesystem::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);

@@ -5,13 +5,13 @@
 
 namespace rueda {
 
-/// The right to write into a run directory, of one process at a time: a lock (flock) on a file in
-/// it, which the system takes back from a process that ends in whatever way. On file systems
-/// without locks nobody is kept out.
+/// One process's exclusive right to write into a run directory: a lock (flock) on a file in it,
+/// which the system releases when the process ends, in any way. File systems without locks keep no
+/// process out.
 class DirectoryClaim {
  public:
   DirectoryClaim() = default;
-  /// Waits for five seconds for a process that is about to end. Throws InputError naming the one
+  /// Waits five seconds for a process that is about to end. Throws InputError naming the process
   /// that has the directory.
   explicit DirectoryClaim(const std::filesystem::path& directory);
   DirectoryClaim(DirectoryClaim&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -21,8 +21,7 @@ TrainConfig with_batch(TrainConfig config, std::size_t batch) {
   return config;
 }
 
-/// Plans one rank's training for one batch after the other, on a backend of which nothing else is
-/// in use.
+/// Plans one rank's training for one batch after the other, on a backend that nothing else uses.
 class BatchPlanner {
  public:
   BatchPlanner(const FitRequest& request, RankGroup& group)
@@ -42,7 +41,7 @@ class BatchPlanner {
     return need_;
   }
 
-  /// What was planned last.
+  /// The last plan, on another backend.
   std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
     const TrainConfig& config = request_.config;
     const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
@@ -65,8 +64,8 @@ class BatchPlanner {
   const RunPlan& run() const { return run_; }
   const MemoryNeed& need() const { return need_; }
 
-  /// Allocates what was planned last. Throws OutOfMemory; with `all`, also if what training takes
-  /// later is not to be had.
+  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the memory that training
+  /// takes later is not available.
   std::unique_ptr<Replica> allocate(bool all) {
     Backend& backend = request_.backend;
     auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_),
@@ -119,8 +118,8 @@ struct Room {
   std::size_t sharers = 1;
 };
 
-/// Collective. What is free may be asked in any order, so that the least answer holds for all who
-/// share it.
+/// Collective. Ranks ask for the free memory at different times, so the least answer holds for all
+/// that share it.
 Room measure_room(RankGroup& group, const FitRequest& request) {
   const std::string place = request.host + " " + request.uuid;
   const auto places = all_gather_text(group, place);
@@ -133,7 +132,7 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
     room.bytes = std::min<std::size_t>(room.bytes, std::stoull(answers[rank]));
     ++room.sharers;
   }
-  // Where the system does not tell, what is missing shows when it is asked for.
+  // Where the system does not say how much is free, the allocation itself shows it.
   room.bytes =
       room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
   return room;
@@ -147,7 +146,7 @@ std::size_t least(RankGroup& group, std::size_t mine) {
   return result;
 }
 
-/// `resumed`: what a run must not change when it is resumed is none.
+/// A resumed run is not offered what it must not change.
 std::vector<std::string> remedies_of(const TrainConfig& config, bool resumed) {
   std::vector<std::string> remedies;
   if (!resumed && config.on_oom == OnOom::fail) remedies.emplace_back("--on-oom halve");
@@ -167,8 +166,8 @@ class Fitter {
     begin();
     std::size_t batch = first_batch();
     while (!fits(batch)) batch = smaller(batch);
-    if (request_.settle_engines) {
-      request_.settle_engines([this](Backend& backend) { planner_.plan_on(backend); });
+    if (request_.choose_engines) {
+      request_.choose_engines([this](Backend& backend) { planner_.plan_on(backend); });
     }
     while (!fits(batch) || !allocate()) batch = smaller(batch);
     return finish(batch);
@@ -180,15 +179,13 @@ class Fitter {
     return batch / 2;
   }
 
-  bool halves() const {
-    return request_.config.on_oom == OnOom::halve && !request_.batch_is_settled;
-  }
+  bool halves() const { return request_.config.on_oom == OnOom::halve && !request_.batch_is_fixed; }
 
   bool wants_most() const {
     return request_.config.global_batch == 0 && request_.config.batch_per_rank == kMostThatFits;
   }
 
-  /// Plans something once, so that what libraries load for it is not free any more.
+  /// Plans once before free memory is measured: libraries load what they need for it.
   void begin() {
     together(group_, [this] {
       planner_.plan(wants_most() ? 1 : 0);
@@ -239,9 +236,9 @@ class Fitter {
     return everywhere;
   }
 
-  /// The rank that has room for least speaks.
+  /// The rank with the least room reports.
   [[noreturn]] void refuse(std::size_t batch) {
-    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_settled = request_.batch_is_settled};
+    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_settled = request_.batch_is_fixed};
     together(group_, [&] {
       mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
       mine.free = room_.bytes;
@@ -253,7 +250,7 @@ class Fitter {
     mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
                  (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
     const bool speaks = mine.largest == largest && mine.need > mine.free;
-    const auto remedies = remedies_of(request_.config, request_.batch_is_settled);
+    const auto remedies = remedies_of(request_.config, request_.batch_is_fixed);
     const auto texts =
         all_gather_text(group_, speaks ? shortage_text(mine, remedies) : std::string());
     const auto said = std::find_if(texts.begin(), texts.end(), [](auto& t) { return !t.empty(); });

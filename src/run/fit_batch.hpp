@@ -15,7 +15,7 @@
 
 namespace rueda {
 
-/// What is to be trained, on what.
+/// What to train, and where.
 struct FitRequest {
   const TrainConfig& config;
   const Graph& graph;
@@ -25,10 +25,10 @@ struct FitRequest {
   const Dataset& data;
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
-  bool batch_is_settled = false;  ///< by a run that is resumed: it is never halved
-  /// Collective: settles which engines `backend` uses, once the batch is known. It may have `plan`
-  /// plan the same on another backend.
-  std::function<void(const std::function<void(Backend&)>& plan)> settle_engines = {};
+  bool batch_is_fixed = false;  ///< by a run that is resumed: it is never halved
+  /// Collective: chooses the engines that `backend` uses, once the batch is known. It may call
+  /// `plan` to plan the same on another backend.
+  std::function<void(const std::function<void(Backend&)>& plan)> choose_engines = {};
 };
 
 /// A replica whose batch fits into memory.
@@ -40,14 +40,14 @@ struct FittedReplica {
   std::string warning;    ///< one line, where the batch is not the one asked for
 };
 
-/// The part of a free memory that `--batch-per-rank max` fills; the rest is for what the device's
-/// libraries may take later.
+/// The part of the free memory that `--batch-per-rank max` fills; the device's libraries may take
+/// the rest later.
 inline constexpr double kFilledPart = 0.97;
 
 /// Collective: plans the replica, and allocates it only if all of the training fits into what every
-/// rank has free, the batch being the same for all. Throws, alike on every rank, an InputError that
-/// names the rank which has least room and the batch that would fit; with `--on-oom halve` the
-/// batch is halved instead, until it fits.
+/// rank has free; the batch is the same for all. Throws, alike on every rank, an InputError that
+/// names the rank with the least room and the batch that would fit. `--on-oom halve` halves the
+/// batch instead, until it fits.
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
 
 }  // namespace rueda

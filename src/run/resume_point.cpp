@@ -14,6 +14,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/train/options.hpp"
 
 namespace rueda {
 namespace {
@@ -80,36 +81,26 @@ ResumePoint decode(const std::string& text) {
 
 using Json = nlohmann::ordered_json;
 
-/// Options that change the numbers, beyond their last bits.
-constexpr std::array<std::string_view, 17> kMustAgree = {
-    "model",     "image-size", "lr",          "momentum",      "weight-decay", "nesterov",
-    "scale-lr",  "base-batch", "lr-schedule", "warmup-epochs", "seed",         "augment",
-    "normalize", "shuffle",    "shard",       "last-batch",    "precision"};
-
-/// Options that change only their last bits, or only what comes later.
-constexpr std::array<std::string_view, 11> kChangesBits = {
-    "epochs",       "backend",      "threads",   "deterministic",       "tuning-file", "all-reduce",
-    "reduce-table", "reduce-order", "bucket-mb", "wire-error-feedback", "wire"};
-
 std::string shown(const Json& options, std::string_view name) {
   const auto at = options.find(name);
   return at == options.end() ? "not known" : printable(at->dump());
 }
 
-/// A difference in each of `names`: name, here, there.
-template <typename Names, typename Report>
-void for_differences(const Names& names, const Json& here, const Json& there, Report report) {
-  for (const std::string_view name : names) {
-    const std::string mine = shown(here, name);
-    const std::string theirs = shown(there, name);
-    if (mine != theirs) report(std::string(name), mine, theirs);
+/// A difference in each option of a `policy`: name, here, there.
+template <typename Report>
+void for_differences(Resume policy, const Json& here, const Json& there, Report report) {
+  for (const TrainOption& option : train_options()) {
+    if (option.resume != policy) continue;
+    const std::string mine = shown(here, option.name);
+    const std::string theirs = shown(there, option.name);
+    if (mine != theirs) report(std::string(option.name), mine, theirs);
   }
 }
 
 void compare_options(ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
   const Json there = Json::parse(point.manifest.config);
-  for_differences(kMustAgree, here, there,
+  for_differences(Resume::must_agree, here, there,
                   [&](const auto& name, const auto& mine, const auto& its) {
                     throw InputError("--resume: --" + name + " is " + mine + ", but the run of " +
                                      point.checkpoint + " has " + its +
@@ -117,7 +108,7 @@ void compare_options(ResumePoint& point, const TrainConfig& config) {
                                      "--init-weights " +
                                      point.checkpoint + "/weights.safetensors");
                   });
-  for_differences(kChangesBits, here, there,
+  for_differences(Resume::changes_bits, here, there,
                   [&](const auto& name, const auto& mine, const auto& its) {
                     point.remarks.push_back("not bit for bit as without the interruption: --" +
                                             name + " is " + mine + " instead of " + its);

@@ -10,11 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "print_error.hpp"
+#include "log.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/phase_timer.hpp"
+#include "run/log.hpp"
 #include "train_setup.hpp"
 
 namespace rueda {
@@ -56,9 +57,9 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
 
 /// Ends the process as the watchdog does: an orderly end would wait for the thread that writes.
 [[noreturn]] void leave_disk(double seconds, const std::string& directory) {
-  complain("the last checkpoint is still being written after " +
-           std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
-           ", and go on with --resume auto from the checkpoint before it, if there is one");
+  print_error("the last checkpoint is still being written after " +
+              std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
+              ", and go on with --resume auto from the checkpoint before it, if there is one");
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(ExitCode::run_failed));
 }

@@ -63,7 +63,7 @@ bool holds_run(const fs::path& directory) {
          !list_checkpoints(directory / kCheckpointsName).empty();
 }
 
-/// How the run there ended, as far as it says; null where that can not be read.
+/// How the run there ended; null where its record cannot be read.
 nlohmann::ordered_json outcome_of(const fs::path& directory) {
   const InputFile file{directory / kRunJsonName, "", ""};
   try {
@@ -81,7 +81,7 @@ bool is_unfinished(const fs::path& directory) {
   return outcome.is_string() && !ended && list_checkpoints(directory / kCheckpointsName).empty();
 }
 
-/// What a process that was killed had not yet renamed; nobody else writes here.
+/// Files that a killed process had not yet renamed; no other process writes here.
 void remove_unfinished_files(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -93,7 +93,6 @@ void remove_unfinished_files(const fs::path& directory) {
   for (const fs::path& path : found) fs::remove(path, error);
 }
 
-/// Of this run and of checkpoints.
 void remove_unfinished(const fs::path& directory) {
   remove_unfinished_files(directory);
   remove_unfinished_checkpoints(directory / kCheckpointsName);
@@ -115,8 +114,8 @@ void set_aside(const fs::path& directory) {
 }
 
 /// Checkpoints that are later than the one that is resumed from go if the user wants that; what
-/// could not be read is kept under another name, for it may be the disk that is at fault.
-void give_up_later(const TrainConfig& config, const std::string& checkpoint,
+/// cannot be read is kept under another name, because the disk may be at fault.
+void discard_later(const TrainConfig& config, const std::string& checkpoint,
                    const TrainPosition& from) {
   for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
     if (!is_later(later, from)) return;
@@ -190,7 +189,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
                      "--resume, or add --overwrite");
   }
   require_writable(directory);
-  // Whatever this run leaves must not stand beside files of the one before.
+  // What this run leaves must not mix with files of the previous one.
   std::error_code ignored;
   for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
@@ -204,7 +203,7 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
   if (resumes_in_place(config, checkpoint)) {
     if (!claim) claim = DirectoryClaim(directory);
     require_writable(directory);
-    give_up_later(config, checkpoint, from);
+    discard_later(config, checkpoint, from);
     remove_unfinished(directory);
   } else {
     TrainConfig fresh = config;

@@ -10,8 +10,8 @@
 
 namespace rueda {
 
-/// Claims the run directory that --resume means, before anything is read from it, so that no
-/// process goes on there meanwhile; nothing where the run is to write elsewhere. Throws InputError
+/// Claims the run directory that --resume means before anything is read from it, so that no other
+/// process continues it meanwhile. Claims nothing where the run writes elsewhere. Throws InputError
 /// where another process has it.
 DirectoryClaim claim_to_resume(const TrainConfig& config);
 
@@ -19,8 +19,8 @@ DirectoryClaim claim_to_resume(const TrainConfig& config);
 /// now or already. Without --run-dir it is a new one, `runs/<model>-np<ranks>-<number>`. Throws
 /// InputError where it cannot be made or written, where another process writes into it, and where
 /// it holds an earlier run and --overwrite was not given. With --resume auto an earlier run that
-/// has neither ended nor left a checkpoint is set aside: run.json becomes run-1.json, and likewise
-/// steps.csv.
+/// has neither ended nor left a checkpoint is set aside: run.json becomes run-1.json, and steps.csv
+/// becomes steps-1.csv.
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim);
 
 /// The same for a run that resumes from `checkpoint`, which is at the position `from`, in
@@ -33,7 +33,7 @@ std::string continue_run_directory(const TrainConfig& config, const std::string&
 /// Whether `directory` is --run-dir, which the run makes and tries itself.
 bool names_run_directory(const TrainConfig& config, const std::filesystem::path& directory);
 
-/// Whether `directory` is missing and comes with the run: the run directory, or one above it.
+/// Whether `directory` does not exist yet and the run will make it: its own, or one above it.
 bool will_exist(const TrainConfig& config, const std::filesystem::path& directory);
 
 /// Whether `config.run_dir` is the run directory in which `checkpoint` lies.

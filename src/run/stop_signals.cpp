@@ -24,7 +24,7 @@ extern "C" void note_signal(int signal) {
   const long long now = nanoseconds();
   long long first = 0;
   if (!first_at.compare_exchange_strong(first, now) && now - first >= kSecond) {
-    // Comes once this handler has returned, to a process that does not listen any more.
+    // Arrives after this handler, when the process does not listen any more.
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "console.hpp"
 #include "fit_batch.hpp"
+#include "log.hpp"
 #include "output_file.hpp"
-#include "print_error.hpp"
-#include "remarks.hpp"
 #include "resuming.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/display/result_table.hpp"
@@ -21,19 +22,15 @@
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/train/trainer.hpp"
-#include "rueda/weights/weights_file.hpp"
 #include "run_checkpoints.hpp"
 #include "run_directory.hpp"
 #include "stop_signals.hpp"
 #include "train_setup.hpp"
-#include "weights_target.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/engine_tuning.hpp"
 #include "wiring/gradient_road.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/open_monitor.hpp"
 #include "wiring/overlap.hpp"
-#include "wiring/shared_device_check.hpp"
 #include "wiring/timed_setup.hpp"
 #include "wiring/version.hpp"
 
@@ -42,8 +39,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One training run of one rank, from the first message to the last table. Steps that may fail on
-/// one rank alone run `together`, so that all ranks fail alike.
+/// One training run of one rank, from the first message to the last table. What may fail on one
+/// rank alone runs `together`, so that all ranks fail alike.
 class TrainRun {
  public:
   TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,
@@ -53,35 +50,19 @@ class TrainRun {
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
     run_.versions = component_versions();
-    // Nothing that it could look at changes.
+    // The timed backend has no weights to evaluate.
     if (config.backend == BackendChoice::timed) run_.config.eval_every = 0;
     run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
   }
 
   ExitCode execute() {
-    together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
-    require_same(world_, "the program version", version_text());
-    require_same(world_, "the configuration", config_text(run_.config));
-    settle_device();
-    clock_.lap("mpi");
-    together(world_, [this] { data_ = open_data(run_.config); });
-    require_same(world_, "the data set", describe_data(data_));
-    clock_.lap("data");
-    together(world_, [this] {
-      if (speaks()) claim_ = claim_to_resume(run_.config);
-    });
-    resuming_.begin(run_.config, data_lines(data_));
-    together(world_,
-             [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
+    agree();
+    read_data();
     read_weights();
     open_device();
     build_replica();
     open_run_directory();  // only now, so that refused input leaves no empty ones
     fill_replica();
-    road_->warm_up();
-    clock_.lap("all-reduce");
-    describe_training(run_, data_, *graph_, plan_);
-    road_->describe(run_);
     train();
     return run_.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
   }
@@ -89,12 +70,28 @@ class TrainRun {
  private:
   bool speaks() const { return world_.rank() == 0; }
 
-  void settle_device() {
+  /// Rank 0 alone works, and all ranks fail with it.
+  void on_rank_0(const auto& work) {
+    together(world_, [&] {
+      if (speaks()) work();
+    });
+  }
+
+  void agree() {
+    together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
+    require_same(world_, "the program version", version_text());
+    require_same(world_, "the configuration", config_text(run_.config));
+    together(world_,
+             [this] { open_log(run_.config.log_level, run_.config.log_dir, world_.rank()); });
+    check_device();
+    clock_.lap("mpi");
+  }
+
+  void check_device() {
     together(world_, [this] {
       if (device_.failure) std::rethrow_exception(device_.failure);
       // Refused before there is a run directory; --backend cuda without a GPU is open_backend's.
-      const bool trains_on_cpu = !wants_cuda(run_.config.backend);
-      if (trains_on_cpu) decide_transport(run_.config.transport, true, {});
+      if (!wants_cuda(run_.config.backend)) decide_transport(run_.config.transport, true, {});
     });
     self_.uuid = device_.uuid;
     remark(device_.remark);
@@ -102,17 +99,22 @@ class TrainRun {
         check_shared_devices(world_, {world_.host(), device_.uuid}, run_.config.allow_shared_gpu));
   }
 
+  void read_data() {
+    together(world_, [this] { data_ = open_data(run_.config); });
+    require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
+    clock_.lap("data");
+    on_rank_0([this] { claim_ = claim_to_resume(run_.config); });
+    resuming_.begin(run_.config, data_lines(data_));
+    together(world_,
+             [this] { graph_ = build_model(run_.config.model, run_.config.image_size, kClasses); });
+  }
+
   void remark(const std::string& text) {
     if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
   }
 
-  void warn(const std::string& text) {
-    if (!text.empty()) warnings_.push_back(text);
-  }
-
   void open_run_directory() {
-    together(world_, [&] {
-      if (!speaks()) return;
+    on_rank_0([this] {
       check_weights_target(run_.config, resuming_.wrote_weights(run_.config));
       if (!will_exist(run_.config, fs::path(run_.config.trace).parent_path()))
         check_output_file("--trace", run_.config.trace);
@@ -127,20 +129,18 @@ class TrainRun {
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
     initial_ = resuming_.read(*graph_, run_);
-    together(world_, [this] {
-      if (run_.config.init_weights.empty() || !speaks()) return;
-      initial_.emplace(std::vector<float>(graph_->parameter_count()),
-                       std::vector<float>(graph_->statistics_count()));
-      load_weights(*graph_, run_.config.init_weights, initial_->first, initial_->second);
+    const std::string& file = run_.config.init_weights;
+    on_rank_0([&] {
+      if (!file.empty()) initial_ = load_weights(*graph_, file);
     });
-    if (resuming_.active() || !run_.config.init_weights.empty()) clock_.lap("weights");
+    if (resuming_.active() || !file.empty()) clock_.lap("weights");
   }
 
   void open_device() {
-    run_.timed = settle_compute(world_, run_.config, data_.train.size());
-    const RankCores cores = settle_cores(world_, run_.config.threads);
+    run_.timed = choose_compute(world_, run_.config, data_.train.size());
+    const RankCores cores = agree_on_cores(world_, run_.config.threads);
     self_.cores = cores.share;
-    settle_threads(cores);
+    choose_threads_and_overlap(cores);
     if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
     options_ = {.choice = run_.config.backend,
                 .precision = run_.config.precision,
@@ -150,10 +150,10 @@ class TrainRun {
                 .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
     road_ = std::make_unique<GradientRoad>(world_, run_.config, *graph_, *backend_);
-    warn(road_->warning());
+    warnings_.push_back(road_->warning());
   }
 
-  void settle_threads(const RankCores& cores) {
+  void choose_threads_and_overlap(const RankCores& cores) {
     const OverlapDecision decision =
         settle_overlap(world_, run_.config.overlap,
                        {.ranks = world_.size(),
@@ -167,18 +167,18 @@ class TrainRun {
   }
 
   void build_replica() {
-    const auto settle = [this](const std::function<void(Backend&)>& plan) {
-      settle_engines(world_, run_.config, options_, *backend_, plan);
+    const auto choose_engines = [this](const std::function<void(Backend&)>& plan) {
+      agree_on_engines(world_, run_.config, options_, *backend_, plan);
     };
     FittedReplica fitted = fit_replica(
         world_, {run_.config, *graph_, *backend_, road_->all_reduce(), road_->bucket_ends(), data_,
-                 world_.host(), device_.uuid, resuming_.active(), settle});
+                 world_.host(), device_.uuid, resuming_.active(), choose_engines});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
     run_.micro_batch_asked = fitted.asked;
     self_.memory = fitted.memory;
-    warn(fitted.warning);
+    warnings_.push_back(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     road_->open(*replica_, run_.overlaps);
@@ -190,6 +190,8 @@ class TrainRun {
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
+    road_->warm_up();
+    clock_.lap("all-reduce");
   }
 
   /// Collective: what only the ranks themselves know. The last thing before the first step.
@@ -204,6 +206,8 @@ class TrainRun {
   }
 
   void train() {
+    describe_training(run_, data_, *graph_, plan_);
+    road_->describe(run_);
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, speaks());
     const auto monitor = open_monitor(device_.uuid);
@@ -220,16 +224,20 @@ class TrainRun {
     checkpoints.open(checkpoint_facts(run_, data_));
     resuming_.compare(machine_texts(run_.ranks), run_.versions);
     console.say(start_block(run_));
-    for (const std::string& text : warnings_) console.say("warning: " + text);
-    for (const std::string& text : remark_lines(data_.remarks, remarks)) console.say(text);
-    for (const std::string& text : resuming_.remarks()) console.say("note: " + text);
+    for (const std::string& text : warnings_) {
+      if (!text.empty()) console.report(LogLevel::warn, text);
+    }
+    for (const std::string& text : remark_lines(data_.remarks, remarks)) {
+      console.report(LogLevel::info, text);
+    }
+    for (const std::string& text : resuming_.remarks()) console.report(LogLevel::info, text);
     try {
       train_watched(trainer);
       checkpoints.settle();
-      if (run_.outcome != "stopped") together(world_, [this] { write_weights(); });
+      if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
-      if (road_->sync().busy()) complain(error.what());  // nobody else will get to say it
+      if (road_->sync().busy()) print_error(error.what());  // this rank may never get to report it
       throw;
     }
     finish(console);
@@ -237,31 +245,21 @@ class TrainRun {
     if (run_.outcome == "stopped") console.say(stop_text(run_));
   }
 
-  /// What comes before and behind waits for disks as well, and has a more patient watch.
+  /// What comes before and after also waits for disks, and is watched more patiently.
   void train_watched(Trainer& trainer) {
-    together(world_, [this] {
-      if (speaks()) write_run_files(run_);  // an interruption leaves at least these
-    });
+    on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
     const auto watchdog = road_->watch();
     trainer.run(run_);
   }
 
-  void write_weights() {
-    if (run_.config.save_weights.empty() || !speaks()) return;
-    const auto [parameters, statistics] = download_weights(*replica_);
-    std::uint64_t steps = 0;
-    for (const EpochRecord& epoch : run_.epochs) steps += epoch.steps;
-    save_weights(*graph_, run_.config.save_weights, parameters, statistics, steps);
-  }
-
-  /// Leaves run.json with the reason; where that fails too, the reason alone is what matters.
+  /// Leaves run.json with the reason, if that can be written.
   void record_failure(Console& console, const std::string& reason) {
     run_.outcome = "failed";
     run_.failure = reason;
     try {
       finish(console);
     } catch (const std::exception& error) {
-      console.say(std::string("note: ") + error.what());
+      console.report(LogLevel::info, error.what());
     }
   }
 
@@ -281,7 +279,7 @@ class TrainRun {
   const SelectedDevice& device_;
   ThreadLevel thread_level_;
   std::string remark_;                 ///< of this rank
-  std::vector<std::string> warnings_;  ///< of rank 0 for all
+  std::vector<std::string> warnings_;  ///< of rank 0 for all; may be empty
   Dataset data_;
   Resuming resuming_{world_};
   std::optional<Graph> graph_;

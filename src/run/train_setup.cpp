@@ -5,13 +5,16 @@
 #include <ctime>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "log.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/weights/weights_file.hpp"
 
 namespace rueda {
 namespace {
@@ -41,19 +44,22 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-std::vector<std::size_t> parts_of(const MemoryNeed& need) {
-  std::vector<std::size_t> bytes;
-  for (const MemoryPart& part : kMemoryParts) bytes.push_back(need.*part.bytes);
-  return bytes;
-}
-
-MemoryNeed memory_of(const std::vector<std::size_t>& parts) {
-  MemoryNeed need;
-  for (std::size_t i = 0; i < kMemoryParts.size(); ++i) need.*kMemoryParts[i].bytes = parts.at(i);
-  return need;
-}
-
 }  // namespace
+
+// What gather_rank_infos sends.
+
+static void to_json(nlohmann::json& json, const MemoryNeed& need) {
+  for (const MemoryPart& part : kMemoryParts) json.push_back(need.*part.bytes);
+}
+
+static void from_json(const nlohmann::json& json, MemoryNeed& need) {
+  for (std::size_t i = 0; i < kMemoryParts.size(); ++i) {
+    json.at(i).get_to(need.*kMemoryParts[i].bytes);
+  }
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankInfo, local_rank, host, backend, device, uuid, threads,
+                                   cores, memory, startup)
 
 void StartupClock::carve(const std::string& item, double seconds) {
   items_.back().second -= seconds;
@@ -64,9 +70,12 @@ void StartupClock::lap(const std::string& item) {
   const double now = watch_.seconds();
   items_.emplace_back(item, now - last_);
   last_ = now;
+  if (is_logged(LogLevel::debug)) {
+    log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
+  }
 }
 
-RankCores settle_cores(Communicator& world, int requested_threads) {
+RankCores agree_on_cores(Communicator& world, int requested_threads) {
   const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
   NodeCores node{
       .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
@@ -85,19 +94,12 @@ Dataset open_data(const TrainConfig& config) {
   return data;
 }
 
-std::string describe_data(const Dataset& data) {
-  std::ostringstream text;
-  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
-    text << name << " images: " << set->size() << ", fingerprint " << std::hex << set->fingerprint()
-         << std::dec << '\n';
-  }
-  return text.str();
-}
-
 std::vector<std::string> data_lines(const Dataset& data) {
-  std::istringstream text(describe_data(data));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  for (const auto& [name, set] : {std::pair{"training", &data.train}, {"test", &data.test}}) {
+    lines.push_back(
+        fmt::format("{} images: {}, fingerprint {:x}", name, set->size(), set->fingerprint()));
+  }
   return lines;
 }
 
@@ -140,29 +142,12 @@ Manifest checkpoint_facts(const RunRecord& run, const Dataset& data) {
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
-  const nlohmann::json json = {{"local_rank", mine.local_rank},
-                               {"host", mine.host},
-                               {"backend", mine.backend},
-                               {"device", mine.device},
-                               {"threads", mine.threads},
-                               {"cores", mine.cores},
-                               {"uuid", mine.uuid},
-                               {"memory", parts_of(mine.memory)},
-                               {"startup", mine.startup}};
+  const auto replace = nlohmann::json::error_handler_t::replace;
   std::vector<RankInfo> infos;
-  const std::string mine_text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  for (const std::string& text : all_gather_text(world, mine_text)) {
-    const auto j = nlohmann::json::parse(text);
-    infos.push_back({.rank = static_cast<int>(infos.size()),
-                     .local_rank = j.at("local_rank"),
-                     .host = j.at("host"),
-                     .backend = j.at("backend"),
-                     .device = j.at("device"),
-                     .uuid = j.at("uuid"),
-                     .threads = j.at("threads"),
-                     .cores = j.at("cores"),
-                     .memory = memory_of(j.at("memory")),
-                     .startup = j.at("startup")});
+  for (const std::string& text :
+       all_gather_text(world, nlohmann::json(mine).dump(-1, ' ', false, replace))) {
+    infos.push_back(nlohmann::json::parse(text));
+    infos.back().rank = static_cast<int>(infos.size()) - 1;
   }
   return infos;
 }
@@ -178,6 +163,20 @@ void upload_weights(Replica& replica, const HostWeights& weights) {
   replica.backend().upload(replica.parameters(), weights.first);
   replica.backend().upload(replica.running_statistics(), weights.second);
   replica.parameters_changed();
+}
+
+HostWeights load_weights(const Graph& graph, const std::string& file) {
+  HostWeights weights(graph.parameter_count(), graph.statistics_count());
+  load_weights(graph, file, weights.first, weights.second);
+  return weights;
+}
+
+void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
+  if (run.config.save_weights.empty()) return;
+  const auto [parameters, statistics] = download_weights(replica);
+  std::uint64_t steps = 0;
+  for (const EpochRecord& epoch : run.epochs) steps += epoch.steps;
+  save_weights(graph, run.config.save_weights, parameters, statistics, steps);
 }
 
 void broadcast_replica(Communicator& world, Replica& replica) {

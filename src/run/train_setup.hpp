@@ -22,7 +22,7 @@ namespace rueda {
 
 // The composition root of a training run, in parts: what names concrete backends and algorithms.
 
-/// Itemises the start-up: each lap is the time since the one before.
+/// Itemises the start-up: each lap is the time since the previous one.
 class StartupClock {
  public:
   void lap(const std::string& item);
@@ -42,14 +42,12 @@ struct RankCores {
   ThreadChoice choice;
   double share = 1;
 };
-RankCores settle_cores(Communicator& world, int requested_threads);
+RankCores agree_on_cores(Communicator& world, int requested_threads);
 
 /// Reads or draws the data and applies --data-limit. Throws InputError.
 Dataset open_data(const TrainConfig& config);
 
-/// Sizes and fingerprints of both splits, one a line: what ranks compare.
-std::string describe_data(const Dataset& data);
-/// The same, line by line.
+/// Sizes and fingerprints of both splits: what ranks compare.
 std::vector<std::string> data_lines(const Dataset& data);
 
 /// Fills in what is known before the first step of what is trained, and on what.
@@ -59,7 +57,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
 /// What checkpoints of this run say of it: all of a manifest but position, time and files.
 Manifest checkpoint_facts(const RunRecord& run, const Dataset& data);
 
-/// What the bits of a rank may depend on, beyond the options.
+/// What the bits of each rank may depend on, apart from the options.
 std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks);
 
 /// Collective: every rank's facts, on every rank.
@@ -69,6 +67,11 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& min
 using HostWeights = std::pair<std::vector<float>, std::vector<float>>;
 HostWeights download_weights(Replica& replica);
 void upload_weights(Replica& replica, const HostWeights& weights);
+
+/// Those of a weights file.
+HostWeights load_weights(const Graph& graph, const std::string& file);
+/// Writes the weights of a run that has ended to --save-weights, if that was given.
+void save_weights(const RunRecord& run, const Graph& graph, Replica& replica);
 
 /// Collective: every rank gets rank 0's parameters and statistics.
 void broadcast_replica(Communicator& world, Replica& replica);

@@ -1,40 +1,13 @@
 #include "rueda/study/observation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <stdexcept>
 
+#include "rueda/train/options.hpp"
+
 namespace rueda {
 namespace {
-
-/// Options that change how long a step takes, beside those that a series or an observation names.
-constexpr std::array kTimingOptions = {
-    "input",
-    "input-workers",
-    "shard",
-    "last-batch",
-    "accumulate",
-    "recompute",
-    "deterministic",
-    "precision",
-    "threads",
-    "all-reduce",
-    "segment-kb",
-    "reduce-table",
-    "wire",
-    "overlap",
-    "bucket-mb",
-    "transport",
-    "reduce-order",
-    "augment",
-    "check-replicas",
-    "wire-error-feedback",
-    "compute-jitter",
-    "compute-from",
-    "allow-shared-gpu",
-    "tuning-file",
-};
 
 Processor processor_of(const RunResult& run) {
   const std::string& backend = run.ranks.front().backend;
@@ -99,13 +72,14 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     if (!run.epochs.empty()) all.push_back(observe(run));
   }
-  for (const char* name : kTimingOptions) {
+  for (const TrainOption& option : train_options()) {
+    if (option.timing != Timing::variant) continue;
+    const std::string name = option.name;
     std::set<std::string> values;
     for (const Observation& seen : all) values.insert(option_of(seen, name));
     if (values.size() < 2) continue;
     for (Observation& seen : all) {
-      seen.variant +=
-          (seen.variant.empty() ? "" : ", ") + std::string(name) + " " + option_of(seen, name);
+      seen.variant += (seen.variant.empty() ? "" : ", ") + name + " " + option_of(seen, name);
     }
   }
   return all;

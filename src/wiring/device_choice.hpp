@@ -3,7 +3,9 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -21,7 +23,7 @@ struct DeviceChoice {
 /// unless it is the only one (`has_peers`).
 DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible);
 
-/// What became of it on this process.
+/// The GPU of this process, once it is selected.
 struct SelectedDevice {
   std::string uuid;  ///< of the GPU; empty: none was selected
   std::string remark;
@@ -29,8 +31,22 @@ struct SelectedDevice {
 };
 
 /// Chooses and selects this process's GPU for the thread that calls, if the run wants one and there
-/// is one. To be called before MPI is initialised: MPI libraries that take GPU memory look at the
-/// device that is current then.
+/// is one. To be called before MPI is initialised: MPI libraries that take GPU memory look then at
+/// the current device.
 SelectedDevice select_device(BackendChoice backend);
+
+/// Where a rank computes.
+struct RankPlace {
+  std::string host;
+  std::string uuid;  ///< of its GPU; empty without one
+};
+
+/// Which ranks compute on the same GPU, for example "ranks 0 and 2 on GPU-8f2c... of node17"; empty
+/// if each has its own.
+std::string shared_devices(const std::vector<RankPlace>& ranks);
+
+/// Collective: refuses ranks that share a GPU, with the same InputError on all of them. If sharing
+/// is `allowed`, rank 0 gets a remark instead; others an empty text.
+std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed);
 
 }  // namespace rueda

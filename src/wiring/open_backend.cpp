@@ -6,6 +6,7 @@
 #endif
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
+#include "cuda/device/nvml.hpp"
 #endif
 #if RUEDA_CUDA_TRAINS
 #include "cuda/backend/cuda_backend.hpp"
@@ -83,6 +84,15 @@ std::map<std::string, std::string> engines_in_use(const Backend& backend) {
 #endif
   static_cast<void>(backend);
   return {};
+}
+
+std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid) {
+#if RUEDA_WITH_CUDA
+  if (!uuid.empty()) return open_nvml(uuid);
+#else
+  static_cast<void>(uuid);
+#endif
+  return nullptr;
 }
 
 }  // namespace rueda

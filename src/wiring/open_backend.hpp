@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rueda/backend/backend.hpp"
+#include "rueda/backend/device_monitor.hpp"
 #include "rueda/train/config.hpp"
 #include "timed/timed_backend.hpp"
 
@@ -24,15 +25,18 @@ struct BackendOptions {
   timed::JitterSeed jitter = {};
 };
 
-/// Throws InputError for a backend that is not to be had here, or that cannot compute in the
+/// Throws InputError for a backend that is not available here, or that cannot compute in the
 /// precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
 
-/// Of a tuning file, by what they compute: for what is planned from now on. Not for the cpu
-/// backend.
+/// Sets the engines of a tuning file, by the work that they do, for all that is planned from now
+/// on. Not for the cpu backend.
 void use_engines(Backend& backend, const std::map<std::string, std::string>& engines);
 
 /// What the operations planned so far compute with; empty on the cpu backend.
 std::map<std::string, std::string> engines_in_use(const Backend& backend);
+
+/// Watches the GPU with this UUID; null without a GPU (an empty UUID), or where NVML is missing.
+std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid);
 
 }  // namespace rueda

@@ -1,19 +1,93 @@
 #include "timed_setup.hpp"
 
-#include <string>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
+#include <vector>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
-#include "recorded_compute.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/record/statistics.hpp"
+#include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/agreement.hpp"
 #include "rueda/train/run_plan.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
+namespace {
 
-std::optional<TimedCompute> settle_compute(RankGroup& group, const TrainConfig& config,
+constexpr std::array<std::string_view, 6> kColumns = {"epoch", "samples", "global_samples",
+                                                      "loss",  "forward", "backward"};
+
+/// A full step of one rank.
+struct Step {
+  double epoch;
+  double image_seconds;
+};
+
+InputFile recorded_file(const std::string& file) {
+  return {file, "--compute-from " + file,
+          "name the run.json of a run that computed with this --model and --image-size"};
+}
+
+/// Images of a full step.
+double check_run(const InputFile& file, const std::string& model, int image_size) {
+  const auto json = read_json(file);
+  const JsonView run(json, file);
+  if (!run.has("schema") || run.json()["schema"] != "rueda-run") file.refuse("no run.json");
+  if (run.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
+  const std::string name = run.at("model").text("name");
+  const std::size_t size = run.at("model").count("image_size");
+  if (name != model || size != static_cast<std::size_t>(image_size)) {
+    file.refuse("it is of " + printable(name) + " for " + std::to_string(size) + " pixels, not " +
+                model + " for " + std::to_string(image_size));
+  }
+  return run.at("batch").number("global");
+}
+
+std::vector<Step> full_steps(const InputFile& file, double global_batch) {
+  std::vector<Step> steps;
+  const auto csv = file.path.parent_path() / kStepsCsvName;
+  const auto take = [&](std::span<const double> row) {
+    for (std::size_t i = 0; i < kColumns.size(); ++i) {
+      if (std::isfinite(row[i])) continue;
+      file.refuse(std::string("its ") + kStepsCsvName + " does not tell " +
+                  std::string(kColumns[i]) + " of every step");
+    }
+    if (row[2] != global_batch || row[1] == 0) return;
+    steps.push_back({row[0], (row[3] + row[4] + row[5]) / row[1]});
+  };
+  if (!for_each_step(csv, kColumns, take)) {
+    file.refuse(std::string("there is no ") + kStepsCsvName + " in its directory");
+  }
+  return steps;
+}
+
+}  // namespace
+
+double recorded_image_seconds(const std::string& name, const std::string& model, int image_size) {
+  const InputFile file = recorded_file(name);
+  const auto steps = full_steps(file, check_run(file, model, image_size));
+  if (steps.empty()) file.refuse("it has no full step");
+  const bool several = steps.back().epoch > 1;
+  std::vector<double> seconds;
+  for (const Step& step : steps) {
+    if (!several || step.epoch != 1) seconds.push_back(step.image_seconds);
+  }
+  const double median = median_of(seconds);
+  if (!(median > 0)) file.refuse("its steps took no time");
+  return median;
+}
+
+std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& config,
                                            std::size_t train_images) {
   if (config.backend != BackendChoice::timed) return {};
-  TimedCompute compute{config.compute_ms / 1e3, 1, config.compute_jitter, config.compute_from};
+  TimedCompute compute{config.compute_ms.value_or(0) / 1e3, 1, config.compute_jitter,
+                       config.compute_from};
   std::string per_image;
   together(group, [&] {
     const auto world = static_cast<std::size_t>(group.size());

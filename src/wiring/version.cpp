@@ -2,7 +2,14 @@
 
 #include <string_view>
 
+#include "mpi/session/version.hpp"
 #include "version_config.hpp"
+#if RUEDA_WITH_CPU
+#include "cpu/cpu_backend.hpp"
+#endif
+#if RUEDA_WITH_CUDA
+#include "cuda/device/device_query.hpp"
+#endif
 
 namespace rueda {
 
@@ -12,6 +19,21 @@ std::string program_version() {
   // Without a git checkout the build has no revision, or repeats the version in its place.
   if (revision.empty() || revision == version) return version;
   return version + " (" + std::string(revision) + ")";
+}
+
+std::vector<std::pair<std::string, std::string>> component_versions() {
+  std::vector<std::pair<std::string, std::string>> versions = {{"MPI", mpi_library_version()}};
+#if RUEDA_WITH_CPU
+  versions.emplace_back("oneDNN", cpu::onednn_version());
+#else
+  versions.emplace_back("oneDNN", "not built in");
+#endif
+#if RUEDA_WITH_CUDA
+  for (auto& component : cuda_component_versions()) versions.push_back(std::move(component));
+#else
+  versions.emplace_back("CUDA", "not built in");
+#endif
+  return versions;
 }
 
 std::string version_text() {

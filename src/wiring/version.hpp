@@ -11,7 +11,7 @@ namespace rueda {
 std::string program_version();
 
 /// Name and version of every library that this build runs on (MPI, oneDNN, CUDA, cuDNN ...), as
-/// the loaded libraries themselves tell it. Defined at the composition root.
+/// the loaded libraries themselves report it.
 std::vector<std::pair<std::string, std::string>> component_versions();
 
 /// What `rueda --version` prints.

@@ -5,7 +5,7 @@
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
-#include "wiring/shared_device_check.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/transport.hpp"
 
 using namespace rueda;

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "rueda/backend/precision.hpp"
@@ -16,9 +18,9 @@ namespace rueda {
 enum class ScaleLr { none, linear };
 enum class Augment { none, standard };
 enum class Normalize { scale, cifar10 };
-/// Who makes the batches: the device from images that it holds, or host threads.
+/// Batches are made by the device from images that it holds, or by host threads.
 enum class InputMode { resident, stream };
-/// Timed: nothing is computed, the time that it would take is waited for.
+/// Timed: computes nothing, and waits as long as computing would take.
 enum class BackendChoice { automatic, cpu, cuda, timed };
 /// How gradients reach MPI: as MPI can, by device memory, or through host memory.
 enum class TransportChoice { automatic, device, staged };
@@ -26,8 +28,11 @@ enum class ReduceOrder { ring, fixed };
 /// Whether gradients travel while the backward pass still computes others.
 enum class Overlap { automatic, on, off };
 enum class CheckReplicas { epoch, step, off };
-/// What becomes of a run whose batch does not fit into memory.
+/// What happens to a run whose batch does not fit into memory.
 enum class OnOom { fail, halve };
+enum class ProgressChoice { automatic, bar, lines, off };
+/// The least important messages that are logged.
+enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = std::numeric_limits<std::size_t>::max();
@@ -38,13 +43,13 @@ struct CheckpointEvery {
   std::size_t count = 0;
   Unit unit = Unit::epochs;
 
-  /// Whether one is to be written when so many units are done.
+  /// Whether to write one after `done` units.
   bool due(Unit of, std::size_t done) const noexcept {
     return unit == of && count > 0 && done % count == 0;
   }
 };
 
-/// A fault put in on purpose, to see it found or survived: `KIND:RANK:STEP`.
+/// A fault injected on purpose, to see that it is found or survived: `KIND:RANK:STEP`.
 struct InjectedFault {
   enum class Kind {
     none,
@@ -55,7 +60,7 @@ struct InjectedFault {
     hang,             ///< the rank by SIGSTOP
     corrupt_message,  ///< one bit of the first message of gradients that the rank receives
   };
-  /// Those that can be asked for.
+  /// Those that a user can choose.
   static constexpr Kind kKinds[] = {Kind::flip_bit, Kind::nan,  Kind::kill,
                                     Kind::stop,     Kind::hang, Kind::corrupt_message};
 
@@ -64,7 +69,7 @@ struct InjectedFault {
   std::size_t step = 0;  ///< global step, from 1
 };
 
-/// Of any batch that is taken: already far beyond use.
+/// The largest batch that is accepted, far beyond use.
 inline constexpr std::size_t kMostSamples = 1'000'000;
 
 /// The options of `rueda train`, with its defaults. Names are those of the command line.
@@ -93,8 +98,8 @@ struct TrainConfig {
   std::size_t accumulate = 1;
   OnOom on_oom = OnOom::fail;
   BackendChoice backend = BackendChoice::automatic;
-  double compute_ms = 0;      ///< timed: forward and backward of a full micro-batch; 0: not given
-  std::string compute_from;   ///< timed: a run.json whose times are taken; empty: not given
+  std::optional<double> compute_ms;  ///< timed: forward and backward of a full micro-batch
+  std::string compute_from;          ///< timed: a run.json whose times are taken; empty: not given
   double compute_jitter = 0;  ///< timed: per cent by which a micro-batch takes longer or shorter
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
@@ -122,26 +127,35 @@ struct TrainConfig {
   std::size_t eval_every = 1;  ///< epochs; 0: never
   std::string run_dir;         ///< empty: a new one below runs/
   bool overwrite = false;
-  std::string init_weights;       ///< a weights file to begin with; empty: drawn from the seed
-  std::string save_weights;       ///< where the weights go at the end; empty: nowhere
-  std::size_t data_limit = 0;     ///< training images used; 0: all
-  std::string progress = "auto";  ///< auto, bar, lines, off
+  std::string init_weights;    ///< a weights file to begin with; empty: drawn from the seed
+  std::string save_weights;    ///< where the weights go at the end; empty: nowhere
+  std::size_t data_limit = 0;  ///< training images used; 0: all
+  ProgressChoice progress = ProgressChoice::automatic;
+  LogLevel log_level = LogLevel::info;
+  std::string log_dir;  ///< for a log file of each rank; empty: none
   InjectedFault fault;
   CheckpointEvery checkpoint_every;
   std::size_t keep = 2;  ///< checkpoints
   std::string resume;    ///< a run directory, a checkpoint, or "auto"; empty: begins anew
+
+  /// Names of the options that the command line, the recipe or the resumed run set; all others have
+  /// their defaults.
+  std::set<std::string, std::less<>> given;
 };
 
-/// Of a bucket at most, 0 for no limit.
+/// The most that a bucket holds; 0 for no limit.
 std::size_t bucket_bytes(const TrainConfig& config);
-
-/// The words of the command line.
-std::string to_string(const CheckpointEvery& every);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);
 
-/// The word that the command line uses for a choice.
+/// The kinds of faults, for messages.
+std::string fault_kinds();
+
+/// The words of the command line.
+std::string to_string(const CheckpointEvery& every);
+/// Empty without a fault.
+std::string to_string(const InjectedFault& fault);
 const char* to_string(ScaleLr v);
 const char* to_string(LrSchedule v);
 const char* to_string(Augment v);
@@ -154,6 +168,8 @@ const char* to_string(TransportChoice v);
 const char* to_string(CheckReplicas v);
 const char* to_string(InjectedFault::Kind v);
 const char* to_string(OnOom v);
+const char* to_string(ProgressChoice v);
+const char* to_string(LogLevel v);
 const char* to_string(Shard v);
 const char* to_string(LastBatch v);
 

@@ -7,8 +7,8 @@
 namespace rueda {
 
 /// `rueda bench all-reduce`: measures all-reduces on the ranks of the run; table, JSON and plot as
-/// asked. Returns the exit code. Throws Told for an error that all ranks agreed on, InputError and
-/// RunError otherwise.
+/// asked. Returns the exit code. Throws AlreadyReported for an error that all ranks agreed on,
+/// InputError and RunError otherwise.
 int run_bench_all_reduce(const BenchAllReduceOptions& options);
 
 /// `rueda bench tune`: measures own algorithms and segment sizes on the ranks of the run, and

@@ -10,10 +10,9 @@
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/agreement.hpp"
-#include "run/rank_errors.hpp"
+#include "run/log.hpp"
 #include "run/train_setup.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/shared_device_check.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda::bench {
@@ -45,7 +44,7 @@ BenchSession::BenchSession(const BenchSetup& setup, const SelectedDevice& device
     }
   });
   note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
-  const int threads = settle_cores(world_, setup.threads).choice.threads;
+  const int threads = agree_on_cores(world_, setup.threads).choice.threads;
   together(world_, [&] { backend_ = open_backend({.choice = setup.backend, .threads = threads}); });
   const auto decision = settle_transport(world_, setup.transport, backend_->reduce_device());
   transport_ = decision.transport;
@@ -116,7 +115,7 @@ int in_session(BackendChoice backend, const std::function<void()>& prepare,
   Session session(ThreadLevel::funneled);
   check_launch([](const char* name) -> const char* { return std::getenv(name); },
                Communicator().size());
-  speak_for_ranks(session, [&] {
+  report_errors_of_ranks(session, [&] {
     Communicator world;
     together(world, [&] {
       if (failure) std::rethrow_exception(failure);

@@ -8,8 +8,8 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/host_name.hpp"
+#include "run/log.hpp"
 #include "run/output_file.hpp"
-#include "run/print_error.hpp"
 #include "supervisor.hpp"
 #include "wiring/launcher_env.hpp"
 #include "wiring/version.hpp"
@@ -22,8 +22,8 @@ namespace {
 void print_own_trouble(const doctor::ClusterFacts& cluster) {
   const doctor::Progress& progress = cluster.progress;
   if (progress.trouble.empty() || !progress.own) return;
-  complain("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
-           "): the step \"" + progress.step + "\" " + progress.trouble);
+  print_error("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
+              "): the step \"" + progress.step + "\" " + progress.trouble);
 }
 
 /// Prints the report in two parts and writes the file with each: the launcher may end the run when

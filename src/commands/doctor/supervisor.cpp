@@ -8,7 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "facts_json.hpp"
-#include "run/print_error.hpp"
+#include "run/log.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -173,8 +173,8 @@ void Supervisor::compare_notes() {
   if (speaks_) return collect(static_cast<std::size_t>(self.size));
   if (mailbox_.reachable()) return wait_for_report();
   if (mine_->end == End::waited) return;
-  complain(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
-                       nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+  print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self.rank, self.host,
+                          nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
 }
 
 void Supervisor::wait_for_report() {

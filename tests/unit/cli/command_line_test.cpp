@@ -1,5 +1,5 @@
 #include <filesystem>
-#include <fstream>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -8,9 +8,13 @@
 
 #include "cli/cli.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/train/options.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::TrainConfig;
+using rueda::TrainOption;
 using Words = std::vector<std::string>;
 
 namespace {
@@ -31,19 +35,7 @@ std::string refusal(const Words& words) {
 /// A recipe in a file that lives as long as this object.
 class Recipe {
  public:
-  explicit Recipe(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() /
-              ("rueda-recipe-" + std::to_string(counter_++) + "-" +
-               std::to_string(
-                   std::filesystem::file_time_type::clock::now().time_since_epoch().count()))) {
-    std::ofstream(path_) << text;
-  }
-  Recipe(const Recipe&) = delete;
-  Recipe& operator=(const Recipe&) = delete;
-  ~Recipe() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
+  explicit Recipe(const std::string& text) : path_(directory_.write("recipe.toml", text)) {}
   Words command(const Words& more = {}) const {
     Words words = {"train", "--config", path_.string()};
     words.insert(words.end(), more.begin(), more.end());
@@ -51,110 +43,84 @@ class Recipe {
   }
 
  private:
-  static inline int counter_ = 0;
+  rueda::test::ScratchDirectory directory_;
   std::filesystem::path path_;
 };
 
+/// A value that is not the default.
+std::string other_value(const TrainOption& option) {
+  if (std::holds_alternative<rueda::Text>(option.kind)) return "some text";
+  if (std::holds_alternative<rueda::Flag>(option.kind)) return "true";
+  if (const auto* words = std::get_if<rueda::Words>(&option.kind)) {
+    return words->words.at(words->get(TrainConfig()) == 0 ? 1 : 0);
+  }
+  if (std::string(option.name) == "inject") return "nan:1:7";
+  if (std::string(option.name) == "checkpoint-every") return "50steps";
+  return option.name == std::string("target-accuracy") ? "0.75" : "11";
+}
+
+std::string text_of(const TrainOption& option, const TrainConfig& config) {
+  return rueda::to_string(value_of(option, config));
+}
+
 }  // namespace
+
+TEST_CASE("every option is in the help, the record and the configuration", "[command_line]") {
+  const auto help = std::get<rueda::PrintText>(rueda::parse_command_line({"train", "--help"})).text;
+  const std::string record = rueda::options_json(TrainConfig());
+  std::set<std::string> names;
+  for (const TrainOption& option : rueda::train_options()) {
+    INFO(option.name);
+    CHECK(names.insert(option.name).second);
+    CHECK_THAT(help, Contains("  --" + std::string(option.name)) && Contains(option.group));
+    CHECK_THAT(record, Contains("\"" + std::string(option.name) + "\""));
+    TrainConfig config;
+    const std::string value = other_value(option);
+    CHECK(text_of(option, config) != value);
+    set_option(option, config, value);
+    CHECK(text_of(option, config) == value);
+    for (const TrainOption& other : rueda::train_options()) {
+      if (&other != &option) CHECK(text_of(other, config) == text_of(other, TrainConfig()));
+    }
+  }
+}
 
 TEST_CASE("train alone takes every default", "[command_line]") {
   const TrainConfig config = trained_by({"train"});
-  const TrainConfig defaults;
-  CHECK(config.model == defaults.model);
-  CHECK(config.data == defaults.data);
-  CHECK(config.epochs == defaults.epochs);
-  CHECK(config.lr == defaults.lr);
-  CHECK(config.shuffle == defaults.shuffle);
-  CHECK_FALSE(config.target_accuracy.has_value());
+  CHECK(rueda::options_json(config) == rueda::options_json(TrainConfig()));
+  CHECK(config.given.empty());
 }
 
 TEST_CASE("options reach the configuration", "[command_line]") {
-  const TrainConfig c = trained_by({"train",
-                                    "--model",
-                                    "resnet18",
-                                    "--data",
-                                    "d",
-                                    "--lr",
-                                    "1e-3",
-                                    "--nesterov",
-                                    "--scale-lr",
-                                    "none",
-                                    "--lr-schedule",
-                                    "cosine",
-                                    "--augment",
-                                    "standard",
-                                    "--normalize",
-                                    "scale",
-                                    "--shuffle",
-                                    "off",
-                                    "--shard",
-                                    "fixed",
-                                    "--last-batch",
-                                    "drop",
-                                    "--backend",
-                                    "cuda",
-                                    "--transport",
-                                    "staged",
-                                    "--allow-shared-gpu",
-                                    "--precision",
-                                    "bf16",
-                                    "--reduce-order",
-                                    "fixed",
-                                    "--seed",
-                                    "18446744073709551615",
-                                    "--check-replicas",
-                                    "step",
-                                    "--target-accuracy",
-                                    "0.75",
-                                    "--progress",
-                                    "lines",
-                                    "--global-batch",
-                                    "96",
-                                    "--warmup-epochs",
-                                    "0.5",
-                                    "--threads",
-                                    "3"});
-  CHECK(c.model == "resnet18");
-  CHECK(c.data == "d");
+  const Recipe recipe("seed = 5\n");
+  const TrainConfig c =
+      trained_by(recipe.command({"--lr", "1e-3", "--nesterov", "--shuffle", "off", "--last-batch",
+                                 "drop", "--batch-per-rank", "max", "--precision", "bf16"}));
   CHECK(c.lr == 1e-3);
   CHECK(c.nesterov);
-  CHECK(c.scale_lr == rueda::ScaleLr::none);
-  CHECK(c.lr_schedule == rueda::LrSchedule::cosine);
-  CHECK(c.augment == rueda::Augment::standard);
-  CHECK(c.normalize == rueda::Normalize::scale);
   CHECK_FALSE(c.shuffle);
-  CHECK(c.shard == rueda::Shard::fixed);
   CHECK(c.last_batch == rueda::LastBatch::drop);
-  CHECK(c.backend == rueda::BackendChoice::cuda);
-  CHECK(c.transport == rueda::TransportChoice::staged);
-  CHECK(c.allow_shared_gpu);
+  CHECK(c.batch_per_rank == rueda::kMostThatFits);
   CHECK(c.precision == rueda::Precision::bf16);
-  CHECK(c.reduce_order == rueda::ReduceOrder::fixed);
-  CHECK(c.seed == 18446744073709551615ULL);
-  CHECK(c.check_replicas == rueda::CheckReplicas::step);
-  CHECK(trained_by({"train", "--verify-messages"}).verify_messages);
-  CHECK_FALSE(c.verify_messages);
-  CHECK(c.target_accuracy == 0.75);
-  CHECK(c.progress == "lines");
-  CHECK(c.global_batch == 96);
-  CHECK(c.warmup_epochs == 0.5);
-  CHECK(c.threads == 3);
+  CHECK(c.given == std::set<std::string, std::less<>>{"batch-per-rank", "last-batch", "lr",
+                                                      "nesterov", "precision", "seed", "shuffle"});
+  CHECK(trained_by({"train", "--seed", "18446744073709551615"}).seed == 18446744073709551615ULL);
+  CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
 }
 
 TEST_CASE("faults to inject", "[command_line]") {
   using Kind = rueda::InjectedFault::Kind;
-  const auto flip = trained_by({"train", "--inject", "flip-bit:2:10"}).fault;
-  CHECK((flip.kind == Kind::flip_bit && flip.rank == 2 && flip.step == 10));
-  const auto nan = trained_by({"train", "--inject", "nan:0:1"}).fault;
-  CHECK((nan.kind == Kind::nan && nan.rank == 0 && nan.step == 1));
-  const auto corrupt = trained_by({"train", "--inject", "corrupt-message:3:7"}).fault;
-  CHECK((corrupt.kind == Kind::corrupt_message && corrupt.rank == 3 && corrupt.step == 7));
+  for (const Kind kind : rueda::InjectedFault::kKinds) {
+    const std::string text = std::string(rueda::to_string(kind)) + ":2:10";
+    const auto fault = trained_by({"train", "--inject", text}).fault;
+    CHECK((fault.kind == kind && fault.rank == 2 && fault.step == 10));
+  }
   CHECK_THAT(refusal({"train", "--inject", "zero:1:2"}),
              Contains("flip-bit, nan, kill, stop, hang, corrupt-message"));
-  CHECK(trained_by({"train", "--inject", "hang:1:2"}).fault.kind == Kind::hang);
   for (const char* text :
-       {"nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"})
+       {"", "nan", "none:0:1", "nan:1", "nan::1", "nan:1:", "nan:1:2:3", "zero:1:2", ":1:2"}) {
     CHECK_THAT(refusal({"train", "--inject", text}), Contains("--inject"));
+  }
 }
 
 TEST_CASE("how often checkpoints are written", "[command_line]") {
@@ -169,29 +135,39 @@ TEST_CASE("how often checkpoints are written", "[command_line]") {
   CHECK_FALSE(every("2epochs").due(Unit::steps, 4));
   CHECK_FALSE(rueda::CheckpointEvery().due(Unit::epochs, 1));
   for (const char* text : {"", "5", "epoch", "0steps", "5 steps", "-1steps", "1.5epochs", "5step5",
-                           "99999999999999999999steps"})
+                           "99999999999999999999steps"}) {
     CHECK_THAT(refusal({"train", "--checkpoint-every", text}), Contains("--checkpoint-every"));
-  CHECK_THAT(refusal({"train", "--keep", "0"}), Contains("--keep"));
-  CHECK_THAT(refusal({"train", "--resume", "auto"}), Contains("--run-dir"));
-  CHECK_THAT(refusal({"train", "--resume", "/none"}), Contains("there is no checkpoint"));
+  }
 }
 
-TEST_CASE("what is no option or value is refused", "[command_line]") {
-  CHECK_THAT(refusal({"train", "--foo"}),
-             Contains("unknown option --foo") && Contains("rueda train --help"));
-  CHECK_THAT(refusal({"train", "word"}), Contains("unexpected argument word"));
-  CHECK_THAT(refusal({"tarin"}), Contains("'tarin'") && Contains("train, summary, synth"));
-  CHECK_THAT(refusal({"train", "--epochs"}), Contains("--epochs takes a value"));
-  CHECK_THAT(refusal({"train", "--epochs", "2.5"}), Contains("--epochs: '2.5'"));
-  CHECK_THAT(refusal({"train", "--seed", "18446744073709551616"}), Contains("--seed"));
-  CHECK_THAT(refusal({"train", "--lr", "0.1x"}), Contains("--lr: '0.1x'"));
-  CHECK_THAT(refusal({"train", "--shard", "0"}), Contains("--shard: '0'") && Contains("fixed"));
-  CHECK_THAT(refusal({"train", "--batch-per-rank", "1", "--global-batch", "2"}),
-             Contains("one of the two"));
-}
-
-TEST_CASE("an option given twice counts as given last", "[command_line]") {
-  CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
+TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") {
+  const struct {
+    Words words;
+    std::string first, second;
+  } cases[] = {
+      {{"train", "--foo"}, "unknown option --foo", "rueda train --help"},
+      {{"train", "word"}, "unexpected argument word", ""},
+      {{"tarin"}, "'tarin'", "train, summary, synth"},
+      {{"train", "--epochs"}, "--epochs takes a value", ""},
+      {{"train", "--epochs", "2.5"}, "--epochs: '2.5'", ""},
+      {{"train", "--epochs", "-3"}, "--epochs: '-3'", ""},
+      {{"train", "--seed", "18446744073709551616"}, "--seed", ""},
+      {{"train", "--lr", "0.1x"}, "--lr: '0.1x'", ""},
+      {{"train", "--lr", "nan"}, "--lr: 'nan'", ""},
+      {{"train", "--shard", "0"}, "--shard: '0'", "fixed"},
+      {{"train", "--batch-per-rank", "min"}, "--batch-per-rank", "'min'"},
+      {{"train", "--batch-per-rank", "1", "--global-batch", "2"}, "one of the two", ""},
+      {{"train", "--keep", "0"}, "--keep is 0", ""},
+      {{"train", "--resume", "auto"}, "--run-dir", ""},
+      {{"train", "--resume", "/none"}, "there is no checkpoint", ""},
+      {{"train", "--log-level", "loud"}, "--log-level: 'loud'", "debug"},
+      {{"train", "--config", "/nonexistent/r.toml"}, "/nonexistent/r", ""},
+      {{"train", "--config", "/tmp"}, "/tmp", ""},
+      {{"synth"}, "--out", ""},
+      {{"synth", "--out", "d", "--train", "0"}, "--train", ""},
+      {{"summary", "--model", "vgg"}, "vgg", ""},
+  };
+  for (const auto& c : cases) CHECK_THAT(refusal(c.words), Contains(c.first) && Contains(c.second));
 }
 
 TEST_CASE("help and version are texts to print", "[command_line]") {
@@ -230,26 +206,43 @@ TEST_CASE("the command line wins over the recipe", "[command_line]") {
   CHECK(c.lr == 0.3);
 }
 
-TEST_CASE("a faulty recipe is refused with file and key or line", "[command_line]") {
-  const auto refused = [](const char* text) { return refusal(Recipe(text).command()); };
-  CHECK_THAT(refused("rate = 1\n"), Contains("'rate' is not an option") && Contains("--config /"));
-  CHECK_THAT(refused("\nmodel resnet20\n"), Contains("line 2"));
-  CHECK_THAT(refused("model = resnet20\n"), Contains("line 1") && Contains("quotes"));
-  CHECK_THAT(refused("model = \"resnet20\n"), Contains("line 1") && Contains("quotes"));
-  CHECK_THAT(refused("x\n"), Contains("line 1"));
-  CHECK_THAT(refused("lr =\n"), Contains("line 1"));
-  CHECK_THAT(refused(";lr = 0.1\n"), Contains("line 1"));
-  CHECK_THAT(refused("lr = [0.1]\n"), Contains("line 1"));
-  CHECK_THAT(refused("[synth]\nseed = 3\n"), Contains("[train]"));
-  CHECK_THAT(refused("lr = 0.1\nepochs = 1\nlr = 0.1\n"), Contains("'lr' is given twice"));
-  CHECK_THAT(refused("lr = 0.1\nlr = 0.1\n"), Contains("'lr' is given twice"));
-  CHECK_THAT(refused("epochs = 0.5\n"), Contains("--epochs: '0.5'"));
-  CHECK_THAT(refused("nesterov = 3\n"), Contains("nesterov"));
-  CHECK_THAT(refused("config = \"other\"\n"), Contains("'config'"));
-  CHECK_THAT(refused("help = true\n"), Contains("'help'"));
-  CHECK_THAT(refused("batch-per-rank = 1\nglobal-batch = 2\n"), Contains("exclude each other"));
-  CHECK_THAT(refusal({"train", "--config", "/nonexistent/r.toml"}), Contains("/nonexistent/r"));
-  CHECK_THAT(refusal({"train", "--config", "/tmp"}), Contains("/tmp"));
+TEST_CASE("a faulty recipe is refused with file, line and remedy", "[command_line]") {
+  const struct {
+    std::string text, line, what;
+  } cases[] = {
+      {"rate = 1\n", "line 1", "'rate' is not an option"},
+      {"\nmodel resnet20\n", "line 2", "option = value"},
+      {"model = resnet20\n", "line 1", "quotes"},
+      {"model = \"resnet20\n", "line 1", "quotes"},
+      {"x\n", "line 1", "option = value"},
+      {"lr =\n", "line 1", "option = value"},
+      {";lr = 0.1\n", "line 1", "option = value"},
+      {"-- = 1\n", "line 1", "'--' is not an option"},
+      {"\"\" = 1\n", "line 1", "is not an option"},
+      {"\"a\\u001bb\" = 1\n", "line 1", "\\x1b"},
+      {"lr = [0.1]\n", "line 1", "a list"},
+      {"lr = { x = 1 }\n", "line 1", "a list"},
+      {"lr = 2020-01-01\n", "line 1", "a date"},
+      {"lr.x = 1\n", "line 1", "[train]"},
+      {"\n[synth]\nseed = 3\n", "line 2", "[train]"},
+      {"[[train]]\nseed = 3\n", "line 1", "a list"},
+      {"[train]\nseed = 3\n[train.deep]\nlr = 1\n", "line 3", "[train]"},
+      {"lr = 0.1\nepochs = 1\nlr = 0.2\n", "line 3", "given twice"},
+      {"lr = 0.1\n[train]\nlr = 0.1\n", "line 3", "given twice"},
+      {"\nepochs = 0.5\n", "line 2", "--epochs: '0.5'"},
+      {"lr = inf\n", "line 1", "--lr: 'inf'"},
+      {"nesterov = 3\n", "line 1", "nesterov"},
+      {"seed = 99999999999999999999\n", "line 1", "does not fit"},
+      {"config = \"other\"\n", "line 1", "'config'"},
+      {"help = true\n", "line 1", "'help'"},
+      {"data = \"\xff\"\n", "line 1", ""},
+      {"batch-per-rank = 1\nglobal-batch = 2\n", "line 2", "exclude each other"},
+  };
+  for (const auto& c : cases) {
+    INFO(c.text);
+    CHECK_THAT(refusal(Recipe(c.text).command()),
+               Contains("--config /") && Contains("recipe.toml, " + c.line) && Contains(c.what));
+  }
 }
 
 TEST_CASE("synth and summary take their options", "[command_line]") {
@@ -261,7 +254,4 @@ TEST_CASE("synth and summary take their options", "[command_line]") {
   const auto summary = std::get<rueda::SummaryOptions>(
       rueda::parse_command_line({"summary", "--image-size", "64", "--classes", "100"}));
   CHECK((summary.image_size == 64 && summary.classes == 100));
-  CHECK_THAT(refusal({"synth"}), Contains("--out"));
-  CHECK_THAT(refusal({"synth", "--out", "d", "--train", "0"}), Contains("--train"));
-  CHECK_THAT(refusal({"summary", "--model", "vgg"}), Contains("vgg"));
 }

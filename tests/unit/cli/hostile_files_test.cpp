@@ -17,9 +17,9 @@
 #include "rueda/study/study.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "wiring/recorded_compute.hpp"
+#include "wiring/engine_tuning.hpp"
 #include "wiring/reduce_table_file.hpp"
-#include "wiring/tuning_file.hpp"
+#include "wiring/timed_setup.hpp"
 
 using namespace rueda;
 using Catch::Contains;

@@ -1,6 +1,6 @@
-#include "run/remarks.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "run/console.hpp"
 
 using namespace rueda;
 using Lines = std::vector<std::string>;
@@ -8,6 +8,6 @@ using Lines = std::vector<std::string>;
 TEST_CASE("remarks: the data's, then each rank's, equal neighbours once") {
   CHECK(remark_lines({}, {"", ""}).empty());
   CHECK(remark_lines({"d"}, {"", "a", "a", "b", "", "a"}) ==
-        Lines{"note: d", "note: rank 1: a", "note: rank 3: b", "note: rank 5: a"});
-  CHECK(remark_lines({}, {"a", "a"}) == Lines{"note: rank 0: a"});
+        Lines{"d", "rank 1: a", "rank 3: b", "rank 5: a"});
+  CHECK(remark_lines({}, {"a", "a"}) == Lines{"rank 0: a"});
 }

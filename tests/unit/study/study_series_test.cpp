@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/study/series.hpp"
+#include "rueda/train/options.hpp"
 #include "tests/support/made_study.hpp"
 
 using namespace rueda;
@@ -83,12 +84,25 @@ TEST_CASE("what differs in time is never in one series", "[study]") {
   std::vector<RunResult> runs = {made_run({}), made_run({.ranks = 2}), made_run({}),
                                  made_run({.ranks = 2})};
   for (std::size_t i = 0; i < 4; ++i) {
-    runs[i].options = {{"overlap", i < 2 ? "\"on\"" : "\"off\""}, {"run-dir", std::to_string(i)}};
+    runs[i].options = {{"run-dir", std::to_string(i)}};
   }
-  const auto all = make_series(observe_all(runs));
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].label == "net, 10 per rank, overlap on");
-  CHECK(all[1].label == "net, 10 per rank, overlap off");
+  CHECK(make_series(observe_all(runs)).size() == 1);
+  for (const TrainOption& option : train_options()) {
+    if (option.timing != Timing::variant) continue;
+    for (std::size_t i = 0; i < 4; ++i)
+      runs[i].options = {{option.name, i < 2 ? "\"a\"" : "\"b\""}};
+    const auto all = make_series(observe_all(runs));
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].label == "net, 10 per rank, " + std::string(option.name) + " a");
+    CHECK(all[1].label == "net, 10 per rank, " + std::string(option.name) + " b");
+  }
+}
+
+TEST_CASE("runs that verify messages are no repeats of runs that do not", "[study]") {
+  std::vector<RunResult> runs = {made_run({}), made_run({})};
+  runs[0].options = {{"verify-messages", "false"}};
+  runs[1].options = {{"verify-messages", "true"}};
+  CHECK(make_series(observe_all(runs)).size() == 2);
 }
 
 TEST_CASE("other numbers of images are another series, told apart by name", "[study]") {

@@ -46,3 +46,22 @@ TEST_CASE("the CPU is asked for no GPU", "[device_choice]") {
   CHECK(selected.remark.empty());
   CHECK_FALSE(selected.failure);
 }
+
+TEST_CASE("ranks with GPUs of their own, or with none, share nothing", "[shared_device]") {
+  CHECK(rueda::shared_devices({}).empty());
+  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-2"}, {"b", "GPU-3"}}).empty());
+  CHECK(rueda::shared_devices({{"a", ""}, {"a", ""}, {"a", "GPU-1"}}).empty());
+}
+
+TEST_CASE("ranks on one GPU are named with it", "[shared_device]") {
+  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-2"}, {"a", "GPU-1"}}) ==
+        "ranks 0 and 2 on GPU-1 of a");
+  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-1"}, {"a", "GPU-1"}}) ==
+        "ranks 0, 1 and 2 on GPU-1 of a");
+  CHECK(rueda::shared_devices({{"b", "GPU-2"}, {"a", "GPU-1"}, {"b", "GPU-2"}, {"a", "GPU-1"}}) ==
+        "ranks 1 and 3 on GPU-1 of a; ranks 0 and 2 on GPU-2 of b");
+}
+
+TEST_CASE("hosts tell GPUs apart that look alike", "[shared_device]") {
+  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"b", "GPU-1"}}).empty());
+}

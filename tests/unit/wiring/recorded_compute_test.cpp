@@ -1,5 +1,3 @@
-#include "wiring/recorded_compute.hpp"
-
 #include <filesystem>
 #include <fstream>
 
@@ -9,6 +7,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
+#include "wiring/timed_setup.hpp"
 
 using namespace rueda;
 using Catch::Contains;
@@ -84,7 +83,7 @@ TEST_CASE("recorded compute: what does not fit is refused", "[timed]") {
   CHECK_THAT(refusal(files.json(), "resnet18"), Contains("it is of resnet20 for 32 pixels"));
   CHECK_THAT(refusal(files.json(), "resnet20", 64), Contains("not resnet20 for 64"));
   std::filesystem::remove(files.steps());
-  CHECK_THAT(refusal(files.json()), Contains("no steps.csv beside it"));
+  CHECK_THAT(refusal(files.json()), Contains("no steps.csv in its directory"));
   run.config.backend = BackendChoice::timed;
   const Recorded timed_files(run);
   CHECK_THAT(refusal(timed_files.json()), Contains("computed nothing itself"));

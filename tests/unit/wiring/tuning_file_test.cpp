@@ -1,8 +1,7 @@
-#include "wiring/tuning_file.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
+#include "wiring/engine_tuning.hpp"
 
 using namespace rueda;
 using Catch::Contains;

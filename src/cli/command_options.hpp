@@ -1,14 +1,14 @@
 #pragma once
 
-#include <string>
-
 #include <CLI/CLI.hpp>
 
 #include "commands/bench/options.hpp"
+#include "commands/predict/options.hpp"
+#include "commands/report/options.hpp"
 
 namespace rueda {
 
-/// What `rueda bench` may ask for.
+/// What `rueda bench` can be asked for.
 struct BenchLine {
   BenchAllReduceOptions all_reduce;
   BenchTuneOptions tune;
@@ -17,5 +17,9 @@ struct BenchLine {
 
 /// Gives the command `bench` its own commands and their options, which go to `line`.
 void add_bench_commands(CLI::App& bench, BenchLine& line);
+
+void add_predict_options(CLI::App& command, PredictOptions& options);
+
+void add_report_options(CLI::App& command, ReportOptions& options);
 
 }  // namespace rueda

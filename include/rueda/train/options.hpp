@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rueda/train/config.hpp"
+
+namespace rueda {
+
+// The one table of the options of `rueda train`. The command line, recipes, the record, resuming,
+// studies and the checks of ranges derive from it.
+
+/// What a resumed run does with an option of the interrupted run.
+enum class Resume {
+  must_agree,    ///< takes it over; another value is refused: it decides about the numbers
+  changes_bits,  ///< takes it over; another value changes last bits, or what comes later
+  free,          ///< takes it over; another value is as good
+  own,           ///< does not take it over: it belongs to one run alone
+};
+
+/// How a study treats runs that differ in an option.
+enum class Timing {
+  none,     ///< as repeats: it does not change how long a step takes
+  variant,  ///< as different kinds of runs, which it never merges
+  series,   ///< it sorts them by what the option leads to: batch, images, network, device
+};
+
+/// The numbers that an option takes.
+struct OptionRange {
+  double least = 0;
+  double most = std::numeric_limits<double>::infinity();
+  bool without_least = false;
+  bool without_most = false;
+  const char* hint = "";  ///< what the user should know to choose one
+};
+
+// The kinds of options.
+
+struct Text {
+  std::string TrainConfig::*member;
+  bool null_if_empty = true;  ///< in the record
+};
+
+template <typename Number>  // or std::optional<Number>
+struct NumberIn {
+  Number TrainConfig::*member;
+  OptionRange range;
+};
+
+/// A number in whose place `word` may stand, which means `meaning`.
+struct NumberOrWord {
+  std::size_t TrainConfig::*member;
+  OptionRange range;
+  const char* word;
+  std::size_t meaning;
+};
+
+struct Flag {
+  bool TrainConfig::*member;
+};
+
+/// One of several words, by their indices.
+struct Words {
+  std::vector<const char*> words;
+  std::size_t (*get)(const TrainConfig&);
+  void (*set)(TrainConfig&, std::size_t);
+};
+
+/// A text of a form of its own. `get` gives an empty text where there is none.
+struct Formed {
+  std::string (*get)(const TrainConfig&);
+  void (*set)(TrainConfig&, const std::string&);
+};
+
+using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, NumberIn<double>,
+                                NumberIn<std::optional<double>>, NumberOrWord, Flag, Words, Formed>;
+
+/// A member that each entry of the table must give: to leave it out does not compile.
+template <typename Value>
+class Required {
+ public:
+  constexpr Required(Value value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  constexpr operator Value() const { return value_; }
+
+ private:
+  Value value_;
+};
+
+struct TrainOption {
+  const char* name;   ///< without the dashes, as in recipes and in run.json
+  const char* group;  ///< heading in the help text
+  OptionKind kind;
+  Required<Resume> resume;
+  Required<Timing> timing;
+  const char* placeholder;  ///< for its value in the help text; flags and words need none
+  std::string help;
+};
+
+/// All options, in the order of run.json.
+const std::vector<TrainOption>& train_options();
+
+/// Null, where the option has no value, or its value as run.json has it.
+using OptionValue =
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string>;
+OptionValue value_of(const TrainOption& option, const TrainConfig& config);
+
+/// As the command line takes it; empty for null.
+std::string to_string(const OptionValue& value);
+
+/// Takes the value from the words of the command line. Throws InputError, which does not name the
+/// option, for a text of the wrong form; ranges are `check_range`'s part.
+void set_option(const TrainOption& option, TrainConfig& config, const std::string& text);
+
+/// Throws InputError naming the option where its number is out of range.
+void check_range(const TrainOption& option, const TrainConfig& config);
+
+/// Reads a whole text as a number: std::size_t, int or double. Throws InputError for anything else.
+template <typename Number>
+Number parse_number(const std::string& text);
+
+/// The index of `word` in `words`. Throws InputError that lists the words.
+std::size_t parse_word(const std::vector<const char*>& words, const std::string& word);
+
+/// Reads `50steps`, `1epoch` and the like. Throws InputError for anything else, and for 0.
+CheckpointEvery parse_every(const std::string& text);
+
+/// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
+InjectedFault parse_fault(const std::string& text);
+
+/// Texts with `between` in between them.
+template <typename Texts>
+std::string joined(const Texts& texts, const char* between) {
+  std::string line;
+  for (const auto& text : texts) line += (line.empty() ? "" : between) + std::string(text);
+  return line;
+}
+
+}  // namespace rueda

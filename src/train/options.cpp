@@ -1,0 +1,188 @@
+#include "rueda/train/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "rueda/core/error.hpp"
+
+namespace rueda {
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+template <typename Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [rest, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc{} || rest != text.end()) return false;
+  if constexpr (std::is_floating_point_v<Number>) return std::isfinite(value);
+  return true;
+}
+
+OptionValue wide(std::size_t value) { return std::uint64_t{value}; }
+OptionValue wide(int value) { return std::int64_t{value}; }
+OptionValue wide(double value) { return value; }
+OptionValue wide(const std::optional<double>& value) {
+  return value ? OptionValue(*value) : OptionValue();
+}
+
+OptionValue text_or_null(const std::string& text) {
+  return text.empty() ? OptionValue() : OptionValue(text);
+}
+
+template <typename Number>
+struct Plain {
+  using type = Number;
+};
+template <typename Number>
+struct Plain<std::optional<Number>> {
+  using type = Number;
+};
+
+std::string range_text(const OptionRange& range) {
+  const bool open = range.without_least || range.without_most;
+  std::string text = range.without_least ? "above " : open ? "at least " : "from ";
+  text += fmt::format("{}", range.least);
+  if (std::isinf(range.most)) return text;
+  text += range.without_most ? " and below " : open ? " and at most " : " to ";
+  return text + fmt::format("{}", range.most);
+}
+
+bool is_in(const OptionRange& range, double value) {
+  const bool high = range.without_least ? value > range.least : value >= range.least;
+  return high && (range.without_most ? value < range.most : value <= range.most);
+}
+
+template <typename Number>
+void require(const TrainOption& option, const OptionRange& range, Number value) {
+  if (is_in(range, static_cast<double>(value))) return;
+  const std::string hint = range.hint;
+  throw InputError(fmt::format("--{} is {}: give a {} {}{}", option.name, value,
+                               std::is_floating_point_v<Number> ? "number" : "whole number",
+                               range_text(range), hint.empty() ? "" : "; " + hint));
+}
+
+template <typename Number>
+void require(const TrainOption& option, const OptionRange& range,
+             const std::optional<Number>& value) {
+  if (value) require(option, range, *value);
+}
+
+}  // namespace
+
+template <typename Number>
+Number parse_number(const std::string& text) {
+  Number value{};
+  if (read_number(text, value)) return value;
+  if (std::is_floating_point_v<Number>) {
+    throw InputError("'" + text + "' is not a number, for example 0.1 or 1e-4");
+  }
+  throw InputError("'" + text + "' is not a whole number from 0 that fits");
+}
+
+template double parse_number(const std::string&);
+template int parse_number(const std::string&);
+template std::size_t parse_number(const std::string&);
+
+std::size_t parse_word(const std::vector<const char*>& words, const std::string& word) {
+  const auto at = std::find(words.begin(), words.end(), word);
+  if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+  throw InputError("'" + word + "' is not known: give " + joined(words, " or "));
+}
+
+CheckpointEvery parse_every(const std::string& text) {
+  const std::string_view view(text);
+  const std::size_t digits = std::min(view.find_first_not_of("0123456789"), view.size());
+  const std::string_view unit = view.substr(digits);
+  const bool steps = unit == "step" || unit == "steps";
+  const bool epochs = unit == "epoch" || unit == "epochs";
+  CheckpointEvery every;
+  every.unit = steps ? CheckpointEvery::Unit::steps : CheckpointEvery::Unit::epochs;
+  const bool counts = read_number(view.substr(0, digits), every.count);
+  if ((steps || epochs) && counts && every.count > 0) return every;
+  throw InputError("'" + text +
+                   "': give a number and its unit, for example 1epoch, 5epochs or 50steps");
+}
+
+InjectedFault parse_fault(const std::string& text) {
+  const std::string_view view(text);
+  const auto first = std::min(view.find(':'), view.size());
+  const auto second = std::min(view.find(':', first + 1), view.size());
+  InjectedFault fault;
+  for (const auto kind : InjectedFault::kKinds) {
+    if (view.substr(0, first) == to_string(kind)) fault.kind = kind;
+  }
+  const bool whole = second < view.size() &&
+                     read_number(view.substr(first + 1, second - first - 1), fault.rank) &&
+                     read_number(view.substr(second + 1), fault.step);
+  if (whole && fault.kind != InjectedFault::Kind::none) return fault;
+  throw InputError("'" + text + "': give KIND:RANK:STEP, for example nan:0:3, with one of " +
+                   fault_kinds());
+}
+
+OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
+  const auto number = [&](const auto& n) { return wide(config.*n.member); };
+  return std::visit(
+      Overloaded{
+          number,
+          [&](const Text& t) {
+            return t.null_if_empty ? text_or_null(config.*t.member) : OptionValue(config.*t.member);
+          },
+          [&](const NumberOrWord& n) {
+            return config.*n.member == n.meaning ? OptionValue(n.word) : wide(config.*n.member);
+          },
+          [&](const Flag& f) { return OptionValue(config.*f.member); },
+          [&](const Words& w) { return OptionValue(w.words.at(w.get(config))); },
+          [&](const Formed& f) { return text_or_null(f.get(config)); },
+      },
+      option.kind);
+}
+
+std::string to_string(const OptionValue& value) {
+  return std::visit(Overloaded{[](std::monostate) { return std::string(); },
+                               [](const std::string& text) { return text; },
+                               [](const auto& plain) { return fmt::format("{}", plain); }},
+                    value);
+}
+
+void set_option(const TrainOption& option, TrainConfig& config, const std::string& text) {
+  std::visit(Overloaded{
+                 [&]<typename Number>(const NumberIn<Number>& n) {
+                   config.*n.member = parse_number<typename Plain<Number>::type>(text);
+                 },
+                 [&](const Text& t) { config.*t.member = text; },
+                 [&](const NumberOrWord& n) {
+                   config.*n.member = text == n.word ? n.meaning : parse_number<std::size_t>(text);
+                 },
+                 [&](const Flag& f) {
+                   config.*f.member = parse_word({"false", "true"}, text) == 1;
+                 },
+                 [&](const Words& w) { w.set(config, parse_word(w.words, text)); },
+                 [&](const Formed& f) { f.set(config, text); },
+             },
+             option.kind);
+}
+
+void check_range(const TrainOption& option, const TrainConfig& config) {
+  std::visit(Overloaded{
+                 [](const auto&) {},
+                 [&]<typename Number>(const NumberIn<Number>& n) {
+                   require(option, n.range, config.*n.member);
+                 },
+                 [&](const NumberOrWord& n) {
+                   if (config.*n.member != n.meaning) require(option, n.range, config.*n.member);
+                 },
+             },
+             option.kind);
+}
+
+}  // namespace rueda
