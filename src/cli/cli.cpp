@@ -6,11 +6,10 @@
 
 #include "bench_options.hpp"
 #include "option_helpers.hpp"
-#include "predict_options.hpp"
 #include "recipe.hpp"
-#include "report_options.hpp"
 #include "resumed_options.hpp"
 #include "rueda/core/error.hpp"
+#include "study_options.hpp"
 #include "train_options.hpp"
 #include "wiring/version.hpp"
 

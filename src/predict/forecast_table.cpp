@@ -19,7 +19,7 @@ std::vector<Line> lines_of(const std::vector<EpochForecast>& forecasts,
                            const EpochForecast& one_rank) {
   std::vector<Line> lines;
   for (const EpochForecast& epoch : forecasts) {
-    const auto p = static_cast<double>(epoch.scenario.ranks);
+    const auto p = double(epoch.scenario.ranks);
     lines.push_back({&epoch, one_rank.seconds / epoch.seconds / p, p * epoch.seconds / 3600});
   }
   return lines;
@@ -47,11 +47,10 @@ std::vector<Column> columns_of(const Price& price) {
 
 std::vector<Cell> row_of(const Line& line, const Price& price) {
   const EpochForecast& e = *line.epoch;
-  const auto p = static_cast<double>(e.scenario.ranks);
-  const double batch =
-      static_cast<double>(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
+  const auto p = double(e.scenario.ranks);
+  const double batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
   std::vector<Cell> row = {p,
-                           static_cast<double>(e.steps()),
+                           double(e.steps()),
                            batch / p,
                            e.seconds,
                            e.images_per_second(),
@@ -99,8 +98,9 @@ void add_definitions(Table& table, const Price& price) {
   table.notes.emplace_back(
       "Of a full step, in ms: compute = forward, loss, backward of a mean rank; rest = input, "
       "optimizer, bookkeeping; straggling = by how much the slowest of P ranks is later; exposed = "
-      "communication that is not hidden behind backward. They add up to the step. all-reduce = "
-      "communication, hidden or not.");
+      "communication that backward does not hide. They add up to the step. all-reduce = "
+      "communication, "
+      "hidden or not.");
   table.notes.emplace_back(
       "An epoch is its full steps and a last, partial one with the images that are left.");
   if (price.per_rank_hour) {
@@ -117,7 +117,7 @@ void add_definitions(Table& table, const Price& price) {
 
 Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
                      const Price& price) {
-  Table table{"forecast", "Predicted epochs", columns_of(price), {}, {}};
+  Table table{"forecast", "Predicted epochs", columns_of(price)};
   const auto lines = lines_of(forecasts, one_rank);
   for (const Line& line : lines) table.add(row_of(line, price));
   add_sweet_spots(table, lines, price);

@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// A value in a JSON file, which knows where it stands, so that a fault is told by its place.
+/// A value in a JSON file, which knows its path there, so that an error can name it.
 /// Every function throws InputError naming file, place and remedy if the value is not as asked.
 class JsonView {
  public:

@@ -1,10 +1,60 @@
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "options.hpp"
+#include "rueda/predict/quantities.hpp"
+#include "rueda/predict/tables.hpp"
 
 namespace rueda {
+
+/// Whether communication is hidden behind backward.
+enum class OverlapChoice { as_runs, on, off };
+const char* to_string(OverlapChoice choice);
+
+/// The options of `rueda predict`.
+struct PredictOptions {
+  std::vector<std::string> runs;  ///< directories or files
+  std::vector<std::string> benches;
+  std::string rank_words = "1,2,4,...,64";
+  std::string fit_rank_words;
+  bool cross_validate = false;
+
+  std::string model;
+  std::size_t image_size = 0;
+  std::size_t batch_per_rank = 0;
+  std::size_t global_batch = 0;
+  std::size_t images = 0;  ///< of an epoch
+  std::size_t ranks_per_node = 0;
+  std::size_t links_per_node = 1;
+  predict::Scheme scheme = predict::Scheme::ring;
+  OverlapChoice overlap = OverlapChoice::as_runs;
+  std::optional<double> bucket_mb;
+
+  predict::Given given;
+  std::string what_if;
+  std::string measured;
+  bool simulate = false;
+  std::size_t seed = 1;
+
+  std::optional<double> price, watts;
+  std::string least_efficiency = "80%";
+  std::string json;  ///< file to write; empty: none
+  std::string out;   ///< folder to write to; empty: none
+
+  // Set by settle().
+  std::vector<std::size_t> ranks, fit_ranks;
+  predict::Target target;
+  std::vector<predict::Change> changes;
+  std::vector<predict::MeasuredEpoch> epochs;
+  predict::Price costs;
+};
+
+/// Reads the words and checks the rest; throws InputError naming the option.
+void settle(PredictOptions& options);
 
 /// Fits a cost model to runs and measurements, predicts with it, prints the tables and writes the
 /// files that were asked for. Needs neither MPI nor a device. Throws InputError.

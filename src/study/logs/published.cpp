@@ -1,10 +1,9 @@
-#include "rueda/study/published.hpp"
-
 #include <utility>
 
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/printable.hpp"
+#include "rueda/study/logs.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {
