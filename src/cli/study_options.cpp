@@ -25,8 +25,9 @@ void add_files(CLI::App& command, PredictOptions& o) {
 
 void add_scenario(CLI::App& command, PredictOptions& o) {
   add_text(command, "--ranks", o.rank_words, "LIST", "Numbers of ranks to predict, up to 16384");
-  add_text(command, "--model", o.model, "NAME", "Network; that of the runs if not given");
-  add_number(command, "--image-size", o.image_size, "PIXELS", "0 for that of the runs, or 32");
+  add_text(command, "--model", o.target.model, "NAME", "Network; that of the runs if not given");
+  add_number(command, "--image-size", o.target.image_size, "PIXELS",
+             "0 for that of the runs, or 32");
   add_number(command, "--batch-per-rank", o.batch_per_rank, "N",
              "Images of a rank in a step; 0 for that of the runs");
   add_number(command, "--global-batch", o.global_batch, "N",
@@ -38,11 +39,11 @@ void add_scenario(CLI::App& command, PredictOptions& o) {
   add_choice(command, "--overlap", o.overlap,
              {OverlapChoice::as_runs, OverlapChoice::on, OverlapChoice::off},
              "Communication during backward; auto: as in the runs");
-  add_number(command, "--bucket-mb", o.bucket_mb, "MB",
+  add_number(command, "--bucket-mb", o.target.bucket_mb, "MB",
              "Buckets as training would cut them; without it as the runs had them, or 25");
-  add_number(command, "--ranks-per-node", o.ranks_per_node, "N",
+  add_number(command, "--ranks-per-node", o.target.ranks_per_node, "N",
              "Ranks joined by the links inside a node; 0: all links are of one kind");
-  add_number(command, "--links-per-node", o.links_per_node, "N",
+  add_number(command, "--links-per-node", o.target.links_per_node, "N",
              "Messages of a node that go out at full speed at once");
 }
 
@@ -88,8 +89,8 @@ void add_questions(CLI::App& command, PredictOptions& o) {
            "Fits only to runs on these numbers of ranks; 1,2 with --cross-validate");
   add_text(command, "--measured", o.measured, "LIST",
            "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
-  add_number(command, "--price", o.price, "AMOUNT", "Of a rank for an hour");
-  add_number(command, "--watts", o.watts, "W", "That a rank takes");
+  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");
+  add_number(command, "--watts", o.costs.watts, "W", "That a rank takes");
   add_text(command, "--efficiency", o.least_efficiency, "SHARE",
            "Up to how many ranks is it at least this?");
 }
@@ -100,11 +101,10 @@ void add_sources(CLI::App& command, ReportOptions& options) {
                   "Run directories of rueda train, or directories that hold some, five levels deep")
       ->option_text("...");
   command
-      .add_option(
-          "--keras-log", options.logs,
-          "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
-          "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; may be "
-          "repeated")
+      .add_option("--keras-log", options.logs,
+                  "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
+                  "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
+                  "may be repeated")
       ->option_text("FILE[,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_words(command, "--published", {"book", "nyu", "all"}, options.published,
@@ -118,16 +118,14 @@ void add_sources(CLI::App& command, ReportOptions& options) {
 }
 
 void add_outputs(CLI::App& command, ReportOptions& options) {
-  add_text(
-      command, "--out", options.out, "DIR",
-      "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it the "
-      "overview alone is printed");
+  add_text(command, "--out", options.out, "DIR",
+           "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
+           "the overview alone is printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
   command
-      .add_option(
-          "--layout", options.layouts,
-          "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on data "
-          "parallelism); may be repeated")
+      .add_option("--layout", options.layouts,
+                  "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on "
+                  "data parallelism); may be repeated")
       ->option_text("book|nyu")
       ->check(CLI::IsMember({"book", "nyu"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

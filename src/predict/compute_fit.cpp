@@ -95,7 +95,6 @@ PairFit fit_pair(const std::vector<PairRow>& all) {
   for (const PairRow& row : rows) {
     const double error = (row.a * fit.first + row.b * fit.second) / row.y - 1;
     squares += error * error;
-    fit.worst_error = std::max(fit.worst_error, std::abs(error));
   }
   fit.typical_error = std::sqrt(squares / double(rows.size()));
   return fit;

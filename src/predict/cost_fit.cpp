@@ -51,8 +51,7 @@ void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const G
   if (chosen.runs.empty()) {
     throw InputError(
         "the compute time is unknown: give run directories, or --compute with the time of a step "
-        "of "
-        "--batch-per-rank images on one rank");
+        "of --batch-per-rank images on one rank");
   }
   fit.compute = fit_compute(chosen.runs);
   fit.model.compute = fit.compute->model;
@@ -60,8 +59,7 @@ void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const G
   if (!fit.compute->fit.separable) {
     fit.notes.push_back(fmt::format(
         "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
-        "does "
-        "not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
+        "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
         "batches and of the last, partial step of an epoch uncertain.",
         fit.compute->batches.front(), given.fixed ? "given" : "0"));
   }
@@ -87,17 +85,15 @@ void set_noise(CostFit& fit, const Chosen& chosen) {
   if (fit.noise.samples == 0) {
     fit.notes.emplace_back(
         "How much the steps of the ranks vary was not measured: all ranks are predicted to be "
-        "equally "
-        "fast.");
+        "equally fast.");
     return;
   }
-  fit.notes.push_back(fmt::format(
-      "The prediction of stragglers is based on {} steps of single ranks{}. It never exceeds the "
-      "slowest of these steps, so for more ranks than that it is too low. Ranks and steps are "
-      "taken "
-      "as independent of each other.",
-      count_text(fit.noise.samples),
-      fit.noise.from_steps ? "" : ", of which only quantiles are known"));
+  fit.notes.push_back(
+      fmt::format("The prediction of stragglers is based on {} steps of single ranks{}. It never "
+                  "exceeds the slowest of these steps, so for more ranks than that it is too low. "
+                  "Ranks and steps are taken as independent of each other.",
+                  count_text(fit.noise.samples),
+                  fit.noise.from_steps ? "" : ", of which only quantiles are known"));
 }
 
 }  // namespace

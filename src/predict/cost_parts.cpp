@@ -74,8 +74,8 @@ void set_two_levels(CostFit& fit, const Target& target, const Given& given) {
   const auto between = link_of(given.alpha, given.bandwidth, fit.machine.between);
   if (!inside) {
     throw InputError(
-        "the cost of a message within a node is unknown: give runs or a record of rueda bench on "
-        "2 ranks or more of one host, or --inside-alpha and --inside-bandwidth");
+        "the cost of a message within a node is unknown: give runs or a record of rueda bench on 2 "
+        "ranks or more of one host, or --inside-alpha and --inside-bandwidth");
   }
   if (!between) {
     throw InputError(

@@ -32,18 +32,20 @@ void append_relative(std::vector<double>& all, const std::vector<double>& values
   for (const double value : values) all.push_back(value / mean);
 }
 
+constexpr std::array kQuantiles = {&Spread::min, &Spread::median, &Spread::p90, &Spread::max};
+
 /// The spreads of all ranks and epochs in one: the least and the most of all, the means of median
 /// and 90th percentile.
 Spread united(const RunResult& run) {
-  Spread all;
+  Spread all{.min = INFINITY, .max = -INFINITY};
   double sum = 0;
   double spreads = 0;
   for (const EpochResult* epoch : steady_epochs(run)) {
     for (const RankEpoch& rank : epoch->ranks) {
       const Spread& one = rank.full_compute;
       if (one.count == 0) continue;
-      all.min = all.count == 0 ? one.min : std::min(all.min, one.min);
-      all.max = all.count == 0 ? one.max : std::max(all.max, one.max);
+      all.min = std::min(all.min, one.min);
+      all.max = std::max(all.max, one.max);
       all.median += one.median;
       all.p90 += one.p90;
       sum += one.mean * double(one.count);
@@ -51,7 +53,6 @@ Spread united(const RunResult& run) {
       spreads += 1;
     }
   }
-  if (all.count == 0) return all;
   all.mean = sum / double(all.count);
   all.median /= spreads;
   all.p90 = std::max(all.p90 / spreads, all.median);
@@ -65,15 +66,12 @@ NoiseFit from_spreads(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     const Spread one = united(run);
     if (one.count == 0 || !(one.mean > 0)) continue;
-    mean.min += one.min / one.mean;
-    mean.median += one.median / one.mean;
-    mean.p90 += one.p90 / one.mean;
-    mean.max += one.max / one.mean;
+    for (const auto quantile : kQuantiles) mean.*quantile += one.*quantile / one.mean;
     mean.count += one.count;
     used += 1;
   }
   if (used == 0) return {};
-  for (double* value : {&mean.min, &mean.median, &mean.p90, &mean.max}) *value /= used;
+  for (const auto quantile : kQuantiles) mean.*quantile /= used;
   return {Distribution::of_spread(mean), mean.count, false};
 }
 

@@ -57,10 +57,10 @@ void add_errors(Table& table, const std::vector<Comparison>& comparisons) {
   }
   if (errors.empty()) return;
   const Spread spread = spread_of(errors);
-  table.notes.push_back(fmt::format(
-      "For the {} that the model was not fitted to, the epoch time is off by {:.1f} % in the mean "
-      "and {:.1f} % at most.",
-      counted(errors.size(), "run"), spread.mean, spread.max));
+  table.notes.push_back(
+      fmt::format("For the {} that the model was not fitted to, the epoch time is off by {:.1f} % "
+                  "in the mean and {:.1f} % at most.",
+                  counted(errors.size(), "run"), spread.mean, spread.max));
 }
 
 }  // namespace
@@ -86,26 +86,23 @@ Table fit_table(const CostFit& fit) {
 }
 
 Table comparison_table(const std::vector<Comparison>& comparisons) {
-  Table table{"measured",
-              "Predicted and measured",
-              {{"ranks", "P", Show::count},
-               {"global_batch", "batch", Show::count},
-               {"overlap", "overlap", Show::text},
-               {"fitted", "fitted", Show::text},
-               {"measured_epoch_seconds", "epoch, s", Show::seconds},
-               {"predicted_epoch_seconds", "predicted", Show::seconds},
-               {"relative_error", "error, %", Show::percent},
-               {"measured_step_seconds", "step, ms", Show::millis},
-               {"predicted_step_seconds", "predicted", Show::millis},
-               {"measured_exposed_seconds", "all_reduce, ms", Show::millis},
-               {"predicted_exposed_seconds", "predicted", Show::millis},
-               {"run", "run", Show::text}}};
+  Table table{.id = "measured", .title = "Predicted and measured"};
   for (const Comparison& c : comparisons) {
     const StepForecast& step = c.forecast.full;
-    table.add({double(c.run->world_size()), double(c.run->global_batch),
-               c.run->overlaps ? "on" : "off", c.fitted ? "yes" : "no", c.epoch_seconds,
-               c.forecast.seconds, c.error(), c.step_seconds, step.seconds(), c.exposed_seconds,
-               step.exposed + step.straggling, c.run->file.parent_path().filename().string()});
+    const double waits = step.exposed + step.straggling;
+    table.add_fields(
+        {{"ranks", "P", Show::count, double(c.run->world_size())},
+         {"global_batch", "batch", Show::count, double(c.run->global_batch)},
+         {"overlap", "overlap", Show::text, c.run->overlaps ? "on" : "off"},
+         {"fitted", "fitted", Show::text, c.fitted ? "yes" : "no"},
+         {"measured_epoch_seconds", "epoch, s", Show::seconds, c.epoch_seconds},
+         {"predicted_epoch_seconds", "predicted", Show::seconds, c.forecast.seconds},
+         {"relative_error", "error, %", Show::percent, c.error()},
+         {"measured_step_seconds", "step, ms", Show::millis, c.step_seconds},
+         {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
+         {"measured_exposed_seconds", "all_reduce, ms", Show::millis, c.exposed_seconds},
+         {"predicted_exposed_seconds", "predicted", Show::millis, waits},
+         {"run", "run", Show::text, c.run->file.parent_path().filename().string()}});
   }
   table.notes.emplace_back(
       "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
@@ -116,59 +113,52 @@ Table comparison_table(const std::vector<Comparison>& comparisons) {
 }
 
 Table loss_table(const std::vector<Loss>& losses) {
-  Table table{"loss",
-              "Measured epochs, and what explains their loss",
-              {{"ranks", "P", Show::count},
-               {"measured_seconds", "epoch, s", Show::seconds},
-               {"efficiency", "eff., %", Show::percent},
-               {"lost_seconds", "lost, s", Show::seconds},
-               {"all_reduce_seconds", "all-reduce, s", Show::seconds},
-               {"all_reduce_share", "share, %", Show::percent},
-               {"partial_at_most_seconds", "partial <=, s", Show::seconds},
-               {"partial_at_most_share", "share, %", Show::percent},
-               {"unexplained_seconds", "left >=, s", Show::seconds}}};
+  Table table{.id = "loss", .title = "Measured epochs, and what explains their loss"};
   for (const Loss& loss : losses) {
     const bool several = loss.ranks > 1;  // one rank loses nothing
     const auto seconds = [&](double part) { return several ? part : kUnknown; };
     const auto share = [&](double part) {
       return several && loss.lost > 0 ? part / loss.lost : kUnknown;
     };
-    const double left = std::max(0.0, loss.lost - loss.all_reduce - loss.partial_at_most);
-    table.add({double(loss.ranks), loss.measured, loss.efficiency, seconds(loss.lost),
-               seconds(loss.all_reduce), share(loss.all_reduce), seconds(loss.partial_at_most),
-               share(loss.partial_at_most), seconds(left)});
+    const double partial = loss.partial_at_most;
+    const double left = std::max(0.0, loss.lost - loss.all_reduce - partial);
+    table.add_fields(
+        {{"ranks", "P", Show::count, double(loss.ranks)},
+         {"measured_seconds", "epoch, s", Show::seconds, loss.measured},
+         {"efficiency", "eff., %", Show::percent, loss.efficiency},
+         {"lost_seconds", "lost, s", Show::seconds, seconds(loss.lost)},
+         {"all_reduce_seconds", "all-reduce, s", Show::seconds, seconds(loss.all_reduce)},
+         {"all_reduce_share", "share, %", Show::percent, share(loss.all_reduce)},
+         {"partial_at_most_seconds", "partial <=, s", Show::seconds, seconds(partial)},
+         {"partial_at_most_share", "share, %", Show::percent, share(partial)},
+         {"unexplained_seconds", "left >=, s", Show::seconds, seconds(left)}});
   }
   table.notes = {
       "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
       "lost. left: the rest.",
       "partial: the cost of the last, partial step beyond its share of images if it took as long "
-      "as "
-      "a full one; nothing if its time follows its images. Less the same on one rank, divided by "
-      "P."};
+      "as a full one; nothing if its time follows its images. Less the same on one rank, divided "
+      "by P."};
   return table;
 }
 
 Table simulation_table(const std::vector<SimulatedSum>& sums, double noise) {
-  Table table{"simulation",
-              "The ring, message by message",
-              {{"ranks", "P", Show::count},
-               {"messages", "messages in a row", Show::count},
-               {"bytes", "bytes", Show::bytes},
-               {"closed_seconds", "closed form, ms", Show::millis},
-               {"quiet_seconds", "simulated, ms", Show::millis},
-               {"noisy_seconds", "with noise, ms", Show::millis},
-               {"noisy_ratio", "noisy / closed", Show::ratio},
-               {"rings", "rings", Show::count}}};
+  Table table{.id = "simulation", .title = "The ring, message by message"};
   for (const SimulatedSum& sum : sums) {
-    table.add({double(sum.ranks), 2 * double(sum.ranks - 1), sum.bytes, sum.closed, sum.quiet,
-               sum.noisy, sum.closed > 0 ? sum.noisy / sum.closed : kUnknown, double(sum.rings)});
+    table.add_fields({{"ranks", "P", Show::count, double(sum.ranks)},
+                      {"messages", "messages in a row", Show::count, 2 * double(sum.ranks - 1)},
+                      {"bytes", "bytes", Show::bytes, sum.bytes},
+                      {"closed_seconds", "closed form, ms", Show::millis, sum.closed},
+                      {"quiet_seconds", "simulated, ms", Show::millis, sum.quiet},
+                      {"noisy_seconds", "with noise, ms", Show::millis, sum.noisy},
+                      {"noisy_ratio", "noisy / closed", Show::ratio,
+                       sum.closed > 0 ? sum.noisy / sum.closed : kUnknown},
+                      {"rings", "rings", Show::count, double(sum.rings)}});
   }
   table.notes.push_back(fmt::format(
       "Noise: each message takes (1 - {0:.3g}) of its mean and an exponentially distributed time "
-      "of "
-      "mean {0:.3g} of it. A rank that waits delays its neighbour; for many ranks the messages "
-      "take "
-      "{1:.3g} times as long. rings: how many were simulated; the table has their mean.",
+      "of mean {0:.3g} of it. A rank that waits delays its neighbour; for many ranks the messages "
+      "take {1:.3g} times as long. rings: how many were simulated; the table has their mean.",
       noise, 1 + noise));
   return table;
 }

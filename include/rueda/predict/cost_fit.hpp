@@ -44,7 +44,6 @@ struct PairFit {
   bool separable = false;  ///< else the rows cannot tell the two apart, and `first` is 0
   std::size_t rows = 0;
   double typical_error = 0;  ///< root of the mean square of (fitted - y) / y
-  double worst_error = 0;    ///< the largest |fitted - y| / y
 };
 
 /// Least squares of the relative errors (fitted - y) / y, so that small measurements count as much

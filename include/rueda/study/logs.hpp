@@ -17,8 +17,7 @@ struct LoggedEpoch {
   std::size_t steps = 0;   ///< 0: unknown
   Estimate printed;        ///< what the rounding of its seconds leaves
   Estimate seconds;        ///< what all figures of its line together leave, at most as wide
-  double loss = kUnknown, accuracy = kUnknown;
-  double val_loss = kUnknown, val_accuracy = kUnknown;
+  bool validates = false;  ///< its seconds include a validation
 };
 
 /// A run of which only printed figures are known.
@@ -76,23 +75,8 @@ std::vector<Observation> read_keras_log(const KerasLog& log);
 /// The observations of the chapter whose figures docs/published.md discusses have this source.
 inline constexpr const char* kBookSource = "Torres 2026, ch. 10";
 
-/// Published runs of one origin.
-struct PublishedSource {
-  std::string set;     ///< "book", "nyu"
-  std::string source;  ///< short, as in Observation::source
-  std::string citation;
-  std::string url;
-  std::string hardware;
-  std::string software;
-  std::vector<std::string> remarks;
-  std::vector<LoggedRun> runs;
-};
-
-/// docs/data/published.json, which is compiled into the program. `which` is a set, or "all". Throws
-/// InputError naming the sets for any other word.
-std::vector<PublishedSource> published_sources(const std::string& which);
-
-/// The same as observations.
+/// The published runs of docs/data/published.json, which is compiled into the program. `which` is a
+/// set ("book", "nyu"), or "all". Throws InputError naming the sets for any other word.
 std::vector<Observation> published(const std::string& which);
 
 }  // namespace rueda

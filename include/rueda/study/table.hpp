@@ -44,6 +44,14 @@ struct Column {
   Show show = Show::text;
 };
 
+/// A cell and its column.
+struct Field {
+  std::string key;
+  std::string heading;
+  Show show;
+  Cell cell;
+};
+
 /// A table for people and programs: one source for Markdown, CSV and JSON. Numbers are
 /// stored unrounded in SI units; only Markdown rounds.
 struct Table {
@@ -55,6 +63,8 @@ struct Table {
 
   /// Appends a row. Throws std::logic_error if its length is not the number of columns.
   void add(std::vector<Cell> row);
+  /// The same; the first row makes the columns.
+  void add_fields(const std::vector<Field>& fields);
 };
 
 /// The text of a cell as people read it; a dash where there is nothing, or a NaN.

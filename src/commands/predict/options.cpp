@@ -19,10 +19,10 @@ void require(bool holds, const std::string& otherwise) {
 void check_machine(const PredictOptions& o) {
   const predict::Given& given = o.given;
   require(given.message_noise.value_or(0) <= 1, "--message-noise must be from 0 to 100%");
-  const double bucket_mb = o.bucket_mb.value_or(0);
+  const double bucket_mb = o.target.bucket_mb.value_or(0);
   require(bucket_mb >= 0 && bucket_mb <= kMostBucketMb, "--bucket-mb must be from 0 to 1000000");
-  require(o.links_per_node >= 1, "--links-per-node must be 1 or more");
-  require(o.ranks_per_node > 0 || (!given.inside_alpha && !given.inside_bandwidth),
+  require(o.target.links_per_node >= 1, "--links-per-node must be 1 or more");
+  require(o.target.ranks_per_node > 0 || (!given.inside_alpha && !given.inside_bandwidth),
           "--inside-alpha and --inside-bandwidth are of the links within a node: give "
           "--ranks-per-node, too");
 }
@@ -64,7 +64,6 @@ void settle(PredictOptions& o) {
   check_batch(o);
   check_machine(o);
   o.given.batch = o.batch_per_rank;
-  o.target = {o.model, o.image_size, o.ranks_per_node, o.links_per_node, o.bucket_mb};
   o.changes = predict::parse_changes(o.what_if);
   if (!o.measured.empty()) {
     for (const std::string& word : bench::split_words(o.measured))
@@ -72,9 +71,10 @@ void settle(PredictOptions& o) {
   }
   require(!o.cross_validate || !o.runs.empty(),
           "--cross-validate needs runs to predict: give their directories");
-  for (const auto& [option, value] : {std::pair{"--price", o.price}, {"--watts", o.watts}})
+  for (const auto& [option, value] :
+       {std::pair{"--price", o.costs.per_rank_hour}, {"--watts", o.costs.watts}})
     require(value.value_or(0) >= 0, std::string(option) + " must be 0 or more");
-  o.costs = {o.price, o.watts, parse_share("--efficiency", o.least_efficiency)};
+  o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
 }
 
 }  // namespace rueda

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,16 +22,12 @@ struct PredictOptions {
   std::string fit_rank_words;
   bool cross_validate = false;
 
-  std::string model;
-  std::size_t image_size = 0;
+  predict::Target target;
   std::size_t batch_per_rank = 0;
   std::size_t global_batch = 0;
   std::size_t images = 0;  ///< of an epoch
-  std::size_t ranks_per_node = 0;
-  std::size_t links_per_node = 1;
   predict::Scheme scheme = predict::Scheme::ring;
   OverlapChoice overlap = OverlapChoice::as_runs;
-  std::optional<double> bucket_mb;
 
   predict::Given given;
   std::string what_if;
@@ -40,17 +35,15 @@ struct PredictOptions {
   bool simulate = false;
   std::size_t seed = 1;
 
-  std::optional<double> price, watts;
+  predict::Price costs;
   std::string least_efficiency = "80%";
   std::string json;  ///< file to write; empty: none
   std::string out;   ///< folder to write to; empty: none
 
   // Set by settle().
   std::vector<std::size_t> ranks, fit_ranks;
-  predict::Target target;
   std::vector<predict::Change> changes;
   std::vector<predict::MeasuredEpoch> epochs;
-  predict::Price costs;
 };
 
 /// Reads the words and checks the rest; throws InputError naming the option.

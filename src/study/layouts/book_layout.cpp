@@ -15,19 +15,17 @@ namespace {
 
 /// Task 10.3 wants the steady epoch on a CPU as the reference of all that follows.
 Table cpu_baseline(const std::vector<Observation>& observations) {
-  Table table{.id = "book_task_10_3",
-              .title = "Task 10.3: the CPU as baseline",
-              .columns = {{"model", "Model", Show::text},
-                          {"source", "Source", Show::text},
-                          {"batch", "Batch", Show::count},
-                          {"first_epoch_s", "First epoch (s)", Show::seconds},
-                          {"epoch_s", "Steady epoch (s)", Show::seconds},
-                          {"images_per_second", "Throughput (images/s)", Show::rate}},
-              .notes = {"One rank. Steady: median of the epochs after the first."}};
+  Table table{.id = "book_task_10_3", .title = "Task 10.3: the CPU as baseline"};
+  table.notes = {"One rank. Steady: median of the epochs after the first."};
   for (const Observation& o : observations) {
     if (o.ranks != 1 || o.processor != Processor::cpu) continue;
-    table.add({o.model, o.source, count_cell(o.global_batch), o.first_epoch.value, o.epoch.value,
-               per(o.images, o.epoch).value});
+    table.add_fields(
+        {{"model", "Model", Show::text, o.model},
+         {"source", "Source", Show::text, o.source},
+         {"batch", "Batch", Show::count, count_cell(o.global_batch)},
+         {"first_epoch_s", "First epoch (s)", Show::seconds, o.first_epoch.value},
+         {"epoch_s", "Steady epoch (s)", Show::seconds, o.epoch.value},
+         {"images_per_second", "Throughput (images/s)", Show::rate, per(o.images, o.epoch).value}});
   }
   return table;
 }
@@ -58,50 +56,34 @@ Estimate printed_speedup(const Series& series, const Point& point) {
   return base.printed_epoch / point.printed_epoch * ranks;
 }
 
-std::vector<Column> scaling_columns(Processor processor, bool printed) {
-  std::vector<Column> columns = {{"ranks", ranks_heading(processor), Show::count},
-                                 {"epoch_s", "Time (s)", Show::seconds},
-                                 {"images_per_second", "Throughput (images/s)", Show::rate},
-                                 {"speedup", "Speedup", Show::ratio},
-                                 {"efficiency", "Efficiency (%)", Show::percent},
-                                 {"efficiency_low", "at least", Show::percent},
-                                 {"efficiency_high", "at most", Show::percent}};
-  if (printed) {
-    columns.insert(columns.end(),
-                   {{"printed_epoch_s", "Time as printed (s)", Show::text},
-                    {"printed_speedup", "Speedup as printed", Show::ratio},
-                    {"printed_efficiency", "Efficiency as printed (%)", Show::percent},
-                    {"printed_efficiency_low", "at least", Show::percent},
-                    {"printed_efficiency_high", "at most", Show::percent}});
-  }
-  columns.insert(columns.end(), {{"batch", "Batch", Show::count},
-                                 {"steps", "Steps", Show::count},
-                                 {"last_step_images", "Images of the last step", Show::count},
-                                 {"remark", "Remark", Show::text}});
-  return columns;
-}
-
-Row scaling_row(const Series& series, const PointFigures& figures, bool printed) {
+std::vector<Field> scaling_fields(const Series& series, const PointFigures& figures, bool printed) {
   const Point& point = *figures.point;
   const Estimate& efficiency = figures.epoch_view.efficiency;
-  Row row = {double(point.ranks),
-             point.epoch.value,
-             figures.images_per_second.value,
-             figures.epoch_view.speedup.value,
-             efficiency.value,
-             efficiency.low,
-             efficiency.high};
-  const auto append = [&row](const Row& cells) {
-    row.insert(row.end(), cells.begin(), cells.end());
+  std::vector<Field> fields = {
+      {"ranks", ranks_heading(series.processor), Show::count, double(point.ranks)},
+      {"epoch_s", "Time (s)", Show::seconds, point.epoch.value},
+      {"images_per_second", "Throughput (images/s)", Show::rate, figures.images_per_second.value},
+      {"speedup", "Speedup", Show::ratio, figures.epoch_view.speedup.value},
+      {"efficiency", "Efficiency (%)", Show::percent, efficiency.value},
+      {"efficiency_low", "at least", Show::percent, efficiency.low},
+      {"efficiency_high", "at most", Show::percent, efficiency.high}};
+  const auto append = [&fields](const std::vector<Field>& more) {
+    fields.insert(fields.end(), more.begin(), more.end());
   };
   if (printed) {
     const Estimate speedup = printed_speedup(series, point);
     const Estimate share = speedup * (1 / double(point.ranks));
-    append({point.printed_epoch.value, speedup.value, share.value, share.low, share.high});
+    append({{"printed_epoch_s", "Time as printed (s)", Show::text, point.printed_epoch.value},
+            {"printed_speedup", "Speedup as printed", Show::ratio, speedup.value},
+            {"printed_efficiency", "Efficiency as printed (%)", Show::percent, share.value},
+            {"printed_efficiency_low", "at least", Show::percent, share.low},
+            {"printed_efficiency_high", "at most", Show::percent, share.high}});
   }
-  append({count_cell(point.global_batch), count_cell(point.steps), last_step(point),
-          marks_of(point, "includes warm-up", ", ")});
-  return row;
+  append({{"batch", "Batch", Show::count, count_cell(point.global_batch)},
+          {"steps", "Steps", Show::count, count_cell(point.steps)},
+          {"last_step_images", "Images of the last step", Show::count, last_step(point)},
+          {"remark", "Remark", Show::text, marks_of(point, "includes warm-up", ", ")}});
+  return fields;
 }
 
 std::string scaling_note(const Series& series) {
@@ -119,12 +101,12 @@ Table task_table(const SeriesFigures& figures, const std::string& task) {
   Table table{
       .id = "book_task_" + task + "_" + series.id,
       .title = fmt::format("Task {}: {}", task == "10_5" ? "10.5" : "10.6", series.label),
-      .columns = scaling_columns(series.processor, printed),
       .notes = {scaling_note(series),
-                "Time: an epoch, steady (median of the epochs after the first). Throughput "
-                "= images of an epoch / time, over all ranks.",
+                "Time: an epoch, steady (median of the epochs after the first). Throughput = "
+                "images of an epoch / time, over all ranks.",
                 speedup_note(series), "At least and at most: what repeats or rounding leave."}};
-  for (const PointFigures& point : figures.points) table.add(scaling_row(series, point, printed));
+  for (const PointFigures& point : figures.points)
+    table.add_fields(scaling_fields(series, point, printed));
   if (printed) {
     table.notes.emplace_back(
         "As printed: from the rounded seconds of an epoch alone. The figures before them use the "
@@ -149,7 +131,7 @@ Table side_by_side(const Group& group, const Comparison& comparison) {
   for (const SeriesFigures* s : group)
     table.columns.push_back({s->series->id, s->series->label, comparison.show});
   for (const std::size_t ranks : all_ranks(group)) {
-    Row row = {double(ranks)};
+    std::vector<Cell> row = {double(ranks)};
     for (const SeriesFigures* s : group) {
       const PointFigures* point = point_at(*s, ranks);
       row.emplace_back(point == nullptr ? kUnknown : comparison.value(*point));

@@ -192,8 +192,7 @@ void add_bandwidth_notes(Table& table, const Group& group) {
   const double bytes = gradient_bytes(series.model);
   if (std::isfinite(bytes)) {
     table.notes.push_back(
-        fmt::format("N: {} parameters of {}, 4 bytes each: {}; a step is one "
-                    "all-reduce of them.",
+        fmt::format("N: {} parameters of {}, 4 bytes each: {}; a step is one all-reduce of them.",
                     count_text(std::size_t(bytes / 4)), series.model, bytes_text(bytes)));
   }
   std::string steps;

@@ -1,10 +1,7 @@
 #include "keras_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
-#include <utility>
 
 namespace rueda {
 namespace {
@@ -48,36 +45,14 @@ bool take_time(TextCursor& cursor, Figures& figures) {
   return true;
 }
 
-/// "loss: 2.1255".
-void read_metric(std::string_view field, LoggedEpoch& epoch) {
-  constexpr std::array<std::pair<std::string_view, double LoggedEpoch::*>, 6> kMetrics = {{
-      {"loss", &LoggedEpoch::loss},
-      {"accuracy", &LoggedEpoch::accuracy},
-      {"acc", &LoggedEpoch::accuracy},
-      {"val_loss", &LoggedEpoch::val_loss},
-      {"val_accuracy", &LoggedEpoch::val_accuracy},
-      {"val_acc", &LoggedEpoch::val_accuracy},
-  }};
-  TextCursor cursor(field);
-  const std::string_view name = cursor.take_until(":");
-  const auto* found =
-      std::ranges::find(kMetrics, name, &std::pair<std::string_view, double LoggedEpoch::*>::first);
-  if (found == kMetrics.end() || !cursor.take(":")) return;
-  cursor.skip(" ");
-  const std::string_view text = cursor.rest();
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec == std::errc()) epoch.*(found->second) = value;
-}
-
-/// Fields are separated by " - "; one may hold several times.
+/// Fields are separated by " - "; one may hold several times. Metrics are not read, but those of a
+/// validation ("val_loss: 2.1") say that its time is included.
 void read_fields(TextCursor cursor, Figures& figures, LoggedEpoch& epoch) {
   while (!cursor.done()) {
     cursor.skip(" -");
     if (take_time(cursor, figures)) continue;
-    const std::size_t end = cursor.rest().find(" - ");
-    const std::string_view field = cursor.rest().substr(0, end);
-    read_metric(field, epoch);
+    const std::string_view field = cursor.rest().substr(0, cursor.rest().find(" - "));
+    epoch.validates = epoch.validates || field.starts_with("val_");
     cursor.take(field);
   }
 }

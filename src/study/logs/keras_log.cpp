@@ -18,8 +18,8 @@ constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kMostEpochs = 100'000;
 constexpr double kCifarImages = 50'000;
 const std::string kRemedy =
-    "give what Keras' fit() printed with verbose=1 or 2, with lines such as "
-    "\"25/25 - 14s - loss: 2.13 - 14s/epoch - 544ms/step\"";
+    "give what Keras' fit() printed with verbose=1 or 2, with lines such as \"25/25 - 14s - loss: "
+    "2.13 - 14s/epoch - 544ms/step\"";
 
 [[noreturn]] void refuse(const KerasLog& log, const std::string& why, const std::string& remedy) {
   throw InputError(log.file.string() + ": " + why + "; " + remedy);
@@ -150,7 +150,7 @@ class RunCollector {
     run_.epochs.push_back(line.epoch);
     run_.epochs.back().number = marked_ ? open_epoch_ : run_.epochs.size();
     if (std::isfinite(line.samples)) run_.images = line.samples;
-    if (std::isfinite(line.epoch.val_loss)) run_.variant = "times with validation";
+    if (line.epoch.validates) run_.variant = "times with validation";
     open_epoch_ = 0;
   }
 

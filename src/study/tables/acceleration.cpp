@@ -27,10 +27,23 @@ void add_row(Table& table, const Observation& slow, const Observation& fast) {
   const Estimate first = slow.first_epoch / fast.first_epoch;
   const Estimate steady = slow.epoch / fast.epoch;
   const Estimate printed = slow.printed_epoch / fast.printed_epoch;
-  table.add({slow.model, count_cell(slow.image_size), count_cell(slow.global_batch), name_of(slow),
-             name_of(fast), slow.first_epoch.value, fast.first_epoch.value, first.value,
-             slow.epoch.value, fast.epoch.value, steady.value, steady.low, steady.high,
-             printed.value, printed.low, printed.high});
+  table.add_fields(
+      {{"model", "Model", Show::text, slow.model},
+       {"image_size", "Pixels", Show::count, count_cell(slow.image_size)},
+       {"batch", "Batch", Show::count, count_cell(slow.global_batch)},
+       {"slower", "Slower", Show::text, name_of(slow)},
+       {"faster", "Faster", Show::text, name_of(fast)},
+       {"first_slower_s", "First epoch, slower (s)", Show::seconds, slow.first_epoch.value},
+       {"first_faster_s", "First epoch, faster (s)", Show::seconds, fast.first_epoch.value},
+       {"first_ratio", "Ratio of first epochs", Show::ratio, first.value},
+       {"steady_slower_s", "Steady epoch, slower (s)", Show::seconds, slow.epoch.value},
+       {"steady_faster_s", "Steady epoch, faster (s)", Show::seconds, fast.epoch.value},
+       {"steady_ratio", "Ratio of steady epochs", Show::ratio, steady.value},
+       {"steady_ratio_low", "at least", Show::ratio, steady.low},
+       {"steady_ratio_high", "at most", Show::ratio, steady.high},
+       {"printed_ratio", "Ratio as printed", Show::ratio, printed.value},
+       {"printed_ratio_low", "at least", Show::ratio, printed.low},
+       {"printed_ratio_high", "at most", Show::ratio, printed.high}});
 }
 
 /// The first of `groups` to whose first member `is_same` applies, or a new one.
@@ -58,33 +71,6 @@ void add_pairs(Table& table, const std::vector<Repeats>& all) {
   }
 }
 
-Table empty_table() {
-  return {.id = "acceleration",
-          .title = "Acceleration: one processor against another",
-          .columns = {{"model", "Model", Show::text},
-                      {"image_size", "Pixels", Show::count},
-                      {"batch", "Batch", Show::count},
-                      {"slower", "Slower", Show::text},
-                      {"faster", "Faster", Show::text},
-                      {"first_slower_s", "First epoch, slower (s)", Show::seconds},
-                      {"first_faster_s", "First epoch, faster (s)", Show::seconds},
-                      {"first_ratio", "Ratio of first epochs", Show::ratio},
-                      {"steady_slower_s", "Steady epoch, slower (s)", Show::seconds},
-                      {"steady_faster_s", "Steady epoch, faster (s)", Show::seconds},
-                      {"steady_ratio", "Ratio of steady epochs", Show::ratio},
-                      {"steady_ratio_low", "at least", Show::ratio},
-                      {"steady_ratio_high", "at most", Show::ratio},
-                      {"printed_ratio", "Ratio as printed", Show::ratio},
-                      {"printed_ratio_low", "at least", Show::ratio},
-                      {"printed_ratio_high", "at most", Show::ratio}},
-          .notes = {"One processor or GPU each (P = 1), the same model, images and batch: this is "
-                    "acceleration by other hardware, not scaling.",
-                    "Ratio = time of the slower / time of the faster. At least and at most: what "
-                    "repeats or rounding leave.",
-                    "As printed: from the rounded seconds of an epoch in a log; the ratio before "
-                    "uses the printed time per step, too, where there is one."}};
-}
-
 bool is_book(const Observation& o) { return o.source == kBookSource && o.ranks == 1; }
 
 }  // namespace
@@ -100,7 +86,14 @@ Table acceleration_table(const std::vector<Observation>& observations) {
       return same_processor(*repeats.front(), seen) && repeats.front()->variant == seen.variant;
     }).push_back(&seen);
   }
-  Table table = empty_table();
+  Table table{.id = "acceleration", .title = "Acceleration: one processor against another"};
+  table.notes = {
+      "One processor or GPU each (P = 1), the same model, images and batch: this is "
+      "acceleration by other hardware, not scaling.",
+      "Ratio = time of the slower / time of the faster. At least and at most: what "
+      "repeats or rounding leave.",
+      "As printed: from the rounded seconds of an epoch in a log; the ratio before "
+      "uses the printed time per step, too, where there is one."};
   for (const auto& machines : works) add_pairs(table, machines);
   if (std::ranges::any_of(observations, is_book)) {
     table.notes.push_back(

@@ -10,14 +10,13 @@
 
 namespace rueda {
 
-using Row = std::vector<Cell>;
-/// The cells of a point; none where its row is left out.
-using RowOf = std::function<Row(const SeriesFigures&, const PointFigures&)>;
+/// The fields of a point, the same columns for all; none where its row is left out.
+using RowOf = std::function<std::vector<Field>(const SeriesFigures&, const PointFigures&)>;
 
-/// A table of all points, in order: series, P and hosts, then `columns` with the cells of `row_of`.
+/// A table of all points, in order: series, P and hosts, then the fields of `row_of`.
 Table point_table(const std::string& id, const std::string& title,
-                  const std::vector<Column>& columns, const std::vector<SeriesFigures>& all,
-                  const RowOf& row_of, const std::vector<std::string>& notes);
+                  const std::vector<SeriesFigures>& all, const RowOf& row_of,
+                  const std::vector<std::string>& notes);
 
 /// Calls `use(series, point)` for every point, in order.
 template <typename Use>

@@ -33,36 +33,35 @@ double most_memory(const Point& point) {
   return most;
 }
 
-/// One row for each model, P and batch, in this order.
-using Rows = std::map<std::tuple<std::string, std::size_t, std::size_t>, Row>;
+/// A batch on P ranks; unknown times and memory where it was refused.
+struct Batch {
+  double images_per_second = kUnknown;
+  double epoch = kUnknown;
+  double full_step = kUnknown;
+  double memory = kUnknown;
+  const char* marks = "";
+};
 
-void add_points(Rows& rows, const std::vector<SeriesFigures>& all) {
+/// By model, P and batch of a rank, in this order.
+using Batches = std::map<std::tuple<std::string, std::size_t, std::size_t>, Batch>;
+
+void add_points(Batches& batches, const std::vector<SeriesFigures>& all) {
   for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
     const Point& p = *f.point;
     const Series& s = *series.series;
     if (p.rank_batch == 0) return;
     const std::string name = s.model + (s.variant.empty() ? "" : ", " + s.variant) +
                              (s.source == "rueda" ? "" : " (" + s.source + ")");
-    rows[{name, p.ranks, p.rank_batch}] = {name,
-                                           double(p.ranks),
-                                           double(p.rank_batch),
-                                           double(p.global_batch),
-                                           f.images_per_second.value,
-                                           p.epoch.value,
-                                           p.full_step.value,
-                                           most_memory(p),
-                                           Cell()};
+    batches[{name, p.ranks, p.rank_batch}] = {f.images_per_second.value, p.epoch.value,
+                                              p.full_step.value, most_memory(p)};
   });
 }
 
-void add_refused(Rows& rows, const Study& study) {
+void add_refused(Batches& batches, const Study& study) {
   for (const Attempt& a : study.failed) {
     const std::size_t batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
     const bool memory = a.message.find("memory") != std::string::npos;
-    Row& row = rows[{a.model, a.ranks, batch}];
-    row = {a.model, double(a.ranks), double(batch), double(batch * a.ranks)};
-    row.resize(8);
-    row.emplace_back(memory ? "refused: memory" : "failed");
+    batches[{a.model, a.ranks, batch}] = {.marks = memory ? "refused: memory" : "failed"};
   }
 }
 
@@ -89,65 +88,60 @@ double startup_seconds(const RunResult* run, const std::string& item) {
 }  // namespace
 
 Table cost_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> Row {
-    return {f.device_seconds, f.device_seconds * 100 / kHour, f.joules, f.point->images / f.joules};
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+    return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
+            {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
+             f.device_seconds * 100 / kHour},
+            {"joules_per_epoch", "J per epoch", Show::rate, f.joules},
+            {"images_per_joule", "images/J", Show::ratio, f.point->images / f.joules}};
   };
-  return point_table(
-      "cost", "Device hours and energy",
-      {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds},
-       {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate},
-       {"joules_per_epoch", "J per epoch", Show::rate},
-       {"images_per_joule", "images/J", Show::ratio}},
-      all, row,
-      {"Device hours: ranks x epoch time, as a site bills them, without start-up and evaluation. A "
-       "rank is one GPU or the threads of one rank.",
-       "Energy: of the GPUs during training steps, by their own counters, without processors and "
-       "hosts. A dash: not measured."});
+  return point_table("cost", "Device hours and energy", all, row,
+                     {"Device hours: ranks x epoch time, as a site bills them, without start-up "
+                      "and evaluation. A rank is one GPU or the threads of one rank.",
+                      "Energy: of the GPUs during training steps, by their own counters, without "
+                      "processors and hosts. A dash: not measured."});
 }
 
 Table startup_table(const std::vector<SeriesFigures>& all) {
   const std::vector<std::string> items = startup_items(all);
-  std::vector<Column> columns = {{"startup_seconds", "start-up, s", Show::seconds}};
-  for (const std::string& item : items) columns.push_back({item + "_seconds", item, Show::seconds});
-  columns.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds});
-  columns.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds});
-  const auto row = [&](const SeriesFigures&, const PointFigures& f) -> Row {
+  const auto row = [&](const SeriesFigures&, const PointFigures& f) {
+    std::vector<Field> fields;
     const Point& p = *f.point;
-    if (f.run == nullptr && !known(p.first_epoch)) return {};
+    if (f.run == nullptr && !known(p.first_epoch)) return fields;
     const double total = f.run == nullptr ? kUnknown : f.run->startup_seconds;
-    Row cells = {total > 0 ? total : kUnknown};
-    for (const std::string& item : items) cells.push_back(startup_seconds(f.run, item));
-    cells.push_back(p.first_epoch.value);
-    cells.push_back(p.first_epoch.value - p.epoch.value);
-    return cells;
+    fields = {{"startup_seconds", "start-up, s", Show::seconds, total > 0 ? total : kUnknown}};
+    for (const std::string& item : items)
+      fields.push_back({item + "_seconds", item, Show::seconds, startup_seconds(f.run, item)});
+    fields.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds, p.first_epoch.value});
+    fields.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds,
+                      p.first_epoch.value - p.epoch.value});
+    return fields;
   };
-  return point_table(
-      "startup", "Start-up and the first epoch", columns, all, row,
-      {"Start-up: everything before the first step, of the rank that took longest. Each item is "
-       "the "
-       "longest of a rank, so they may add up to more. It belongs to no epoch here; frameworks "
-       "book "
-       "most of it on the first.",
-       "First epoch: the time beyond the steady ones went to caches, page faults, new connections, "
-       "and kernels that were chosen or compiled."});
+  return point_table("startup", "Start-up and the first epoch", all, row,
+                     {"Start-up: everything before the first step, of the rank that took longest. "
+                      "Each item is the longest of a rank, so they may add up to more. It belongs "
+                      "to no epoch here; frameworks book most of it on the first.",
+                      "First epoch: the time beyond the steady ones went to caches, page faults, "
+                      "new connections, and kernels that were chosen or compiled."});
 }
 
 Table batch_table(const Study& study, const std::vector<SeriesFigures>& all) {
-  Table table{.id = "batches",
-              .title = "Throughput over the batch",
-              .columns = {{"model", "model", Show::text},
-                          {"ranks", "P", Show::count},
-                          {"rank_batch", "batch per rank", Show::count},
-                          {"global_batch", "global batch", Show::count},
-                          {"images_per_second", "images/s", Show::rate},
-                          {"epoch_seconds", "epoch, s", Show::seconds},
-                          {"full_step_seconds", "full step, ms", Show::millis},
-                          {"memory_bytes", "memory of a rank", Show::bytes},
-                          {"marks", "marks", Show::text}}};
-  Rows rows;
-  add_points(rows, all);
-  add_refused(rows, study);
-  for (auto& [key, cells] : rows) table.add(cells);
+  Batches batches;
+  add_points(batches, all);
+  add_refused(batches, study);
+  Table table{.id = "batches", .title = "Throughput over the batch"};
+  for (const auto& [key, b] : batches) {
+    const auto& [model, ranks, batch] = key;
+    table.add_fields({{"model", "model", Show::text, model},
+                      {"ranks", "P", Show::count, double(ranks)},
+                      {"rank_batch", "batch per rank", Show::count, double(batch)},
+                      {"global_batch", "global batch", Show::count, double(batch * ranks)},
+                      {"images_per_second", "images/s", Show::rate, b.images_per_second},
+                      {"epoch_seconds", "epoch, s", Show::seconds, b.epoch},
+                      {"full_step_seconds", "full step, ms", Show::millis, b.full_step},
+                      {"memory_bytes", "memory of a rank", Show::bytes, b.memory},
+                      {"marks", "marks", Show::text, b.marks}});
+  }
   table.notes = {
       "Memory: of training on the device of the rank that holds most. *Refused*: the plan of this "
       "batch did not fit into the free memory, so the run did not begin."};
@@ -174,11 +168,8 @@ Table run_table(const Study& study) {
                a.exit_code == 2 ? "refused" : "failed", a.message});
   }
   for (const Unreadable& file : study.unreadable) {
-    Row row(table.columns.size());
-    row[0] = name_of(file.file);
-    row[7] = "not readable";
-    row[8] = file.why;
-    table.add(row);
+    const Cell none;
+    table.add({name_of(file.file), none, none, none, none, none, none, "not readable", file.why});
   }
   return table;
 }

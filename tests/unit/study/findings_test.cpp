@@ -61,8 +61,8 @@ TEST_CASE("findings have speedup, efficiency, loss and the effect of whole secon
         "63.2 %",
         "would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %: "
         "rounding would have changed the conclusion",
-        "4 ranks lose 1.980 s an epoch. The causes are waiting for the all-reduce 1.980 s "
-        "(100.0 %)."}) {
+        "4 ranks lose 1.980 s an epoch. The causes are waiting for the all-reduce 1.980 s (100.0 "
+        "%)."}) {
     CHECK_THAT(text, Contains(sentence));
   }
 }
@@ -104,11 +104,10 @@ TEST_CASE("epochs that scale worse than full steps are taken apart", "[study]") 
   // 100 images: 10 full steps on one rank, 3 of 30 and one of 10 on three.
   Study study = study_of(runs_of({{1, 1.0}, {3, 0.5}}));
   study.runs[1].steady_full_step_seconds.mean = 0.11;
-  CHECK_THAT(
-      text_of(study),
-      Contains("full step alone scales to 100.0 % on 3 ranks, the epoch to 66.7 %. Of an epoch, "
-               "0.0300 s go to steps that took longer than the median, and 0.170 s to the "
-               "partial last step (10 images, 0.0333 s by their number)"));
+  CHECK_THAT(text_of(study),
+             Contains("full step alone scales to 100.0 % on 3 ranks, the epoch to 66.7 %. Of an "
+                      "epoch, 0.0300 s go to steps that took longer than the median, and 0.170 s "
+                      "to the partial last step (10 images, 0.0333 s by their number)"));
   // Repeats that leave both open.
   study.runs.push_back(made_run({.ranks = 3, .epochs = {9, 0.33}, .step = 0.12}));
   CHECK_THAT(text_of(study), !Contains("full step alone"));
