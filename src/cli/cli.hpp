@@ -6,8 +6,8 @@
 
 #include "commands/bench/options.hpp"
 #include "commands/doctor/doctor.hpp"
-#include "commands/predict/options.hpp"
-#include "commands/report/options.hpp"
+#include "commands/predict/predict.hpp"
+#include "commands/report/report.hpp"
 #include "commands/summary.hpp"
 #include "commands/synth.hpp"
 #include "rueda/train/config.hpp"

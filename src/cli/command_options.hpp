@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "commands/bench/options.hpp"
-#include "commands/predict/options.hpp"
-#include "commands/report/options.hpp"
+#include "commands/predict/predict.hpp"
+#include "commands/report/report.hpp"
 
 namespace rueda {
 

@@ -1,7 +1,8 @@
-#include "all_reduce_cost.hpp"
-
 #include <algorithm>
+#include <array>
 #include <bit>
+
+#include "rueda/predict/machine.hpp"
 
 namespace rueda::predict {
 namespace {
@@ -16,8 +17,7 @@ double ring_step(const Machine& machine, std::size_t ranks, double bytes) {
 
 /// Seconds of a message between nodes while `senders` ranks of a node send one each.
 double shared_message(const Machine& machine, std::size_t senders, double bytes) {
-  const double share = static_cast<double>(senders) /
-                       static_cast<double>(std::max<std::size_t>(machine.links_per_node, 1));
+  const double share = double(senders) / double(std::max<std::size_t>(machine.links_per_node, 1));
   return machine.between.alpha + bytes * machine.between.beta * std::max(share, 1.0);
 }
 
@@ -40,30 +40,20 @@ double doubling_block(const Machine& machine, std::size_t count, double bytes) {
                                : machine.inside.message_seconds(bytes);
   const double parts =
       std::max(doubling_block(machine, left, bytes), doubling_block(machine, right, bytes));
-  return parts + message + bytes * machine.gamma +
-         static_cast<double>(doublings(right, left)) * message;
+  return parts + message + bytes * machine.gamma + double(doublings(right, left)) * message;
 }
 
 }  // namespace
 
 const char* to_string(Scheme scheme) {
-  switch (scheme) {
-    case Scheme::ring:
-      return "ring";
-    case Scheme::hierarchical:
-      return "hierarchical";
-    case Scheme::doubling:
-      return "doubling";
-    case Scheme::best:
-      return "best";
-  }
-  return "";
+  constexpr std::array kWords = {"ring", "hierarchical", "doubling", "best"};
+  return kWords.at(static_cast<std::size_t>(scheme));
 }
 
 double ring_seconds(const Machine& machine, std::size_t ranks, double bytes) {
   if (ranks <= 1) return 0;
-  const auto steps = static_cast<double>(ranks - 1);
-  const double chunk = bytes / static_cast<double>(ranks);
+  const auto steps = double(ranks - 1);
+  const double chunk = bytes / double(ranks);
   return steps * (2 * ring_step(machine, ranks, chunk) + chunk * machine.gamma);
 }
 
@@ -71,11 +61,11 @@ double hierarchical_seconds(const Machine& machine, std::size_t ranks, double by
   const std::size_t local = std::min(machine.ranks_per_node, ranks);
   if (local <= 1 || !machine.spans_nodes(ranks)) return ring_seconds(machine, ranks, bytes);
   const std::size_t nodes = (ranks + local - 1) / local;
-  const double shard = bytes / static_cast<double>(local);
-  const double chunk = shard / static_cast<double>(nodes);
+  const double shard = bytes / double(local);
+  const double chunk = shard / double(nodes);
   const double inside = 2 * machine.inside.message_seconds(shard) + shard * machine.gamma;
   const double between = 2 * shared_message(machine, local, chunk) + chunk * machine.gamma;
-  return static_cast<double>(local - 1) * inside + static_cast<double>(nodes - 1) * between;
+  return double(local - 1) * inside + double(nodes - 1) * between;
 }
 
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes) {
@@ -83,18 +73,12 @@ double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes)
 }
 
 double all_reduce_seconds(Scheme scheme, const Machine& machine, std::size_t ranks, double bytes) {
-  switch (scheme) {
-    case Scheme::ring:
-      return ring_seconds(machine, ranks, bytes);
-    case Scheme::hierarchical:
-      return hierarchical_seconds(machine, ranks, bytes);
-    case Scheme::doubling:
-      return doubling_seconds(machine, ranks, bytes);
-    case Scheme::best:
-      break;
-  }
-  return std::min({ring_seconds(machine, ranks, bytes), hierarchical_seconds(machine, ranks, bytes),
-                   doubling_seconds(machine, ranks, bytes)});
+  constexpr std::array kSchemes = {ring_seconds, hierarchical_seconds, doubling_seconds};
+  if (scheme != Scheme::best)
+    return kSchemes.at(static_cast<std::size_t>(scheme))(machine, ranks, bytes);
+  double least = ring_seconds(machine, ranks, bytes);
+  for (const auto seconds : kSchemes) least = std::min(least, seconds(machine, ranks, bytes));
+  return least;
 }
 
 }  // namespace rueda::predict

@@ -1,7 +1,6 @@
-#include "bench_result.hpp"
-
 #include <set>
 
+#include "rueda/predict/cost_fit.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda::predict {

@@ -1,10 +1,10 @@
-#include "rueda/predict/comparison.hpp"
-
 #include <algorithm>
+#include <stdexcept>
 
 #include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
+#include "rueda/predict/tables.hpp"
 #include "rueda/study/observation.hpp"
 
 namespace rueda::predict {
@@ -47,10 +47,10 @@ Comparison compare(const RunResult& run, const CostFit& fit, const Graph& graph)
 
 /// Share of the epoch's steps that its images do not fill.
 double unfilled(const Scenario& scenario) {
-  const auto images = static_cast<double>(scenario.images);
-  const auto batch = static_cast<double>(scenario.global_batch);
+  const auto images = double(scenario.images);
+  const auto batch = double(scenario.global_batch);
   const std::size_t steps = (scenario.images + scenario.global_batch - 1) / scenario.global_batch;
-  return 1 - images / batch / static_cast<double>(steps);
+  return 1 - images / batch / double(steps);
 }
 
 const Scenario& scenario_on(const std::vector<Scenario>& scenarios, std::size_t ranks) {
@@ -79,18 +79,19 @@ std::vector<Loss> explain_losses(const CostModel& model, const std::vector<Measu
                                  const std::vector<Scenario>& scenarios) {
   const auto one = std::ranges::find(measured, std::size_t{1}, &MeasuredEpoch::ranks);
   if (one == measured.end()) {
-    throw InputError("--measured has no epoch on one rank, beside which others lose: give 1:TIME");
+    throw InputError(
+        "--measured has no epoch on one rank, with which others are compared: give 1:TIME");
   }
   std::vector<Loss> losses;
   for (const MeasuredEpoch& epoch : measured) {
     const Scenario& scenario = scenario_on(scenarios, epoch.ranks);
-    const auto p = static_cast<double>(epoch.ranks);
+    const auto p = double(epoch.ranks);
     const EpochForecast forecast = forecast_epoch(model, scenario);
     Loss loss{.ranks = epoch.ranks, .measured = epoch.seconds};
     loss.lost = epoch.seconds - one->seconds / p;
     loss.efficiency = one->seconds / p / epoch.seconds;
     loss.all_reduce =
-        static_cast<double>(forecast.full_steps) * forecast.full.exposed + forecast.partial.exposed;
+        double(forecast.full_steps) * forecast.full.exposed + forecast.partial.exposed;
     loss.partial_at_most =
         epoch.seconds * unfilled(scenario) - one->seconds / p * unfilled(scenario_on(scenarios, 1));
     losses.push_back(loss);

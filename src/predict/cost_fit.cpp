@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "chosen_runs.hpp"
-#include "machine_choice.hpp"
+#include "cost_parts.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/display/number_text.hpp"
@@ -25,21 +24,19 @@ Graph graph_of(const std::string& network, std::size_t image_size) {
 void scale_by_flops(CostFit& fit, const Chosen& chosen, const Graph& graph) {
   const RunResult& ran = chosen.runs.front();
   const Graph other = graph_of(ran.model, ran.image_size);
-  const double factor =
-      static_cast<double>(training_flops(graph)) / static_cast<double>(training_flops(other));
+  const double factor = double(training_flops(graph)) / double(training_flops(other));
   fit.model.compute.per_image *= factor;
-  fit.model.compute.update *=
-      static_cast<double>(graph.parameter_count()) / static_cast<double>(other.parameter_count());
+  fit.model.compute.update *= double(graph.parameter_count()) / double(other.parameter_count());
   fit.notes.push_back(fmt::format(
-      "{} at {} pixels was not run: its time an image is that of {} at {} pixels times {:.3g}, "
-      "the ratio of FLOPs, as if both reached as many a second.",
+      "{} at {} pixels was not run: its time of an image is that of {} at {} pixels times {:.3g}, "
+      "the ratio of FLOPs. This assumes the same FLOPs a second for both.",
       chosen.network, chosen.image_size, ran.model, ran.image_size, factor));
 }
 
 ComputeModel given_compute(const Given& given) {
   ComputeModel model;
   model.fixed = given.fixed.value_or(0);
-  model.per_image = (*given.step_seconds - model.fixed) / static_cast<double>(given.batch);
+  model.per_image = (*given.step_seconds - model.fixed) / double(given.batch);
   if (model.per_image < 0) {
     throw InputError("--fixed is more than --compute, the whole step: give less");
   }
@@ -53,17 +50,17 @@ void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const G
   }
   if (chosen.runs.empty()) {
     throw InputError(
-        "nothing tells the compute time: give run directories, or --compute with the time of a "
-        "step of --batch-per-rank images on one rank");
+        "the compute time is unknown: give run directories, or --compute with the time of a step "
+        "of --batch-per-rank images on one rank");
   }
   fit.compute = fit_compute(chosen.runs);
   fit.model.compute = fit.compute->model;
   if (given.fixed) fit.model.compute.fixed = *given.fixed;
   if (!fit.compute->fit.separable) {
     fit.notes.push_back(fmt::format(
-        "All runs had {} images in a micro-batch, so t0, the time that does not depend on the "
-        "batch, cannot be told from t1: it is taken as {}. Other batches and the last, partial "
-        "step of an epoch are uncertain by it.",
+        "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
+        "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
+        "batches and of the last, partial step of an epoch uncertain.",
         fit.compute->batches.front(), given.fixed ? "given" : "0"));
   }
   const bool ran =
@@ -86,15 +83,17 @@ void set_noise(CostFit& fit, const Chosen& chosen) {
   fit.noise = fit_noise(chosen.runs);
   fit.model.noise = fit.noise.noise;
   if (fit.noise.samples == 0) {
-    fit.notes.emplace_back("Nothing tells how the ranks' steps vary: no rank is taken to be slow.");
+    fit.notes.emplace_back(
+        "How much the steps of the ranks vary was not measured: all ranks are predicted to be "
+        "equally fast.");
     return;
   }
-  fit.notes.push_back(fmt::format(
-      "Stragglers are foreseen from {} steps of a rank{}: slower ones than the slowest of these "
-      "cannot be, so from about as many ranks on the figure is too low. Ranks and steps are taken "
-      "as independent of each other.",
-      count_text(fit.noise.samples),
-      fit.noise.from_steps ? "" : ", of which the quantiles are known"));
+  fit.notes.push_back(
+      fmt::format("The prediction of stragglers is based on {} steps of single ranks{}. It never "
+                  "exceeds the slowest of these steps, so for more ranks than that it is too low. "
+                  "Ranks and steps are taken as independent of each other.",
+                  count_text(fit.noise.samples),
+                  fit.noise.from_steps ? "" : ", of which only quantiles are known"));
 }
 
 }  // namespace
@@ -105,8 +104,8 @@ std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
   for (const RunResult& run : runs) {
     if (observe(run).oversubscribed) {
       notes.push_back(run.file.string() +
-                      " ran more threads than it had cores, which measures the scheduler: it is "
-                      "shown beside the prediction, but nothing is fitted to it.");
+                      " ran more threads than it had cores, so its times also depend on the "
+                      "scheduler: it is shown with its prediction, but not used for the fit.");
     } else {
       usable.push_back(run);
     }

@@ -1,8 +1,8 @@
-#include "distribution.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "rueda/predict/forecast.hpp"
 
 namespace rueda::predict {
 
@@ -11,9 +11,9 @@ Distribution Distribution::of_sample(std::vector<double> values) {
   if (values.size() == 1) return Distribution(values.front());
   std::sort(values.begin(), values.end());
   std::vector<Knot> knots;
-  const auto last = static_cast<double>(values.size() - 1);
+  const auto last = double(values.size() - 1);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    knots.push_back({static_cast<double>(i) / last, values[i]});
+    knots.push_back({double(i) / last, values[i]});
   }
   return Distribution(std::move(knots));
 }

@@ -19,54 +19,37 @@ std::vector<Line> lines_of(const std::vector<EpochForecast>& forecasts,
                            const EpochForecast& one_rank) {
   std::vector<Line> lines;
   for (const EpochForecast& epoch : forecasts) {
-    const auto p = static_cast<double>(epoch.scenario.ranks);
+    const auto p = double(epoch.scenario.ranks);
     lines.push_back({&epoch, one_rank.seconds / epoch.seconds / p, p * epoch.seconds / 3600});
   }
   return lines;
 }
 
-std::vector<Column> columns_of(const Price& price) {
-  std::vector<Column> columns = {{"ranks", "P", Show::count},
-                                 {"steps", "steps", Show::count},
-                                 {"images_per_rank", "images/rank", Show::count},
-                                 {"epoch_seconds", "epoch, s", Show::seconds},
-                                 {"images_per_second", "images/s", Show::rate},
-                                 {"speedup", "speedup", Show::ratio},
-                                 {"efficiency", "eff., %", Show::percent},
-                                 {"step_seconds", "step, ms", Show::millis},
-                                 {"compute_seconds", "compute", Show::millis},
-                                 {"rest_seconds", "rest", Show::millis},
-                                 {"straggling_seconds", "straggling", Show::millis},
-                                 {"exposed_seconds", "exposed", Show::millis},
-                                 {"all_reduce_seconds", "all-reduce", Show::millis},
-                                 {"rank_hours", "rank-hours", Show::gigabytes}};
-  if (price.per_rank_hour) columns.push_back({"cost", "cost", Show::gigabytes});
-  if (price.watts) columns.push_back({"kilowatt_hours", "kWh", Show::gigabytes});
-  return columns;
-}
-
-std::vector<Cell> row_of(const Line& line, const Price& price) {
+std::vector<Field> fields_of(const Line& line, const Price& price) {
   const EpochForecast& e = *line.epoch;
-  const auto p = static_cast<double>(e.scenario.ranks);
-  const double batch =
-      static_cast<double>(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
-  std::vector<Cell> row = {p,
-                           static_cast<double>(e.steps()),
-                           batch / p,
-                           e.seconds,
-                           e.images_per_second(),
-                           line.efficiency * p,
-                           line.efficiency,
-                           e.full.seconds(),
-                           e.full.compute,
-                           e.full.rest,
-                           e.full.straggling,
-                           e.full.exposed,
-                           e.full.all_reduce,
-                           line.rank_hours};
-  if (price.per_rank_hour) row.emplace_back(line.rank_hours * *price.per_rank_hour);
-  if (price.watts) row.emplace_back(line.rank_hours * *price.watts / 1000);
-  return row;
+  const auto p = double(e.scenario.ranks);
+  const auto batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
+  std::vector<Field> fields = {
+      {"ranks", "P", Show::count, p},
+      {"steps", "steps", Show::count, double(e.steps())},
+      {"images_per_rank", "images/rank", Show::count, batch / p},
+      {"epoch_seconds", "epoch, s", Show::seconds, e.seconds},
+      {"images_per_second", "images/s", Show::rate, e.images_per_second()},
+      {"speedup", "speedup", Show::ratio, line.efficiency * p},
+      {"efficiency", "eff., %", Show::percent, line.efficiency},
+      {"step_seconds", "step, ms", Show::millis, e.full.seconds()},
+      {"compute_seconds", "compute", Show::millis, e.full.compute},
+      {"rest_seconds", "rest", Show::millis, e.full.rest},
+      {"straggling_seconds", "straggling", Show::millis, e.full.straggling},
+      {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
+      {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
+      {"rank_hours", "rank-hours", Show::gigabytes, line.rank_hours}};
+  if (price.per_rank_hour)
+    fields.push_back({"cost", "cost", Show::gigabytes, line.rank_hours * *price.per_rank_hour});
+  if (price.watts)
+    fields.push_back(
+        {"kilowatt_hours", "kWh", Show::gigabytes, line.rank_hours * *price.watts / 1000});
+  return fields;
 }
 
 void add_sweet_spots(Table& table, const std::vector<Line>& lines, const Price& price) {
@@ -99,7 +82,7 @@ void add_definitions(Table& table, const Price& price) {
   table.notes.emplace_back(
       "Of a full step, in ms: compute = forward, loss, backward of a mean rank; rest = input, "
       "optimizer, bookkeeping; straggling = by how much the slowest of P ranks is later; exposed = "
-      "communication that is not hidden behind backward. They add up to the step. all-reduce = "
+      "communication that backward does not hide. They add up to the step. all-reduce = "
       "communication, hidden or not.");
   table.notes.emplace_back(
       "An epoch is its full steps and a last, partial one with the images that are left.");
@@ -117,9 +100,9 @@ void add_definitions(Table& table, const Price& price) {
 
 Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
                      const Price& price) {
-  Table table{"forecast", "Predicted epochs", columns_of(price), {}, {}};
+  Table table{.id = "forecast", .title = "Predicted epochs"};
   const auto lines = lines_of(forecasts, one_rank);
-  for (const Line& line : lines) table.add(row_of(line, price));
+  for (const Line& line : lines) table.add_fields(fields_of(line, price));
   add_sweet_spots(table, lines, price);
   add_definitions(table, price);
   return table;

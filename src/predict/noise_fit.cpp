@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
-#include "compute_fit.hpp"
+#include "rueda/predict/cost_fit.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/steps_csv.hpp"
 
@@ -18,7 +19,7 @@ std::vector<double> step_seconds(const RunResult& run) {
   std::vector<double> seconds;
   for_each_step(run.file.parent_path() / kStepsCsvName, kColumns, [&](std::span<const double> row) {
     const bool warm = row[0] > 1 || (row[0] == 1 && run.epochs.size() < 2);
-    const bool full = row[1] == static_cast<double>(run.global_batch);
+    const bool full = row[1] == double(run.global_batch);
     const double value = row[2] - row[3];
     if (warm && full && std::isfinite(value)) seconds.push_back(value);
   });
@@ -26,55 +27,51 @@ std::vector<double> step_seconds(const RunResult& run) {
 }
 
 void append_relative(std::vector<double>& all, const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
   if (!(mean > 0)) return;
   for (const double value : values) all.push_back(value / mean);
 }
 
+constexpr std::array kQuantiles = {&Spread::min, &Spread::median, &Spread::p90, &Spread::max};
+
 /// The spreads of all ranks and epochs in one: the least and the most of all, the means of median
 /// and 90th percentile.
 Spread united(const RunResult& run) {
-  Spread all;
+  Spread all{.min = INFINITY, .max = -INFINITY};
   double sum = 0;
   double spreads = 0;
   for (const EpochResult* epoch : steady_epochs(run)) {
     for (const RankEpoch& rank : epoch->ranks) {
       const Spread& one = rank.full_compute;
       if (one.count == 0) continue;
-      all.min = all.count == 0 ? one.min : std::min(all.min, one.min);
-      all.max = all.count == 0 ? one.max : std::max(all.max, one.max);
+      all.min = std::min(all.min, one.min);
+      all.max = std::max(all.max, one.max);
       all.median += one.median;
       all.p90 += one.p90;
-      sum += one.mean * static_cast<double>(one.count);
+      sum += one.mean * double(one.count);
       all.count += one.count;
       spreads += 1;
     }
   }
-  if (all.count == 0) return all;
-  all.mean = sum / static_cast<double>(all.count);
+  all.mean = sum / double(all.count);
   all.median /= spreads;
   all.p90 = std::max(all.p90 / spreads, all.median);
   return all;
 }
 
-/// Quantiles of the runs' united spreads, each beside its mean, in the mean over runs.
+/// Quantiles of the runs' united spreads, each relative to its mean, in the mean over runs.
 NoiseFit from_spreads(const std::vector<RunResult>& runs) {
   Spread mean;
   double used = 0;
   for (const RunResult& run : runs) {
     const Spread one = united(run);
     if (one.count == 0 || !(one.mean > 0)) continue;
-    mean.min += one.min / one.mean;
-    mean.median += one.median / one.mean;
-    mean.p90 += one.p90 / one.mean;
-    mean.max += one.max / one.mean;
+    for (const auto quantile : kQuantiles) mean.*quantile += one.*quantile / one.mean;
     mean.count += one.count;
     used += 1;
   }
   if (used == 0) return {};
-  for (double* value : {&mean.min, &mean.median, &mean.p90, &mean.max}) *value /= used;
+  for (const auto quantile : kQuantiles) mean.*quantile /= used;
   return {Distribution::of_spread(mean), mean.count, false};
 }
 

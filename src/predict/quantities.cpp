@@ -100,8 +100,7 @@ double parse_share(const std::string& option, const std::string& text) {
 
 std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text) {
   const std::string remedy =
-      "give numbers of ranks from 1 to 16384 in ascending order, as 1,2,4 or "
-      "1,2,4,...,64";
+      "give numbers of ranks from 1 to 16384 in ascending order, as 1,2,4 or 1,2,4,...,64";
   std::vector<std::size_t> ranks;
   bool goes_on = false;
   for (const std::string& word : parts_of(text)) {

@@ -1,11 +1,10 @@
-#include "ring_simulation.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include "rueda/core/random.hpp"
+#include "rueda/predict/forecast.hpp"
 
 namespace rueda::predict {
 namespace {
@@ -18,7 +17,7 @@ using ExponentialValues = std::array<float, kValues>;
 /// values: the integral of -log(1-u) is (1-u) log(1-u) + u.
 ExponentialValues exponential_values() {
   const auto integral = [](std::size_t i) {
-    const double u = static_cast<double>(i) / kValues;
+    const double u = double(i) / kValues;
     return i == kValues ? 1.0 : (1 - u) * std::log(1 - u) + u;
   };
   ExponentialValues values{};
@@ -57,7 +56,7 @@ class Ranks {
     for (std::size_t rank = 0; rank < ended_.size(); ++rank) {
       const double own = before_[rank];
       const float drawn = values[next(streams_[rank]) >> (32U - kIndexBits)];
-      ended_[rank] = std::max(own, left) + sure + varies * static_cast<double>(drawn);
+      ended_[rank] = std::max(own, left) + sure + varies * double(drawn);
       left = own;
     }
   }
@@ -71,6 +70,33 @@ class Ranks {
   std::vector<std::uint32_t> streams_;
 };
 
+/// Updates of ranks in the rings of one P, above which one ring has to do.
+constexpr std::size_t kManyUpdates = 4'000'000;
+constexpr std::size_t kMostRings = 1000;
+
+std::size_t rings_for(std::size_t ranks) {
+  return std::clamp<std::size_t>(kManyUpdates / (2 * ranks * ranks), 1, kMostRings);
+}
+
+/// Mean over several rings.
+double mean_seconds(RingSimulation ring, std::size_t rings) {
+  double sum = 0;
+  for (std::size_t i = 0; i < rings; ++i, ++ring.seed) sum += simulate_ring(ring);
+  return sum / double(rings);
+}
+
+double largest_bucket(const CostModel& model) {
+  double bytes = 0;
+  for (const Bucket& bucket : model.buckets) bytes = std::max(bytes, bucket.bytes);
+  return bytes;
+}
+
+/// Seconds that a rank adds in a ring.
+double adding(std::size_t ranks, double bytes, double gamma) {
+  const auto p = double(ranks);
+  return (p - 1) / p * bytes * gamma;
+}
+
 }  // namespace
 
 double simulate_ring(const RingSimulation& ring) {
@@ -79,6 +105,25 @@ double simulate_ring(const RingSimulation& ring) {
   for (std::size_t step = 1; step < ring.ranks; ++step) ranks.step(ring.add_seconds);
   for (std::size_t step = 1; step < ring.ranks; ++step) ranks.step(0);
   return ranks.last();
+}
+
+double SimulatedSum::delay(double gamma) const noexcept {
+  if (ranks == 1) return 0;
+  return std::max(0.0, (noisy - closed) / (closed - adding(ranks, bytes, gamma)));
+}
+
+SimulatedSum simulate_sum(const CostModel& model, std::size_t ranks, std::uint64_t seed) {
+  SimulatedSum sum{.ranks = ranks, .bytes = largest_bucket(model)};
+  sum.closed = ring_seconds(model.machine, ranks, sum.bytes);
+  if (ranks == 1) return sum;
+  const auto steps = double(ranks - 1);
+  const double adds = adding(ranks, sum.bytes, model.machine.gamma);
+  RingSimulation ring{ranks, (sum.closed - adds) / (2 * steps), adds / steps, 0, seed};
+  sum.quiet = simulate_ring(ring);
+  ring.noise = model.message_noise;
+  sum.rings = rings_for(ranks);
+  sum.noisy = mean_seconds(ring, sum.rings);
+  return sum;
 }
 
 }  // namespace rueda::predict

@@ -1,5 +1,4 @@
-#include "rueda/predict/what_if.hpp"
-
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -11,21 +10,42 @@
 namespace rueda::predict {
 namespace {
 
-using What = Change::What;
 enum class Kind { rate, time, factor };
 
 struct Word {
   const char* name;
-  What what;
   Kind kind;
+  void (*apply)(CostModel& model, const Change& change);
 };
-constexpr std::array kWords = {Word{"bandwidth", What::bandwidth, Kind::rate},
-                               Word{"latency", What::latency, Kind::time},
-                               Word{"inside-bandwidth", What::inside_bandwidth, Kind::rate},
-                               Word{"inside-latency", What::inside_latency, Kind::time},
-                               Word{"add-rate", What::add_rate, Kind::rate},
-                               Word{"compute-time", What::compute_time, Kind::factor},
-                               Word{"noise", What::noise, Kind::factor}};
+
+void set_rate(double& seconds_per_byte, const Change& change) {
+  seconds_per_byte = change.is_factor ? seconds_per_byte / change.value : 1 / change.value;
+}
+
+void set_time(double& seconds, const Change& change) {
+  seconds = change.is_factor ? seconds * change.value : change.value;
+}
+
+void scale_compute(CostModel& model, const Change& change) {
+  ComputeModel& c = model.compute;
+  for (double* seconds : {&c.fixed, &c.per_image, &c.input_per_image, &c.update})
+    *seconds *= change.value;
+}
+
+constexpr std::array kWords = {
+    Word{"bandwidth", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.between.beta, c); }},
+    Word{"latency", Kind::time,
+         [](CostModel& m, const Change& c) { set_time(m.machine.between.alpha, c); }},
+    Word{"inside-bandwidth", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.inside.beta, c); }},
+    Word{"inside-latency", Kind::time,
+         [](CostModel& m, const Change& c) { set_time(m.machine.inside.alpha, c); }},
+    Word{"add-rate", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.gamma, c); }},
+    Word{"compute-time", Kind::factor, scale_compute},
+    Word{"noise", Kind::factor,
+         [](CostModel& m, const Change& c) { m.noise = m.noise.spread_by(c.value); }}};
 
 std::string known_words() {
   std::string text;
@@ -60,29 +80,14 @@ Change change_of(const std::string& part) {
     if (word.kind == Kind::rate && factor == 0) {
       throw InputError(option + " '0x': a rate has to stay above 0");
     }
-    return {word.what, factor, true};
+    return {word.apply, factor, true};
   }
   if (word.kind == Kind::factor) {
     throw InputError(option + " '" + printable(value) + "': give a factor, as 0.5x");
   }
   const double amount =
       word.kind == Kind::rate ? parse_rate(option, value) : parse_seconds(option, value);
-  return {word.what, amount, false};
-}
-
-void set_rate(double& seconds_per_byte, const Change& change) {
-  seconds_per_byte = change.is_factor ? seconds_per_byte / change.value : 1 / change.value;
-}
-
-void set_time(double& seconds, const Change& change) {
-  seconds = change.is_factor ? seconds * change.value : change.value;
-}
-
-void scale(ComputeModel& compute, double factor) {
-  compute.fixed *= factor;
-  compute.per_image *= factor;
-  compute.input_per_image *= factor;
-  compute.update *= factor;
+  return {word.apply, amount, false};
 }
 
 }  // namespace
@@ -95,25 +100,6 @@ std::vector<Change> parse_changes(const std::string& text) {
     begin = end + 1;
   }
   return changes;
-}
-
-void apply(const Change& change, CostModel& model) {
-  switch (change.what) {
-    case What::bandwidth:
-      return set_rate(model.machine.between.beta, change);
-    case What::latency:
-      return set_time(model.machine.between.alpha, change);
-    case What::inside_bandwidth:
-      return set_rate(model.machine.inside.beta, change);
-    case What::inside_latency:
-      return set_time(model.machine.inside.alpha, change);
-    case What::add_rate:
-      return set_rate(model.machine.gamma, change);
-    case What::compute_time:
-      return scale(model.compute, change.value);
-    case What::noise:
-      model.noise = model.noise.spread_by(change.value);
-  }
 }
 
 }  // namespace rueda::predict

@@ -1,7 +1,8 @@
-#include "figures.hpp"
+#include "rueda/study/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rueda {
 namespace {
@@ -19,21 +20,18 @@ const RunResult& median_run(const Point& point) {
 
 /// Of that repeat, the steady epoch nearest to the point's: its parts add up to about the point's
 /// time, whatever noise other epochs had.
-const EpochResult& median_epoch(const Point& point) {
+const EpochResult& median_epoch(const PointFigures& figures) {
   const auto distance = [&](const EpochResult* epoch) {
-    return std::abs(epoch->seconds - point.epoch.value);
+    return std::abs(epoch->seconds - figures.point->epoch.value);
   };
-  const auto steady = steady_epochs(median_run(point));
+  const auto steady = steady_epochs(*figures.run);
   return **std::ranges::min_element(steady, {}, distance);
 }
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
 double one_rank_epoch(const std::vector<Series>& all, const Series& series, const Point& point) {
   for (const Series& other : all) {
-    if (other.model != series.model || other.source != series.source ||
-        other.variant != series.variant || other.processor != series.processor) {
-      continue;
-    }
+    if (Subject(other) != Subject(series)) continue;
     for (const Point& one : other.points) {
       if (one.ranks == 1 && one.global_batch == point.rank_batch && one.images == point.images) {
         return one.epoch.value;
@@ -43,34 +41,37 @@ double one_rank_epoch(const std::vector<Series>& all, const Series& series, cons
   return kUnknown;
 }
 
+/// What the repeat measured.
+void add_measured(CommunicationFigures& c, const RunResult& run, double steps, double ranks) {
+  const CommunicationResult& measured = run.steady_communication;
+  c.measured = measured.busy.mean * steps;
+  c.exposed = measured.exposed.mean * steps;
+  c.wait = measured.wait.mean * steps;
+  c.transfer = measured.transfer.mean * steps;
+  c.add = measured.add.mean * steps;
+  c.bytes_per_step = measured.bytes;
+  c.algbw = measured.algbw;
+  c.busbw = measured.busbw;
+  const double sent = 2 * (ranks - 1) / ranks * c.bytes_per_step * steps;
+  if (c.transfer > 0) c.link_busbw = sent / c.transfer / 1e9;
+}
+
 CommunicationFigures communication(const std::vector<Series>& all, const Series& series,
-                                   const Point& point) {
+                                   const PointFigures& figures) {
   const Point& base = series.points.front();
+  const Point& point = *figures.point;
   const double ranks = double(point.ranks);
   CommunicationFigures c;
   if (point.ranks == base.ranks) return c;
   c.inferred = point.epoch.value - base.epoch.value * double(base.ranks) / ranks;
   c.inferred_same_batch = point.epoch.value - one_rank_epoch(all, series, point) / ranks;
-  if (point.runs.empty()) return c;
-  const CommunicationResult& told = median_run(point).steady_communication;
-  const auto steps = double(point.steps);
-  c.measured = told.busy.mean * steps;
-  c.exposed = told.exposed.mean * steps;
-  c.wait = told.wait.mean * steps;
-  c.transfer = told.transfer.mean * steps;
-  c.add = told.add.mean * steps;
-  c.bytes_per_step = told.bytes;
-  c.algbw = told.algbw;
-  c.busbw = told.busbw;
-  const double sent = 2 * (ranks - 1) / ranks * c.bytes_per_step * double(point.steps);
-  if (c.transfer > 0) c.link_busbw = sent / c.transfer / 1e9;
+  if (figures.run != nullptr) add_measured(c, *figures.run, double(point.steps), ranks);
   return c;
 }
 
 /// Of the last steady epoch.
-StragglerFigures stragglers(const Point& point) {
+StragglerFigures stragglers(const RunResult& run) {
   StragglerFigures figures;
-  const RunResult& run = median_run(point);
   std::vector<double> medians;
   double slowest = 0;
   for (const RankEpoch& rank : steady_epochs(run).back()->ranks) {
@@ -83,84 +84,122 @@ StragglerFigures stragglers(const Point& point) {
   const Spread spread = spread_of(medians);
   figures.compute = {spread.min, spread.mean, spread.max};
   if (figures.slowest < run.ranks.size()) figures.slowest_host = run.ranks[figures.slowest].host;
-  figures.median_step = run.steady_full_step_seconds.median;
-  figures.p90_step = run.steady_full_step_seconds.p90;
   return figures;
 }
 
 void add_run_figures(PointFigures& figures) {
-  const RunResult& run = median_run(*figures.point);
-  const EpochResult& epoch = median_epoch(*figures.point);
-  figures.has_run = true;
+  const EpochResult& epoch = median_epoch(figures);
   for (std::size_t p = 0; p < kPhases; ++p) {
-    figures.step_phases[p] = run.steady_full_step.phases[p].mean;
+    figures.step_phases[p] = figures.run->steady_full_step.phases[p].mean;
     figures.epoch_phases[p] = epoch.phases[p].mean;
   }
-  figures.stragglers = stragglers(*figures.point);
+  figures.stragglers = stragglers(*figures.run);
   figures.joules = epoch.joules;
-  figures.startup_seconds = run.startup_seconds;
-  for (const auto& [name, seconds] : run.startup) figures.startup.emplace_back(name, seconds.max);
+}
+
+std::optional<Losses> losses(const PointFigures& base, const PointFigures& figures) {
+  const Point& point = *figures.point;
+  const bool same = point.ranks == base.point->ranks;
+  if (same || point.oversubscribed || figures.run == nullptr || base.run == nullptr) return {};
+  const CommunicationFigures& c = figures.communication;
+  const double share = double(base.point->ranks) / double(point.ranks);
+  Losses result;
+  result.lost = result.rest = point.epoch.value - base.point->epoch.value * share;
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    result.phases[p] = figures.epoch_phases[p] - base.epoch_phases[p] * share;
+    result.rest -= result.phases[p];
+  }
+  if (c.measured > 0) result.waiting = result.phases[kAllReduce] * c.wait / c.measured;
+  return result;
 }
 
 PointFigures evaluate(const std::vector<Series>& all, const Series& series, const Point& point) {
+  const double base = double(series.points.front().ranks);
+  const double ranks = double(point.ranks) / base;
   PointFigures figures;
   figures.point = &point;
-  figures.images_per_second = throughput(point);
+  figures.images_per_second = per(point.images, point.epoch);
   figures.epoch_view = epoch_speedup(series, point);
   figures.step_view = step_speedup(series, point);
-  const double ranks = double(point.ranks) / double(series.points.front().ranks);
-  const double base = double(series.points.front().ranks);
   figures.karp_flatt = karp_flatt(figures.epoch_view.speedup.value / base, ranks);
   figures.gustafson = gustafson_fraction(figures.step_view.speedup.value / base, ranks);
-  figures.communication = communication(all, series, point);
   figures.device_seconds = double(point.ranks) * point.epoch.value;
-  if (!point.runs.empty()) add_run_figures(figures);
+  if (!point.runs.empty()) figures.run = &median_run(point);
+  figures.communication = communication(all, series, figures);
+  if (figures.run != nullptr) add_run_figures(figures);
   return figures;
 }
 
+/// P as a multiple of the fewest, and T / T(fewest).
+struct Sample {
+  double ranks;
+  double time;
+};
+
+/// s minimises the squares of (time - 1/P) - s (1 - 1/P).
+double least_squares(const std::vector<Sample>& samples) {
+  double above = 0;
+  double below = 0;
+  for (const Sample& sample : samples) {
+    const double x = 1 - 1 / sample.ranks;
+    above += x * (sample.time - 1 / sample.ranks);
+    below += x * x;
+  }
+  return above / below;
+}
+
 }  // namespace
+
+std::optional<Estimate> amdahl_fraction(const Series& series) {
+  const Point& base = series.points.front();
+  std::vector<Sample> middle, low, high;
+  for (const Point& point : series.points) {
+    if (point.oversubscribed || point.ranks == base.ranks || !known(point.epoch)) continue;
+    const double ranks = double(point.ranks) / double(base.ranks);
+    const Estimate time = point.epoch / base.epoch;
+    middle.push_back({ranks, time.value});
+    low.push_back({ranks, time.low});
+    high.push_back({ranks, time.high});
+  }
+  if (middle.empty() || base.oversubscribed) return std::nullopt;
+  return Estimate{least_squares(middle), least_squares(low), least_squares(high)};
+}
+
+double karp_flatt(double speedup, double ranks) noexcept {
+  return ranks > 1 ? (1 / speedup - 1 / ranks) / (1 - 1 / ranks) : kUnknown;
+}
+
+double gustafson_fraction(double scaled_speedup, double ranks) noexcept {
+  return ranks > 1 ? (ranks - scaled_speedup) / (ranks - 1) : kUnknown;
+}
 
 std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
   std::vector<SeriesFigures> result;
   for (const Series& series : all) {
     SeriesFigures figures{.series = &series, .points = {}, .serial_fraction = {}};
-    for (const Point& point : series.points) figures.points.push_back(evaluate(all, series, point));
+    for (const Point& point : series.points) {
+      figures.points.push_back(evaluate(all, series, point));
+      figures.points.back().losses = losses(figures.points.front(), figures.points.back());
+    }
     if (series.scaling != Scaling::single) figures.serial_fraction = amdahl_fraction(series);
     result.push_back(std::move(figures));
   }
   return result;
 }
 
-EpochParts epoch_parts(const Point& point) {
-  const RunResult& run = median_run(point);
-  const Spread& step = run.steady_full_step_seconds;
+EpochParts epoch_parts(const PointFigures& figures) {
+  const Point& point = *figures.point;
+  const Spread& step = figures.run->steady_full_step_seconds;
   const auto images = static_cast<std::size_t>(point.images);
   const auto full_steps = double(images / point.global_batch);
+  std::vector<double> epochs;  // the step's mean is over all of them, too
+  for (const EpochResult* epoch : steady_epochs(*figures.run)) epochs.push_back(epoch->seconds);
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);
-  std::vector<double> epochs;  // the step's mean is over all of them, too
-  for (const EpochResult* epoch : steady_epochs(run)) epochs.push_back(epoch->seconds);
   parts.partial = spread_of(epochs).mean - full_steps * step.mean;
   parts.partial_by_images = step.median * double(parts.partial_images) / double(point.global_batch);
   return parts;
-}
-
-std::optional<Losses> losses(const SeriesFigures& series, const PointFigures& point) {
-  const PointFigures& base = series.points.front();
-  const bool same = point.point->ranks == base.point->ranks;
-  if (same || point.point->oversubscribed || !point.has_run || !base.has_run) return std::nullopt;
-  const double share = double(base.point->ranks) / double(point.point->ranks);
-  Losses result;
-  result.lost = point.point->epoch.value - base.point->epoch.value * share;
-  result.rest = result.lost;
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    result.phases[p] = point.epoch_phases[p] - base.epoch_phases[p] * share;
-    result.rest -= result.phases[p];
-  }
-  const CommunicationFigures& c = point.communication;
-  if (c.measured > 0) result.waiting = result.phases[kAllReduce] * c.wait / c.measured;
-  return result;
 }
 
 }  // namespace rueda

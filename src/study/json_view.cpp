@@ -43,22 +43,15 @@ JsonView JsonView::at(const std::string& name) const {
   return {(*value_)[name], *this, place};
 }
 
-JsonView JsonView::at(std::size_t index) const {
-  if (index >= size()) refuse("has no element " + std::to_string(index));
-  return {(*value_)[index], *this, place_ + "[" + std::to_string(index) + "]"};
-}
-
-std::size_t JsonView::size() const {
-  if (!value_->is_array()) refuse("is not a list");
-  return value_->size();
-}
-
 std::vector<JsonView> JsonView::items(const std::string& name) const {
   std::vector<JsonView> items;
   if (!has(name)) return items;
   const JsonView list = at(name);
-  const std::size_t size = list.size();
-  for (std::size_t i = 0; i < size; ++i) items.push_back(list.at(i));
+  if (!list.value_->is_array()) list.refuse("is not a list");
+  for (const Json& value : *list.value_) {
+    const std::string place = list.place_ + "[" + std::to_string(items.size()) + "]";
+    items.push_back(JsonView(value, list, place));
+  }
   return items;
 }
 

@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// A value in a JSON file, which knows where it stands, so that a fault is told by its place.
+/// A value in a JSON file, which knows its path there, so that an error can name it.
 /// Every function throws InputError naming file, place and remedy if the value is not as asked.
 class JsonView {
  public:
@@ -23,8 +23,6 @@ class JsonView {
 
   bool has(const std::string& name) const;  ///< there, and not null
   JsonView at(const std::string& name) const;
-  JsonView at(std::size_t index) const;
-  std::size_t size() const;  ///< elements of an array
   /// Elements of an array, or an empty one where the field is missing or null.
   std::vector<JsonView> items(const std::string& name) const;
   /// Fields of an object, in order; none where it is missing or null.

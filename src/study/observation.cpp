@@ -1,6 +1,8 @@
 #include "rueda/study/observation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 
@@ -35,11 +37,51 @@ std::string unquoted(const std::string& json) {
 }
 
 std::string option_of(const Observation& seen, const std::string& name) {
-  const auto found = seen.run->options.find(name);
-  return found == seen.run->options.end() ? "null" : unquoted(found->second);
+  const auto& options = seen.runs.front()->options;
+  const auto found = options.find(name);
+  return found == options.end() ? "null" : unquoted(found->second);
+}
+
+void merge(Estimate& all, const std::vector<const Observation*>& repeats,
+           Estimate Observation::*what) {
+  std::vector<double> values;
+  for (const Observation* repeat : repeats) {
+    const Estimate& one = repeat->*what;
+    if (!known(one)) continue;
+    if (values.empty()) all = one;
+    values.push_back(one.value);
+    all.low = std::min(all.low, one.low);
+    all.high = std::max(all.high, one.high);
+  }
+  all.value = median_of(values);
 }
 
 }  // namespace
+
+Estimate exactly(double value) noexcept { return {value, value, value}; }
+
+Estimate rounded(double value, double half) noexcept { return {value, value - half, value + half}; }
+
+bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
+
+bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
+
+Estimate operator/(const Estimate& a, const Estimate& b) noexcept {
+  return {a.value / b.value, a.low / b.high, a.high / b.low};
+}
+
+Estimate operator*(const Estimate& a, double factor) noexcept {
+  return {a.value * factor, a.low * factor, a.high * factor};
+}
+
+Estimate per(double numerator, const Estimate& a) noexcept {
+  return {numerator / a.value, numerator / a.high, numerator / a.low};
+}
+
+const char* to_string(Processor processor) {
+  constexpr std::array kWords = {"CPU", "GPU", "timed"};
+  return kWords.at(static_cast<std::size_t>(processor));
+}
 
 Observation observe(const RunResult& run) {
   const auto steady = steady_epochs(run);
@@ -63,7 +105,7 @@ Observation observe(const RunResult& run) {
   seen.mean_step = exactly(seen.epoch.value / static_cast<double>(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
   seen.includes_warm_up = run.epochs.size() == 1;
-  seen.run = &run;
+  seen.runs = {&run};
   return seen;
 }
 
@@ -81,6 +123,22 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
     for (Observation& seen : all) {
       seen.variant += (seen.variant.empty() ? "" : ", ") + name + " " + option_of(seen, name);
     }
+  }
+  return all;
+}
+
+Observation merged(const std::vector<const Observation*>& repeats) {
+  Observation all = *repeats.front();
+  all.repeats = repeats.size();
+  for (const auto what : {&Observation::epoch, &Observation::first_epoch, &Observation::full_step,
+                          &Observation::mean_step, &Observation::printed_epoch}) {
+    merge(all.*what, repeats, what);
+  }
+  all.runs.clear();
+  for (const Observation* repeat : repeats) {
+    all.oversubscribed |= repeat->oversubscribed;
+    all.includes_warm_up |= repeat->includes_warm_up;
+    all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
   }
   return all;
 }

@@ -19,121 +19,88 @@ OverRanks range(const JsonView& j, const std::string& name) {
 Spread spread(const JsonView& j, const std::string& name) {
   if (!j.has(name)) return spread_of({});
   const JsonView s = j.at(name);
-  Spread result = spread_of({});
-  result.count = s.count("count");
-  result.min = s.number_if_any("min");
-  result.mean = s.number_if_any("mean");
-  result.median = s.number_if_any("median");
-  result.p90 = s.number_if_any("p90");
-  result.max = s.number_if_any("max");
-  result.deviation = s.number_if_any("deviation");
-  return result;
+  return {s.count("count"),
+          s.number_if_any("min"),
+          s.number_if_any("mean"),
+          s.number_if_any("median"),
+          s.number_if_any("p90"),
+          s.number_if_any("max"),
+          s.number_if_any("deviation")};
 }
 
 std::array<OverRanks, kPhases> phases(const JsonView& j) {
   std::array<OverRanks, kPhases> result;
   if (!j.has("phases")) return result;
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    result[p] = range(j.at("phases"), std::string(kPhaseNames[p]));
-  }
+  const JsonView all = j.at("phases");
+  for (std::size_t p = 0; p < kPhases; ++p) result[p] = range(all, std::string(kPhaseNames[p]));
   return result;
 }
 
 MeanStep mean_step(const JsonView& above, const std::string& name) {
   if (!above.has(name)) return {};
   const JsonView j = above.at(name);
-  return {.count = j.count("count"),
-          .seconds = range(j, "seconds"),
-          .phases = phases(j),
-          .busy = range(j, "all_reduce_busy"),
-          .wait = range(j, "all_reduce_wait"),
-          .transfer = range(j, "all_reduce_transfer"),
-          .add = range(j, "all_reduce_add")};
+  return {j.count("count"), range(j, "seconds"), phases(j)};
 }
 
 CommunicationResult communication(const JsonView& above, const std::string& name) {
   if (!above.has(name)) return {};
   const JsonView j = above.at(name);
-  CommunicationResult result{.bytes = j.number_if_any("bytes_per_step"),
-                             .busy = range(j, "busy"),
-                             .exposed = range(j, "exposed"),
-                             .wait = range(j, "wait"),
-                             .transfer = range(j, "transfer"),
-                             .add = range(j, "add"),
-                             .busy_slowest_rank = j.number_if_any("busy_slowest_rank"),
-                             .algbw = j.number_if_any("algbw_GBps"),
-                             .busbw = j.number_if_any("busbw_GBps"),
-                             .buckets = {}};
+  std::vector<BucketResult> buckets;
   for (const JsonView& b : j.items("buckets")) {
-    result.buckets.push_back({b.number_if_any("bytes"), spread(b, "queued"), spread(b, "busy"),
-                              spread(b, "wait"), spread(b, "transfer"), spread(b, "add")});
+    buckets.push_back(
+        {b.number_if_any("bytes"), spread(b, "busy"), spread(b, "transfer"), spread(b, "add")});
   }
-  return result;
+  return {j.number_if_any("bytes_per_step"),
+          range(j, "busy"),
+          range(j, "exposed"),
+          range(j, "wait"),
+          range(j, "transfer"),
+          range(j, "add"),
+          j.number_if_any("algbw_GBps"),
+          j.number_if_any("busbw_GBps"),
+          std::move(buckets)};
 }
 
 EpochResult epoch(const JsonView& j) {
-  EpochResult e;
-  e.epoch = j.count("epoch");
-  e.steps = j.count("steps");
-  e.images = j.number("samples");
-  e.seconds = j.number("seconds");
-  e.images_per_second = j.number_if_any("images_per_second");
-  e.loss = j.number_if_any("loss");
-  e.accuracy = j.number_if_any("accuracy");
-  e.val_accuracy = j.number_if_any("val_accuracy");
-  e.resumed = j.has("resumed_at_step");
-  if (j.has("energy")) e.joules = j.at("energy").number_if_any("joules");
-  e.phases = phases(j);
-  e.full_step = spread(j, "full_step_seconds");
-  e.mean_full_step = mean_step(j, "full_step");
+  EpochResult e{.epoch = j.count("epoch"),
+                .steps = j.count("steps"),
+                .resumed = j.has("resumed_at_step"),
+                .images = j.number("samples"),
+                .seconds = j.number("seconds"),
+                .val_accuracy = j.number_if_any("val_accuracy"),
+                .joules = j.has("energy") ? j.at("energy").number_if_any("joules") : kUnknown,
+                .phases = phases(j),
+                .ranks = {}};
   for (const JsonView& r : j.items("ranks")) {
-    e.ranks.push_back({r.count("rank"), r.number("seconds"), spread(r, "full_step_seconds"),
-                       spread(r, "full_step_compute_seconds")});
+    e.ranks.push_back({r.count("rank"), spread(r, "full_step_compute_seconds")});
   }
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
   if (!(e.images >= 0)) j.at("samples").refuse("is negative");
   return e;
 }
 
-void read_identity(RunResult& run, const JsonView& j) {
-  run.started_at = j.text_if_any("started_at");
-  run.outcome = j.text("outcome");
-  if (j.has("versions")) run.version = j.at("versions").text_if_any("rueda");
-  for (const auto& [name, value] : j.fields("config")) run.options[name] = value.json().dump();
-}
-
 void read_work(RunResult& run, const JsonView& j) {
-  const JsonView model = j.at("model");
-  run.model = model.text("name");
-  run.image_size = model.count("image_size");
-  run.parameters = model.number_if_any("trainable_parameters");
-  run.train_flops_per_image = model.number_if_any("train_flops_per_image");
+  for (const auto& [name, value] : j.fields("config")) run.options[name] = value.json().dump();
   run.precision = j.at("config").text_if_any("precision");
+  run.model = j.at("model").text("name");
+  run.image_size = j.at("model").count("image_size");
   run.train_images = j.at("data").count("train_images");
   const JsonView batch = j.at("batch");
   run.global_batch = batch.positive("global");
   for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.positive());
   run.micro_batches = batch.positive("micro_batches");
-  run.steps_per_epoch = batch.positive("steps_per_epoch");
-  if (!j.has("timed")) return;
-  run.timed_seconds = j.at("timed").number_if_any("seconds");
-  run.timed_images = j.at("timed").number_if_any("images");
-}
-
-void read_all_reduce(RunResult& run, const JsonView& j) {
-  run.all_reduce = j.text("algorithm");
-  run.transport = j.text_if_any("transport");
-  run.overlaps = j.has("overlaps_backward") && j.at("overlaps_backward").flag();
-  run.gradient_bytes = j.number_if_any("gradient_bytes");
-  for (const JsonView& b : j.items("bucket_bytes")) run.bucket_bytes.push_back(b.number());
+  const JsonView all_reduce = j.at("all_reduce");
+  run.all_reduce = all_reduce.text("algorithm");
+  run.overlaps = all_reduce.has("overlaps_backward") && all_reduce.at("overlaps_backward").flag();
+  for (const JsonView& b : all_reduce.items("bucket_bytes")) run.bucket_bytes.push_back(b.number());
 }
 
 void read_ranks(RunResult& run, const JsonView& j) {
   for (const JsonView& host : j.items("hosts")) run.hosts.push_back(host.text());
   for (const JsonView& r : j.items("ranks")) {
     run.ranks.push_back({r.count("rank"), r.text("host"), r.text("backend"),
-                         r.text_if_any("device"), r.number_if_any("threads"),
-                         r.number_if_any("cores"), r.number_if_any("memory_bytes")});
+                         r.number_if_any("threads"), r.number_if_any("cores"),
+                         r.number_if_any("memory_bytes")});
   }
   if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size()) {
     j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
@@ -149,8 +116,6 @@ void read_summary(RunResult& run, const JsonView& j) {
   run.steady_full_step_seconds = spread(j, "steady_full_step_seconds");
   run.steady_communication = communication(j, "steady_communication");
   run.startup_seconds = j.number_if_any("startup_seconds");
-  run.evaluation_seconds = j.number_if_any("evaluation_seconds");
-  run.total_seconds = j.number_if_any("total_seconds");
 }
 
 void check_schema(const JsonView& j) {
@@ -169,9 +134,8 @@ RunResult read_run(const std::filesystem::path& file) {
   check_schema(j);
   RunResult run;
   run.file = file;
-  read_identity(run, j);
+  run.outcome = j.text("outcome");
   read_work(run, j);
-  read_all_reduce(run, j.at("all_reduce"));
   read_ranks(run, j);
   for (const JsonView& e : j.items("epochs")) run.epochs.push_back(epoch(e));
   read_summary(run, j.at("summary"));

@@ -1,86 +1,36 @@
-#include "rueda/study/series.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "rueda/study/figures.hpp"
 
 namespace rueda {
 namespace {
 
-/// What all observations of a series share, and its batch of the scaling that is looked for.
-using Kind = std::tuple<std::string, std::string, std::string, Processor, std::size_t, double>;
-using Place = std::tuple<std::size_t, std::size_t, std::size_t>;  // ranks, hosts, global batch
+using Members = std::vector<const Observation*>;
 
-Kind kind_of(const Observation& o) {
-  const double images = std::isnan(o.images) ? 0 : o.images;  // NaN has no place in an order
-  return {o.source, o.model, o.variant, o.processor, o.image_size, images};
-}
-
-Estimate together(const std::vector<const Observation*>& repeats, Estimate Observation::*what) {
-  std::vector<Estimate> estimates;
-  for (const Observation* o : repeats) estimates.push_back(o->*what);
-  return over_repeats(estimates);
-}
-
-Point point_of(const std::vector<const Observation*>& repeats) {
-  const Observation& first = *repeats.front();
-  Point point{.ranks = first.ranks,
-              .hosts = first.hosts,
-              .rank_batch = first.rank_batch,
-              .global_batch = first.global_batch,
-              .images = first.images,
-              .steps = first.steps,
-              .repeats = repeats.size(),
-              .epoch = together(repeats, &Observation::epoch),
-              .first_epoch = together(repeats, &Observation::first_epoch),
-              .full_step = together(repeats, &Observation::full_step),
-              .mean_step = together(repeats, &Observation::mean_step),
-              .printed_epoch = together(repeats, &Observation::printed_epoch),
-              .oversubscribed = first.oversubscribed,
-              .includes_warm_up = first.includes_warm_up,
-              .runs = {}};
-  for (const Observation* o : repeats) {
-    point.oversubscribed |= o->oversubscribed;
-    point.includes_warm_up |= o->includes_warm_up;
-    if (o->run != nullptr) point.runs.push_back(o->run);
+Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, Members> configurations;
+  for (const Observation* o : members) {
+    configurations[{o->ranks, o->hosts, o->global_batch}].push_back(o);
   }
-  return point;
+  Series series{*members.front(), "", "", scaling, batch, {}};
+  for (const auto& [key, repeats] : configurations) series.points.push_back(merged(repeats));
+  return series;
 }
 
-std::vector<Point> points_of(const std::vector<const Observation*>& members) {
-  std::map<Place, std::vector<const Observation*>> places;
-  for (const Observation* o : members) places[{o->ranks, o->hosts, o->global_batch}].push_back(o);
-  std::vector<Point> points;
-  for (const auto& [place, repeats] : places) points.push_back(point_of(repeats));
-  return points;
-}
-
-Series series_of(const std::vector<const Observation*>& members, Scaling scaling,
-                 std::size_t batch) {
-  const Observation& first = *members.front();
-  return {.id = "",
-          .label = "",
-          .source = first.source,
-          .model = first.model,
-          .variant = first.variant,
-          .processor = first.processor,
-          .image_size = first.image_size,
-          .scaling = scaling,
-          .batch = batch,
-          .points = points_of(members)};
-}
-
-bool has_several_ranks(const std::vector<const Observation*>& members) {
+bool has_several_ranks(const Members& members) {
   return std::ranges::any_of(
       members, [&](const Observation* o) { return o->ranks != members.front()->ranks; });
 }
 
 /// Groups of one batch, in the order of the batches.
-using Groups = std::map<std::size_t, std::vector<const Observation*>>;
+using Groups = std::map<std::size_t, Members>;
 
-/// Appends the series of one scaling to `all`; tells which observations are in one.
+/// Appends the series of one scaling to `all`, and their observations to `placed`.
 void add_scaling(std::vector<Series>& all, std::set<const Observation*>& placed,
                  const Groups& groups, Scaling scaling) {
   for (const auto& [batch, members] : groups) {
@@ -90,7 +40,7 @@ void add_scaling(std::vector<Series>& all, std::set<const Observation*>& placed,
   }
 }
 
-void add_kind(std::vector<Series>& all, const std::vector<const Observation*>& members) {
+void add_kind(std::vector<Series>& all, const Members& members) {
   Groups by_rank_batch, by_global_batch;
   for (const Observation* o : members) {
     by_rank_batch[o->rank_batch].push_back(o);
@@ -99,27 +49,21 @@ void add_kind(std::vector<Series>& all, const std::vector<const Observation*>& m
   std::set<const Observation*> placed;
   add_scaling(all, placed, by_rank_batch, Scaling::weak);
   add_scaling(all, placed, by_global_batch, Scaling::strong);
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<const Observation*>> alone;
+  std::map<std::pair<std::size_t, std::size_t>, Members> alone;
   for (const Observation* o : members) {
     if (!placed.contains(o)) alone[{o->ranks, o->global_batch}].push_back(o);
   }
-  for (const auto& [place, repeats] : alone)
-    all.push_back(series_of(repeats, Scaling::single, place.second));
+  for (const auto& [key, repeats] : alone)
+    all.push_back(series_of(repeats, Scaling::single, key.second));
 }
 
 std::string batch_text(const Series& s) {
   return std::to_string(s.batch) + (s.scaling == Scaling::weak ? " per rank" : " global");
 }
 
-const char* processor_text(Processor processor) {
-  if (processor == Processor::timed) return "timed";
-  return processor == Processor::cpu ? "CPU" : "GPU";
-}
-
-/// Logs may not tell it.
 std::string images_text(double images) {
   constexpr double kMost = 1e15;
-  if (!(images >= 0 && images <= kMost)) return "images unknown";
+  if (!(images >= 0 && images <= kMost)) return "images unknown";  // as in a log
   return std::to_string(static_cast<long long>(images)) + " images";
 }
 
@@ -131,7 +75,7 @@ void name_all(std::vector<Series>& all) {
   for (Series& s : all) {
     s.label = s.model + ", " + batch_text(s);
     if (!s.variant.empty()) s.label += ", " + s.variant;
-    if (processors.size() > 1) s.label += std::string(", ") + processor_text(s.processor);
+    if (processors.size() > 1) s.label += std::string(", ") + to_string(s.processor);
     if (s.source != "rueda") s.label += " (" + s.source + ")";
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
     const int before = seen[s.label]++;
@@ -152,15 +96,19 @@ const char* to_string(Scaling scaling) {
 }
 
 std::vector<Series> make_series(const std::vector<Observation>& observations) {
-  std::vector<Kind> order;  // as they were given
-  std::map<Kind, std::vector<const Observation*>> kinds;
+  std::vector<std::pair<const Observation*, Members>> kinds;  // as they were given
   for (const Observation& o : observations) {
-    auto& members = kinds[kind_of(o)];
-    if (members.empty()) order.push_back(kind_of(o));
-    members.push_back(&o);
+    const auto same = [&](const auto& kind) {
+      const Observation& first = *kind.first;
+      const bool both_unknown = std::isnan(first.images) && std::isnan(o.images);
+      return Subject(first) == Subject(o) && (first.images == o.images || both_unknown);
+    };
+    auto found = std::ranges::find_if(kinds, same);
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), {&o, {}});
+    found->second.push_back(&o);
   }
   std::vector<Series> all;
-  for (const Kind& kind : order) add_kind(all, kinds[kind]);
+  for (const auto& [first, members] : kinds) add_kind(all, members);
   name_all(all);
   return all;
 }
@@ -178,7 +126,5 @@ Speedup step_speedup(const Series& series, const Point& point) {
   return relative_to(base.full_step / point.full_step * (images * double(base.ranks)),
                      double(point.ranks));
 }
-
-Estimate throughput(const Point& point) { return per(point.images, point.epoch); }
 
 }  // namespace rueda

@@ -32,7 +32,7 @@ Attempt read_attempt(const fs::path& file) {
   if (!j.has("schema") || j.json()["schema"] != "rueda-attempt") j.refuse("is no attempt.json");
   Attempt attempt{.file = file,
                   .model = j.text("model"),
-                  .ranks = j.count("ranks"),
+                  .ranks = j.positive("ranks"),
                   .rank_batch = 0,
                   .global_batch = 0,
                   .exit_code = exit_code(j.at("exit_code")),

@@ -88,6 +88,15 @@ void Table::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
+void Table::add_fields(const std::vector<Field>& fields) {
+  std::vector<Cell> row;
+  for (const Field& field : fields) {
+    if (rows.empty()) columns.push_back({field.key, field.heading, field.show});
+    row.push_back(field.cell);
+  }
+  add(std::move(row));
+}
+
 std::string cell_text(const Cell& cell, Show show) {
   if (cell.is_number()) return number_text(cell.number(), show);
   return cell.text().empty() ? kNothing : cell.text();

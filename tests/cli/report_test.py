@@ -36,9 +36,6 @@ class Report(ProgramCase):
             raise AssertionError(f"no report: {cls.made}")
         cls.report = json.loads((cls.folder / "report/report.json").read_text(encoding="utf-8"))
 
-    def run_json(self, name):
-        return json.loads((self.folder / f"runs/{name}/run.json").read_text(encoding="utf-8"))
-
     def series(self, scaling):
         return [one for one in self.report["series"] if one["scaling"] == scaling]
 
@@ -50,21 +47,6 @@ class Report(ProgramCase):
         self.assertEqual([point["ranks"] for point in strong["points"]], [1, 3])
         self.assertEqual([point["rank_batch"] for point in strong["points"]], [48, 16])
 
-    def test_figures_follow_from_the_runs(self):
-        def steady(name):
-            first, second = (e["seconds"] for e in self.run_json(name)["epochs"][1:])
-            return (first + second) / 2
-
-        (weak,) = self.series("weak")
-        two = sorted((steady("two"), steady("again")))
-        point = weak["points"][1]
-        self.assertAlmostEqual(point["epoch_seconds"]["value"], sum(two) / 2, 12)
-        self.assertEqual([point["epoch_seconds"]["low"], point["epoch_seconds"]["high"]], two)
-        self.assertAlmostEqual(point["speedup"]["value"], steady("one") / (sum(two) / 2), 12)
-        self.assertAlmostEqual(point["efficiency"]["low"], steady("one") / two[1] / 2, 12)
-        lost = point["losses"]
-        self.assertAlmostEqual(sum(lost["phases"].values()) + lost["rest"], lost["lost"], 12)
-
     def test_tables_are_written_in_three_forms(self):
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
         self.assertTrue(text.startswith("# A study\n"), text[:80])
@@ -72,6 +54,7 @@ class Report(ProgramCase):
             self.assertIn(f"### {table['title']}\n", text)
             for note in table["notes"]:
                 self.assertIn(f"- {note}\n", text)
+            self.assertTrue(table["notes"] or table["id"] == "runs", table["id"])
             with open(self.folder / f"report/tables/{table['id']}.csv", newline="", encoding="utf-8") as file:
                 head, *rows = csv.reader(file)
             self.assertEqual(head, [one["key"] for one in table["columns"]])
@@ -81,24 +64,16 @@ class Report(ProgramCase):
                   "stragglers", "cost", "startup", "batches", "runs"}  # fmt: skip
         self.assertEqual(ids, wanted)
 
-    def test_every_table_says_what_its_figures_mean(self):
-        for table in self.report["tables"]:
-            if table["id"] != "runs":
-                self.assertTrue(table["notes"], table["id"])
-
     def test_terminal_shows_overview_and_findings(self):
         self.assertIn("resnet20, 16 per rank", self.made.out)
         self.assertIn("Nothing was computed", self.made.out)
         self.assertIn("Written to report", self.made.out)
         self.assertLessEqual(max(len(line) for line in self.made.out.splitlines()), 80)
 
-    def test_without_out_nothing_is_written(self):
-        before = sorted(self.folder.rglob("*"))
-        self.completed(self.program.run("report", "runs"))
-        self.assertEqual(sorted(self.folder.rglob("*")), before)
-
     def test_purpose_and_efficiency_choose_the_recommendation(self):
+        before = sorted(self.folder.rglob("*"))
         out = self.completed(self.program.run("report", "runs", "--purpose", "cost")).out
+        self.assertEqual(sorted(self.folder.rglob("*")), before)  # without --out nothing is written
         self.assertIn("for the fewest device hours", " ".join(out.split()))
         self.assertNotIn("for the shortest epoch", " ".join(out.split()))
         for word in ("0", "-5", "101", "much"):
@@ -113,16 +88,14 @@ class Report(ProgramCase):
         whole = (self.folder / "runs/one/run.json").read_text(encoding="utf-8")
         broken = self.folder / "broken/run.json"
         broken.parent.mkdir(exist_ok=True)
-        for text, why in ((whole[: len(whole) // 2], "no JSON"), ("[]", "no run.json"),
-                          (whole.replace('"steps"', '"stops"', 1), "steps is missing")):  # fmt: skip
-            broken.write_text(text, encoding="utf-8")
-            self.refused(self.program.run("report", "broken"), "broken/run.json", why)
+        broken.write_text(whole.replace('"steps"', '"stops"', 1), encoding="utf-8")
+        self.refused(self.program.run("report", "broken"), "broken/run.json", "steps is missing")
 
     def test_a_place_that_cannot_be_written_is_refused(self):
         (self.folder / "file").write_text("x", encoding="utf-8")
         self.refused(self.program.run("report", "runs", "--out", "file/report"), "file/report")
 
-    def test_predictions_are_put_beside_the_runs(self):
+    def test_predictions_are_shown_with_the_runs(self):
         (self.folder / "p.json").write_text('{"schema": "x"}', encoding="utf-8")
         words = ["--out", "with", "--prediction", "p.json", "--plots", "off"]
         self.completed(self.program.run("report", "runs", *words))
@@ -142,7 +115,7 @@ class Report(ProgramCase):
         self.assertIn("220 s / 24 s of first epochs; steady it is 215 s / 14 s = 15.4", text)
         self.assertTrue(list((self.folder / "book/book").glob("book_task_10_5_*.csv")))
 
-    def test_a_log_of_keras_stands_beside_the_runs(self):
+    def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
         (self.folder / "keras.log").write_text(line.format(9, 1800) + line.format(3, 600), encoding="utf-8")
         log = "keras.log,model=resnet20,batch=96,images=480,size=32"
@@ -184,7 +157,7 @@ class Report(ProgramCase):
         self.refused(self.program.run("report", "runs", "--layout", "thesis", "--out", "none"), "thesis")
         self.assertFalse((self.folder / "none").exists())
 
-    def test_only_one_rank_speaks(self):
+    def test_only_one_rank_prints(self):
         result = self.completed(self.program.run_ranks(2, "report", "runs"))
         self.assertEqual(result.out.count("Scaling by epoch time"), 1)
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/report.hpp"
 
 namespace rueda::test {
 
@@ -33,9 +36,8 @@ inline RunResult made_run(const MadeRun& made) {
   run.rank_batches.assign(made.ranks, made.rank_batch);
   run.hosts = {"node1"};
   const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
-  run.steps_per_epoch = steps;
   for (std::size_t r = 0; r < made.ranks; ++r) {
-    run.ranks.push_back({r, "node1", "cpu", "", made.threads, made.cores, 1e6});
+    run.ranks.push_back({r, "node1", "cpu", made.threads, made.cores, 1e6});
   }
   run.startup = {{"mpi", everywhere(0.25)}, {"data", everywhere(0.5)}};
   run.startup_seconds = 0.75;
@@ -63,6 +65,48 @@ inline RunResult made_run(const MadeRun& made) {
   c.transfer = everywhere(made.transfer);
   c.add = everywhere(made.add);
   return run;
+}
+
+/// P ranks with steady epochs of T seconds.
+inline std::vector<RunResult> runs_of(const std::vector<std::pair<std::size_t, double>>& times) {
+  std::vector<RunResult> runs;
+  for (const auto& [ranks, seconds] : times)
+    runs.push_back(made_run({.ranks = ranks, .epochs = {99, seconds}}));
+  return runs;
+}
+
+inline std::array<double, kPhases> phases(double backward, double all_reduce) {
+  std::array<double, kPhases> all{};
+  all[static_cast<std::size_t>(Phase::backward)] = backward;
+  all[static_cast<std::size_t>(Phase::all_reduce)] = all_reduce;
+  return all;
+}
+
+/// Series and figures of observations, with what they point to.
+struct Evaluated {
+  explicit Evaluated(const std::vector<Observation>& given)
+      : observations(given), series(make_series(observations)), figures(evaluate(series)) {}
+
+  std::vector<Observation> observations;
+  std::vector<Series> series;
+  std::vector<SeriesFigures> figures;
+};
+
+/// A cell by its row and the key of its column. Throws std::out_of_range.
+inline const Cell& cell(const Table& table, std::size_t row, const std::string& key) {
+  const auto column = std::ranges::find(table.columns, key, &Column::key);
+  return table.rows.at(row).at(std::size_t(column - table.columns.begin()));
+}
+
+/// A number by its column and the number of ranks (and the batch, if there is such a column).
+inline double number_at(const Table& table, double ranks, const std::string& key,
+                        double batch = 0) {
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const bool is_batch = batch == 0 || cell(table, row, "batch").number() == batch;
+    if (is_batch && cell(table, row, "ranks").number() == ranks)
+      return cell(table, row, key).number();
+  }
+  throw std::out_of_range(key);
 }
 
 }  // namespace rueda::test

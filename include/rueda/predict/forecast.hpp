@@ -1,21 +1,88 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "predict/all_reduce_cost.hpp"
-#include "predict/bucket_schedule.hpp"
-#include "predict/compute_fit.hpp"
-#include "predict/distribution.hpp"
-#include "predict/machine.hpp"
+#include "machine.hpp"
+#include "rueda/model/graph.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda::predict {
+
+/// How a time varies, as its quantile function: linear between knots.
+class Distribution {
+ public:
+  /// The one value.
+  explicit Distribution(double value = 0) : knots_{{0, value}, {1, value}} {}
+  /// Measured values, linear between neighbours as `quantile` of report/statistics.hpp. Nothing
+  /// lies beyond the least and the most of them. Throws std::invalid_argument without values.
+  static Distribution of_sample(std::vector<double> values);
+  /// From the least, the median, the 90th percentile and the most of a spread.
+  static Distribution of_spread(const Spread& spread);
+  /// The value below which the share `u` of the values lies.
+  double quantile(double u) const;
+  double mean() const { return expected_max(1); }
+  /// The mean of the largest of `count` independent values: the integral of the quantile function
+  /// to v^count, in closed form between knots.
+  double expected_max(double count) const;
+  /// The same mean, every distance from it times `factor`.
+  Distribution spread_by(double factor) const;
+
+ private:
+  struct Knot {
+    double u = 0;
+    double value = 0;
+  };
+  explicit Distribution(std::vector<Knot> knots) : knots_(std::move(knots)) {}
+
+  std::vector<Knot> knots_;  ///< u ascending from 0 to 1
+};
+
+/// Where a rank's time goes in a step, but for communication.
+struct ComputeModel {
+  double fixed = 0;      ///< t0: seconds of forward, loss and backward, whatever the batch
+  double per_image = 0;  ///< t1: seconds of these for each image
+  double backward_share = 2.0 / 3;  ///< of these, backward's
+  double input_per_image = 0;       ///< load and copy
+  double update = 0;                ///< optimizer and other: seconds of a step
+
+  double compute_seconds(double images) const noexcept { return fixed + per_image * images; }
+  double other_seconds(double images) const noexcept { return input_per_image * images + update; }
+};
+
+/// A slice of the gradients that is summed by one all-reduce.
+struct Bucket {
+  double bytes = 0;
+  double ready = 1;  ///< share of backward after which it is complete
+};
+
+/// Buckets as training would cut the gradients of `graph` (docs/overlap.md). The time of backward
+/// is divided over the layers by their FLOPs.
+std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes);
+/// The same for buckets that a run had, by their bytes in the order of summing. Those that do not
+/// fit the graph are complete when backward ends.
+std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> bytes);
+
+/// Moments of one step's communication, from the beginning of backward; seconds.
+struct BucketTimes {
+  double all_reduce = 0;  ///< of all buckets, one after the other
+  double ended = 0;       ///< the last one is summed
+  double exposed = 0;     ///< of this, after backward
+};
+
+/// Buckets are summed one at a time and in order, each not before it is complete; without overlap,
+/// not before backward is over. `seconds` is how long each takes.
+BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double> seconds,
+                        double backward, bool overlap);
 
 /// All that is known of a machine and a network on it.
 struct CostModel {
   ComputeModel compute;
   Machine machine;
-  Distribution noise{1};     ///< of a rank's step without waiting, beside its mean
+  Distribution noise{1};     ///< of a rank's step without waiting, relative to its mean
   double message_noise = 0;  ///< of messages, see RingSimulation
   std::vector<Bucket> buckets;
 };
@@ -60,5 +127,23 @@ struct EpochForecast {
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images);
 /// An epoch: full steps, then a partial one with what is left.
 EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario);
+
+/// One sum on a noisy ring, and the closed form; seconds.
+struct SimulatedSum {
+  std::size_t ranks = 1;
+  double bytes = 0;
+  double closed = 0;      ///< by the closed form
+  double quiet = 0;       ///< simulated without noise
+  double noisy = 0;       ///< simulated, mean over rings
+  std::size_t rings = 0;  ///< with noise
+
+  /// By what share messages took longer than without noise; 0 on one rank. `gamma`: seconds for
+  /// each byte added, which no noise prolongs.
+  double delay(double gamma) const noexcept;
+};
+
+/// The largest bucket of the model on a ring whose every link is as slow as the slowest. Small
+/// rings are simulated up to 1000 times, large ones once.
+SimulatedSum simulate_sum(const CostModel& model, std::size_t ranks, std::uint64_t seed);
 
 }  // namespace rueda::predict

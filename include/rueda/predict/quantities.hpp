@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "forecast.hpp"
+
 namespace rueda::predict {
 
 /// Amounts as people write them, a number and a unit: 5us, 544ms, 10GB/s, 1Gbit/s. Units are powers
@@ -25,5 +27,18 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
 std::string seconds_with_unit(double seconds);
 /// 118 MB/s, 1.25 GB/s.
 std::string rate_with_unit(double bytes_per_second);
+
+/// Another machine: one figure of the model changed, by a factor or to a value.
+struct Change {
+  void (*apply)(CostModel& model, const Change& change) = nullptr;
+  double value = 1;  ///< bytes per second, seconds, or the factor
+  bool is_factor = true;
+};
+
+/// Reads "bandwidth=2x,latency=5us": bandwidth and latency (between nodes; of all links where there
+/// is one level), inside-bandwidth and inside-latency (within nodes), add-rate (bytes added per
+/// second); compute-time (of a step, all but communication) and noise (of the ranks' steps) take a
+/// factor only. Empty: no change. Throws InputError naming the part.
+std::vector<Change> parse_changes(const std::string& text);
 
 }  // namespace rueda::predict

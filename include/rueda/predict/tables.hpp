@@ -4,13 +4,50 @@
 #include <optional>
 #include <vector>
 
-#include "comparison.hpp"
 #include "cost_fit.hpp"
-#include "forecast.hpp"
 #include "rueda/study/table.hpp"
-#include "simulated_sum.hpp"
 
 namespace rueda::predict {
+
+/// A run and its prediction.
+struct Comparison {
+  const RunResult* run = nullptr;
+  bool fitted = false;         ///< the model was fitted to it, too
+  double epoch_seconds = 0;    ///< measured, steady
+  double step_seconds = 0;     ///< measured, mean of full steps over ranks
+  double exposed_seconds = 0;  ///< measured, of a full step: what it waited for the all-reduce
+  EpochForecast forecast;      ///< of the same ranks, batch, images, buckets and overlap
+  double error() const noexcept { return forecast.seconds / epoch_seconds - 1; }
+};
+
+/// Compares all runs of the network that the model is for. Those on `fit_ranks` count as fitted;
+/// empty: all.
+std::vector<Comparison> compare(const std::vector<RunResult>& runs, const CostFit& fit,
+                                const std::vector<std::size_t>& fit_ranks);
+
+/// A measured epoch, and how much of its loss compared with perfect scaling the model explains;
+/// seconds.
+struct Loss {
+  std::size_t ranks = 1;
+  double measured = 0;    ///< T(P)
+  double lost = 0;        ///< T(P) - T(1) / P
+  double all_reduce = 0;  ///< exposed, of all steps
+  /// More than the partial last step can have cost: what it would if it took as long as a full step
+  /// and not as long as its images. Less the same on one rank, divided by P.
+  double partial_at_most = 0;
+  double efficiency = 0;  ///< T(1) / (P T(P))
+};
+
+/// An epoch time of P ranks.
+struct MeasuredEpoch {
+  std::size_t ranks = 1;
+  double seconds = 0;
+};
+
+/// `scenario` for each P as for the forecast. Throws InputError without a measured epoch on one
+/// rank.
+std::vector<Loss> explain_losses(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
+                                 const std::vector<Scenario>& scenarios);
 
 /// What a rank costs, and what is worth it.
 struct Price {

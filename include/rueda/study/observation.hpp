@@ -1,33 +1,63 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "run_result.hpp"
-#include "study/estimate.hpp"
 
 namespace rueda {
 
-enum class Processor { cpu, gpu, timed };
+/// A value and how far it may be off: the range over repeats, or what rounding leaves. low <= value
+/// <= high; all NaN if unknown.
+struct Estimate {
+  double value = kUnknown;
+  double low = kUnknown;
+  double high = kUnknown;
+};
 
-/// One training run as a scaling study sees it, whoever ran it: rueda, a framework whose log was
-/// read, or a published table. Times in seconds.
-struct Observation {
+/// low = value = high: no spread is known.
+Estimate exactly(double value) noexcept;
+/// From `value` - `half` to `value` + `half`: a number printed in steps of 2 `half`.
+Estimate rounded(double value, double half) noexcept;
+bool known(const Estimate& estimate) noexcept;
+bool is_exact(const Estimate& estimate) noexcept;  ///< low == high
+
+/// Extremes of the quotient of positive values that are independent of each other.
+Estimate operator/(const Estimate& a, const Estimate& b) noexcept;
+Estimate operator*(const Estimate& a, double factor) noexcept;
+/// `numerator` / a: for rates.
+Estimate per(double numerator, const Estimate& a) noexcept;
+
+enum class Processor { cpu, gpu, timed };
+/// "CPU", "GPU", "timed".
+const char* to_string(Processor processor);
+
+/// Who trained what on which kind of processor. Only runs of equal subjects share a series.
+struct Subject {
   std::string source;  ///< "rueda", "Keras log FILE", "Torres 2026, table 10.4" ...
   std::string model;
-  std::string variant;  ///< whatever else tells series apart, in words; empty if nothing does
+  std::string variant;  ///< other options that differ, in words; empty if none do
   Processor processor = Processor::cpu;
   std::size_t image_size = 0;  ///< 0: unknown
-  std::size_t ranks = 1;       ///< P; replicas, GPUs
+
+  auto operator<=>(const Subject&) const = default;
+};
+
+/// One training run as a scaling study sees it, or all repeats of one: of rueda, from the log of a
+/// framework, or from a published table. Times in seconds.
+struct Observation : Subject {
+  std::size_t ranks = 1;  ///< P; replicas, GPUs
   std::size_t hosts = 1;
   std::size_t rank_batch = 0;    ///< images of each rank in a full step; 0 if ranks differ
   std::size_t global_batch = 0;  ///< of all ranks
   double images = kUnknown;      ///< of an epoch
   std::size_t steps = 0;         ///< of an epoch, partial ones included
+  std::size_t repeats = 1;
 
   Estimate epoch;        ///< steady: epochs after the first
-  Estimate first_epoch;  ///< unknown if it is not told
+  Estimate first_epoch;  ///< unknown if a log begins later
   Estimate full_step;    ///< steady, slowest rank
   /// Time of an epoch divided by its steps, where a log prints that and no full step.
   Estimate mean_step;
@@ -38,16 +68,19 @@ struct Observation {
   bool oversubscribed = false;
   /// Only one epoch: its time includes warm-up.
   bool includes_warm_up = false;
-  /// The run behind it; null for what rueda did not run.
-  const RunResult* run = nullptr;
+  std::vector<const RunResult*> runs;  ///< of rueda; empty for others
 };
 
 /// A finished or interrupted run of rueda; it has to outlive the observation. Throws
 /// std::invalid_argument if it has no epoch.
 Observation observe(const RunResult& run);
 
-/// All runs that have an epoch. Options that bear on time and are not the same in all of them are
-/// named in `variant` ("overlap off, wire bf16").
+/// All runs that have an epoch. `variant` names the options that change the time of a step and are
+/// not the same in all runs ("overlap off, wire bf16").
 std::vector<Observation> observe_all(const std::vector<RunResult>& runs);
+
+/// Repeats of one configuration as one observation: of each time the median, the least low and the
+/// greatest high of those that are known.
+Observation merged(const std::vector<const Observation*>& repeats);
 
 }  // namespace rueda

@@ -25,7 +25,7 @@ class Cell {
   std::string text_;
 };
 
-/// How a column shows its numbers.
+/// How a column shows its numbers. report.json names them by these words.
 enum class Show {
   text,
   count,     ///< 11,173,962
@@ -44,23 +44,33 @@ struct Column {
   Show show = Show::text;
 };
 
-/// A table as people and programs get it: one source for Markdown, CSV and JSON. Numbers are
+/// A cell and its column.
+struct Field {
+  std::string key;
+  std::string heading;
+  Show show;
+  Cell cell;
+};
+
+/// A table for people and programs: one source for Markdown, CSV and JSON. Numbers are
 /// stored unrounded in SI units; only Markdown rounds.
 struct Table {
   std::string id;     ///< for programs and file names: snake_case
   std::string title;  ///< one line
-  std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;
-  std::vector<std::string> notes;  ///< definitions and remarks, printed beneath
+  std::vector<Column> columns = {};
+  std::vector<std::vector<Cell>> rows = {};
+  std::vector<std::string> notes = {};  ///< definitions and remarks, printed beneath
 
   /// Appends a row. Throws std::logic_error if its length is not the number of columns.
   void add(std::vector<Cell> row);
+  /// The same; the first row makes the columns.
+  void add_fields(const std::vector<Field>& fields);
 };
 
 /// The text of a cell as people read it; a dash where there is nothing, or a NaN.
 std::string cell_text(const Cell& cell, Show show);
 
-/// A heading, the table and its notes as a list.
+/// A heading, the table, and its notes as a list.
 std::string to_markdown(const Table& table);
 /// One header line of keys, then a line for each row; RFC 4180 quoting; empty where there is
 /// nothing.

@@ -8,14 +8,7 @@
 #include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/text_table.hpp"
-#include "rueda/study/acceleration.hpp"
-#include "rueda/study/keras_log.hpp"
-#include "rueda/study/layouts.hpp"
-#include "rueda/study/published.hpp"
-#include "rueda/study/report_files.hpp"
-#include "rueda/study/series.hpp"
-#include "rueda/study/study.hpp"
-#include "rueda/study/tables.hpp"
+#include "rueda/study/logs.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {
@@ -42,20 +35,14 @@ void print_findings(std::ostream& out, const std::vector<Finding>& findings) {
   }
 }
 
-std::vector<std::filesystem::path> paths(const std::vector<std::string>& places) {
-  return {places.begin(), places.end()};
-}
-
-void append(std::vector<Observation>& all, const std::vector<Observation>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 /// rueda's runs first, then what others printed.
 std::vector<Observation> observe_everything(const Study& study, const ReportOptions& options) {
   std::vector<Observation> all = observe_all(study.runs);
-  for (const std::string& log : options.logs)
-    append(all, read_keras_log(parse_keras_log_option(log)));
-  if (!options.published.empty()) append(all, published(options.published));
+  const auto append = [&all](const std::vector<Observation>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const std::string& log : options.logs) append(read_keras_log(parse_keras_log_option(log)));
+  if (!options.published.empty()) append(published(options.published));
   return all;
 }
 
@@ -81,7 +68,7 @@ void require_plotter(const ReportOptions& options) {
                 "leave it out and draw elsewhere with jobs/plot_report.py");
 }
 
-/// Plots, page and slides; what is missing is told, once.
+/// Plots, page and slides, or one line that says what is missing.
 void draw(const ReportOptions& options, std::ostream& out) {
   if (options.plots == "off") return;
   if (!must_draw(options) && !plotter_available()) {
@@ -110,8 +97,7 @@ void settle(ReportOptions& options) {
   if (options.slides && options.plots == "off") {
     throw InputError("--slides draws, and --plots off does not: give one of the two");
   }
-  if ((options.slides || options.plots == "on" || !options.layouts.empty()) &&
-      options.out.empty()) {
+  if ((must_draw(options) || !options.layouts.empty()) && options.out.empty()) {
     throw InputError("--slides, --plots on and --layout write files: say where with --out");
   }
   const double percent = options.efficiency_percent;
@@ -128,16 +114,12 @@ void settle(ReportOptions& options) {
 
 void run_report(const ReportOptions& options, std::ostream& out) {
   require_plotter(options);
-  const Study study = load_study(paths(options.places));
+  const Study study = load_study({options.places.begin(), options.places.end()});
   const std::vector<Observation> observations = observe_everything(study, options);
   const std::vector<Series> series = make_series(observations);
   Report report{.title = options.title,
                 .made_with = "rueda " + program_version(),
-                .series = evaluate(series),
-                .tables = {},
-                .findings = {},
-                .layouts = {},
-                .predictions = {}};
+                .series = evaluate(series)};
   add_tables(report, study, observations, options);
   report.findings = findings(study, report.series, options.findings);
   for (const std::string& file : options.predictions)

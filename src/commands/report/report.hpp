@@ -1,13 +1,34 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
+#include <vector>
 
-#include "options.hpp"
+#include "rueda/study/report.hpp"
 
 namespace rueda {
 
-/// Reads the runs, prints an overview with the findings, and writes the report where `out` says.
-/// Throws InputError for what cannot be read, RunError for what cannot be written.
+/// The options of `rueda report`.
+struct ReportOptions {
+  std::vector<std::string> places;  ///< run directories, directories of studies, run.json files
+  std::string out;                  ///< empty: only the overview is printed
+  std::string title = "Scaling study";
+  std::string purpose = "all";       ///< one of Purpose's words, or all of them
+  double efficiency_percent = 80;    ///< that Purpose::efficiency keeps
+  FindingOptions findings;           ///< set by the two above
+  std::vector<std::string> logs;     ///< FILE,model=..,ranks=..: of other frameworks
+  std::string published;             ///< a set of published runs, or all; empty: none
+  std::vector<std::string> layouts;  ///< "book", "nyu"
+  std::string plots = "auto";        ///< "on", "off", or "auto": where there is matplotlib
+  bool slides = false;
+  std::vector<std::string> predictions;  ///< files of `rueda predict --json`
+};
+
+/// Checks options against each other and fills in `findings`. Throws InputError.
+void settle(ReportOptions& options);
+
+/// Reads the runs, prints an overview with the findings, and writes the report to `out`. Throws
+/// InputError for what cannot be read, RunError for what cannot be written.
 void run_report(const ReportOptions& options, std::ostream& out);
 
 }  // namespace rueda

@@ -6,33 +6,26 @@
 #include <fmt/format.h>
 
 #include "layout_words.hpp"
-#include "rueda/study/acceleration.hpp"
-#include "rueda/study/layouts.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/study/report.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {
 
-using Group = std::vector<const SeriesFigures*>;
-
-/// An unknown count is nothing in a table.
-double count_cell(std::size_t count) { return count == 0 ? kUnknown : double(count); }
-
 /// Task 10.3 wants the steady epoch on a CPU as the reference of all that follows.
 Table cpu_baseline(const std::vector<Observation>& observations) {
-  Table table{.id = "book_task_10_3",
-              .title = "Task 10.3: the CPU as baseline",
-              .columns = {{"model", "Model", Show::text},
-                          {"source", "Source", Show::text},
-                          {"batch", "Batch", Show::count},
-                          {"first_epoch_s", "First epoch (s)", Show::seconds},
-                          {"epoch_s", "Steady epoch (s)", Show::seconds},
-                          {"images_per_second", "Throughput (images/s)", Show::rate}},
-              .rows = {},
-              .notes = {"One rank. Steady: median of the epochs after the first."}};
+  Table table{.id = "book_task_10_3", .title = "Task 10.3: the CPU as baseline"};
+  table.notes = {"One rank. Steady: median of the epochs after the first."};
   for (const Observation& o : observations) {
     if (o.ranks != 1 || o.processor != Processor::cpu) continue;
-    table.add({o.model, o.source, count_cell(o.global_batch), o.first_epoch.value, o.epoch.value,
-               per(o.images, o.epoch).value});
+    table.add_fields(
+        {{"model", "Model", Show::text, o.model},
+         {"source", "Source", Show::text, o.source},
+         {"batch", "Batch", Show::count, count_cell(o.global_batch)},
+         {"first_epoch_s", "First epoch (s)", Show::seconds, o.first_epoch.value},
+         {"epoch_s", "Steady epoch (s)", Show::seconds, o.epoch.value},
+         {"images_per_second", "Throughput (images/s)", Show::rate, per(o.images, o.epoch).value}});
   }
   return table;
 }
@@ -63,66 +56,57 @@ Estimate printed_speedup(const Series& series, const Point& point) {
   return base.printed_epoch / point.printed_epoch * ranks;
 }
 
-std::vector<Column> scaling_columns(Processor processor, bool printed) {
-  std::vector<Column> columns = {{"ranks", ranks_heading(processor), Show::count},
-                                 {"epoch_s", "Time (s)", Show::seconds},
-                                 {"images_per_second", "Throughput (images/s)", Show::rate},
-                                 {"speedup", "Speedup", Show::ratio},
-                                 {"efficiency", "Efficiency (%)", Show::percent},
-                                 {"efficiency_low", "at least", Show::percent},
-                                 {"efficiency_high", "at most", Show::percent}};
-  if (printed) {
-    columns.insert(columns.end(),
-                   {{"printed_epoch_s", "Time as printed (s)", Show::text},
-                    {"printed_speedup", "Speedup as printed", Show::ratio},
-                    {"printed_efficiency", "Efficiency as printed (%)", Show::percent},
-                    {"printed_efficiency_low", "at least", Show::percent},
-                    {"printed_efficiency_high", "at most", Show::percent}});
-  }
-  columns.insert(columns.end(), {{"batch", "Batch", Show::count},
-                                 {"steps", "Steps", Show::count},
-                                 {"last_step_images", "Images of the last step", Show::count},
-                                 {"remark", "Remark", Show::text}});
-  return columns;
-}
-
-std::vector<Cell> scaling_row(const Series& series, const PointFigures& figures, bool printed) {
+std::vector<Field> scaling_fields(const Series& series, const PointFigures& figures, bool printed) {
   const Point& point = *figures.point;
   const Estimate& efficiency = figures.epoch_view.efficiency;
-  std::vector<Cell> row = {double(point.ranks),
-                           point.epoch.value,
-                           figures.images_per_second.value,
-                           figures.epoch_view.speedup.value,
-                           efficiency.value,
-                           efficiency.low,
-                           efficiency.high};
+  std::vector<Field> fields = {
+      {"ranks", ranks_heading(series.processor), Show::count, double(point.ranks)},
+      {"epoch_s", "Time (s)", Show::seconds, point.epoch.value},
+      {"images_per_second", "Throughput (images/s)", Show::rate, figures.images_per_second.value},
+      {"speedup", "Speedup", Show::ratio, figures.epoch_view.speedup.value},
+      {"efficiency", "Efficiency (%)", Show::percent, efficiency.value},
+      {"efficiency_low", "at least", Show::percent, efficiency.low},
+      {"efficiency_high", "at most", Show::percent, efficiency.high}};
+  const auto append = [&fields](const std::vector<Field>& more) {
+    fields.insert(fields.end(), more.begin(), more.end());
+  };
   if (printed) {
     const Estimate speedup = printed_speedup(series, point);
     const Estimate share = speedup * (1 / double(point.ranks));
-    for (const double value :
-         {point.printed_epoch.value, speedup.value, share.value, share.low, share.high})
-      row.emplace_back(value);
+    append({{"printed_epoch_s", "Time as printed (s)", Show::text, point.printed_epoch.value},
+            {"printed_speedup", "Speedup as printed", Show::ratio, speedup.value},
+            {"printed_efficiency", "Efficiency as printed (%)", Show::percent, share.value},
+            {"printed_efficiency_low", "at least", Show::percent, share.low},
+            {"printed_efficiency_high", "at most", Show::percent, share.high}});
   }
-  for (const double value :
-       {count_cell(point.global_batch), count_cell(point.steps), last_step(point)})
-    row.emplace_back(value);
-  row.emplace_back(remark(point));
-  return row;
+  append({{"batch", "Batch", Show::count, count_cell(point.global_batch)},
+          {"steps", "Steps", Show::count, count_cell(point.steps)},
+          {"last_step_images", "Images of the last step", Show::count, last_step(point)},
+          {"remark", "Remark", Show::text, marks_of(point, "includes warm-up", ", ")}});
+  return fields;
 }
 
-Table scaling_table(const SeriesFigures& figures, const std::string& task) {
+std::string scaling_note(const Series& series) {
+  const std::string images = count_text(series.batch);
+  if (series.scaling == Scaling::strong)
+    return fmt::format("Strong scaling: {} images per step over all ranks.", images);
+  return fmt::format(
+      "Weak scaling: {} images per step on every rank; with more ranks an epoch has fewer steps.",
+      images);
+}
+
+Table task_table(const SeriesFigures& figures, const std::string& task) {
   const Series& series = *figures.series;
   const bool printed = any_printed(figures);
   Table table{
       .id = "book_task_" + task + "_" + series.id,
       .title = fmt::format("Task {}: {}", task == "10_5" ? "10.5" : "10.6", series.label),
-      .columns = scaling_columns(series.processor, printed),
-      .rows = {},
       .notes = {scaling_note(series),
-                "Time: an epoch, steady (median of the epochs after the first). Throughput "
-                "= images of an epoch / time, over all ranks.",
+                "Time: an epoch, steady (median of the epochs after the first). Throughput = "
+                "images of an epoch / time, over all ranks.",
                 speedup_note(series), "At least and at most: what repeats or rounding leave."}};
-  for (const PointFigures& point : figures.points) table.add(scaling_row(series, point, printed));
+  for (const PointFigures& point : figures.points)
+    table.add_fields(scaling_fields(series, point, printed));
   if (printed) {
     table.notes.emplace_back(
         "As printed: from the rounded seconds of an epoch alone. The figures before them use the "
@@ -131,41 +115,45 @@ Table scaling_table(const SeriesFigures& figures, const std::string& task) {
   return table;
 }
 
-/// One figure of all series, a series a column, as figures 10.12 to 10.15 draw them.
-template <typename Value>
-Table side_by_side(const Group& group, const std::string& id, const std::string& title, Show show,
-                   Value value) {
-  Table table{.id = "book_task_10_7_" + id,
-              .title = "Task 10.7: " + title,
-              .columns = {{"ranks", "P", Show::count}},
-              .rows = {},
-              .notes = {}};
+/// A figure of all series, a series a column, as figures 10.12 to 10.15 draw them.
+struct Comparison {
+  const char* id;
+  const char* title;
+  Show show;
+  double (*value)(const PointFigures&);
+};
+
+Table side_by_side(const Group& group, const Comparison& comparison) {
+  Table table{.id = std::string("book_task_10_7_") + comparison.id,
+              .title = std::string("Task 10.7: ") + comparison.title,
+              .columns = {{"ranks", "P", Show::count}}};
+  table.notes = {"Definitions as in the tables of tasks 10.5 and 10.6."};
   for (const SeriesFigures* s : group)
-    table.columns.push_back({s->series->id, s->series->label, show});
+    table.columns.push_back({s->series->id, s->series->label, comparison.show});
   for (const std::size_t ranks : all_ranks(group)) {
-    std::vector<Cell> row;
-    row.emplace_back(double(ranks));
+    std::vector<Cell> row = {double(ranks)};
     for (const SeriesFigures* s : group) {
       const PointFigures* point = point_at(*s, ranks);
-      row.emplace_back(point == nullptr ? kUnknown : value(*point));
+      row.emplace_back(point == nullptr ? kUnknown : comparison.value(*point));
     }
     table.add(std::move(row));
   }
   return table;
 }
 
-void add_comparison(std::vector<Table>& tables, const Group& group) {
+void add_comparisons(std::vector<Table>& tables, const Group& group) {
   using Figures = PointFigures;
-  tables.push_back(side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds,
-                                [](const Figures& p) { return p.point->epoch.value; }));
-  tables.push_back(side_by_side(group, "throughput", "throughput (images/s)", Show::rate,
-                                [](const Figures& p) { return p.images_per_second.value; }));
-  tables.push_back(side_by_side(group, "speedup", "speedup", Show::ratio,
-                                [](const Figures& p) { return p.epoch_view.speedup.value; }));
-  tables.push_back(side_by_side(group, "efficiency", "efficiency (%)", Show::percent,
-                                [](const Figures& p) { return p.epoch_view.efficiency.value; }));
-  for (std::size_t i = tables.size() - 4; i < tables.size(); ++i)
-    tables[i].notes = {"Definitions as in the tables of tasks 10.5 and 10.6."};
+  for (const Comparison& comparison :
+       {Comparison{"epoch_time", "epoch time (s)", Show::seconds,
+                   [](const Figures& p) { return p.point->epoch.value; }},
+        Comparison{"throughput", "throughput (images/s)", Show::rate,
+                   [](const Figures& p) { return p.images_per_second.value; }},
+        Comparison{"speedup", "speedup", Show::ratio,
+                   [](const Figures& p) { return p.epoch_view.speedup.value; }},
+        Comparison{"efficiency", "efficiency (%)", Show::percent,
+                   [](const Figures& p) { return p.epoch_view.efficiency.value; }}}) {
+    tables.push_back(side_by_side(group, comparison));
+  }
 }
 
 /// Task 10.5 is about ResNet50V2; in a study without it about the first model.
@@ -187,11 +175,13 @@ std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
   }
   if (group.empty()) return tables;
   const std::string first = first_model(group);
-  for (const SeriesFigures* s : group)
-    if (s->series->model == first) tables.push_back(scaling_table(*s, "10_5"));
-  for (const SeriesFigures* s : group)
-    if (s->series->model != first) tables.push_back(scaling_table(*s, "10_6"));
-  if (group.size() > 1) add_comparison(tables, group);
+  for (const bool is_first : {true, false}) {
+    for (const SeriesFigures* s : group) {
+      if ((s->series->model == first) != is_first) continue;
+      tables.push_back(task_table(*s, is_first ? "10_5" : "10_6"));
+    }
+  }
+  if (group.size() > 1) add_comparisons(tables, group);
   return tables;
 }
 

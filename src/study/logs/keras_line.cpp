@@ -1,12 +1,7 @@
 #include "keras_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
-#include <utility>
-
-#include "text_cursor.hpp"
 
 namespace rueda {
 namespace {
@@ -15,7 +10,7 @@ constexpr std::string_view kThickBar = "\xE2\x94\x81";  // Keras 3 draws its bar
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// What a line told so far.
+/// The figures of a line so far.
 struct Figures {
   std::optional<Estimate> seconds, per_step, per_sample;
 };
@@ -31,7 +26,7 @@ bool take_bar(TextCursor& cursor) {
   return any;
 }
 
-/// "14s", "544ms/step" or "8.7 s": stored by what it is a time of. False if it is none.
+/// "14s", "544ms/step" or "8.7 s": stored by its unit of work. False if it is no time.
 bool take_time(TextCursor& cursor, Figures& figures) {
   TextCursor ahead = cursor;
   const std::string_view text = ahead.rest();
@@ -50,42 +45,20 @@ bool take_time(TextCursor& cursor, Figures& figures) {
   return true;
 }
 
-/// "loss: 2.1255".
-void read_metric(std::string_view field, LoggedEpoch& epoch) {
-  constexpr std::array<std::pair<std::string_view, double LoggedEpoch::*>, 6> kMetrics = {{
-      {"loss", &LoggedEpoch::loss},
-      {"accuracy", &LoggedEpoch::accuracy},
-      {"acc", &LoggedEpoch::accuracy},
-      {"val_loss", &LoggedEpoch::val_loss},
-      {"val_accuracy", &LoggedEpoch::val_accuracy},
-      {"val_acc", &LoggedEpoch::val_accuracy},
-  }};
-  TextCursor cursor(field);
-  const std::string_view name = cursor.take_until(":");
-  const auto* found =
-      std::ranges::find(kMetrics, name, &std::pair<std::string_view, double LoggedEpoch::*>::first);
-  if (found == kMetrics.end() || !cursor.take(":")) return;
-  cursor.skip(" ");
-  const std::string_view text = cursor.rest();
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec == std::errc()) epoch.*(found->second) = value;
-}
-
-/// Fields are apart by " - "; one may hold several times.
+/// Fields are separated by " - "; one may hold several times. Metrics are not read, but those of a
+/// validation ("val_loss: 2.1") say that its time is included.
 void read_fields(TextCursor cursor, Figures& figures, LoggedEpoch& epoch) {
   while (!cursor.done()) {
     cursor.skip(" -");
     if (take_time(cursor, figures)) continue;
-    const std::size_t end = cursor.rest().find(" - ");
-    const std::string_view field = cursor.rest().substr(0, end);
-    read_metric(field, epoch);
+    const std::string_view field = cursor.rest().substr(0, cursor.rest().find(" - "));
+    epoch.validates = epoch.validates || field.starts_with("val_");
     cursor.take(field);
   }
 }
 
-/// A bar's time per step leaves out the first one: it says how little the epoch can have taken, and
-/// what it took if the first was like the others.
+/// A bar's time per step leaves out the first step. It bounds the epoch from below, and is its time
+/// if the first step was like the others.
 Estimate with_bar(const Estimate& seconds, const Estimate& per_step, double steps) {
   const double low = std::max(seconds.low, std::min(seconds.high, per_step.low * (steps - 1)));
   return {std::clamp(per_step.value * steps, low, seconds.high), low, seconds.high};
@@ -99,8 +72,8 @@ Estimate combined(const Figures& figures, double count, bool bar) {
              : narrowed(seconds, *figures.per_step * count);
 }
 
-/// At the last step, too, Keras 3 shows the time that is left ("0s") where the time of a finished
-/// epoch stands.
+/// Keras 3 prints the remaining time ("0s"), also at the last step, at the position of the time of
+/// a finished epoch.
 bool is_time_left(const Figures& figures, double steps) {
   return figures.per_step && figures.seconds->high < figures.per_step->low * (steps - 1);
 }
@@ -119,7 +92,7 @@ std::optional<RunHeader> model_header(TextCursor cursor) {
   const std::string_view name = cursor.take_until(quoted ? "\"" : " ");
   const std::size_t ranks = quoted ? 0 : gpus(cursor);
   if (name.empty() || (!quoted && ranks == 0)) return {};  // "Model saved"
-  return RunHeader{.model = std::string(name), .ranks = ranks, .global_batch = 0};
+  return RunHeader{std::string(name), ranks, 0};
 }
 
 /// "Batch_size", "batch size" and "BATCH-SIZE" alike.
@@ -159,10 +132,9 @@ std::optional<RunHeader> parse_run_header(std::string_view line) {
   const auto value = cursor.number();
   cursor.skip(" ");
   if (!value || *value == 0 || !cursor.done()) return {};
-  if (key == "batch_size" || key == "global_batch_size")
-    return RunHeader{.model = "", .ranks = 0, .global_batch = *value};
+  if (key == "batch_size" || key == "global_batch_size") return RunHeader{"", 0, *value};
   if (key == "num_replicas" || key == "num_replicas_in_sync" || key == "number_of_devices")
-    return RunHeader{.model = "", .ranks = *value, .global_batch = 0};
+    return RunHeader{"", *value, 0};
   return {};
 }
 

@@ -1,10 +1,10 @@
-#include "study/logged_run.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
+
+#include "rueda/study/logs.hpp"
 
 namespace rueda {
 namespace {
@@ -86,11 +86,7 @@ Observation observe(const LoggedRun& run) {
   if (run.epochs.empty()) throw std::invalid_argument("no epoch was finished");
   const auto later = steady(run.epochs);
   Observation seen;
-  seen.source = run.source;
-  seen.model = run.model;
-  seen.variant = run.variant;
-  seen.processor = run.processor;
-  seen.image_size = run.image_size;
+  static_cast<Subject&>(seen) = run;
   seen.ranks = run.ranks;
   seen.rank_batch = run.global_batch % run.ranks == 0 ? run.global_batch / run.ranks : 0;
   seen.global_batch = run.global_batch;

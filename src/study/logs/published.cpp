@@ -1,10 +1,7 @@
-#include "rueda/study/published.hpp"
-
-#include <utility>
-
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/study/logs.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {
@@ -45,41 +42,19 @@ LoggedRun run_of(const JsonView& json, const JsonView& source) {
   return run;
 }
 
-PublishedSource source_of(const JsonView& json) {
-  PublishedSource source{.set = json.text("set"),
-                         .source = json.text("source"),
-                         .citation = json.text("citation"),
-                         .url = json.text("url"),
-                         .hardware = json.text("hardware"),
-                         .software = json.text("software"),
-                         .remarks = {},
-                         .runs = {}};
-  for (const JsonView& remark : json.items("remarks")) source.remarks.push_back(remark.text());
-  for (const JsonView& run : json.items("runs")) source.runs.push_back(run_of(run, json));
-  return source;
-}
-
 }  // namespace
 
-std::vector<PublishedSource> published_sources(const std::string& which) {
+std::vector<Observation> published(const std::string& which) {
   if (which != "book" && which != "nyu" && which != "all") {
     throw InputError("no published runs are called \"" + printable(which) +
                      "\"; there are book, nyu and all");
   }
   const InputFile file{"", "docs/data/published.json", "build the program from an unchanged file"};
   const auto json = JsonView::Json::parse(kPublishedData);
-  std::vector<PublishedSource> sources;
-  for (const JsonView& item : JsonView(json, file).items("sources")) {
-    PublishedSource source = source_of(item);
-    if (which == "all" || which == source.set) sources.push_back(std::move(source));
-  }
-  return sources;
-}
-
-std::vector<Observation> published(const std::string& which) {
   std::vector<Observation> all;
-  for (const PublishedSource& source : published_sources(which)) {
-    for (const LoggedRun& run : source.runs) all.push_back(observe(run));
+  for (const JsonView& source : JsonView(json, file).items("sources")) {
+    if (which != "all" && which != source.text("set")) continue;
+    for (const JsonView& run : source.items("runs")) all.push_back(observe(run_of(run, source)));
   }
   return all;
 }

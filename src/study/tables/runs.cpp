@@ -1,122 +1,150 @@
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <tuple>
 
-#include "rows.hpp"
-#include "rueda/study/tables.hpp"
+#include "point_table.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr double kHour = 3600;
 
-/// The directory's name: what tells runs of a study apart.
+/// The name of the run's directory.
 std::string name_of(const std::filesystem::path& file) {
   const auto folder = file.parent_path().filename().string();
   return folder.empty() ? file.string() : folder;
 }
 
 void add_run(Table& table, const RunResult& run) {
-  const auto steady = steady_epochs(run);
+  const bool any = !run.epochs.empty();
   table.add({name_of(run.file), run.model, double(run.world_size()), double(run.global_batch),
-             double(run.epochs.size()),
-             run.epochs.empty() ? Cell() : Cell(observe(run).epoch.value),
-             run.epochs.empty() ? Cell() : Cell(run.epochs.back().val_accuracy), run.outcome,
-             run.failure});
+             double(run.epochs.size()), any ? observe(run).epoch.value : kUnknown,
+             any ? run.epochs.back().val_accuracy : kUnknown, run.outcome, run.failure});
+}
+
+/// Memory of the rank that holds most.
+double most_memory(const Point& point) {
+  double most = kUnknown;
+  for (const RunResult* run : point.runs) {
+    for (const RankResult& rank : run->ranks) {
+      if (!(most >= rank.memory_bytes)) most = rank.memory_bytes;
+    }
+  }
+  return most;
+}
+
+/// A batch on P ranks; unknown times and memory where it was refused.
+struct Batch {
+  double images_per_second = kUnknown;
+  double epoch = kUnknown;
+  double full_step = kUnknown;
+  double memory = kUnknown;
+  const char* marks = "";
+};
+
+/// By model, P and batch of a rank, in this order.
+using Batches = std::map<std::tuple<std::string, std::size_t, std::size_t>, Batch>;
+
+void add_points(Batches& batches, const std::vector<SeriesFigures>& all) {
+  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
+    const Point& p = *f.point;
+    const Series& s = *series.series;
+    if (p.rank_batch == 0) return;
+    const std::string name = s.model + (s.variant.empty() ? "" : ", " + s.variant) +
+                             (s.source == "rueda" ? "" : " (" + s.source + ")");
+    batches[{name, p.ranks, p.rank_batch}] = {f.images_per_second.value, p.epoch.value,
+                                              p.full_step.value, most_memory(p)};
+  });
+}
+
+void add_refused(Batches& batches, const Study& study) {
+  for (const Attempt& a : study.failed) {
+    const std::size_t batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
+    const bool memory = a.message.find("memory") != std::string::npos;
+    batches[{a.model, a.ranks, batch}] = {.marks = memory ? "refused: memory" : "failed"};
+  }
+}
+
+/// Items of the start-up in all runs, in their order.
+std::vector<std::string> startup_items(const std::vector<SeriesFigures>& all) {
+  std::vector<std::string> items;
+  for_points(all, [&](const SeriesFigures&, const PointFigures& f) {
+    if (f.run == nullptr) return;
+    for (const auto& [name, seconds] : f.run->startup) {
+      if (std::ranges::find(items, name) == items.end()) items.push_back(name);
+    }
+  });
+  return items;
+}
+
+/// Seconds of the slowest rank.
+double startup_seconds(const RunResult* run, const std::string& item) {
+  if (run == nullptr) return kUnknown;
+  const auto found =
+      std::ranges::find_if(run->startup, [&](const auto& one) { return one.first == item; });
+  return found == run->startup.end() ? kUnknown : found->second.max;
 }
 
 }  // namespace
 
-Table straggler_table(const std::vector<SeriesFigures>& all) {
-  Table table{.id = "stragglers",
-              .title = "How even the ranks were",
-              .columns = with_point({{"compute_min_seconds", "fastest rank, ms", Show::millis},
-                                     {"compute_mean_seconds", "mean, ms", Show::millis},
-                                     {"compute_max_seconds", "slowest rank, ms", Show::millis},
-                                     {"imbalance", "slowest / mean", Show::ratio},
-                                     {"slowest", "slowest", Show::text},
-                                     {"step_median_seconds", "step, median, ms", Show::millis},
-                                     {"step_p90_seconds", "step, p90, ms", Show::millis}}),
-              .rows = {},
-              .notes = {}};
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    if (!f.has_run || f.point->ranks < 2 || std::isnan(f.stragglers.compute.mean)) return;
-    const StragglerFigures& s = f.stragglers;
-    add_row(
-        table, series, f,
-        {s.compute.min, s.compute.mean, s.compute.max, s.compute.max / s.compute.mean,
-         "rank " + std::to_string(s.slowest) + " on " + s.slowest_host, s.median_step, s.p90_step});
-  });
-  table.notes = {
-      "By rank: the median of its full steps without the phase all-reduce, i.e. its own work, in "
-      "the "
-      "last epoch of the repeat whose epochs are nearest to the median.",
-      "Step: the slowest rank's time over the steady full steps. A p90 far from the median is "
-      "noise "
-      "that strikes single steps; a slowest rank far from the mean is a rank that is always late."};
-  return table;
-}
-
 Table cost_table(const std::vector<SeriesFigures>& all) {
-  Table table{
-      .id = "cost",
-      .title = "Device hours and energy",
-      .columns = with_point({{"device_seconds_per_epoch", "P x epoch, s", Show::seconds},
-                             {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate},
-                             {"joules_per_epoch", "J per epoch", Show::rate},
-                             {"images_per_joule", "images/J", Show::ratio}}),
-      .rows = {},
-      .notes = {}};
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    add_row(
-        table, series, f,
-        {f.device_seconds, f.device_seconds * 100 / kHour, f.joules, f.point->images / f.joules});
-  });
-  table.notes = {
-      "Device hours: ranks x epoch time, a rank being one GPU or the threads of one rank; what is "
-      "billed, without start-up and evaluation.",
-      "Energy: of the GPUs during training steps, by their own counters; processors and hosts are "
-      "not "
-      "in it. A dash: nothing told it."};
-  return table;
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+    return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
+            {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
+             f.device_seconds * 100 / kHour},
+            {"joules_per_epoch", "J per epoch", Show::rate, f.joules},
+            {"images_per_joule", "images/J", Show::ratio, f.point->images / f.joules}};
+  };
+  return point_table("cost", "Device hours and energy", all, row,
+                     {"Device hours: ranks x epoch time, as a site bills them, without start-up "
+                      "and evaluation. A rank is one GPU or the threads of one rank.",
+                      "Energy: of the GPUs during training steps, by their own counters, without "
+                      "processors and hosts. A dash: not measured."});
 }
 
 Table startup_table(const std::vector<SeriesFigures>& all) {
-  std::vector<std::string> items;
-  for_points(all, [&](const SeriesFigures&, const PointFigures& f) {
-    for (const auto& [name, seconds] : f.startup) {
-      if (std::find(items.begin(), items.end(), name) == items.end()) items.push_back(name);
-    }
-  });
-  std::vector<Column> columns = {{"startup_seconds", "start-up, s", Show::seconds}};
-  for (const std::string& item : items) columns.push_back({item + "_seconds", item, Show::seconds});
-  columns.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds});
-  columns.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds});
-  Table table{.id = "startup",
-              .title = "Start-up and the first epoch",
-              .columns = with_point(columns),
-              .rows = {},
-              .notes = {}};
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    if (!f.has_run && !known(f.point->first_epoch)) return;
-    std::vector<Cell> cells = {f.startup_seconds > 0 ? Cell(f.startup_seconds) : Cell()};
-    for (const std::string& item : items) {
-      const auto found = std::find_if(f.startup.begin(), f.startup.end(),
-                                      [&](const auto& one) { return one.first == item; });
-      cells.push_back(found == f.startup.end() ? Cell() : Cell(found->second));
-    }
-    cells.push_back(f.point->first_epoch.value);
-    cells.push_back(f.point->first_epoch.value - f.point->epoch.value);
-    add_row(table, series, f, cells);
-  });
+  const std::vector<std::string> items = startup_items(all);
+  const auto row = [&](const SeriesFigures&, const PointFigures& f) {
+    std::vector<Field> fields;
+    const Point& p = *f.point;
+    if (f.run == nullptr && !known(p.first_epoch)) return fields;
+    const double total = f.run == nullptr ? kUnknown : f.run->startup_seconds;
+    fields = {{"startup_seconds", "start-up, s", Show::seconds, total > 0 ? total : kUnknown}};
+    for (const std::string& item : items)
+      fields.push_back({item + "_seconds", item, Show::seconds, startup_seconds(f.run, item)});
+    fields.push_back({"first_epoch_seconds", "first epoch, s", Show::seconds, p.first_epoch.value});
+    fields.push_back({"first_epoch_excess_seconds", "more than steady, s", Show::seconds,
+                      p.first_epoch.value - p.epoch.value});
+    return fields;
+  };
+  return point_table("startup", "Start-up and the first epoch", all, row,
+                     {"Start-up: everything before the first step, of the rank that took longest. "
+                      "Each item is the longest of a rank, so they may add up to more. It belongs "
+                      "to no epoch here; frameworks book most of it on the first.",
+                      "First epoch: the time beyond the steady ones went to caches, page faults, "
+                      "new connections, and kernels that were chosen or compiled."});
+}
+
+Table batch_table(const Study& study, const std::vector<SeriesFigures>& all) {
+  Batches batches;
+  add_points(batches, all);
+  add_refused(batches, study);
+  Table table{.id = "batches", .title = "Throughput over the batch"};
+  for (const auto& [key, b] : batches) {
+    const auto& [model, ranks, batch] = key;
+    table.add_fields({{"model", "model", Show::text, model},
+                      {"ranks", "P", Show::count, double(ranks)},
+                      {"rank_batch", "batch per rank", Show::count, double(batch)},
+                      {"global_batch", "global batch", Show::count, double(batch * ranks)},
+                      {"images_per_second", "images/s", Show::rate, b.images_per_second},
+                      {"epoch_seconds", "epoch, s", Show::seconds, b.epoch},
+                      {"full_step_seconds", "full step, ms", Show::millis, b.full_step},
+                      {"memory_bytes", "memory of a rank", Show::bytes, b.memory},
+                      {"marks", "marks", Show::text, b.marks}});
+  }
   table.notes = {
-      "Start-up: everything before the first step, of the rank that took longest; its items are "
-      "each "
-      "the longest of a rank, so they may add up to more. It belongs to no epoch here; frameworks "
-      "book "
-      "most of it on the first.",
-      "First epoch: what it took beyond the steady ones went to caches, page faults, connections "
-      "that "
-      "were opened, and kernels that were chosen or compiled."};
+      "Memory: of training on the device of the rank that holds most. *Refused*: the plan of this "
+      "batch did not fit into the free memory, so the run did not begin."};
   return table;
 }
 
@@ -131,9 +159,7 @@ Table run_table(const Study& study) {
                           {"epoch_seconds", "epoch, s", Show::seconds},
                           {"val_accuracy", "val. accuracy, %", Show::percent},
                           {"outcome", "outcome", Show::text},
-                          {"message", "message", Show::text}},
-              .rows = {},
-              .notes = {}};
+                          {"message", "message", Show::text}}};
   for (const RunResult& run : study.runs) add_run(table, run);
   for (const RunResult& run : study.empty_runs) add_run(table, run);
   for (const Attempt& a : study.failed) {
@@ -142,10 +168,23 @@ Table run_table(const Study& study) {
                a.exit_code == 2 ? "refused" : "failed", a.message});
   }
   for (const Unreadable& file : study.unreadable) {
-    table.add({name_of(file.file), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), "not readable",
-               file.why});
+    const Cell none;
+    table.add({name_of(file.file), none, none, none, none, none, none, "not readable", file.why});
   }
   return table;
+}
+
+std::vector<Table> study_tables(const Study& study, const std::vector<SeriesFigures>& all) {
+  std::vector<Table> tables;
+  for (const auto& make :
+       {scaling_table, step_table, communication_table, bandwidth_table, phase_table, loss_table,
+        serial_table, straggler_table, cost_table, startup_table}) {
+    tables.push_back(make(all));
+  }
+  tables.push_back(batch_table(study, all));
+  tables.push_back(run_table(study));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
 }
 
 }  // namespace rueda

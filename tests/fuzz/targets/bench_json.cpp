@@ -1,5 +1,5 @@
 // A record of rueda bench all-reduce.
-#include "predict/bench_result.hpp"
+#include "rueda/predict/cost_fit.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,11 +1,8 @@
 // rueda report --keras-log FILE, and the option's own words: the first line of the input.
-#include "rueda/study/keras_log.hpp"
-
 #include <algorithm>
 
-#include "rueda/study/acceleration.hpp"
-#include "rueda/study/series.hpp"
-#include "study/figures.hpp"
+#include "rueda/study/logs.hpp"
+#include "rueda/study/report.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

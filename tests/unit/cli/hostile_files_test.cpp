@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 
 #include "cli/cli.hpp"
-#include "predict/bench_result.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
+#include "rueda/predict/cost_fit.hpp"
 #include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/study/keras_log.hpp"
+#include "rueda/study/logs.hpp"
 #include "rueda/study/study.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"

@@ -1,37 +1,36 @@
-#include "rueda/study/layouts.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include <catch2/catch.hpp>
 
-#include "rueda/study/published.hpp"
-#include "study/layouts/nyu_figures.hpp"
+#include "rueda/study/logs.hpp"
+#include "tests/support/made_study.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::Observation;
-using rueda::Table;
+using namespace rueda;
+using Catch::Contains;
+using test::cell;
+using test::Evaluated;
 
 namespace {
 
+using Ids = std::vector<std::string>;
+
 std::vector<Table> book(const std::vector<Observation>& observations) {
-  const auto series = rueda::make_series(observations);
-  return rueda::book_layout(rueda::evaluate(series), observations);
+  return book_layout(Evaluated(observations).figures, observations);
 }
 
 std::vector<Table> nyu(const std::vector<Observation>& observations) {
-  const auto series = rueda::make_series(observations);
-  return rueda::nyu_layout(rueda::evaluate(series));
+  return nyu_layout(Evaluated(observations).figures);
 }
 
-std::vector<std::string> ids(const std::vector<Table>& tables) {
-  std::vector<std::string> ids;
+Ids ids(const std::vector<Table>& tables) {
+  Ids ids;
   for (const Table& table : tables) ids.push_back(table.id);
   return ids;
 }
 
-/// The first table whose id begins so and whose title holds `word`.
+/// The first table whose id begins so and whose title has `word`.
 const Table& find(const std::vector<Table>& tables, const std::string& id,
                   const std::string& word = "") {
   const auto found = std::ranges::find_if(tables, [&](const Table& table) {
@@ -41,21 +40,27 @@ const Table& find(const std::vector<Table>& tables, const std::string& id,
   return *found;
 }
 
-/// A number by its column and the number of ranks (and the batch, if there is such a column).
-double cell(const Table& table, double ranks, const std::string& key, double batch = 0) {
-  const auto column = [&](const std::string& name) {
-    return std::size_t(std::ranges::find(table.columns, name, &rueda::Column::key) -
-                       table.columns.begin());
-  };
-  const auto row = std::ranges::find_if(table.rows, [&](const auto& cells) {
-    return cells.at(column("ranks")).number() == ranks &&
-           (batch == 0 || cells.at(column("batch")).number() == batch);
-  });
-  REQUIRE(row != table.rows.end());
-  return row->at(column(key)).number();
+/// Numbers of a table by the number of ranks and the column.
+struct Expected {
+  double ranks;
+  const char* key;
+  double value;
+};
+
+void check(const Table& table, const std::vector<Expected>& all) {
+  for (const auto& [ranks, key, value] : all) {
+    INFO(table.title << " " << key << " on " << ranks);
+    CHECK(test::number_at(table, ranks, key) == Approx(value).epsilon(1e-6));
+  }
 }
 
-double percent(double share) { return std::round(share * 1000) / 10; }
+/// Shares in percent, rounded to one decimal as people quote them.
+void check_percents(const Table& table, const std::vector<Expected>& all) {
+  for (const auto& [ranks, key, value] : all) {
+    INFO(table.title << " " << key << " on " << ranks);
+    CHECK(std::round(test::number_at(table, ranks, key) * 1000) / 10 == value);
+  }
+}
 
 std::string all_notes(const Table& table) {
   std::string text;
@@ -67,37 +72,23 @@ Observation observation(std::size_t ranks, std::size_t rank_batch, double second
   Observation seen;
   seen.source = "log f";
   seen.model = "resnet18";
-  seen.processor = rueda::Processor::gpu;
+  seen.processor = Processor::gpu;
   seen.ranks = ranks;
   seen.rank_batch = rank_batch;
   seen.global_batch = rank_batch * ranks;
   seen.images = 50000;
   seen.steps = std::size_t(std::ceil(50000.0 / double(seen.global_batch)));
-  seen.epoch = rueda::exactly(seconds);
+  seen.epoch = exactly(seconds);
   return seen;
 }
 
-/// A run of rueda with two epochs, which loads `load` s of each, and all-reduces 10^8 bytes in
-/// 0.1 s in each of its 8 steps, of which a half is exposed.
-rueda::RunResult run(std::size_t ranks, double seconds, double load) {
-  rueda::RunResult result;
-  result.model = "resnet18";
-  result.image_size = 32;
-  result.global_batch = 128 * ranks;
-  result.rank_batches.assign(ranks, 128);
-  result.hosts = {"a"};
-  for (std::size_t r = 0; r < ranks; ++r) {
-    result.ranks.push_back({.rank = r, .host = "a", .backend = "cpu", .device = ""});
-  }
-  for (std::size_t e = 1; e <= 2; ++e) {
-    rueda::EpochResult epoch;
-    epoch.epoch = e;
-    epoch.steps = 8;
-    epoch.images = 1000;
-    epoch.seconds = seconds;
-    epoch.phases[std::size_t(rueda::Phase::load)] = {load, load, load};
-    result.epochs.push_back(epoch);
-  }
+/// A run that loads `load` s of each epoch, and all-reduces 10^8 bytes in 0.1 s in each of its
+/// steps, of which a half is exposed.
+RunResult run(std::size_t ranks, std::size_t images, double seconds, double load) {
+  RunResult result = test::made_run(
+      {.model = "resnet18", .ranks = ranks, .images = images, .epochs = {seconds, seconds}});
+  for (EpochResult& epoch : result.epochs)
+    epoch.phases[std::size_t(Phase::load)] = {load, load, load};
   auto& c = result.steady_communication;
   c.bytes = 1e8;
   c.busy = {0.1, 0.1, 0.1};
@@ -109,64 +100,90 @@ rueda::RunResult run(std::size_t ranks, double seconds, double load) {
 }  // namespace
 
 TEST_CASE("the book's tables 10.1 and 10.2", "[layouts]") {
-  const auto tables = book(rueda::published("book"));
+  const auto tables = book(published("book"));
   const Table& small = find(tables, "book_task_10_5", "2026");
   CHECK(small.columns[0].heading == "GPUs");
   CHECK(small.columns[1].heading == "Time (s)");
-  CHECK(cell(small, 4, "epoch_s") == Approx(5.376));
-  CHECK(cell(small, 4, "images_per_second") == Approx(50000 / 5.376));
-  CHECK(cell(small, 4, "speedup") == Approx(13.6 / 5.376));
-  CHECK(percent(cell(small, 2, "efficiency")) == 84.0);
-  CHECK(percent(cell(small, 4, "efficiency")) == 63.2);
-  CHECK(cell(small, 1, "printed_epoch_s") == 14);
-  CHECK(cell(small, 4, "printed_speedup") == Approx(2.8));
-  CHECK(percent(cell(small, 2, "printed_efficiency")) == 87.5);
-  CHECK(percent(cell(small, 4, "printed_efficiency")) == 70.0);
-  CHECK(percent(cell(small, 4, "printed_efficiency_low")) == 61.4);
-  CHECK(percent(cell(small, 4, "printed_efficiency_high")) == 80.6);
-  CHECK(cell(small, 4, "last_step_images") == 848);  // 50,000 - 6 x 8192
+  // 25 x 544, 13 x 623 and 7 x 768 ms
+  check(small, {{1, "epoch_s", 13.600},
+                {2, "epoch_s", 8.099},
+                {4, "epoch_s", 5.376},
+                {4, "images_per_second", 50000 / 5.376},
+                {4, "speedup", 13.6 / 5.376},
+                {1, "printed_epoch_s", 14},
+                {4, "printed_speedup", 2.8},
+                {4, "last_step_images", 848}});  // 50,000 - 6 x 8192
+  check_percents(small, {{2, "efficiency", 84.0},
+                         {4, "efficiency", 63.2},
+                         {2, "printed_efficiency", 87.5},
+                         {4, "printed_efficiency", 70.0},
+                         {4, "printed_efficiency_low", 61.4},
+                         {4, "printed_efficiency_high", 80.6}});
   const Table& large = find(tables, "book_task_10_6", "resnet152v2");
-  CHECK(percent(cell(large, 2, "efficiency")) == 91.2);
-  CHECK(percent(cell(large, 4, "efficiency")) == 81.4);
-  CHECK(percent(cell(large, 4, "printed_efficiency")) == 82.5);
+  // 49 x 668, 25 x 718 and 13 x 773 ms
+  check_percents(large, {{2, "efficiency", 91.2},
+                         {4, "efficiency", 81.4},
+                         {2, "printed_efficiency", 91.7},
+                         {4, "printed_efficiency", 82.5}});
   CHECK_THAT(all_notes(large), Contains("T(1) / T(P)") && Contains("1,024 images per step"));
 }
 
 TEST_CASE("the book's baseline, acceleration and comparison", "[layouts]") {
-  const auto tables = book(rueda::published("book"));
+  const auto tables = book(published("book"));
   const Table& baseline = find(tables, "book_task_10_3");
   REQUIRE(baseline.rows.size() == 1);
   CHECK(baseline.rows[0][4].number() == 215);
   CHECK(baseline.rows[0][5].number() == Approx(50000.0 / 215));
-  CHECK_THAT(find(tables, "book_task_10_4").title, Contains("Task 10.4: acceleration"));
+
+  const Table& pairs = find(tables, "book_task_10_4", "Task 10.4: acceleration");
+  const auto row =
+      std::size_t(std::ranges::find_if(pairs.rows,
+                                       [](const auto& cells) {
+                                         return cells[3].text().starts_with("CPU") &&
+                                                cells[4].text() == "GPU (Torres 2026, ch. 10)";
+                                       }) -
+                  pairs.rows.begin());
+  // 220 s / (196 x 121 ms) and 215 s / (196 x 73 ms); 215 / 14 = 15.36, from 214.5 / 14.5 = 14.79
+  // to 215.5 / 13.5 = 15.96
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, double>>{{"first_ratio", 220 / 23.716},
+                                                   {"steady_ratio", 215 / 14.308},
+                                                   {"steady_ratio_low", 214.5 / (196 * 0.0735)},
+                                                   {"steady_ratio_high", 215.5 / (196 * 0.0725)},
+                                                   {"printed_ratio", 215.0 / 14},
+                                                   {"printed_ratio_low", 214.5 / 14.5},
+                                                   {"printed_ratio_high", 215.5 / 13.5}}) {
+    CHECK(cell(pairs, row, key).number() == Approx(value));
+  }
+  CHECK_THAT(pairs.notes.back(), Contains("220 s / 24 s") && Contains("15.4"));
+
   const Table& time = find(tables, "book_task_10_7_epoch_time");
   REQUIRE(time.columns.size() == 4);  // P and three series
   REQUIRE(time.rows.size() == 3);
-  for (std::size_t i = 1; i < time.columns.size(); ++i) {
-    const bool large = time.columns[i].heading.find("resnet152v2") != std::string::npos;
-    if (large) CHECK(time.rows[0][i].number() == Approx(32.732));
-  }
+  const auto large = std::ranges::find_if(time.columns, [](const Column& column) {
+    return column.heading.find("resnet152v2") != std::string::npos;
+  });
+  CHECK(cell(time, 0, large->key).number() == Approx(32.732));
   CHECK(find(tables, "book_task_10_7_throughput").rows.size() == 3);
-  CHECK(find(tables, "book_task_10_7_speedup").columns[1].show == rueda::Show::ratio);
-  CHECK(find(tables, "book_task_10_7_efficiency").columns[1].show == rueda::Show::percent);
+  CHECK(find(tables, "book_task_10_7_speedup").columns[1].show == Show::ratio);
+  CHECK(find(tables, "book_task_10_7_efficiency").columns[1].show == Show::percent);
 }
 
 TEST_CASE("a study without the book's models has the book's tables, too", "[layouts]") {
   auto points = std::vector{observation(1, 64, 8), observation(2, 64, 5)};
-  CHECK(ids(book(points)) == std::vector<std::string>{"book_task_10_5_s1"});
+  CHECK(ids(book(points)) == Ids{"book_task_10_5_s1"});
   points[1].oversubscribed = true;
   const Table table = book(points).front();
   CHECK(table.rows[1].back().text() == "more threads than cores");
   CHECK(std::ranges::none_of(table.columns,
                              [](const auto& c) { return c.key.starts_with("printed"); }));
-  Observation other = observation(4, 64, 3);
-  other.model = "resnet20";
-  CHECK(ids(book({points[0], points[1], other})) == std::vector<std::string>{"book_task_10_5_s1"});
-  Observation one = other;
-  one.ranks = 1;
-  one.global_batch = 64;
-  CHECK(ids(book({points[0], points[1], other, one})) ==
-        std::vector<std::string>{"book_task_10_5_s1", "book_task_10_6_s2",
+  points.push_back(observation(4, 64, 3));
+  points.back().model = "resnet20";
+  CHECK(ids(book(points)) == Ids{"book_task_10_5_s1"});
+  points.push_back(points.back());
+  points.back().ranks = 1;
+  points.back().global_batch = 64;
+  CHECK(ids(book(points)) == Ids{"book_task_10_5_s1", "book_task_10_6_s2",
                                  "book_task_10_7_epoch_time", "book_task_10_7_throughput",
                                  "book_task_10_7_speedup", "book_task_10_7_efficiency"});
   CHECK(book({}).empty());
@@ -174,27 +191,25 @@ TEST_CASE("a study without the book's models has the book's tables, too", "[layo
 }
 
 TEST_CASE("the homework's tables from the published answer", "[layouts]") {
-  const auto all = nyu(rueda::published("nyu"));
+  const auto all = nyu(published("nyu"));
   // The batches grow fourfold, so 1 and 4 GPUs also make weak series.
   CHECK_THAT(all[0].title, Contains("weak scaling"));
   const std::vector<Table> tables(all.begin() + 4, all.end());
-  CHECK(ids(tables) == std::vector<std::string>{"nyu_table_1_g2", "nyu_table_2_g2",
-                                                "nyu_table_3_g2", "nyu_communication_g2"});
+  CHECK(ids(tables) ==
+        Ids{"nyu_table_1_g2", "nyu_table_2_g2", "nyu_table_3_g2", "nyu_communication_g2"});
   CHECK(tables[0].columns[1].heading == "Batch 32 global: time (sec)");
   CHECK(tables[0].rows.size() == 3);
   CHECK(tables[1].rows.size() == 2);
-  CHECK(cell(tables[0], 2, "batch_512_time_s") == 11.35);
-  CHECK(cell(tables[0], 4, "batch_512_speedup") == Approx(18.57 / 9.88));
+  check(tables[0], {{2, "batch_512_time_s", 11.35}, {4, "batch_512_speedup", 18.57 / 9.88}});
   // Those that the answer itself prints: its table 2.
-  CHECK(cell(tables[1], 2, "batch_32_compute_s") == Approx(11.72));
-  CHECK(cell(tables[1], 2, "batch_32_comm_s") == Approx(48.45));
-  CHECK(cell(tables[1], 4, "batch_32_comm_s") == Approx(64.47));
-  CHECK(cell(tables[1], 4, "batch_128_comm_s") == Approx(15.6475));
-  CHECK(cell(tables[1], 2, "batch_512_comm_s") == Approx(2.065));
-  CHECK(cell(tables[1], 4, "batch_512_comm_s") == Approx(5.2375));
+  check(tables[1], {{2, "batch_32_compute_s", 11.72},
+                    {2, "batch_32_comm_s", 48.45},
+                    {4, "batch_32_comm_s", 64.47},
+                    {4, "batch_128_comm_s", 15.6475},
+                    {2, "batch_512_comm_s", 2.065},
+                    {4, "batch_512_comm_s", 5.2375}});
   // 2 x 3/4 x 4 x 11,173,962 bytes x 1,563 steps / 64.47 s
-  CHECK(cell(tables[2], 4, "batch_32_bandwidth_GBps") ==
-        Approx(1.5 * 44'695'848 * 1563 / 64.465 / 1e9).epsilon(1e-3));
+  check(tables[2], {{4, "batch_32_bandwidth_GBps", 1.5 * 44'695'848 * 1563 / 64.47 / 1e9}});
   CHECK_THAT(all_notes(tables[1]), Contains("T(P) - C / P") && Contains("C = T(1)"));
   CHECK_THAT(all_notes(tables[2]), Contains("11,173,962 parameters") && Contains("2 (P-1)/P") &&
                                        Contains("8,192 x 4: 7"));
@@ -204,50 +219,43 @@ TEST_CASE("a public answer that ran per GPU: 66.3 s of communication, 0.40 GB/s"
   // 32 images per GPU: 96.315 s on one, 90.334 s on four, 391 steps of 128
   const auto tables = nyu({observation(1, 32, 96.315), observation(4, 32, 90.334)});
   CHECK(tables[0].columns[1].heading == "Batch 32 per GPU: time (sec)");
-  CHECK(cell(tables[1], 4, "batch_32_compute_s") == Approx(24.07875));
-  CHECK(cell(tables[1], 4, "batch_32_comm_s") == Approx(66.25525));
-  CHECK(cell(tables[3], 4, "steps") == 391);
-  CHECK(cell(tables[2], 4, "batch_32_bandwidth_GBps") == Approx(0.396).margin(0.0005));
+  check(tables[1], {{4, "batch_32_compute_s", 24.07875}, {4, "batch_32_comm_s", 66.25525}});
+  check(tables[2], {{4, "batch_32_bandwidth_GBps", 1.5 * 44'695'848 * 391 / 66.25525 / 1e9}});
+  check(tables[3], {{4, "steps", 391}});
 }
 
-TEST_CASE("what was measured stands beside what is inferred", "[layouts]") {
-  const std::vector<rueda::RunResult> runs = {run(1, 10, 1), run(2, 6, 0.25)};
-  const auto tables = nyu(rueda::observe_all(runs));
-  const Table& table = find(tables, "nyu_communication");
-  CHECK(cell(table, 2, "one_rank_s") == 10);
-  CHECK(cell(table, 2, "loading_s") == 1);
-  CHECK(cell(table, 2, "compute_s") == 4.5);   // (10 - 1) / 2
-  CHECK(cell(table, 2, "inferred_s") == 1.5);  // 6 - 4.5
-  CHECK(cell(table, 2, "measured_s") == Approx(0.8));
-  CHECK(cell(table, 2, "exposed_s") == Approx(0.4));
-  CHECK(cell(table, 2, "gradient_bytes") == 1e8);
-  CHECK(cell(table, 2, "bandwidth_GBps") == Approx(8e8 / 1.5 / 1e9));
-  CHECK(cell(table, 2, "busbw_GBps") == 2.5);
+TEST_CASE("measured figures are next to inferred ones", "[layouts]") {
+  const std::vector<RunResult> runs = {run(1, 160, 10, 1), run(2, 160, 6, 0.25)};
+  const auto tables = nyu(observe_all(runs));
+  check(find(tables, "nyu_communication"), {{2, "one_rank_s", 10},
+                                            {2, "loading_s", 1},
+                                            {2, "compute_s", 4.5},   // (10 - 1) / 2
+                                            {2, "inferred_s", 1.5},  // 6 - 4.5
+                                            {2, "measured_s", 0.8},
+                                            {2, "exposed_s", 0.4},
+                                            {2, "gradient_bytes", 1e8},
+                                            {2, "bandwidth_GBps", 8e8 / 1.5 / 1e9},
+                                            {2, "busbw_GBps", 2.5}});
   CHECK_THAT(all_notes(tables[1]), !Contains("C = T(1)"));
 }
 
-TEST_CASE("communication below nothing has no bandwidth", "[layouts]") {
-  const auto tables = nyu({observation(1, 64, 10), observation(2, 64, 4)});
-  CHECK(cell(tables[1], 2, "batch_64_comm_s") == -1);
-  CHECK(std::isnan(cell(tables[2], 2, "batch_64_bandwidth_GBps")));
-}
-
-TEST_CASE("without a run on one rank nothing is inferred", "[layouts]") {
-  const auto tables = nyu({observation(2, 64, 4), observation(4, 64, 3)});
-  CHECK(std::isnan(cell(tables[1], 4, "batch_64_comm_s")));
+TEST_CASE("the homework's tables where runs are missing", "[layouts]") {
+  // Communication below 0 has no bandwidth.
+  auto tables = nyu({observation(1, 64, 10), observation(2, 64, 4)});
+  check(tables[1], {{2, "batch_64_comm_s", -1}});
+  CHECK(std::isnan(test::number_at(tables[2], 2, "batch_64_bandwidth_GBps")));
+  // Without a run on one rank nothing is inferred.
+  tables = nyu({observation(2, 64, 4), observation(4, 64, 3)});
+  CHECK(std::isnan(test::number_at(tables[1], 4, "batch_64_comm_s")));
   CHECK_THAT(all_notes(tables[0]), Contains("No run on one rank"));
-}
-
-TEST_CASE("batches that were not run on all ranks leave gaps", "[layouts]") {
-  const auto tables = nyu({observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9),
-                           observation(4, 128, 3)});
+  // Batches that were not run on all ranks leave gaps.
+  tables = nyu({observation(1, 64, 10), observation(2, 64, 6), observation(1, 128, 9),
+                observation(4, 128, 3)});
   CHECK(tables[0].rows.size() == 3);
-  CHECK(std::isnan(cell(tables[0], 4, "batch_64_time_s")));
-  CHECK(cell(tables[0], 4, "batch_128_speedup") == 3);
-}
-
-TEST_CASE("bytes of a gradient by the model's name", "[layouts]") {
-  CHECK(rueda::gradient_bytes("resnet18") == 4.0 * 11'173'962);
-  CHECK(rueda::gradient_bytes("resnet50v2") == 4.0 * 23'539'850);
-  CHECK(std::isnan(rueda::gradient_bytes("alexnet")));
+  CHECK(std::isnan(test::number_at(tables[0], 4, "batch_64_time_s")));
+  check(tables[0], {{4, "batch_128_speedup", 3}});
+  // An unknown network has no gradient of a known size.
+  auto unknown = std::vector{observation(1, 64, 10), observation(2, 64, 6)};
+  for (Observation& seen : unknown) seen.model = "alexnet";
+  CHECK(std::isnan(test::number_at(nyu(unknown)[3], 2, "gradient_bytes")));
 }

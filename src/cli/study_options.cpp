@@ -1,0 +1,159 @@
+#include "command_options.hpp"
+#include "option_helpers.hpp"
+
+namespace rueda {
+namespace {
+
+using predict::Scheme;
+
+void add_files(CLI::App& command, PredictOptions& o) {
+  command
+      .add_option("RUN_DIR", o.runs,
+                  "Directories of runs, or of several, or run.json files, to fit the model to")
+      ->option_text("...")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--bench", o.benches,
+                  "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
+      ->option_text("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  add_text(command, "--json", o.json, "FILE", "Writes all tables there");
+  add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
+}
+
+void add_scenario(CLI::App& command, PredictOptions& o) {
+  add_text(command, "--ranks", o.rank_words, "LIST", "Numbers of ranks to predict, up to 16384");
+  add_text(command, "--model", o.target.model, "NAME", "Network; that of the runs if not given");
+  add_number(command, "--image-size", o.target.image_size, "PIXELS",
+             "0 for that of the runs, or 32");
+  add_number(command, "--batch-per-rank", o.batch_per_rank, "N",
+             "Images of a rank in a step; 0 for that of the runs");
+  add_number(command, "--global-batch", o.global_batch, "N",
+             "Images of a step over all ranks instead");
+  add_number(command, "--images", o.images, "N", "Of an epoch; 0 for those of the runs, or 50000");
+  add_choice(command, "--algorithm", o.scheme,
+             {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::best},
+             "How gradients are summed");
+  add_choice(command, "--overlap", o.overlap,
+             {OverlapChoice::as_runs, OverlapChoice::on, OverlapChoice::off},
+             "Communication during backward; auto: as in the runs");
+  add_number(command, "--bucket-mb", o.target.bucket_mb, "MB",
+             "Buckets as training would cut them; without it as the runs had them, or 25");
+  add_number(command, "--ranks-per-node", o.target.ranks_per_node, "N",
+             "Ranks joined by the links inside a node; 0: all links are of one kind");
+  add_number(command, "--links-per-node", o.target.links_per_node, "N",
+             "Messages of a node that go out at full speed at once");
+}
+
+/// An amount with its unit, which `parse` reads.
+void add_amount(CLI::App& command, const std::string& name, std::optional<double>& value,
+                double (*parse)(const std::string& option, const std::string& text),
+                const char* placeholder, const std::string& description) {
+  command
+      .add_option_function<std::string>(
+          name, [&value, name, parse](const std::string& text) { value = parse(name, text); },
+          description)
+      ->option_text(placeholder);
+}
+
+void add_given(CLI::App& command, PredictOptions& o) {
+  const auto add_time = [&](const char* name, std::optional<double>& value, const char* help) {
+    add_amount(command, name, value, predict::parse_seconds, "TIME", help);
+  };
+  const auto add_rate = [&](const char* name, std::optional<double>& value, const char* help) {
+    add_amount(command, name, value, predict::parse_rate, "RATE", help);
+  };
+  add_time("--alpha", o.given.alpha, "Of a message between nodes, instead of fitting it");
+  add_rate("--bandwidth", o.given.bandwidth, "Between nodes, for example 10GB/s");
+  add_time("--inside-alpha", o.given.inside_alpha, "Of a message within a node");
+  add_rate("--inside-bandwidth", o.given.inside_bandwidth, "Within a node");
+  add_rate("--add-rate", o.given.add_rate, "Bytes that a rank adds a second");
+  add_time("--compute", o.given.step_seconds,
+           "Of a step of --batch-per-rank images on one rank, instead of runs");
+  add_time("--fixed", o.given.fixed, "Part of it that does not depend on the batch");
+  add_amount(command, "--message-noise", o.given.message_noise, predict::parse_share, "SHARE",
+             "Standard deviation of a message relative to its mean, for --simulate");
+  add_text(command, "--what-if", o.what_if, "CHANGES",
+           "Another machine: bandwidth, latency, inside-bandwidth, inside-latency, add-rate, "
+           "compute-time, noise, each =2x or =VALUE, with commas");
+}
+
+void add_questions(CLI::App& command, PredictOptions& o) {
+  command.add_flag("--simulate", o.simulate, "Follows each message of a noisy ring");
+  add_number(command, "--seed", o.seed, "N", "Of the noise");
+  command.add_flag("--cross-validate", o.cross_validate,
+                   "Fits to the runs on --fit-ranks and predicts the others");
+  add_text(command, "--fit-ranks", o.fit_rank_words, "LIST",
+           "Fits only to runs on these numbers of ranks; 1,2 with --cross-validate");
+  add_text(command, "--measured", o.measured, "LIST",
+           "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
+  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");
+  add_number(command, "--watts", o.costs.watts, "W", "That a rank takes");
+  add_text(command, "--efficiency", o.least_efficiency, "SHARE",
+           "Up to how many ranks is it at least this?");
+}
+
+void add_sources(CLI::App& command, ReportOptions& options) {
+  command
+      .add_option("RUN_DIR", options.places,
+                  "Run directories of rueda train, or directories that hold some, five levels deep")
+      ->option_text("...");
+  command
+      .add_option("--keras-log", options.logs,
+                  "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
+                  "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
+                  "may be repeated")
+      ->option_text("FILE[,...]")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--published", options.published, {"book", "nyu", "all"},
+            "Published runs, compared with the runs (docs/report.md)");
+  command
+      .add_option("--prediction", options.predictions,
+                  "File of rueda predict --json, shown with the runs; may be repeated")
+      ->option_text("FILE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_outputs(CLI::App& command, ReportOptions& options) {
+  add_text(command, "--out", options.out, "DIR",
+           "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
+           "the overview alone is printed");
+  add_text(command, "--title", options.title, "TEXT", "Heading of the report");
+  command
+      .add_option("--layout", options.layouts,
+                  "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on "
+                  "data parallelism); may be repeated")
+      ->option_text("book|nyu")
+      ->check(CLI::IsMember({"book", "nyu"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(command, "--plots", options.plots, {"auto", "on", "off"},
+            "Draws plots and report.html with Python's matplotlib; auto: where there is one");
+  command.add_flag("--slides", options.slides,
+                   "Also slides.pdf: a page with figure, table and facts each");
+}
+
+void add_choices(CLI::App& command, ReportOptions& options) {
+  add_words(command, "--purpose", options.purpose, {"all", "time", "cost", "knee", "efficiency"},
+            "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
+            "efficiency, most ranks of at least --efficiency");
+  add_number(command, "--efficiency", options.efficiency_percent, "PERCENT",
+             "What the recommendation by efficiency keeps");
+}
+
+}  // namespace
+
+void add_report_options(CLI::App& command, ReportOptions& options) {
+  add_sources(command, options);
+  add_outputs(command, options);
+  add_choices(command, options);
+}
+
+void add_predict_options(CLI::App& command, PredictOptions& options) {
+  add_files(command, options);
+  add_scenario(command, options);
+  add_given(command, options);
+  add_questions(command, options);
+}
+
+}  // namespace rueda

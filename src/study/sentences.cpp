@@ -1,0 +1,238 @@
+#include "sentences.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rueda/display/number_text.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
+constexpr double kWorthNaming = 0.05;  // of the loss
+constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string phase_name(std::size_t p) {
+  return p == kAllReduce ? "waiting for the all-reduce" : std::string(kPhaseNames[p]);
+}
+
+std::string ranks_text(std::size_t ranks) { return counted(ranks, "rank"); }
+
+/// `text` of the value, and of the range where it is not exact.
+template <typename Text>
+std::string with_range(const Estimate& e, const char* unit, Text text) {
+  if (is_exact(e)) return text(e.value) + unit;
+  return text(e.value) + unit + " (" + text(e.low) + " to " + text(e.high) + ")";
+}
+
+struct Part {
+  double seconds;
+  std::string name;
+};
+
+/// The largest first.
+std::vector<Part> parts_of(const Losses& loss) {
+  std::vector<Part> parts;
+  for (std::size_t p = 0; p < kPhases; ++p) parts.push_back({loss.phases[p], phase_name(p)});
+  parts.push_back({loss.rest, "uneven ranks and time between steps"});
+  std::ranges::sort(parts, std::greater<>(), &Part::seconds);
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return text;
+}
+
+std::string reason_of(Purpose purpose, double efficiency) {
+  constexpr std::array kReasons = {"for the shortest epoch", "for the fewest device hours",
+                                   "for the best balance (most speedup x efficiency)"};
+  const auto index = static_cast<std::size_t>(purpose);
+  if (index < kReasons.size()) return kReasons.at(index);
+  return "as the most that keep an efficiency of " + percent(efficiency);
+}
+
+/// A coarser time cannot be compared with whole seconds.
+bool finer_than_seconds(const Estimate& seconds) { return seconds.high - seconds.low < 0.5; }
+
+}  // namespace
+
+const PointFigures* widest(const SeriesFigures& series) {
+  const PointFigures* found = nullptr;
+  for (const PointFigures& f : series.points) {
+    const bool counts = !f.point->oversubscribed && known(f.point->epoch);
+    if (counts && f.point->ranks > series.points.front().point->ranks) found = &f;
+  }
+  return found;
+}
+
+Sentence how_far_it_scales(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr) return {};
+  const Point& base = *series.points.front().point;
+  const auto range = [](const Estimate& e) { return with_range(e, " s", seconds_text); };
+  return fmt::format(
+      "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}, with the {} fixed "
+      "({} scaling).",
+      ranks_text(f->point->ranks), range(f->point->epoch), ranks_text(base.ranks),
+      base.ranks == 1 ? "takes" : "take", range(base.epoch), f->epoch_view.speedup.value,
+      with_range(f->epoch_view.efficiency, "", percent),
+      series.series->scaling == Scaling::weak ? "batch of each rank" : "global batch",
+      series.series->scaling == Scaling::weak ? "weak" : "strong");
+}
+
+Sentence what_the_loss_is(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr || !f->losses || f->epoch_view.efficiency.value >= kNothingLost) return {};
+  const Losses& loss = *f->losses;
+  std::vector<std::string> named;
+  for (const Part& part : parts_of(loss)) {
+    const double share = part.seconds / loss.lost;
+    if (share < kWorthNaming) continue;
+    named.push_back(part.name + " " + seconds_text(part.seconds) + " s (" + percent(share) + ")");
+  }
+  if (named.empty()) return {};
+  std::string text =
+      fmt::format("Compared with ideal scaling {} lose {} s an epoch. The causes are {}.",
+                  ranks_text(f->point->ranks), seconds_text(loss.lost), joined(named));
+  const double exposed = loss.phases[kAllReduce];
+  if (loss.waiting / exposed >= 0.5 && exposed / loss.lost >= kWorthNaming) {
+    text += " Most of the wait for the all-reduce (" + percent(loss.waiting / exposed) +
+            ") is waiting for ranks that came later, not transfer.";
+  }
+  return text;
+}
+
+Sentence what_grows(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  const PointFigures& base = series.points.front();
+  if (f == nullptr || f->run == nullptr || base.run == nullptr) return {};
+  if (series.series->scaling != Scaling::weak) return {};
+  std::size_t most = 0;
+  const auto growth = [&](std::size_t p) { return f->step_phases[p] - base.step_phases[p]; };
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    if (growth(p) > growth(most)) most = p;
+  }
+  const auto whole_step = [](const PointFigures& figures) {
+    return std::accumulate(figures.step_phases.begin(), figures.step_phases.end(), 0.0);
+  };
+  const double before = whole_step(base);
+  if (!(growth(most) > (1 - kNothingLost) * before)) return {};
+  return fmt::format(
+      "A mean full step, of the same images per rank, goes from {:.1f} to {:.1f} ms between {} and "
+      "{}; the phase that grows most is {} ({:.1f} to {:.1f} ms).",
+      before * 1e3, whole_step(*f) * 1e3, ranks_text(base.point->ranks),
+      ranks_text(f->point->ranks), phase_name(most), base.step_phases[most] * 1e3,
+      f->step_phases[most] * 1e3);
+}
+
+Sentence how_communication_shares(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr || std::isnan(f->communication.measured)) return {};
+  const CommunicationFigures& c = f->communication;
+  std::string text = fmt::format(
+      "Communication on {} takes {} s of an epoch by subtraction and {} s as measured in the "
+      "all-reduce; steps waited {} s for it",
+      ranks_text(f->point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
+      seconds_text(c.exposed));
+  if (c.measured > c.exposed && c.measured > 0) {
+    text += " (" + percent(1 - c.exposed / c.measured) + " hidden behind the backward pass)";
+  }
+  if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f->point->epoch.value) {
+    text += fmt::format(". Subtraction would blame the network for {:.1f} times that wait",
+                        c.inferred / c.exposed);
+  }
+  return text + ".";
+}
+
+Sentence what_steps_say(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  if (f == nullptr || !known(f->step_view.efficiency) || f->run == nullptr) return {};
+  const Estimate& epoch = f->epoch_view.efficiency;
+  const Estimate& step = f->step_view.efficiency;
+  const bool overlap = epoch.high >= step.low && step.high >= epoch.low;
+  if (overlap || std::abs(step.value - epoch.value) < 1 - kNothingLost) return {};
+  const EpochParts parts = epoch_parts(*f);
+  const std::string partial =
+      parts.partial_images == 0
+          ? ""
+          : fmt::format("the partial last step ({} images, {} s by their number) and to ",
+                        parts.partial_images, seconds_text(parts.partial_by_images));
+  return fmt::format(
+      "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
+      "steps that took longer than the median, and {} s to {}the time between steps.",
+      percent(step.value), ranks_text(f->point->ranks), percent(epoch.value),
+      seconds_text(parts.slow_steps), seconds_text(parts.partial), partial);
+}
+
+Sentence what_rounding_would_hide(const SeriesFigures& series) {
+  const PointFigures* f = widest(series);
+  const Point& base = *series.points.front().point;
+  if (f == nullptr || !finer_than_seconds(base.epoch) || !finer_than_seconds(f->point->epoch))
+    return {};
+  const double before = std::round(base.epoch.value);
+  const double after = std::round(f->point->epoch.value);
+  const double share = double(base.ranks) / double(f->point->ranks);
+  if (after < 1) {
+    return fmt::format(
+        "A log in whole seconds would show {:.0f} s and {:.0f} s, and no efficiency could be "
+        "computed from it.",
+        before, after);
+  }
+  const double rounded = before / after * share;
+  const double exact = f->epoch_view.efficiency.value;
+  const double least = (before - 0.5) / (after + 0.5) * share;
+  const double most = (before + 0.5) / (after - 0.5) * share;
+  const bool matters = std::abs(rounded - exact) >= 0.01;
+  return fmt::format(
+      "A log in whole seconds would show {:.0f} s and {:.0f} s, hence {} (anything from {} to {}) "
+      "instead of {}: rounding {} the conclusion.",
+      before, after, percent(rounded), percent(least), percent(most), percent(exact),
+      matters ? "would have changed" : "would not have changed");
+}
+
+Sentence how_serial_it_is(const SeriesFigures& series) {
+  if (!series.serial_fraction || widest(series) == nullptr) return {};
+  const Estimate& s = *series.serial_fraction;
+  if (s.value <= 0) {
+    return fmt::format("Amdahl's fit has a serial fraction of {}: the speedup is ideal or better.",
+                       percent(s.value));
+  }
+  const std::string text =
+      fmt::format("Amdahl's fit has a serial fraction of {}, a limit of {:.1f} for the speedup",
+                  with_range(s, "", percent), 1 / s.value);
+  std::vector<double> flatt;
+  for (const PointFigures& f : series.points) {
+    if (!f.point->oversubscribed && std::isfinite(f.karp_flatt)) flatt.push_back(f.karp_flatt);
+  }
+  if (flatt.size() < 2) return text + " (from two points only).";
+  const bool grows = flatt.back() > 1.2 * flatt.front() && flatt.back() - flatt.front() > 0.005;
+  return text + fmt::format("; by Karp and Flatt it goes from {} to {}: {}.",
+                            percent(flatt.front()), percent(flatt.back()),
+                            grows ? "the loss is overhead that grows with P"
+                                  : "no overhead that grows with P");
+}
+
+Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& options) {
+  if (series.points.size() < 2) return {};
+  std::vector<std::string> choices;
+  for (const Purpose purpose : options.purposes) {
+    const PointFigures* f = sweet_spot(series, purpose, options.efficiency);
+    if (f == nullptr) continue;
+    choices.push_back(ranks_text(f->point->ranks) + " " + reason_of(purpose, options.efficiency));
+  }
+  if (choices.empty()) return {};
+  return "Of the numbers of ranks that were run, take " + joined(choices) + ".";
+}
+
+}  // namespace rueda

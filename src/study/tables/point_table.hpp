@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rueda/study/figures.hpp"
+#include "rueda/study/report.hpp"
+#include "rueda/study/table.hpp"
+
+namespace rueda {
+
+/// The fields of a point, the same columns for all; none where its row is left out.
+using RowOf = std::function<std::vector<Field>(const SeriesFigures&, const PointFigures&)>;
+
+/// A table of all points, in order: series, P and hosts, then the fields of `row_of`.
+Table point_table(const std::string& id, const std::string& title,
+                  const std::vector<SeriesFigures>& all, const RowOf& row_of,
+                  const std::vector<std::string>& notes);
+
+/// Calls `use(series, point)` for every point, in order.
+template <typename Use>
+void for_points(const std::vector<SeriesFigures>& all, Use use) {
+  for (const SeriesFigures& series : all) {
+    for (const PointFigures& point : series.points) use(series, point);
+  }
+}
+
+/// Nothing where a count is 0, which means unknown.
+Cell count_cell(std::size_t count);
+/// "13.55 to 13.70"; nothing where low and high are the same.
+Cell range_cell(const Estimate& estimate, Show show);
+
+/// "more threads than cores", "one epoch only" and what else limits a point, apart by `between`.
+std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between);
+
+/// Epoch time, throughput, speedup and efficiency of every point.
+Table scaling_table(const std::vector<SeriesFigures>& all);
+/// The step view: full steps alone.
+Table step_table(const std::vector<SeriesFigures>& all);
+/// Inferred, measured and exposed communication.
+Table communication_table(const std::vector<SeriesFigures>& all);
+/// Bytes and bandwidth of the all-reduce.
+Table bandwidth_table(const std::vector<SeriesFigures>& all);
+/// Milliseconds of a mean full step by phase.
+Table phase_table(const std::vector<SeriesFigures>& all);
+/// The parts of the time lost compared with ideal scaling.
+Table loss_table(const std::vector<SeriesFigures>& all);
+/// Serial fractions: Amdahl, Karp-Flatt, Gustafson.
+Table serial_table(const std::vector<SeriesFigures>& all);
+/// How even the ranks were.
+Table straggler_table(const std::vector<SeriesFigures>& all);
+/// Device hours and energy.
+Table cost_table(const std::vector<SeriesFigures>& all);
+/// Start-up by item, and the first epoch next to the steady ones.
+Table startup_table(const std::vector<SeriesFigures>& all);
+/// Throughput over the batch, refused batches included.
+Table batch_table(const Study& study, const std::vector<SeriesFigures>& all);
+/// Every run, and every attempt that did not become one.
+Table run_table(const Study& study);
+
+}  // namespace rueda

@@ -1,0 +1,199 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/core/error.hpp"
+#include "rueda/predict/cost_fit.hpp"
+#include "tests/support/made_buckets.hpp"
+#include "tests/support/made_study.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+using namespace rueda;
+using namespace rueda::predict;
+using Catch::Detail::Approx;
+using test::made_run;
+using test::ring_run;
+
+namespace {
+
+const test::MadeLink kLink{50e-6, 8e-9, 1e-10};
+
+BenchResult bench_of(std::size_t ranks, std::size_t hosts, const test::MadeLink& link) {
+  BenchResult bench{.file = "ring.json", .ranks = ranks, .hosts = hosts, .rows = {}};
+  const auto p = double(ranks);
+  for (const double bytes : {4e3, 1e6, 1e8}) {
+    const double chunk = bytes / p;
+    const double seconds =
+        2 * (p - 1) * (link.alpha + chunk * link.beta) + (p - 1) * chunk * link.gamma;
+    bench.rows.push_back({"ring", bytes, seconds, {}});
+    bench.rows.push_back({"mpi", bytes, 7 * seconds, {}});
+  }
+  return bench;
+}
+
+void check_link(const std::optional<LinkFit>& fit, double alpha, double beta) {
+  REQUIRE(fit);
+  CHECK(fit->link.alpha == Approx(alpha));
+  CHECK(fit->link.beta == Approx(beta));
+  CHECK(fit->fit.typical_error == Approx(0).margin(1e-9));
+}
+
+/// A run whose full step took t0 + t1 b for each of its micro-batches, and so much besides.
+RunResult computing_run(std::size_t ranks, std::size_t batch, std::size_t micro_batches) {
+  const auto b = double(batch * micro_batches);
+  const double compute = double(micro_batches) * 0.010 + b * 0.002;
+  // load, copy, forward, loss, backward, all_reduce, optimizer, other
+  const std::array<double, kPhases> phases = {
+      0.001 * b, 0.0005 * b, 0.3 * compute, 0.1 * compute, 0.6 * compute, 99, 0.004, 0.003};
+  RunResult run = made_run({.ranks = ranks,
+                            .rank_batch = batch * micro_batches,
+                            .images = ranks * batch * micro_batches,
+                            .phases = phases});
+  run.micro_batches = micro_batches;
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("two costs are found again", "[predict]") {
+  const auto y = [](double a, double b) { return 3 * a + 0.5 * b; };
+  const auto fit = fit_pair({{1, 2, y(1, 2)}, {2, 100, y(2, 100)}, {5, 1, y(5, 1)}});
+  CHECK(fit.separable);
+  CHECK(fit.first == Approx(3));
+  CHECK(fit.second == Approx(0.5));
+  CHECK(fit.rows == 3);
+  CHECK(fit.typical_error == Approx(0).margin(1e-12));
+}
+
+TEST_CASE("errors count beside what was measured", "[predict]") {
+  // x in x = 1 and x = 3: least squares of (x-1)/1 and (x-3)/3 is (1 + 1/3) / (1 + 1/9) = 1.2.
+  const auto fit = fit_pair({{0, 1, 1}, {0, 1, 3}});
+  CHECK_FALSE(fit.separable);
+  CHECK(fit.first == 0);
+  CHECK(fit.second == Approx(1.2));
+  CHECK(fit.typical_error == Approx(std::sqrt((0.2 * 0.2 + 0.6 * 0.6) / 2)));
+}
+
+TEST_CASE("no cost is negative", "[predict]") {
+  // Through (1, 1) and (2, 3) goes -1 + 2 b; without the first: x with x/1 - 1 and 2x/3 - 1.
+  const double only = (1 + 2.0 / 3) / (1 + 4.0 / 9);
+  const auto fit = fit_pair({{1, 1, 1}, {1, 2, 3}});
+  CHECK(fit.first == 0);
+  CHECK(fit.second == Approx(only));
+  const auto other = fit_pair({{1, 1, 1}, {2, 1, 3}});
+  CHECK(other.second == 0);
+  CHECK(other.first == Approx(only));
+  // Rows without a time do not count.
+  CHECK(fit_pair({}).rows == 0);
+  CHECK(fit_pair({{1, 1, 0}, {1, 1, -1}, {1, 1, NAN}}).second == 0);
+}
+
+TEST_CASE("links are fitted to the buckets of runs", "[predict]") {
+  const auto several = fit_machine(
+      {ring_run(2, 2, kLink, {1e6, 25e6}), ring_run(4, 4, kLink, {1e6, 25e6, 6e6})}, {});
+  check_link(several.between, kLink.alpha, kLink.beta);
+  CHECK(several.gamma == Approx(kLink.gamma));
+  CHECK(several.gamma_rows == 5);
+  CHECK_FALSE(several.inside);
+
+  const auto one = fit_machine({ring_run(3, 1, kLink, {1e6, 25e6})}, {});
+  check_link(one.inside, kLink.alpha, kLink.beta);
+  CHECK_FALSE(one.between);
+}
+
+TEST_CASE("one rank, small buckets and other sums are not used for links", "[predict]") {
+  RunResult small = ring_run(2, 1, kLink, {1e6, 25e6});
+  small.steady_communication.buckets.push_back(small.steady_communication.buckets.front());
+  small.steady_communication.buckets.back().bytes = 60'000;  // summed by doubling with auto
+  small.all_reduce = "auto (doubling to 64 KiB, ring)";
+  check_link(fit_machine({small}, {}).inside, kLink.alpha, kLink.beta);
+
+  RunResult nested = ring_run(4, 2, kLink, {1e6, 25e6});
+  nested.all_reduce = "hierarchical";
+  const auto fit = fit_machine({nested, ring_run(1, 1, kLink, {1e6})}, {});
+  CHECK_FALSE(fit.inside);
+  CHECK_FALSE(fit.between);
+  REQUIRE(fit.notes.size() == 1);
+  CHECK(fit.notes[0].find("hierarchical") != std::string::npos);
+}
+
+TEST_CASE("links are fitted to records of the bench rather than to runs", "[predict]") {
+  const test::MadeLink other{1e-3, 1e-6, kLink.gamma};
+  const auto fit = fit_machine({ring_run(2, 2, other, {1e6, 25e6})},
+                               {bench_of(2, 2, kLink), bench_of(4, 4, kLink)});
+  check_link(fit.between, kLink.alpha, kLink.beta);
+  CHECK(fit.between->source == "ring.json");
+  CHECK_FALSE(fit_machine({}, {bench_of(4, 1, kLink)}).between);
+  // Without runs gamma is unknown: half of it is in beta, as a ring adds half of what it sends.
+  check_link(fit_machine({}, {bench_of(4, 1, kLink)}).inside, kLink.alpha,
+             kLink.beta + kLink.gamma / 2);
+  check_link(fit_machine({}, {bench_of(4, 1, kLink)}, kLink.gamma).inside, kLink.alpha, kLink.beta);
+}
+
+TEST_CASE("how much messages vary follows from how sums do", "[predict]") {
+  BenchResult bench = bench_of(3, 1, kLink);
+  CHECK(std::isnan(fit_machine({}, {bench}).message_noise));
+  // Quartiles 9 and 11 beside a median of 10, of four messages in a row.
+  bench.rows = {{"ring", 1e6, 10, {8, 8.5, 9, 9.5, 10, 10.5, 11, 11.5, 12}}};
+  CHECK(fit_machine({}, {bench}).message_noise == Approx(2 / 1.349 / 10 * 2));
+}
+
+TEST_CASE("compute time over the batch", "[predict]") {
+  const auto fit = fit_compute({computing_run(1, 64, 1), computing_run(2, 16, 1)});
+  CHECK(fit.fit.separable);
+  CHECK(fit.model.backward_share == Approx(0.6));
+  CHECK(fit.model.input_per_image == Approx(0.0015));
+  CHECK(fit.model.update == Approx(0.007));
+  CHECK(fit.model.compute_seconds(10) == Approx(0.030));
+  CHECK(fit.model.other_seconds(10) == Approx(0.022));
+  // It depends on the micro-batch.
+  const auto micro = fit_compute({computing_run(1, 64, 2), computing_run(1, 16, 4)});
+  CHECK(micro.batches == std::vector<std::size_t>{16, 64});
+  for (const auto& model : {fit.model, micro.model}) {
+    CHECK(model.fixed == Approx(0.010));
+    CHECK(model.per_image == Approx(0.002));
+  }
+}
+
+TEST_CASE("one batch does not separate t0 from t1", "[predict]") {
+  const auto fit = fit_compute({computing_run(1, 50, 1), computing_run(4, 50, 1)});
+  CHECK_FALSE(fit.fit.separable);
+  CHECK(fit.model.fixed == 0);
+  CHECK(fit.model.per_image == Approx(0.110 / 50));
+  CHECK_THROWS_AS(fit_compute({}), InputError);
+}
+
+TEST_CASE("noise from the spreads of run.json", "[predict]") {
+  RunResult run = made_run({.ranks = 2});
+  CHECK(fit_noise({run}).samples == 0);
+  const std::vector<double> slow = {2, 2, 4};
+  const std::vector<double> quick = {1, 1, 2};
+  run.epochs.back().ranks = {{0, spread_of(slow)}, {1, spread_of(quick)}};
+  const auto fit = fit_noise({run});
+  CHECK(fit.samples == 6);
+  CHECK_FALSE(fit.from_steps);
+  // Beside the mean of all six, which is 2: least 1, most 4, medians 2 and 1.
+  CHECK(fit.noise.quantile(0) == Approx(0.5));
+  CHECK(fit.noise.quantile(0.5) == Approx(0.75));
+  CHECK(fit.noise.quantile(1) == Approx(2));
+}
+
+TEST_CASE("noise from steps.csv, each step of each rank", "[predict]") {
+  const test::ScratchDirectory folder;
+  RunResult run = made_run({.ranks = 2});
+  run.file = folder.path() / "run.json";
+  folder.write("steps.csv",
+               "epoch,step,rank,samples,global_samples,seconds,all_reduce\n"
+               "1,1,0,10,20,100,0\n"    // warming up
+               "2,1,0,10,20,3.5,0.5\n"  // 3
+               "2,1,1,10,20,5,4\n"      // 1
+               "2,2,0,10,20,2,0\n"      // 2
+               "2,2,1,10,20,4,2\n"      // 2
+               "2,3,0,1,2,50,0\n");     // partial
+  const auto fit = fit_noise({run});
+  CHECK(fit.from_steps);
+  CHECK(fit.samples == 4);
+  CHECK(fit.noise.quantile(0) == Approx(0.5));
+  CHECK(fit.noise.quantile(1) == Approx(1.5));
+  CHECK(fit.noise.expected_max(1) == Approx(1));
+}

@@ -1,0 +1,194 @@
+#include <cmath>
+#include <functional>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "record/aggregation.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/study/study.hpp"
+#include "tests/support/sample_run.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+using namespace rueda;
+using Catch::Contains;
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::string kRefused =
+    R"({"schema": "rueda-attempt", "schema_version": 1, "model": "resnet18", "ranks": 2,
+        "batch_per_rank": 512, "global_batch": null, "exit_code": 2, "message": "no memory"})";
+
+std::string sample() { return to_json(test::sample_run()); }
+
+ordered_json sample_json() { return ordered_json::parse(sample()); }
+
+std::string refusal(const std::string& text) {
+  const test::ScratchDirectory folder;
+  try {
+    read_run(folder.write("run.json", text));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+RunResult read(const ordered_json& json) {
+  const test::ScratchDirectory folder;
+  return read_run(folder.write("run.json", json.dump()));
+}
+
+}  // namespace
+
+TEST_CASE("a run.json is read as it was written", "[study]") {
+  const RunResult run = read(ordered_json::parse(to_json(test::sample_run(4, 2))));
+  CHECK(run.world_size() == 4);
+  CHECK(run.hosts == std::vector<std::string>{"node1", "node2"});
+  CHECK(run.model == "resnet20");
+  CHECK(run.precision == "fp32");
+  CHECK(run.train_images == 296);
+  CHECK(run.global_batch == 128);
+  CHECK(run.rank_batches == std::vector<std::size_t>{32, 32, 32, 32});
+  CHECK(run.options.at("model") == "\"resnet20\"");
+  CHECK(run.options.at("lr") == "0.1");
+  REQUIRE(run.epochs.size() == 3);
+  CHECK(run.epochs[2].seconds == Approx(0.86));
+  CHECK(run.epochs[2].images == 296);
+  CHECK(run.epochs[1].val_accuracy == Approx(0.28));
+  CHECK(run.epochs[1].ranks.size() == 4);
+  CHECK(run.startup[1].first == "data");
+  CHECK(run.startup[0].second.max == Approx(0.28));
+}
+
+TEST_CASE("the steady figures of a run.json are those of its record", "[study]") {
+  const RunRecord record = test::sample_run();
+  const RunResult run = read(sample_json());
+  const std::span<const EpochRecord> steady(&record.epochs[1], 2);
+  const StepBreakdown full = break_down(steady, record.global_batch, StepKind::full);
+  CHECK(run.steady_full_step.count == full.steps);
+  CHECK(run.steady_full_step.seconds.max == Approx(full.step.max));
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    CHECK(run.steady_full_step.phases[p].mean == Approx(full.phases[p].mean));
+  }
+  CHECK(run.steady_full_step_seconds.median == Approx(full.slowest.median));
+  CHECK(run.steady_communication.bytes == 1'084'400);
+  CHECK(run.steady_communication.busy.max == Approx(0.045));
+}
+
+TEST_CASE("an interrupted run is read as far as it came", "[study]") {
+  RunResult run = read(sample_json());
+  CHECK(steady_epochs(run).size() == 2);
+  CHECK(steady_epochs(run).front()->epoch == 2);
+  RunRecord record = test::sample_run();
+  record.outcome = "running";
+  record.epochs.resize(1);
+  run = read(ordered_json::parse(to_json(record)));
+  REQUIRE(steady_epochs(run).size() == 1);
+  CHECK(steady_epochs(run).front()->epoch == 1);
+  record.epochs.clear();
+  run = read(ordered_json::parse(to_json(record)));
+  CHECK(run.epochs.empty());
+  CHECK(run.outcome == "running");
+}
+
+TEST_CASE("unknown fields are ignored and later ones may be missing", "[study]") {
+  ordered_json json = sample_json();
+  json["from_the_future"] = {{"a", 1}};
+  json["summary"].erase("steady_communication");
+  json["epochs"][0].erase("energy");
+  json["epochs"][0].erase("ranks");
+  const RunResult run = read(json);
+  CHECK(std::isnan(run.steady_communication.bytes));
+  CHECK(std::isnan(run.epochs[0].joules));
+  CHECK(run.epochs[0].ranks.empty());
+}
+
+TEST_CASE("other files are refused with file, place and remedy", "[study]") {
+  const std::string whole = sample();
+  CHECK_THAT(refusal(""), Contains("run.json: no JSON from byte 1 on; give the run.json"));
+  CHECK_THAT(refusal(whole.substr(0, whole.size() / 2)), Contains("no JSON from byte"));
+  CHECK_THAT(refusal("[]"), Contains("it is no run.json"));
+  CHECK_THAT(refusal("{\"schema\": \"rueda-bench\"}"), Contains("it is no run.json"));
+  CHECK_THROWS_WITH(read_run("/nowhere/run.json"),
+                    Contains("/nowhere/run.json: it cannot be opened"));
+
+  using Change = std::function<void(ordered_json&)>;
+  const std::vector<std::pair<const char*, Change>> changes = {
+      {"schema_version is not 1", [](auto& j) { j["schema_version"] = 2; }},
+      {"epochs[1].seconds is missing", [](auto& j) { j["epochs"][1].erase("seconds"); }},
+      {"epochs[1].seconds is not a number", [](auto& j) { j["epochs"][1]["seconds"] = "2 s"; }},
+      {"epochs[1].seconds is not positive", [](auto& j) { j["epochs"][1]["seconds"] = 0; }},
+      {"epochs[1].samples is negative", [](auto& j) { j["epochs"][1]["samples"] = -1; }},
+      {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = -1; }},
+      {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = 1e300; }},
+      {"batch.global is 0", [](auto& j) { j["batch"]["global"] = 0; }},
+      {"batch.micro_batches is 0", [](auto& j) { j["batch"]["micro_batches"] = 0; }},
+      {"batch.per_rank[0] is 0", [](auto& j) { j["batch"]["per_rank"][0] = 0; }},
+      {"ranks is not a list", [](auto& j) { j["ranks"] = 3; }},
+      {"does not have an entry for each rank", [](auto& j) { j["ranks"].erase(0); }},
+      {"startup is not an object", [](auto& j) { j["startup"] = "soon"; }}};
+  for (const auto& [message, change] : changes) {
+    ordered_json json = sample_json();
+    change(json);
+    CHECK_THAT(refusal(json.dump()), Contains(message));
+  }
+}
+
+TEST_CASE("a study is everything below its directory, in order, once", "[study]") {
+  const test::ScratchDirectory folder;
+  folder.write("runs/b/run.json", sample());
+  folder.write("runs/a/run.json", sample());
+  folder.write("runs/c/attempt.json", kRefused);
+  folder.write("runs/a/other.json", "nonsense");
+  // An attempt that ended well is known by its run alone.
+  std::string well = kRefused;
+  well.replace(well.find("\"exit_code\": 2"), 14, "\"exit_code\": 0");
+  folder.write("runs/a/attempt.json", well);
+  const Study study = load_study({folder.path(), folder.path() / "runs" / "a"});
+  REQUIRE(study.runs.size() == 2);
+  CHECK(study.runs[0].file.parent_path().filename() == "a");
+  REQUIRE(study.failed.size() == 1);
+  CHECK(study.failed[0].rank_batch == 512);
+  CHECK(study.failed[0].global_batch == 0);
+  CHECK(study.failed[0].message == "no memory");
+}
+
+TEST_CASE("an attempt on no rank is refused", "[study]") {
+  const test::ScratchDirectory folder;
+  std::string none = kRefused;
+  none.replace(none.find("\"ranks\": 2"), 10, "\"ranks\": 0");
+  CHECK_THROWS_WITH(load_study({folder.write("attempt.json", none)}), Contains("ranks is 0"));
+}
+
+TEST_CASE("one damaged run of many is left out, one that was named is refused", "[study]") {
+  const test::ScratchDirectory folder;
+  folder.write("a/run.json", sample());
+  const auto damaged = folder.write("b/run.json", sample().substr(0, 1000));
+  const Study study = load_study({folder.path()});
+  CHECK(study.runs.size() == 1);
+  REQUIRE(study.unreadable.size() == 1);
+  CHECK(study.unreadable[0].file == damaged);
+  CHECK_THROWS_AS(load_study({damaged}), InputError);
+  CHECK_THROWS_AS(load_study({damaged.parent_path()}), InputError);
+}
+
+TEST_CASE("a place with nothing in it is refused", "[study]") {
+  const test::ScratchDirectory folder;
+  CHECK_THROWS_WITH(load_study({folder.path()}), Contains("no run.json below it"));
+  CHECK_THROWS_WITH(load_study({folder.path() / "none"}), Contains("there is no such file"));
+  folder.write("a/run.json", "{");
+  CHECK_THROWS_WITH(load_study({folder.path()}), Contains("that can be read"));
+}
+
+TEST_CASE("directories are searched five levels deep and links are not followed", "[study]") {
+  const test::ScratchDirectory folder;
+  folder.write("1/2/3/4/5/run.json", sample());
+  folder.write("1/2/3/4/5/6/run.json", sample());
+  const test::ScratchDirectory elsewhere;
+  elsewhere.write("x/run.json", sample());
+  std::filesystem::create_directory_symlink(elsewhere.path() / "x", folder.path() / "link");
+  std::filesystem::create_directory_symlink(folder.path(), folder.path() / "1" / "round");
+  CHECK(load_study({folder.path()}).runs.size() == 1);
+}
