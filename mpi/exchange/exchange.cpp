@@ -3,20 +3,6 @@
 #include <algorithm>
 
 namespace rueda {
-namespace {
-
-/// Piece `index` of `data` cut into pieces of `length`; empty beyond the end.
-template <class T>
-std::span<T> piece(std::span<T> data, std::size_t length, std::size_t index) {
-  const std::size_t begin = std::min(data.size(), index * length);
-  return data.subspan(begin, std::min(length, data.size() - begin));
-}
-
-std::size_t pieces(std::size_t total, std::size_t length) {
-  return total / length + (total % length == 0 ? 0 : 1);
-}
-
-}  // namespace
 
 // Two host buffers for each direction take turns. At any time
 //
@@ -24,9 +10,9 @@ std::size_t pieces(std::size_t total, std::size_t length) {
 //   piece k is in MPI_Sendrecv, both ways,
 //   piece k-1, received, is copied to the device.
 //
-// One event orders it all, because the device works in the order of its queue: the event behind
-// the copy of piece k+1 to the host is also behind the copy of received piece k-1 to the device. So
-// when it has passed, piece k+1 may be sent, and the buffer of piece k-1 be received into again.
+// One event orders it all, because the device works in the order of its queue: the event after
+// the copy of piece k+1 to the host also comes after the copy of received piece k-1 to the device.
+// So when it has passed, piece k+1 may be sent, and the buffer of piece k-1 be received into again.
 void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
                               int from) {
   const std::size_t length = piece_elements_;

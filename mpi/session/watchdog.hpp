@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// Whom a watchdog watches.
+/// The rank that a watchdog watches.
 struct Watched {
   int rank = 0;
   std::string host;

@@ -10,6 +10,7 @@
 
 #include "console.hpp"
 #include "fit_batch.hpp"
+#include "mpi/session/mpi_turn.hpp"
 #include "output_file.hpp"
 #include "print_error.hpp"
 #include "remarks.hpp"
@@ -20,7 +21,7 @@
 #include "rueda/model/registry.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/trace_json.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "run_checkpoints.hpp"
@@ -30,12 +31,12 @@
 #include "weights_target.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/engine_tuning.hpp"
-#include "wiring/gradient_road.hpp"
+#include "wiring/gradient_sums.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/open_monitor.hpp"
-#include "wiring/overlap.hpp"
 #include "wiring/shared_device_check.hpp"
 #include "wiring/timed_setup.hpp"
+#include "wiring/transport.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {
@@ -79,10 +80,9 @@ class TrainRun {
     build_replica();
     open_run_directory();  // only now, so that refused input leaves no empty ones
     fill_replica();
-    road_->warm_up();
+    reducer_->warm_up();
     clock_.lap("all-reduce");
     describe_training(run_, data_, *graph_, plan_);
-    road_->describe(run_);
     train();
     return run_.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
   }
@@ -150,19 +150,19 @@ class TrainRun {
                 .compute = run_.timed.value_or(TimedCompute{}),
                 .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
-    road_ = std::make_unique<GradientRoad>(world_, run_.config, *graph_, *backend_);
-    warn(road_->warning());
+    sums_ = open_gradient_sums(world_, run_, *graph_, *backend_);
+    warn(sums_.warning);
   }
 
   void settle_threads(const RankCores& cores) {
     const OverlapDecision decision =
-        settle_overlap(world_, run_.config.overlap,
-                       {.ranks = world_.size(),
-                        .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
-                        .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
-                        .cores = cores.share,
-                        .threads = cores.choice.threads,
-                        .threads_given = run_.config.threads > 0});
+        agree_on_overlap(world_, run_.config.overlap,
+                         {.ranks = world_.size(),
+                          .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
+                          .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
+                          .cores = cores.share,
+                          .threads = cores.choice.threads,
+                          .threads_given = run_.config.threads > 0});
     run_.overlaps = decision.on;
     self_.threads = decision.threads;
   }
@@ -171,9 +171,9 @@ class TrainRun {
     const auto settle = [this](const std::function<void(Backend&)>& plan) {
       settle_engines(world_, run_.config, options_, *backend_, plan);
     };
-    FittedReplica fitted = fit_replica(
-        world_, {run_.config, *graph_, *backend_, road_->all_reduce(), road_->bucket_ends(), data_,
-                 world_.host(), device_.uuid, resuming_.active(), settle});
+    FittedReplica fitted =
+        fit_replica(world_, {run_.config, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends,
+                             data_, world_.host(), device_.uuid, resuming_.active(), settle});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
     run_.micro_batch = plan_.largest_micro_batch();
@@ -182,7 +182,13 @@ class TrainRun {
     warn(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
-    road_->open(*replica_, run_.overlaps);
+    replica_->announce_buckets(sums_.bucket_ends);
+    reducer_ =
+        std::make_unique<GradientReducer>(ReducerParts{.replica = *replica_,
+                                                       .all_reduce = *sums_.all_reduce,
+                                                       .ends = sums_.bucket_ends,
+                                                       .overlaps = run_.overlaps,
+                                                       .turn = {take_mpi_turn, give_mpi_turn}});
   }
 
   void fill_replica() {
@@ -210,12 +216,12 @@ class TrainRun {
     const auto monitor = open_monitor(device_.uuid);
     std::optional<DeviceWatch> watch;
     if (monitor) watch.emplace(*monitor, clock_.watch());
-    RunCheckpoints checkpoints(world_, *graph_, road_->all_reduce(), run_);
+    RunCheckpoints checkpoints(world_, *graph_, *sums_.all_reduce, run_);
     Trainer trainer(run_.config, plan_,
-                    {world_, *replica_, road_->sync(), data_, console, clock_.watch(),
+                    {world_, *replica_, *reducer_, data_, console, clock_.watch(),
                      watch ? &*watch : nullptr, &checkpoints, stop_requested},
                     resuming_.from());
-    resuming_.restore(*backend_, road_->all_reduce(), trainer.velocities());
+    resuming_.restore(*backend_, *sums_.all_reduce, trainer.velocities());
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
     checkpoints.open(checkpoint_facts(run_, data_));
@@ -230,7 +236,7 @@ class TrainRun {
       if (run_.outcome != "stopped") together(world_, [this] { write_weights(); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
-      if (road_->sync().busy()) complain(error.what());  // nobody else will get to say it
+      if (reducer_->busy()) complain(error.what());  // nobody else will get to say it
       throw;
     }
     finish(console);
@@ -243,7 +249,7 @@ class TrainRun {
     together(world_, [this] {
       if (speaks()) write_run_files(run_);  // an interruption leaves at least these
     });
-    const auto watchdog = road_->watch();
+    const auto watchdog = watch_sums(world_, run_.config, reducer_->journal());
     trainer.run(run_);
   }
 
@@ -290,8 +296,9 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<GradientRoad> road_;
-  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the road's arena
+  GradientSums sums_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the arena of the all-reduce
+  std::unique_ptr<GradientReducer> reducer_;
 };
 
 }  // namespace

@@ -2,9 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "pixel_transform.hpp"
 #include "prefetcher.hpp"
-#include "rueda/train/train_input.hpp"
+#include "train_input.hpp"
 
 namespace rueda {
 namespace {

@@ -6,12 +6,33 @@
 #include <string_view>
 #include <vector>
 
-#include "bucket_waits.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 #include "rueda/train/phase_timer.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
+
+/// The offset of one rank's clock to rank 0's at two moments, between which it drifts evenly. Plain
+/// bytes.
+struct ClockFit {
+  double first_time = 0;  ///< on this rank's clock
+  ClockOffset first;
+  double last_time = 0;
+  ClockOffset last;
+
+  /// A time on this rank's clock as a time on rank 0's.
+  double to_rank0(double time) const noexcept;
+  double error() const noexcept { return first.error > last.error ? first.error : last.error; }
+};
+
+/// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A bucket's all-reduce
+/// cannot end before the last rank has begun it, so a rank waits from its own begin until then, as
+/// far as it spent that time in messages. All arguments are by rank; every rank has records of the
+/// same steps, which follow one another, and of the same buckets in the same order.
+void book_waits(std::vector<std::vector<StepRecord>>& steps,
+                std::vector<std::vector<BucketRecord>>& buckets,
+                const std::vector<ClockFit>& clocks);
 
 /// Which of a rank's rows a span lies in.
 enum class TraceLane : std::uint16_t {

@@ -1,4 +1,4 @@
-#include "mpi/session/version.hpp"
+#include "mpi/session/session.hpp"
 #include "version.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"

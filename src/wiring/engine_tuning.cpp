@@ -4,7 +4,7 @@
 
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "tuning_file.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"

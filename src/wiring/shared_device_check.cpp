@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "rueda/reduce/rank_list.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 std::string shared_devices(const std::vector<RankPlace>& ranks) {

@@ -5,7 +5,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "recorded_compute.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 
 namespace rueda {

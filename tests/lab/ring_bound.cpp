@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "mpi/probes/ping_pong.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/agreement.hpp"
 #include "rueda/reduce/exchange_buffer.hpp"
 #include "rueda/reduce/host_adder.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "wiring/make_all_reduce.hpp"
 
 namespace {
@@ -59,15 +59,6 @@ Options parse(const std::vector<std::string>& words) {
   return options;
 }
 
-/// Every rank's value, on every rank.
-std::vector<double> of_all(Communicator& world, double mine) {
-  std::vector<double> all;
-  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    std::memcpy(&all.emplace_back(), bytes.data(), sizeof(double));
-  }
-  return all;
-}
-
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -94,7 +85,7 @@ double timed_sum(Communicator& world, AllReduce& reduce, std::span<float> data) 
   reduce.sum(data, {});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   check(world, data);
-  const auto all = of_all(world, spent.count());
+  const auto all = all_gather(world, spent.count());
   return *std::max_element(all.begin(), all.end());
 }
 
@@ -124,8 +115,8 @@ void run(Communicator& world, const std::vector<std::string>& words) {
   const auto reduce = make_all_reduce(settings, {world, device, Transport::host});
   HostExchangeBuffer buffer(kPingPongBytes / sizeof(float));
   const LinkSpeed link = ping_pong(world, buffer);
-  const double alpha = median(of_all(world, link.latency_us * 1e-6));
-  const double bandwidth = median(of_all(world, link.gb_per_second * 1e9));
+  const double alpha = median(all_gather(world, link.latency_us * 1e-6));
+  const double bandwidth = median(all_gather(world, link.gb_per_second * 1e9));
   std::vector<float> data(options.floats);
   timed_sum(world, *reduce, data);  // opens connections
   std::vector<double> seconds;

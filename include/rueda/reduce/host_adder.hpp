@@ -8,7 +8,7 @@
 
 namespace rueda {
 
-/// The all-reduce's view of host memory, for one thread. Work is done when the call returns, so
+/// The reduce device of host memory, for one thread. Work is done when the call returns, so
 /// every event has passed already.
 class HostAdder : public ReduceDevice {
  public:

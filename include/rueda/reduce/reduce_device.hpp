@@ -5,7 +5,6 @@
 #include <span>
 
 #include "reduce/reduce_loops.hpp"
-#include "reduce/tree_sum.hpp"
 
 namespace rueda {
 
@@ -14,9 +13,9 @@ struct Event {
   std::uint64_t id = 0;
 };
 
-/// The narrow view that an all-reduce has of a device: enough to add, copy and order work, nothing
-/// that could train. Pointers are the device's own, unless they are called host memory. What is
-/// queued through one object is done in the order in which it was queued.
+/// The part of a device that an all-reduce needs: it adds, copies and orders work. Pointers are the
+/// device's own, unless they are called host memory. Work that is queued through one object is done
+/// in the order of the calls.
 class ReduceDevice {
  public:
   virtual ~ReduceDevice() = default;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "record_json.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -7,8 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/host_reduce_device.hpp"

@@ -8,7 +8,7 @@
 #include "mpi/session/launch_check.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "run/rank_errors.hpp"
 #include "run/train_setup.hpp"
 #include "wiring/open_backend.hpp"
@@ -19,14 +19,6 @@ namespace rueda::bench {
 namespace {
 
 const char* environment(const char* name) { return std::getenv(name); }
-
-std::vector<int> threads_of_all(RankGroup& group, int mine) {
-  std::vector<int> threads;
-  for (const std::string& text : all_gather_text(group, std::to_string(mine))) {
-    threads.push_back(std::stoi(text));
-  }
-  return threads;
-}
 
 void note(const std::string& text) {
   if (!text.empty()) std::cerr << "note: " + text + '\n' << std::flush;
@@ -46,7 +38,7 @@ Stage::Stage(const BenchPlace& place, const SelectedDevice& device, const std::s
   note(check_shared_devices(world_, {world_.host(), device.uuid}, place.allow_shared_gpu));
   const int threads = settle_cores(world_, place.threads).choice.threads;
   together(world_, [&] { backend_ = open_backend({.choice = place.backend, .threads = threads}); });
-  const auto decision = settle_transport(world_, place.transport, backend_->reduce_device());
+  const auto decision = agree_on_transport(world_, place.transport, backend_->reduce_device());
   transport_ = decision.transport;
   note(decision.warning);
   describe(place, threads);
@@ -60,7 +52,7 @@ void Stage::describe(const BenchPlace& place, int threads) {
   scene_.backend = backend_->name();
   scene_.device = backend_->device();
   scene_.transport = to_string(transport_);
-  scene_.threads = threads_of_all(world_, threads);
+  scene_.threads = all_gather(world_, threads);
   scene_.wire = place.wire;
 }
 

@@ -11,7 +11,7 @@
 #include "run/output_file.hpp"
 #include "table.hpp"
 #include "wiring/launcher_env.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 namespace rueda {
 namespace {

@@ -7,7 +7,7 @@
 #include "report.hpp"
 #include "rueda/core/atomic_file.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/host_name.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "run/output_file.hpp"
 #include "run/print_error.hpp"
 #include "supervisor.hpp"

@@ -13,7 +13,7 @@
 #include "machine.hpp"
 #include "mailbox.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
-#include "mpi/probes/ping_pong.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "mpi/session/session.hpp"
 #include "rank_sets.hpp"
 #include "rueda/data/data_check.hpp"

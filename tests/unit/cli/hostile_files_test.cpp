@@ -18,7 +18,7 @@
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "wiring/recorded_compute.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 #include "wiring/tuning_file.hpp"
 
 using namespace rueda;

@@ -8,7 +8,7 @@
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::layout_of;
