@@ -91,13 +91,13 @@ void add_reduce_options(CLI::App& app, TrainConfig& config) {
   add_choice(app, "--all-reduce", config.all_reduce,
              {Algorithm::automatic, Algorithm::ring, Algorithm::doubling, Algorithm::hierarchical,
               Algorithm::shared, Algorithm::central, Algorithm::mpi, Algorithm::nccl},
-             "Sum of the gradients: auto chooses by --reduce-table or a rule; ring, recursive "
+             "Sum of the gradients: ring; auto takes one by --reduce-table or a rule; recursive "
              "doubling, inside and between hosts, shared memory of one host, all to rank 0 and "
              "back; MPI_Allreduce; ncclAllReduce");
   add_text(
       app, "--reduce-table", config.reduce_table, "FILE",
-      "For --all-reduce auto: which way to take for which length, as rueda bench tune measured "
-      "it; the same file gives the same bits");
+      "The all-reduce for each length, as rueda bench tune measured it; means --all-reduce auto; "
+      "the same file gives the same bits");
   add_number(app, "--segment-kb", config.segment_kb, "KIB",
              "KiB in which a chunk of the ring travels, one piece being added while the next is on "
              "its way; changes no bit; 0 for what the table or the rule says");

@@ -96,6 +96,8 @@ std::string totals(const RunRecord& run) {
   text += checkpoint_cost(run) + entry("input", input_text(run));
   const std::string communication = communication_text(run);
   if (!communication.empty()) text += entry("all-reduce", communication);
+  const std::string advice = all_reduce_advice(run);
+  if (!advice.empty()) text += entry("advice", advice);
   if (!run.epochs.empty()) text += entry("parameter hash", run.epochs.back().parameter_hash);
   return text;
 }

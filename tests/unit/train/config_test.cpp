@@ -79,6 +79,8 @@ TEST_CASE("options that contradict each other are refused", "[config]") {
                c.all_reduce = rueda::Algorithm::mpi;
              }),
              Contains("--reduce-order fixed"));
+  CHECK_THAT(refusal([](auto& c) { c.reduce_table = "t.json"; }),
+             Contains("--reduce-table") && Contains("--all-reduce auto") && Contains("ring"));
   CHECK_THAT(refusal([](auto& c) {
                c.backend = rueda::BackendChoice::cpu;
                c.transport = rueda::TransportChoice::staged;
