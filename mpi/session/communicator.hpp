@@ -48,7 +48,7 @@ class Communicator final : public RankGroup {
   /// The number in MPI_COMM_WORLD of rank `rank` of this group.
   int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
 
-  /// For what MPI makes of a group: windows. Stays this object's.
+  /// For windows, which MPI makes of a group. Stays this object's.
   MPI_Comm handle() const { return comm_.get(); }
 
   /// Collective: a group for each `color`, not negative, its ranks in the order of `key`.

@@ -20,8 +20,8 @@ struct HierarchicalParts {
 
 /// For several hosts of several ranks each, between which links are slower than inside: a
 /// reduce-scatter inside each host leaves each rank a shard summed over its host; ranks of equal
-/// number sum their shards between hosts; an all-gather inside each host ends it. So what crosses
-/// between hosts is each shard once round, where the flat ring carries the slice over each link.
+/// number sum their shards between hosts; an all-gather inside each host ends it. So each shard
+/// goes round the hosts once, while the flat ring carries the whole slice over each link.
 ///
 /// The host with fewest ranks says how many shards there are. A rank beyond them on another host
 /// hands its whole slice to one that has a shard, and gets the sums back from it.

@@ -123,7 +123,7 @@ SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::si
   static_assert(sizeof(Head) <= kPage);
   for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));
   std::byte* mine = parts_[static_cast<std::size_t>(ranks.rank())];
-  // Whoever writes a page first has it near.
+  // A page lies near the process that writes it first.
   std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
   new (mine) Head{};
   const MpiCall call("MPI_Barrier");

@@ -31,7 +31,7 @@ struct alignas(64) SequenceFlag {
 };
 
 /// Memory of all ranks of a host that each of them reads and writes (MPI-3 shared memory). Each
-/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for what lies
+/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for slices
 /// elsewhere.
 class SharedWindow {
  public:

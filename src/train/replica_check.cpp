@@ -62,7 +62,7 @@ std::string first_element(const std::vector<std::vector<float>>& copies) {
   return "no element found (the tensor changed meanwhile)";
 }
 
-/// Who is to blame, by the best evidence there is.
+/// The ranks whose replica is wrong, by the best evidence there is.
 std::string verdict(const std::vector<ReplicaHashes>& all, std::size_t tensor,
                     const std::vector<std::size_t>& changed) {
   if (!changed.empty()) {

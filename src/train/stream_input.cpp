@@ -125,7 +125,7 @@ class StreamInput final : public TrainInput {
   const Sampler& sampler_;
   std::unique_ptr<BatchStager> stager_;
   SlotFiller filler_;
-  Prefetcher prefetcher_;  // last: its workers end before what they fill goes
+  Prefetcher prefetcher_;  // last: its workers end before the memory that they fill
   InputBusy busy_;
 };
 

@@ -49,8 +49,8 @@ class AllReduce {
     return 0;
   }
 
-  /// Where this rank keeps it, in the order in which slices were first summed: what a checkpoint
-  /// must hold, so that later sums have the same bits. Empty where nothing is kept.
+  /// The memory that this rank keeps, in the order in which slices were first summed. A checkpoint
+  /// must hold it, so that later sums have the same bits. Empty where nothing is kept.
   virtual std::vector<std::span<float>> carried() { return {}; }
 
   /// The journal of its own work.
