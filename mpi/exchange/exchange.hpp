@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "mpi/session/communicator.hpp"
 #include "rueda/reduce/reduce_device.hpp"
@@ -28,7 +29,7 @@ class Exchange {
 };
 
 /// MPI reads and writes the device's memory: for host memory, and for GPUs where MPI can do that.
-class DirectExchange final : public Exchange {
+class DirectExchange : public Exchange {
  public:
   /// Keeps `ranks`, which outlives it.
   explicit DirectExchange(Communicator& ranks) : ranks_(ranks) {}
@@ -41,14 +42,14 @@ class DirectExchange final : public Exchange {
   }
   void all_reduce_sum(std::span<float> data) override { ranks_.all_reduce_sum(data); }
 
- private:
+ protected:
   Communicator& ranks_;
 };
 
 /// MPI sees host memory only. A message goes in pieces: while one is on the wire, the next is on
 /// its way to the host and the one before on its way back to the device. No bit differs from a
 /// direct exchange.
-class StagedExchange final : public Exchange {
+class StagedExchange final : public DirectExchange {
  public:
   /// 512 KiB: long enough to hide what starting a copy costs, short enough to overlap in a chunk.
   static constexpr std::size_t kPieceElements = std::size_t{1} << 17;
@@ -57,19 +58,32 @@ class StagedExchange final : public Exchange {
   /// four pieces, or for the whole slice in `all_reduce_sum`.
   StagedExchange(Communicator& ranks, ReduceDevice& device,
                  std::size_t piece_elements = kPieceElements)
-      : ranks_(ranks), device_(device), piece_elements_(piece_elements) {}
+      : DirectExchange(ranks), device_(device), piece_elements_(piece_elements) {}
 
-  int rank() const override { return ranks_.rank(); }
-  int size() const override { return ranks_.size(); }
-  int world_rank(int rank) const override { return ranks_.world_rank(rank); }
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
   /// In one piece, since MPI's order of addition may depend on the length.
   void all_reduce_sum(std::span<float> data) override;
 
  private:
-  Communicator& ranks_;
   ReduceDevice& device_;
   std::size_t piece_elements_;
+};
+
+/// An exchange that does more with the messages of another one.
+class ForwardingExchange : public Exchange {
+ public:
+  explicit ForwardingExchange(std::unique_ptr<Exchange> inner) : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  int world_rank(int rank) const override { return inner_->world_rank(rank); }
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+    inner_->sendrecv(send, to, receive, from);
+  }
+  void all_reduce_sum(std::span<float> data) override { inner_->all_reduce_sum(data); }
+
+ private:
+  std::unique_ptr<Exchange> inner_;
 };
 
 }  // namespace rueda

@@ -1,14 +1,17 @@
 #include "communicator.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
-#include <utility>
 
 #include "check.hpp"
 #include "mpi_turn.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/core/split.hpp"
-#include "rueda/reduce/host_name.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
@@ -39,15 +42,44 @@ void append(std::vector<RankGroup::Bytes>& to, const Round& round, const RankGro
   }
 }
 
+constexpr int kTrips = 10;
+
+/// A double as the two floats' bits that messages carry.
+using Words = std::array<float, 2>;
+
+/// Rank 0's side: answers each message with the time.
+void answer(Communicator& ranks, int peer) {
+  for (int trip = 0; trip < kTrips; ++trip) {
+    Words question{};
+    ranks.sendrecv({}, peer, question, peer);
+    const auto time = std::bit_cast<Words>(steady_seconds());
+    ranks.sendrecv(time, peer, {}, peer);
+  }
+}
+
+ClockOffset ask(Communicator& ranks) {
+  ClockOffset best{0, std::numeric_limits<double>::infinity()};
+  for (int trip = 0; trip < kTrips; ++trip) {
+    Words answer{};
+    const double begin = steady_seconds();
+    ranks.sendrecv(answer, 0, {}, 0);
+    ranks.sendrecv({}, 0, answer, 0);
+    const double end = steady_seconds();
+    const double error = (end - begin) / 2;
+    if (error < best.error) best = {std::bit_cast<double>(answer) - (begin + error), error};
+  }
+  return best;
+}
+
 }  // namespace
 
 Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
     : max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)), host_(host_name()) {
   const MpiCall call("MPI_Comm_dup");
-  check(MPI_Comm_dup(origin, &comm_), "MPI_Comm_dup");
-  return_errors(comm_);
-  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  check(MPI_Comm_dup(origin, comm_.address()), "MPI_Comm_dup");
+  return_errors(comm_.get());
+  check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
   note_node();
   note_world_ranks();
 }
@@ -56,7 +88,7 @@ Communicator Communicator::split(int color, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
   {
     const MpiCall call("MPI_Comm_split");
-    check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
+    check(MPI_Comm_split(comm_.get(), color, key, &part), "MPI_Comm_split");
   }
   Communicator group(part, max_count_);
   check(MPI_Comm_free(&part), "MPI_Comm_free");
@@ -65,7 +97,7 @@ Communicator Communicator::split(int color, int key) const {
 
 void Communicator::note_node() {
   MPI_Comm node = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+  check(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
         "MPI_Comm_split_type");
   check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
@@ -78,7 +110,7 @@ void Communicator::note_world_ranks() {
   MPI_Group world = MPI_GROUP_NULL;
   MPI_Group mine = MPI_GROUP_NULL;
   check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  check(MPI_Comm_group(comm_, &mine), "MPI_Comm_group");
+  check(MPI_Comm_group(comm_.get(), &mine), "MPI_Comm_group");
   std::vector<int> ranks(static_cast<std::size_t>(size_));
   std::iota(ranks.begin(), ranks.end(), 0);
   world_ranks_.resize(ranks.size());
@@ -88,33 +120,7 @@ void Communicator::note_world_ranks() {
   check(MPI_Group_free(&world), "MPI_Group_free");
 }
 
-Communicator::~Communicator() { free(); }
-
-Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
-      max_count_(other.max_count_),
-      rank_(other.rank_),
-      size_(other.size_),
-      local_rank_(other.local_rank_),
-      local_size_(other.local_size_),
-      node_leader_(other.node_leader_),
-      host_(std::move(other.host_)),
-      world_ranks_(std::move(other.world_ranks_)) {}
-
-Communicator& Communicator::operator=(Communicator&& other) noexcept {
-  std::swap(comm_, other.comm_);
-  std::swap(max_count_, other.max_count_);
-  std::swap(rank_, other.rank_);
-  std::swap(size_, other.size_);
-  std::swap(local_rank_, other.local_rank_);
-  std::swap(local_size_, other.local_size_);
-  std::swap(node_leader_, other.node_leader_);
-  std::swap(host_, other.host_);
-  std::swap(world_ranks_, other.world_ranks_);
-  return *this;
-}
-
-void Communicator::free() noexcept {
+Communicator::Handle::~Handle() {
   if (comm_ != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm_);
 }
 
@@ -134,7 +140,7 @@ void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span
   MPI_Status status{};
   check(
       MPI_Sendrecv(send.data(), static_cast<int>(send.size()), MPI_FLOAT, to, kTag, receive.data(),
-                   static_cast<int>(receive.size()), MPI_FLOAT, from, kTag, comm_, &status),
+                   static_cast<int>(receive.size()), MPI_FLOAT, from, kTag, comm_.get(), &status),
       "MPI_Sendrecv");
   int count = 0;
   check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
@@ -150,21 +156,21 @@ void Communicator::all_reduce_sum(std::span<float> data) {
     const auto part = piece(data, max_count_, i);
     const MpiCall call("MPI_Allreduce");
     check(MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT,
-                        MPI_SUM, comm_),
+                        MPI_SUM, comm_.get()),
           "MPI_Allreduce");
   }
 }
 
 void Communicator::barrier() {
   const MpiCall call("MPI_Barrier");
-  check(MPI_Barrier(comm_), "MPI_Barrier");
+  check(MPI_Barrier(comm_.get()), "MPI_Barrier");
 }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
     const MpiCall call("MPI_Bcast");
-    check(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm_),
+    check(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm_.get()),
           "MPI_Bcast");
   }
 }
@@ -181,13 +187,13 @@ std::vector<std::size_t> Communicator::lengths_of_all(std::size_t mine) {
   const auto length = static_cast<std::uint64_t>(mine);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
   const MpiCall call("MPI_Allgather");
-  check(MPI_Allgather(&length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_),
+  check(MPI_Allgather(&length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.get()),
         "MPI_Allgather");
   return {all.begin(), all.end()};
 }
 
 /// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
-/// round takes an equal small part from everybody. Almost always one round is enough.
+/// round takes an equal small part from every rank. Almost always one round is enough.
 std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
   const auto ranks = static_cast<std::size_t>(size_);
   const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);
@@ -203,17 +209,23 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
     if (root == kEveryRank) {
       const MpiCall call("MPI_Allgatherv");
       check(MPI_Allgatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
-                           round.offsets.data(), MPI_BYTE, comm_),
+                           round.offsets.data(), MPI_BYTE, comm_.get()),
             "MPI_Allgatherv");
     } else {
       const MpiCall call("MPI_Gatherv");
       check(MPI_Gatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
-                        round.offsets.data(), MPI_BYTE, root, comm_),
+                        round.offsets.data(), MPI_BYTE, root, comm_.get()),
             "MPI_Gatherv");
     }
     append(result, round, buffer);
   }
   return result;
+}
+
+ClockOffset Communicator::clock_offset() {
+  if (rank() != 0) return ask(*this);
+  for (int peer = 1; peer < size(); ++peer) answer(*this, peer);
+  return {};
 }
 
 }  // namespace rueda

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <climits>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -11,6 +13,18 @@
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
+
+/// Piece `index` of `data` cut into pieces of `limit`; empty beyond the end.
+template <class T>
+std::span<T> piece(std::span<T> data, std::size_t limit, std::size_t index) {
+  const std::size_t begin = std::min(data.size(), index * limit);
+  return data.subspan(begin, std::min(limit, data.size() - begin));
+}
+
+/// Pieces of at most `limit` in `length`.
+inline std::size_t pieces(std::size_t length, std::size_t limit) {
+  return length / limit + (length % limit == 0 ? 0 : 1);
+}
 
 /// A group of ranks with a message space of its own: owns a duplicate of an MPI communicator. All
 /// MPI traffic of the program goes through here, every return code is checked (RunError), and every
@@ -20,24 +34,22 @@ class Communicator final : public RankGroup {
   /// Duplicates `origin`; collective over it. No single MPI call moves more than about `max_count`
   /// elements: longer spans go in pieces. Tests lower the limit to reach that.
   explicit Communicator(MPI_Comm origin = MPI_COMM_WORLD, std::size_t max_count = INT_MAX);
-  ~Communicator() override;
-  Communicator(Communicator&& other) noexcept;
-  Communicator& operator=(Communicator&& other) noexcept;
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   /// Rank and number of ranks among those that share this rank's memory, i.e. its node.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  /// The lowest rank of this group among those: tells nodes apart, which may share a name.
+  /// The lowest rank of this group among those: its number identifies a node, whose name may not be
+  /// unique.
   int node_leader() const { return node_leader_; }
   /// This rank's host.
   const std::string& host() const { return host_; }
   /// The number in MPI_COMM_WORLD of rank `rank` of this group.
   int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
 
-  /// For what MPI makes of a group: windows. Stays this object's.
-  MPI_Comm handle() const { return comm_; }
+  /// For windows, which MPI makes of a group. Stays this object's.
+  MPI_Comm handle() const { return comm_.get(); }
 
   /// Collective: a group for each `color`, not negative, its ranks in the order of `key`.
   Communicator split(int color, int key) const;
@@ -63,11 +75,27 @@ class Communicator final : public RankGroup {
   std::vector<std::size_t> lengths_of_all(std::size_t mine);
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
-  void free() noexcept;
   void note_node();
   void note_world_ranks();
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  /// Frees the duplicate while MPI is active.
+  class Handle {
+   public:
+    Handle() = default;
+    ~Handle();
+    Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+    Handle& operator=(Handle&& other) noexcept {
+      std::swap(comm_, other.comm_);
+      return *this;
+    }
+    MPI_Comm get() const { return comm_; }
+    MPI_Comm* address() { return &comm_; }
+
+   private:
+    MPI_Comm comm_ = MPI_COMM_NULL;
+  };
+
+  Handle comm_;
   std::size_t max_count_ = INT_MAX;
   int rank_ = 0;
   int size_ = 1;

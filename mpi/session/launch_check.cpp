@@ -20,9 +20,9 @@ std::optional<int> number(const Environment& environment, const char* name) {
   return value;
 }
 
-std::string contradiction(const char* launcher, const char* variable, int told, int size) {
-  return std::string(launcher) + " started " + std::to_string(told) + " process" +
-         (told == 1 ? "" : "es") + " (" + variable + "=" + std::to_string(told) +
+std::string contradiction(const char* launcher, const char* variable, int started, int size) {
+  return std::string(launcher) + " started " + std::to_string(started) + " process" +
+         (started == 1 ? "" : "es") + " (" + variable + "=" + std::to_string(started) +
          "), but MPI sees a world of " + std::to_string(size) + ": ";
 }
 
@@ -46,9 +46,9 @@ void check_process_manager(const Environment& environment, int size) {
 }  // namespace
 
 void check_launch(const Environment& environment, int size) {
-  if (const auto told = number(environment, "OMPI_COMM_WORLD_SIZE")) {
-    if (*told == size) return;
-    throw InputError(contradiction("mpirun", "OMPI_COMM_WORLD_SIZE", *told, size) +
+  if (const auto started = number(environment, "OMPI_COMM_WORLD_SIZE")) {
+    if (*started == size) return;
+    throw InputError(contradiction("mpirun", "OMPI_COMM_WORLD_SIZE", *started, size) +
                      "the mpirun and the MPI library are of different make. Use the mpirun that "
                      "belongs to the library (`rueda --version` names it), or under Slurm `srun "
                      "--mpi=pmix`");

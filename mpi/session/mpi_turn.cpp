@@ -17,9 +17,9 @@ std::atomic<SteadyTime::rep> call_since{0};
 }  // namespace
 
 void take_mpi_turn() {
-  std::thread::id nobody{};
+  std::thread::id no_owner{};
   const std::thread::id me = std::this_thread::get_id();
-  if (!owner.compare_exchange_strong(nobody, me) && nobody != me) {
+  if (!owner.compare_exchange_strong(no_owner, me) && no_owner != me) {
     throw RunError("a thread takes MPI while another one has it: a fault of this program");
   }
 }
@@ -33,7 +33,7 @@ MpiCallNow mpi_call_now() noexcept {
 MpiCall::MpiCall(const char* name) {
   if (owner.load() != std::this_thread::get_id()) {
     throw RunError(std::string(name) +
-                   " is called by a thread that has not got the turn: a fault of this program");
+                   " is called by a thread that does not have the turn: a fault of this program");
   }
   call_since.store(std::chrono::steady_clock::now().time_since_epoch().count());
   call_name.store(name);

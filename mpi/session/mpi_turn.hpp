@@ -22,7 +22,7 @@ struct MpiCallNow {
 /// May be called by any thread.
 MpiCallNow mpi_call_now() noexcept;
 
-/// Stands around every call of MPI: asserts whose turn it is (RunError), and tells a watchdog which
+/// Stands around every call of MPI: asserts whose turn it is (RunError), and shows a watchdog which
 /// call it is and since when.
 class MpiCall {
  public:

@@ -12,7 +12,7 @@
 
 #include "check.hpp"
 #include "mpi_turn.hpp"
-#include "tcp_settings.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
@@ -49,18 +49,17 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
     throw RunError("rueda needs " + name_of_mpi_level(required) + ", but this MPI offers only " +
                    name_of_mpi_level(provided) + "; use an MPI built with thread support");
   }
-  const auto place = std::find(kMpiLevels.begin(), kMpiLevels.end(), provided);
-  provided_ = static_cast<ThreadLevel>(place - kMpiLevels.begin());
+  const auto level_at = std::find(kMpiLevels.begin(), kMpiLevels.end(), provided);
+  provided_ = static_cast<ThreadLevel>(level_at - kMpiLevels.begin());
   return_errors(MPI_COMM_WORLD);
   take_mpi_turn();
 }
 
 Session::~Session() {
   if (!mpi_is_active()) return;
-  std::optional<MpiCall>
-      told;  // to a watchdog: a rank that never gets here leaves the others waiting
+  std::optional<MpiCall> call;  // for a watchdog: a rank that never gets here makes the others wait
   try {
-    told.emplace("MPI_Finalize");
+    call.emplace("MPI_Finalize");
   } catch (const std::exception&) {
     // Another thread has the turn; MPI has to end all the same.
   }
@@ -70,7 +69,17 @@ Session::~Session() {
 void Session::abort(ExitCode code) noexcept {
   std::fflush(nullptr);
   if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
-  std::_Exit(static_cast<int>(code));
+  end_process("", code);
+}
+
+void prefer_tcp_streams() { setenv("OMPI_MCA_btl_tcp_flags", "0x1", 0); }
+
+std::string mpi_library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string all(text.data());  // Open MPI counts the terminating zero as a character
+  return all.substr(0, all.find_first_of("\r\n"));
 }
 
 }  // namespace rueda

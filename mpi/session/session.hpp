@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -20,12 +22,11 @@ enum class ThreadLevel {
 class Session {
  public:
   /// Initialises MPI, asking for `level`. Throws RunError if it offers less than `needed`, and if
-  /// MPI is or has been initialised by somebody else. On MPI_COMM_WORLD errors return from here on.
-  /// The calling thread gets the turn (mpi_turn.hpp). Open MPI is told how to use TCP beforehand
-  /// (tcp_settings.hpp).
+  /// MPI is or was initialised elsewhere. On MPI_COMM_WORLD errors return from here on.
+  /// The calling thread gets the turn (mpi_turn.hpp). Calls prefer_tcp_streams() first.
   Session(ThreadLevel level, ThreadLevel needed);
   explicit Session(ThreadLevel level) : Session(level, level) {}
-  /// Finalizes, unless somebody did.
+  /// Finalizes, unless that has happened.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -40,5 +41,16 @@ class Session {
  private:
   ThreadLevel provided_ = ThreadLevel::single;
 };
+
+/// Makes Open MPI, before it is initialised, send large messages over TCP as streams (btl_tcp_flags
+/// 0x1) instead of remote writes, its default. With remote writes two ranks that exchange large
+/// messages both ways, as every ring does, take turns on a link that could carry both at once: up
+/// to twice the time (docs/ring.md). A value in the environment stays; `mpirun --mca btl_tcp_flags`
+/// sets one. It has no effect on other transports and other MPIs.
+void prefer_tcp_streams();
+
+/// What the MPI library says of itself: its first line, for example
+/// "Open MPI v4.1.4, package: ...". May be called before MPI is initialised.
+std::string mpi_library_version();
 
 }  // namespace rueda

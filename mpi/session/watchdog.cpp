@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
-#include "rueda/core/error.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
@@ -13,10 +12,14 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds kMostBetweenLooks{1.0};
-// Between two looks: this process itself was stopped, and has not been stuck for as long.
+// More than that between two looks: this process itself was stopped meanwhile.
 constexpr Seconds kOverslept{2.0};
-// The others stall at about the same time, and look as often.
+// The other ranks stall at about the same time, and look as often.
 constexpr Seconds kForTheOthers{3.0};
+
+constexpr const char* kStallRemedy =
+    ". Look at the ranks that others wait for: one that prints nothing has stopped. "
+    "(--stall-seconds sets the limit)\n";
 
 std::string peers(const ReduceAct& act) {
   std::string text;
@@ -77,15 +80,11 @@ void Watchdog::watch() {
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(("rueda: " + text +
-                ". Look at the ranks that others wait for: one that says nothing has stopped. "
-                "(--stall-seconds sets the limit)\n")
-                   .c_str(),
-               stderr);
+    std::fputs(("rueda: " + text + kStallRemedy).c_str(), stderr);
     std::fflush(nullptr);
     changed_.wait_for(lock, kForTheOthers, [this] { return stopping_; });
     if (stopping_) return;
-    std::_Exit(static_cast<int>(ExitCode::run_failed));
+    end_process("", ExitCode::run_failed);
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace rueda {
 
-/// Whom a watchdog watches.
+/// The rank that a watchdog watches.
 struct Watched {
   int rank = 0;
   std::string host;
@@ -27,10 +27,9 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
                            const ReduceNow& reduce);
 
 /// A thread that looks whether this rank has been inside one call of MPI, one message or one
-/// addition, for too long: its peers have stopped, or a link has. It says so on the standard error
-/// stream, leaves the other ranks a moment to say where they are, and ends the process with exit
-/// code 1, by leaving: MPI is in the hands of the thread that is stuck. The launcher then ends the
-/// other ranks.
+/// addition, for too long: a peer or a link has stopped. It says so on the standard error stream,
+/// gives the other ranks a moment to say where they are, and ends the process with exit code 1,
+/// without unwinding, because the thread that is stuck has MPI. The launcher then ends the others.
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);
@@ -40,7 +39,7 @@ class Watchdog {
 
  private:
   void watch();
-  /// What is stuck, in words; empty if nothing is.
+  /// The stall in words; empty if there is none.
   std::string stall() const;
 
   /// Seconds since `begin` during which this process ran.

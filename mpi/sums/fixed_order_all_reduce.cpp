@@ -1,17 +1,115 @@
 #include "fixed_order_all_reduce.hpp"
 
-#include "fixed_reduce_scatter.hpp"
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "ring_all_reduce.hpp"
+#include "rueda/reduce/tree_order.hpp"
+
+// The fixed order, in words.
+//
+// The ring adds chunk c in the order c, c+1, ... round the circle: another order for every chunk.
+// Here every rank is the owner of one chunk (the same one as in the ring) and receives all other
+// ranks' values of it directly. In step s = 1 ... P-1 each rank sends to the rank s positions to
+// the right that rank's chunk, and receives its own chunk from the rank s positions to the left; so
+// in each step every rank sends once and receives once. Then the owner adds all P contributions
+// along the tree. That costs P-1 steps and (P-1)/P of the slice per rank each way, as the ring's
+// first half does.
+//
+// Until an owner has everything, nothing of its chunk is written, and other chunks are only read:
+// each value that is sent is the sender's own.
 
 namespace rueda {
+namespace {
 
-std::size_t FixedOrderAllReduce::scratch_floats(std::size_t length) const {
-  return fixed_scratch_floats(length, ranks_->size(), scratch_elements_);
+using Contributions = std::vector<std::span<float>>;  ///< in rank order
+
+/// Elements of a chunk that are worked through at a time.
+std::size_t block_of(std::size_t longest, int ranks, std::size_t scratch_elements) {
+  const auto peers = static_cast<std::size_t>(ranks - 1);
+  return std::clamp<std::size_t>(scratch_elements / peers, 1, longest);
+}
+
+/// The part of the chunk owned by `rank` that lies in `block`.
+Range owned_part(const RingPlan& plan, int rank, Range block) {
+  const Range chunk = plan.chunk(RingPlan{plan.length, rank, plan.size}.owned());
+  return {std::min(chunk.end, chunk.begin + block.begin),
+          std::min(chunk.end, chunk.begin + block.end)};
+}
+
+std::span<float> cut(std::span<float> slice, Range part) {
+  return slice.subspan(part.begin, part.size());
+}
+
+/// Collects all ranks' values of this rank's own chunk, restricted to `block` (a range within
+/// chunks), while sending each other owner its part of `slice`.
+Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
+                      std::span<float> slice, Range block, ReduceJournal& journal) {
+  const std::size_t peers = static_cast<std::size_t>(plan.size - 1);
+  const auto scratch = device.scratch(peers * block.size());
+  const auto own = cut(slice, owned_part(plan, plan.rank, block));
+  Contributions contributions(peers + 1);
+  contributions[static_cast<std::size_t>(plan.rank)] = own;
+  for (int s = 1; s < plan.size; ++s) {
+    const int to = (plan.rank + s) % plan.size;
+    const int from = (plan.rank + plan.size - s) % plan.size;
+    const auto outgoing = cut(slice, owned_part(plan, to, block));
+    const std::size_t offset = static_cast<std::size_t>(s - 1) * block.size();
+    const auto incoming = scratch.subspan(offset, own.size());
+    journal.transfer("exchange", s - 1, ranks.world_rank(to), ranks.world_rank(from),
+                     [&] { ranks.sendrecv(outgoing, to, incoming, from); });
+    contributions[static_cast<std::size_t>(from)] = incoming;
+  }
+  return contributions;
+}
+
+/// Adds them up in the fixed order; the sum ends up in contribution `own`.
+void add_in_order(ReduceDevice& device, const Contributions& contributions, std::size_t own,
+                  ReduceJournal& journal) {
+  const auto result = contributions[own];
+  if (result.empty()) return;
+  Contributions slots(TreeOrder::slots_needed(contributions.size()));
+  const auto merge = [&](std::size_t into, std::size_t from) {
+    // a + b and b + a have the same bits, so the sum may as well grow in the slice itself.
+    if (slots[from].data() == result.data()) std::swap(slots[into], slots[from]);
+    device.add(slots[into], slots[from]);
+  };
+  journal.add("exchange", 0, [&] {
+    TreeOrder order;
+    for (const auto contribution : contributions) {
+      slots[order.next_slot()] = contribution;
+      order.push(merge);
+    }
+    order.finish(merge);
+    device.wait(device.record_own());  // before scratch is reused and the sum is sent
+  });
+}
+
+}  // namespace
+
+std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scratch_elements) {
+  if (ranks == 1 || length == 0) return 0;
+  const std::size_t longest = RingPlan{length, 0, ranks}.largest_chunk();
+  return static_cast<std::size_t>(ranks - 1) * block_of(longest, ranks, scratch_elements);
+}
+
+void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
+                          std::span<float> slice, std::size_t scratch_elements,
+                          ReduceJournal& journal) {
+  if (plan.size == 1 || slice.empty()) return;
+  const std::size_t longest = plan.largest_chunk();
+  const std::size_t step = block_of(longest, plan.size, scratch_elements);
+  for (std::size_t begin = 0; begin < longest; begin += step) {
+    const auto contributions =
+        collect(ranks, device, plan, slice, {begin, std::min(begin + step, longest)}, journal);
+    add_in_order(device, contributions, static_cast<std::size_t>(plan.rank), journal);
+  }
 }
 
 Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
-  if (ranks_->size() == 1 || slice.empty()) return ready;
-  const RingPlan plan{slice.size(), ranks_->rank(), ranks_->size()};
+  if (is_summed(slice)) return ready;
+  const RingPlan plan = plan_of(slice.size());
   device_.wait(ready);
   fixed_reduce_scatter(*ranks_, device_, plan, slice, scratch_elements_, journal());
   ring_all_gather(*ranks_, plan, slice, journal());

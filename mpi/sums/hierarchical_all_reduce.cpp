@@ -3,52 +3,49 @@
 #include <algorithm>
 
 #include "fixed_order_all_reduce.hpp"
-#include "fixed_reduce_scatter.hpp"
-#include "ring_all_reduce.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr std::size_t kFixedScratch = FixedOrderAllReduce::kScratchElements;
 
-/// The groups inside hosts come first; ranks without a shard are groups of one, behind them.
+/// The groups inside hosts come first; ranks without a shard are groups of one, after them.
 Communicator inside_of(Communicator& world, const HostLayout& layout) {
   const int rank = world.rank();
-  const bool shares = layout.place_of(rank) < layout.fewest();
+  const bool shares = layout.local_rank_of(rank) < layout.fewest();
   return world.split(shares ? layout.host_of(rank) : layout.hosts() + rank, rank);
 }
 
 Communicator across_of(Communicator& world, const HostLayout& layout) {
   const int rank = world.rank();
-  const int place = layout.place_of(rank);
-  return world.split(place < layout.fewest() ? place : layout.fewest() + rank, rank);
+  const int local = layout.local_rank_of(rank);
+  return world.split(local < layout.fewest() ? local : layout.fewest() + rank, rank);
 }
 
 }  // namespace
 
 HierarchicalAllReduce::HierarchicalAllReduce(Communicator& world, ReduceDevice& device,
                                              const HostLayout& layout, HierarchicalParts parts)
-    : device_(device),
-      place_(layout.place_of(world.rank())),
+    : MessageAllReduce(parts.exchange(world), device),
+      local_(layout.local_rank_of(world.rank())),
       shards_(layout.fewest()),
       inside_(inside_of(world, layout)),
       across_(across_of(world, layout)),
-      between_all_(parts.exchange(world)),
       between_inside_(parts.exchange(inside_)),
       sum_across_(parts.across(across_)),
       segment_(parts.segment),
       fixed_order_(parts.fixed_order) {
   const auto& host = layout.ranks_on(layout.host_of(world.rank()));
   const auto all = static_cast<int>(host.size());
-  const auto rank_at = [&](int place) { return host[static_cast<std::size_t>(place)]; };
-  if (!has_shard()) partner_ = rank_at(place_ % shards_);
-  for (int p = place_ + shards_; has_shard() && p < all; p += shards_)
+  const auto rank_at = [&](int local) { return host[static_cast<std::size_t>(local)]; };
+  if (!has_shard()) partner_ = rank_at(local_ % shards_);
+  for (int p = local_ + shards_; has_shard() && p < all; p += shards_)
     guests_.push_back(rank_at(p));
 }
 
 std::size_t HierarchicalAllReduce::scratch_floats(std::size_t length) const {
   if (!has_shard()) return 0;
-  const RingPlan plan = plan_of(length);
+  const RingPlan plan = plan_inside(length);
   const std::size_t inside = fixed_order_ ? fixed_scratch_floats(length, plan.size, kFixedScratch)
                                           : ring_scratch_floats(length, plan.size, segment_);
   const std::size_t across = sum_across_->scratch_floats(plan.chunk(plan.owned()).size());
@@ -56,19 +53,19 @@ std::size_t HierarchicalAllReduce::scratch_floats(std::size_t length) const {
 }
 
 std::size_t HierarchicalAllReduce::kept_floats(std::size_t length) const {
-  const RingPlan plan = plan_of(length);
+  const RingPlan plan = plan_inside(length);
   return has_shard() ? sum_across_->kept_floats(plan.chunk(plan.owned()).size()) : 0;
 }
 
 Event HierarchicalAllReduce::sum_by(SumAcross across, std::span<float> slice, Event ready) {
-  if (between_all_->size() == 1 || slice.empty()) return ready;
+  if (is_summed(slice)) return ready;
   device_.wait(ready);
   if (!has_shard()) {
     leave_to_partner(slice);
     return {};
   }
   take_in(slice);
-  const RingPlan plan = plan_of(slice.size());
+  const RingPlan plan = plan_inside(slice.size());
   reduce_scatter(plan, slice);
   const Range shard = plan.chunk(plan.owned());
   sum_across_->write_into(journal());
@@ -87,30 +84,20 @@ void HierarchicalAllReduce::reduce_scatter(const RingPlan& plan, std::span<float
 }
 
 void HierarchicalAllReduce::leave_to_partner(std::span<float> slice) {
-  const int other = between_all_->world_rank(partner_);
-  journal().transfer("hand over", 0, other, -1,
-                     [&] { between_all_->sendrecv(slice, partner_, {}, partner_); });
-  journal().transfer("hand back", 0, -1, other,
-                     [&] { between_all_->sendrecv({}, partner_, slice, partner_); });
+  exchange("hand over", 0, slice, partner_, {}, partner_);
+  exchange("hand back", 0, {}, partner_, slice, partner_);
 }
 
 void HierarchicalAllReduce::take_in(std::span<float> slice) {
   for (const int guest : guests_) {
     const auto incoming = device_.scratch(slice.size()).first(slice.size());
-    journal().transfer("hand over", 0, -1, between_all_->world_rank(guest),
-                       [&] { between_all_->sendrecv({}, guest, incoming, guest); });
-    journal().add("hand over", 0, [&] {
-      device_.add(slice, incoming);
-      device_.wait(device_.record_own());
-    });
+    exchange("hand over", 0, {}, guest, incoming, guest);
+    add("hand over", 0, slice, incoming);
   }
 }
 
 void HierarchicalAllReduce::give_back(std::span<float> slice) {
-  for (const int guest : guests_) {
-    journal().transfer("hand back", 0, between_all_->world_rank(guest), -1,
-                       [&] { between_all_->sendrecv(slice, guest, {}, guest); });
-  }
+  for (const int guest : guests_) exchange("hand back", 0, slice, guest, {}, guest);
 }
 
 }  // namespace rueda

@@ -4,9 +4,7 @@
 #include <memory>
 
 #include "host_layout.hpp"
-#include "mpi/exchange/exchange.hpp"
-#include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "ring_all_reduce.hpp"
 
 namespace rueda {
 
@@ -22,18 +20,21 @@ struct HierarchicalParts {
 
 /// For several hosts of several ranks each, between which links are slower than inside: a
 /// reduce-scatter inside each host leaves each rank a shard summed over its host; ranks of equal
-/// place sum their shards between hosts; an all-gather inside each host ends it. So what crosses
-/// between hosts is each shard once round, where the flat ring carries the slice over each link.
+/// number sum their shards between hosts; an all-gather inside each host ends it. So each shard
+/// goes round the hosts once, while the flat ring carries the whole slice over each link.
 ///
 /// The host with fewest ranks says how many shards there are. A rank beyond them on another host
 /// hands its whole slice to one that has a shard, and gets the sums back from it.
-class HierarchicalAllReduce final : public AllReduce {
+class HierarchicalAllReduce final : public MessageAllReduce {
  public:
   /// Collective. Keeps `world` and `device`; both outlive it.
   HierarchicalAllReduce(Communicator& world, ReduceDevice& device, const HostLayout& layout,
                         HierarchicalParts parts);
 
   std::string_view name() const override { return "hierarchical"; }
+  std::string details() const override {
+    return std::to_string(shards_) + " shards a bucket, " + sum_across_->details();
+  }
   Event sum(std::span<float> slice, Event ready) override {
     return sum_by(&AllReduce::sum, slice, ready);
   }
@@ -48,20 +49,20 @@ class HierarchicalAllReduce final : public AllReduce {
   using SumAcross = Event (AllReduce::*)(std::span<float>, Event);
 
   Event sum_by(SumAcross across, std::span<float> slice, Event ready);
-  bool has_shard() const { return place_ < shards_; }
-  RingPlan plan_of(std::size_t length) const { return {length, inside_.rank(), inside_.size()}; }
+  bool has_shard() const { return local_ < shards_; }
+  RingPlan plan_inside(std::size_t length) const {
+    return {length, inside_.rank(), inside_.size()};
+  }
   /// The slice of a rank without a shard goes to the one that adds it, and comes back.
   void leave_to_partner(std::span<float> slice);
   void take_in(std::span<float> slice);
   void give_back(std::span<float> slice);
   void reduce_scatter(const RingPlan& plan, std::span<float> slice);
 
-  ReduceDevice& device_;
-  int place_;   ///< of this rank on its host
+  int local_;   ///< of this rank on its host
   int shards_;  ///< ranks of a host that have one
   Communicator inside_;
   Communicator across_;
-  std::unique_ptr<Exchange> between_all_;
   std::unique_ptr<Exchange> between_inside_;
   std::unique_ptr<AllReduce> sum_across_;
   int partner_ = -1;         ///< of a rank without a shard

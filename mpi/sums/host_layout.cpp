@@ -2,19 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
-#include <span>
 
 namespace rueda {
 
 HostLayout HostLayout::of(Communicator& ranks) {
-  const int leader = ranks.node_leader();
-  std::vector<int> leaders;
-  for (const auto& bytes : ranks.all_gather(std::as_bytes(std::span(&leader, 1)))) {
-    std::memcpy(&leaders.emplace_back(), bytes.data(), sizeof(int));
-  }
-  return HostLayout(leaders);
+  return HostLayout(all_gather(ranks, ranks.node_leader()));
 }
 
 HostLayout::HostLayout(const std::vector<int>& host_of_rank) {
@@ -27,7 +20,7 @@ HostLayout::HostLayout(const std::vector<int>& host_of_rank) {
   }
 }
 
-int HostLayout::place_of(int rank) const {
+int HostLayout::local_rank_of(int rank) const {
   const auto& all = ranks_on(host_of(rank));
   return static_cast<int>(std::find(all.begin(), all.end(), rank) - all.begin());
 }

@@ -10,9 +10,9 @@ namespace rueda {
 /// the order of their first ranks.
 class HostLayout {
  public:
-  /// Collective: as MPI tells it (MPI_Comm_split_type).
+  /// Collective: as MPI_Comm_split_type says.
   static HostLayout of(Communicator& ranks);
-  /// A pretended one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
+  /// An invented one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
   explicit HostLayout(const std::vector<int>& host_of_rank);
 
   int hosts() const noexcept { return static_cast<int>(ranks_.size()); }
@@ -21,8 +21,8 @@ class HostLayout {
   const std::vector<int>& ranks_on(int host) const {
     return ranks_.at(static_cast<std::size_t>(host));
   }
-  /// The place of `rank` among those.
-  int place_of(int rank) const;
+  /// The number of `rank` among those of its host.
+  int local_rank_of(int rank) const;
   /// Ranks of the host that has fewest, and of the one that has most.
   int fewest() const noexcept;
   int most() const noexcept;

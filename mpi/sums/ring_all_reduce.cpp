@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "rueda/reduce/algorithm.hpp"
+
 // The ring, in words.
 //
 // The P ranks sit in a circle. Each talks only to its neighbours: it sends to the right and
@@ -83,16 +85,18 @@ void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slic
   }
 }
 
-std::size_t RingAllReduce::scratch_floats(std::size_t length) const {
-  return ring_scratch_floats(length, ring_->size(), segment_);
+std::string ring_cut_text(int ranks, std::size_t segment) {
+  const std::string chunks = std::to_string(ranks) + " chunks a bucket";
+  if (segment == 0) return chunks + ", each in one piece";
+  return chunks + " in segments of " + length_text(segment * sizeof(float));
 }
 
 Event RingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (ring_->size() == 1 || slice.empty()) return ready;
-  const RingPlan plan{slice.size(), ring_->rank(), ring_->size()};
+  if (is_summed(slice)) return ready;
+  const RingPlan plan = plan_of(slice.size());
   device_.wait(ready);
-  ring_reduce_scatter(*ring_, device_, plan, slice, segment_, journal());
-  ring_all_gather(*ring_, plan, slice, journal());
+  ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
+  ring_all_gather(*ranks_, plan, slice, journal());
   return {};  // everything has been awaited, nothing is left in the device's queue
 }
 

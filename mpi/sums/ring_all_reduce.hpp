@@ -1,11 +1,9 @@
 #pragma once
 
-#include <memory>
+#include <string>
 #include <utility>
 
-#include "mpi/exchange/exchange.hpp"
-#include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "message_all_reduce.hpp"
 
 namespace rueda {
 
@@ -20,26 +18,28 @@ void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& p
 void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
                      ReduceJournal& journal);
 
+/// "2 chunks a bucket in segments of 256 KiB", for people.
+std::string ring_cut_text(int ranks, std::size_t segment);
+
 /// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1) steps, each of which
 /// moves one P-th of the slice to the right neighbour and takes another from the left one. Chunk c
 /// is added up in the order in which it travels, beginning with rank c: the result depends on the
 /// number of ranks and the slice's bounds, and on nothing else, segments included.
-class RingAllReduce final : public AllReduce {
+class RingAllReduce final : public MessageAllReduce {
  public:
-  /// MPI is handed the device's own pointers. Keeps both references; they outlive it. A chunk is
-  /// added in segments of `segment` floats while the next one travels; 0: whole chunks.
-  RingAllReduce(Communicator& ring, ReduceDevice& device, std::size_t segment = 0)
-      : RingAllReduce(std::make_unique<DirectExchange>(ring), device, segment) {}
-  RingAllReduce(std::unique_ptr<Exchange> ring, ReduceDevice& device, std::size_t segment = 0)
-      : ring_(std::move(ring)), device_(device), segment_(segment) {}
+  /// A chunk is added in segments of `segment` floats while the next one travels; 0: whole chunks.
+  template <class Ranks>
+  RingAllReduce(Ranks&& ring, ReduceDevice& device, std::size_t segment = 0)
+      : MessageAllReduce(std::forward<Ranks>(ring), device), segment_(segment) {}
 
   std::string_view name() const override { return "ring"; }
+  std::string details() const override { return ring_cut_text(ranks_->size(), segment_); }
   Event sum(std::span<float> slice, Event ready) override;
-  std::size_t scratch_floats(std::size_t length) const override;
+  std::size_t scratch_floats(std::size_t length) const override {
+    return ring_scratch_floats(length, ranks_->size(), segment_);
+  }
 
  private:
-  std::unique_ptr<Exchange> ring_;
-  ReduceDevice& device_;
   std::size_t segment_;
 };
 

@@ -13,14 +13,14 @@
 // flag is m or more; it goes on when all flags are.
 //
 // A slice of the arena takes two meetings. At the first, all slices are ready. Then rank r sums
-// chunk r of all arenas and writes it into all of them; nobody else reads or writes that chunk. At
-// the second, all chunks are written.
+// chunk r of all arenas and writes it into all of them; no other rank reads or writes that chunk.
+// At the second, all chunks are written.
 //
 // Through mailboxes it takes one. A rank writes its values into its mailbox, meets, and reads the
 // mailboxes of all. It may go on and write the next values while others still read these: so there
 // are two mailboxes, which take turns. Writing again into the same one is safe, because before that
-// it was at a meeting in between, to which nobody came who was still reading. The same holds for
-// the offers, by which ranks tell what they are about to sum.
+// it was at a meeting in between, to which every rank came after it had read. The same holds for
+// the offers, which name the slice that a rank is about to sum.
 
 namespace rueda {
 

@@ -9,7 +9,7 @@ namespace rueda {
 
 /// For ranks of one host whose gradients are in host memory: no messages at all. Each rank sums its
 /// chunk of the slice straight from the arenas of all ranks, in the order of TreeOrder, and writes
-/// the sum into all of them: every element is read once and written once by somebody, which is the
+/// the sum into all of them: every element is read once and written once by one rank, which is the
 /// least that memory can do. Ranks wait for each other by flags in the window.
 ///
 /// That is for slices of `arena()`. A slice that lies elsewhere, or is short, goes through
@@ -37,7 +37,7 @@ class SharedAllReduce final : public AllReduce {
   bool in_arena(std::span<const float> slice) const;
   void sum_in_place(std::span<float> slice);
   void sum_by_mailbox(std::span<float> block);
-  /// Tells `mine`, waits until all have told theirs, and checks that these are the same.
+  /// Publishes `mine`, waits for the offers of all, and checks that these are the same.
   void meet(const Offer& mine);
   /// Waits until all have come as far as this rank.
   void wait_for_all();

@@ -1,16 +1,49 @@
 #include "shared_window.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <exception>
 #include <new>
 
+#include <linux/futex.h>
+#include <sched.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "mpi/session/check.hpp"
 #include "mpi/session/mpi_turn.hpp"
 
 namespace rueda {
 namespace {
+
+constexpr int kSpins = 64;
+constexpr int kLongSpins = 512;
+constexpr int kYields = 64;
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+void pause_core() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Not the private kind: the processes that wait have different address spaces.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t number) noexcept {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, number, nullptr, nullptr,
+          0);
+}
+
+bool spin(const SequenceFlag& flag, std::uint32_t target, int times) noexcept {
+  for (int i = 0; i < times; ++i) {
+    if (flag.reached(target)) return true;
+    pause_core();
+  }
+  return flag.reached(target);
+}
 
 /// Parts begin on pages, so that each rank's memory lies near it and no two share a cache line.
 constexpr std::size_t kPage = 4096;
@@ -55,6 +88,33 @@ std::byte* part_of(MPI_Win window, int rank) {
 
 }  // namespace
 
+// The value is written before the sleepers are read, and a sleeper counts itself before it reads
+// the value: in the one order that all these have, one of the two sees the other. And the kernel
+// lets no process sleep on a value that has changed.
+void SequenceFlag::raise(std::uint32_t to) noexcept {
+  value.store(to, std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst) != 0) futex(value, FUTEX_WAKE, INT_MAX);
+}
+
+bool SequenceFlag::reached_soon(std::uint32_t target) const noexcept {
+  return spin(*this, target, kSpins);
+}
+
+void SequenceFlag::await(std::uint32_t target) noexcept {
+  if (spin(*this, target, kLongSpins)) return;
+  for (int i = 0; i < kYields; ++i) {
+    sched_yield();
+    if (reached(target)) return;
+  }
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
+  for (;;) {
+    const std::uint32_t now = value.load(std::memory_order_seq_cst);
+    if (static_cast<std::int32_t>(now - target) >= 0) break;
+    futex(value, FUTEX_WAIT, now);
+  }
+  sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
 SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::size_t mailbox)
     : window_(allocate(ranks.handle(), asked_bytes(arena, mailbox))),
       uncaught_(std::uncaught_exceptions()),
@@ -63,7 +123,7 @@ SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::si
   static_assert(sizeof(Head) <= kPage);
   for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));
   std::byte* mine = parts_[static_cast<std::size_t>(ranks.rank())];
-  // Whoever writes a page first has it near.
+  // A page lies near the process that writes it first.
   std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
   new (mine) Head{};
   const MpiCall call("MPI_Barrier");

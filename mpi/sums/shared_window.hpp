@@ -1,21 +1,42 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "mpi/session/communicator.hpp"
-#include "sequence_flag.hpp"
 
 namespace rueda {
 
+/// A number that one process counts up and others wait for, in memory that they share. Zeroed
+/// memory is a flag at 0. A waiting process spins for a moment, then lets others have its core,
+/// then sleeps: more ranks than cores do not burn what they wait for. What was written before
+/// `raise` is seen after `await`.
+struct alignas(64) SequenceFlag {
+  std::atomic<std::uint32_t> value{0};
+  std::atomic<std::uint32_t> sleepers{0};
+
+  /// By its owner: the value becomes `to`.
+  void raise(std::uint32_t to) noexcept;
+  /// Whether `target` has been reached. Counts in a circle: below 2^31 apart.
+  bool reached(std::uint32_t target) const noexcept {
+    return static_cast<std::int32_t>(value.load(std::memory_order_acquire) - target) >= 0;
+  }
+  /// Spins for about a microsecond; whether the target was reached.
+  bool reached_soon(std::uint32_t target) const noexcept;
+  void await(std::uint32_t target) noexcept;
+};
+
 /// Memory of all ranks of a host that each of them reads and writes (MPI-3 shared memory). Each
-/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for what lies
+/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for slices
 /// elsewhere.
 class SharedWindow {
  public:
-  /// What a rank is about to sum: told to the others, who check that they are about the same.
+  /// The slice that a rank is about to sum, for the other ranks, which check that it is theirs,
+  /// too.
   struct Offer {
     std::size_t offset = 0;  ///< in the arena, or kMailbox
     std::size_t length = 0;
@@ -55,7 +76,7 @@ class SharedWindow {
   std::vector<std::byte*> parts_;  ///< by rank
 };
 
-/// Bytes that the host's shared memory has left; 0: the system does not tell.
+/// Bytes that the host's shared memory has left; 0: unknown.
 std::size_t free_shared_memory();
 
 }  // namespace rueda

@@ -4,22 +4,20 @@
 #include <array>
 #include <functional>
 
-#include "ring_all_reduce.hpp"
-
 // The steps are the ring's (ring_all_reduce.cpp); here is what differs.
 //
 // MPI and the exchange carry floats, so a message of n bf16 numbers is one of n/2 floats, rounded
-// up; nobody looks at the last half of an odd one.
+// up; the last half of an odd one is not used.
 //
 // In the reduce-scatter the device rounds what is sent next into one of two buffers while the other
-// is on its way. Rounding message m+1 is queued behind the addition of message m-1 and before that
+// is on its way. Rounding message m+1 is queued after the addition of message m-1 and before that
 // of message m. So when it has passed, what was added as message m-1 is out of its receive buffer,
 // too, which message m+1 is received into: one wait a message orders it all. It needs what was
 // added as message m+1-K, which with K >= 2 segments a chunk is queued by then; with K = 1 there is
 // one buffer each, and rounding comes after the addition.
 //
 // In the all-gather a rank hands on the rounded numbers as they came, and widens them into the
-// slice beside that.
+// slice meanwhile.
 
 namespace rueda {
 namespace {
@@ -47,14 +45,14 @@ std::size_t gather_floats(const RingPlan& plan) { return 2 * floats_for(plan.lar
 }  // namespace
 
 std::size_t WireRingAllReduce::scratch_floats(std::size_t length) const {
-  if (ring_->size() == 1 || length == 0) return 0;
+  if (ranks_->size() == 1 || length == 0) return 0;
   const RingPlan plan = plan_of(length);
   const Segments segments = Segments::of(plan.largest_chunk(), segment_);
   return std::max(scatter_floats(segments), gather_floats(plan));
 }
 
 std::size_t WireRingAllReduce::kept_floats(std::size_t length) const {
-  return feedback_ && ring_->size() > 1 ? length : 0;
+  return feedback_ && ranks_->size() > 1 ? length : 0;
 }
 
 std::vector<std::span<float>> WireRingAllReduce::carried() {
@@ -64,7 +62,7 @@ std::vector<std::span<float>> WireRingAllReduce::carried() {
 }
 
 Event WireRingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (ring_->size() == 1 || slice.empty()) return ready;
+  if (is_summed(slice)) return ready;
   const RingPlan plan = plan_of(slice.size());
   device_.wait(ready);
   const auto lost = feedback_ ? lost_by(slice) : std::span<float>{};
@@ -75,11 +73,11 @@ Event WireRingAllReduce::sum(std::span<float> slice, Event ready) {
 }
 
 Event WireRingAllReduce::sum_exactly(std::span<float> slice, Event ready) {
-  if (ring_->size() == 1 || slice.empty()) return ready;
+  if (is_summed(slice)) return ready;
   const RingPlan plan = plan_of(slice.size());
   device_.wait(ready);
-  ring_reduce_scatter(*ring_, device_, plan, slice, segment_, journal());
-  ring_all_gather(*ring_, plan, slice, journal());
+  ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
+  ring_all_gather(*ranks_, plan, slice, journal());
   return {};
 }
 
@@ -100,15 +98,15 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
                                        std::span<float> lost, std::span<float> scratch) {
   const Segments segments = Segments::of(plan.largest_chunk(), segment_);
   const std::size_t lag = segments.in_flight();
-  const std::size_t place = floats_for(segments.length);
+  const std::size_t room = floats_for(segments.length);
   const std::size_t messages = static_cast<std::size_t>(plan.steps()) * segments.count;
   const auto step_of = [&](std::size_t m) { return static_cast<int>(m / segments.count); };
   const auto segment = [&](int chunk, std::size_t m) {
     return segments.cut(plan.chunk(chunk), m % segments.count);
   };
-  const auto outgoing = [&](std::size_t m) { return scratch.subspan(m % lag * place, place); };
+  const auto outgoing = [&](std::size_t m) { return scratch.subspan(m % lag * room, room); };
   const auto incoming = [&](std::size_t m) {
-    return scratch.subspan((lag + m % lag) * place, place);
+    return scratch.subspan((lag + m % lag) * room, room);
   };
   const auto round = [&](std::size_t m) {
     const Range part = segment(plan.reduce_send(step_of(m)), m);
@@ -126,11 +124,8 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
       device_.wait(rounded);
       if (lag == 2 && m + 1 < messages) rounded = round(m + 1);
     });
-    journal().transfer("reduce-scatter", step, ring_->world_rank(plan.right()),
-                       ring_->world_rank(plan.left()), [&] {
-                         ring_->sendrecv(outgoing(m).first(floats_for(sent.size())), plan.right(),
-                                         incoming(m).first(floats_for(sum.size())), plan.left());
-                       });
+    exchange("reduce-scatter", step, outgoing(m).first(floats_for(sent.size())), plan.right(),
+             incoming(m).first(floats_for(sum.size())), plan.left());
     journal().add("reduce-scatter", step, [&] {
       device_.add_narrow(cut_if_any(slice, sum), narrow_view(incoming(m), sum.size()));
       if (lag == 1 && m + 1 < messages) rounded = round(m + 1);
@@ -140,9 +135,9 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
 
 void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
                                    std::span<float> lost, std::span<float> scratch) {
-  const std::size_t place = floats_for(plan.largest_chunk());
+  const std::size_t room = floats_for(plan.largest_chunk());
   const auto buffer = [&](int turn) {
-    return scratch.subspan(static_cast<std::size_t>(turn % 2) * place, place);
+    return scratch.subspan(static_cast<std::size_t>(turn % 2) * room, room);
   };
   std::array<Event, 2> widened{};  // by buffer
   const auto widen = [&](int turn, Range chunk) {
@@ -164,11 +159,8 @@ void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
     const Range sent = plan.chunk(plan.gather_send(step));
     const Range come = plan.chunk(plan.gather_receive(step));
     journal().add("all-gather", step, [&] { wait(step + 1); });
-    journal().transfer(
-        "all-gather", step, ring_->world_rank(plan.right()), ring_->world_rank(plan.left()), [&] {
-          ring_->sendrecv(buffer(step).first(floats_for(sent.size())), plan.right(),
-                          buffer(step + 1).first(floats_for(come.size())), plan.left());
-        });
+    exchange("all-gather", step, buffer(step).first(floats_for(sent.size())), plan.right(),
+             buffer(step + 1).first(floats_for(come.size())), plan.left());
     journal().add("all-gather", step, [&] { widen(step + 1, come); });
   }
   journal().add("all-gather", plan.steps() - 1, [&] {

@@ -4,9 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/exchange/exchange.hpp"
-#include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/ring_plan.hpp"
+#include "ring_all_reduce.hpp"
 
 namespace rueda {
 
@@ -17,14 +15,15 @@ namespace rueda {
 /// So in each sum each rank rounds each element exactly once. With feedback it keeps what that
 /// took, and adds it before it rounds the same element of the arena the next time: over many sums
 /// nothing is lost.
-class WireRingAllReduce final : public AllReduce {
+class WireRingAllReduce final : public MessageAllReduce {
  public:
   /// Keeps `device`, which outlives it. `segment` as in RingAllReduce.
   WireRingAllReduce(std::unique_ptr<Exchange> ring, ReduceDevice& device, std::size_t segment,
                     bool feedback)
-      : ring_(std::move(ring)), device_(device), segment_(segment), feedback_(feedback) {}
+      : MessageAllReduce(std::move(ring), device), segment_(segment), feedback_(feedback) {}
 
   std::string_view name() const override { return "ring, bf16 wire"; }
+  std::string details() const override { return ring_cut_text(ranks_->size(), segment_); }
   Event sum(std::span<float> slice, Event ready) override;
   /// By the ring in fp32.
   Event sum_exactly(std::span<float> slice, Event ready) override;
@@ -39,7 +38,6 @@ class WireRingAllReduce final : public AllReduce {
     std::span<float> values;
   };
 
-  RingPlan plan_of(std::size_t length) const { return {length, ring_->rank(), ring_->size()}; }
   /// Memory for the slice: the part of a longer slice that was summed before, or new.
   std::span<float> lost_by(std::span<const float> slice);
   void reduce_scatter(const RingPlan& plan, std::span<float> slice, std::span<float> lost,
@@ -47,8 +45,6 @@ class WireRingAllReduce final : public AllReduce {
   void all_gather(const RingPlan& plan, std::span<float> slice, std::span<float> lost,
                   std::span<float> scratch);
 
-  std::unique_ptr<Exchange> ring_;
-  ReduceDevice& device_;
   std::size_t segment_;
   bool feedback_;
   std::vector<Lost> lost_;

@@ -1,4 +1,4 @@
-#include "host_batch.hpp"
+#include "rueda/backend/host_batch.hpp"
 
 #include <vector>
 

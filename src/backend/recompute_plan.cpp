@@ -1,4 +1,4 @@
-#include "recompute_plan.hpp"
+#include "rueda/backend/recompute_plan.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cifar10_files.hpp"
-#include "data/pickle.hpp"
 #include "pickle.hpp"
 #include "rueda/core/text.hpp"
 

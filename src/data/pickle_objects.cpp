@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "data/pickle.hpp"
 #include "pickle.hpp"
 #include "rueda/core/text.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "record/aggregation.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "run_lines.hpp"
 #include "time_table.hpp"
@@ -96,6 +96,8 @@ std::string totals(const RunRecord& run) {
   text += checkpoint_cost(run) + entry("input", input_text(run));
   const std::string communication = communication_text(run);
   if (!communication.empty()) text += entry("all-reduce", communication);
+  const std::string advice = all_reduce_advice(run);
+  if (!advice.empty()) text += entry("advice", advice);
   if (!run.epochs.empty()) text += entry("parameter hash", run.epochs.back().parameter_hash);
   return text;
 }

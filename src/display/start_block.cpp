@@ -107,15 +107,19 @@ std::string optimizer(const TrainConfig& c) {
                      c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
 }
 
+/// What MPI reads; nccl does without MPI.
 std::string transport(const RunRecord& run) {
-  if (run.transport == "device") return " on device memory";
-  return run.transport == "staged" ? " staged through host memory" : "";
+  if (run.config.all_reduce == Algorithm::nccl) return "";
+  if (run.transport == "staged") return ", staged through host memory";
+  return run.transport.empty() ? "" : ", " + run.transport + " memory";
 }
 
 std::string all_reduce(const RunRecord& run) {
   const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
-  std::string text = fmt::format("{}{}, {} per step", run.all_reduce, transport(run), bytes);
+  std::string text = run.all_reduce + transport(run);
+  if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;
+  text += fmt::format("; {} per step", bytes);
   if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
   return text + (run.overlaps ? ", while backward computes" : "");
 }

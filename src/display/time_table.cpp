@@ -7,9 +7,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "record/aggregation.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/statistics.hpp"
 #include "run_lines.hpp"
 
@@ -161,6 +161,18 @@ std::string device_table(const RunRecord& run) {
   const std::string energy = energy_line(run);
   if (!reported && energy.empty()) return "";
   return "GPUs\n" + (reported ? table.text() : "") + energy;
+}
+
+std::string all_reduce_advice(const RunRecord& run) {
+  constexpr double kExposedTooLong = 0.1;
+  if (run.epochs.empty() || run.ranks.size() < 2 || run.auto_all_reduce.empty()) return "";
+  const StepBreakdown b = shown_steps(run).breakdown;
+  const double share = b.phases[static_cast<std::size_t>(Phase::all_reduce)].mean / b.step.mean;
+  if (share <= kExposedTooLong) return "";
+  return fmt::format(
+      "The exposed all-reduce takes {:.0f} % of a step: --all-reduce auto takes {} here, which may "
+      "be faster and changes the last bits",
+      100 * share, run.auto_all_reduce);
 }
 
 }  // namespace rueda

@@ -23,4 +23,8 @@ std::string communication_text(const RunRecord& run);
 /// the training. Empty if they reported nothing.
 std::string device_table(const RunRecord& run);
 
+/// One sentence where the steps wait for the all-reduce for more than 10 % of their time and
+/// `--all-reduce auto` takes another one here; else empty.
+std::string all_reduce_advice(const RunRecord& run);
+
 }  // namespace rueda

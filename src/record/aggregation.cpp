@@ -1,4 +1,4 @@
-#include "aggregation.hpp"
+#include "rueda/record/aggregation.hpp"
 
 #include <algorithm>
 #include <cmath>

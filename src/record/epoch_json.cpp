@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "aggregation.hpp"
 #include "json_parts.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "aggregation.hpp"
 #include "json_parts.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/record/aggregation.hpp"
 
 namespace rueda {
 namespace {

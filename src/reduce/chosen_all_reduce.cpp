@@ -7,13 +7,6 @@
 namespace rueda {
 namespace {
 
-std::string length_text(std::size_t bytes) {
-  constexpr std::size_t kib = 1024;
-  if (bytes % (kib * kib) == 0) return std::to_string(bytes / (kib * kib)) + " MiB";
-  if (bytes % kib == 0) return std::to_string(bytes / kib) + " KiB";
-  return std::to_string(bytes) + " bytes";
-}
-
 /// The longest slice, in floats, that row `row` is asked for among those of up to `length`.
 std::size_t most_floats(const ReduceTable::Row& row, std::size_t length) {
   return std::min(length, row.most_bytes / sizeof(float));
@@ -26,9 +19,9 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto known = std::find_if(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i),
                                     [&](const auto& row) { return row.way == rows[i].way; });
-    const auto place = static_cast<std::size_t>(known - rows.begin());
-    if (place == i) parts_.push_back(make(rows[i].way));
-    part_of_row_.push_back(place == i ? parts_.back().get() : part_of_row_[place]);
+    const auto first = static_cast<std::size_t>(known - rows.begin());
+    if (first == i) parts_.push_back(make(rows[i].way));
+    part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
     const bool ends = rows[i].most_bytes == std::numeric_limits<std::size_t>::max();
     name_ += (i == 0 ? "auto (" : ", ") + std::string(part_of_row_[i]->name()) +
              (ends ? "" : " to " + length_text(rows[i].most_bytes));
@@ -36,19 +29,11 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
   name_ += ")";
 }
 
-AllReduce& ChosenAllReduce::part_for(std::size_t length) {
+AllReduce& ChosenAllReduce::for_length(std::size_t length) {
   const ReduceTable::Row& row = table_.row(length * sizeof(float));
   AllReduce& part = *part_of_row_[static_cast<std::size_t>(&row - table_.rows.data())];
   part.write_into(journal());
   return part;
-}
-
-Event ChosenAllReduce::sum(std::span<float> slice, Event ready) {
-  return part_for(slice.size()).sum(slice, ready);
-}
-
-Event ChosenAllReduce::sum_exactly(std::span<float> slice, Event ready) {
-  return part_for(slice.size()).sum_exactly(slice, ready);
 }
 
 std::span<float> ChosenAllReduce::arena() {

@@ -125,25 +125,17 @@ Room measure_room(RankGroup& group, const FitRequest& request) {
   const auto places = all_gather_text(group, place);
   std::size_t free = 0;
   together(group, [&] { free = request.backend.free_memory(); });
-  const auto answers = all_gather_text(group, std::to_string(free));
+  const auto answers = all_gather(group, free);
   Room room{std::numeric_limits<std::size_t>::max(), 0};
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     if (places[rank] != place) continue;
-    room.bytes = std::min<std::size_t>(room.bytes, std::stoull(answers[rank]));
+    room.bytes = std::min(room.bytes, answers[rank]);
     ++room.sharers;
   }
   // Where the system does not say how much is free, the allocation itself shows it.
   room.bytes =
       room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
   return room;
-}
-
-std::size_t least(RankGroup& group, std::size_t mine) {
-  std::size_t result = mine;
-  for (const std::string& text : all_gather_text(group, std::to_string(mine))) {
-    result = std::min<std::size_t>(result, std::stoull(text));
-  }
-  return result;
 }
 
 /// A resumed run is not offered what it must not change.
@@ -207,7 +199,7 @@ class Fitter {
   std::size_t largest_of_all(std::size_t bytes, std::size_t most) {
     std::size_t mine = 0;
     together(group_, [&] { mine = planner_.largest(bytes, most); });
-    return least(group_, mine);
+    return min_over_ranks(group_, mine);
   }
 
   /// Leaves `batch` planned.
@@ -217,7 +209,7 @@ class Fitter {
       planner_.plan(batch == asked_ ? 0 : batch);
       here = planner_.need().total() <= room_.bytes;
     });
-    return least(group_, here ? 1 : 0) == 1;
+    return min_over_ranks(group_, here);
   }
 
   bool allocate() {
@@ -231,7 +223,7 @@ class Fitter {
         if (!may_fail) throw;
       }
     });
-    const bool everywhere = least(group_, done ? 1 : 0) == 1;
+    const bool everywhere = min_over_ranks(group_, done);
     if (!everywhere) replica_.reset();
     return everywhere;
   }
@@ -246,7 +238,7 @@ class Fitter {
       const bool fits_here = mine.need <= mine.free;
       mine.largest = fits_here ? batch : planner_.largest(room_.bytes, batch - 1);
     });
-    const std::size_t largest = least(group_, mine.largest);
+    const std::size_t largest = min_over_ranks(group_, mine.largest);
     mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
                  (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
     const bool speaks = mine.largest == largest && mine.need > mine.free;

@@ -15,7 +15,6 @@
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/phase_timer.hpp"
-#include "run/log.hpp"
 #include "train_setup.hpp"
 
 namespace rueda {
@@ -60,8 +59,7 @@ void resize_and_download(Backend& backend, std::span<float> from, std::vector<fl
   print_error("the last checkpoint is still being written after " +
               std::to_string(std::lround(seconds)) + " s: look at the disk of " + directory +
               ", and go on with --resume auto from the checkpoint before it, if there is one");
-  std::fflush(nullptr);
-  std::_Exit(static_cast<int>(ExitCode::run_failed));
+  end_process("", ExitCode::run_failed);
 }
 
 }  // namespace
@@ -84,7 +82,7 @@ void RunCheckpoints::await_writer() {
       if (busy && most > 0 && watch.seconds() > most)
         leave_disk(watch.seconds(), run_.config.run_dir);
     });
-    busy = !all_gather_text(world_, busy ? "x" : "").front().empty();
+    busy = all_gather(world_, busy).front();
   }
 }
 
@@ -119,12 +117,7 @@ void RunCheckpoints::take_copy(const TrainState& state, Snapshot& copy) {
 std::vector<std::vector<float>> RunCheckpoints::gather_carried(Backend& backend) {
   if (!run_.config.wire_error_feedback) return {};
   const std::vector<float> values = download_all(backend, all_reduce_.carried());
-  std::vector<std::vector<float>> carried;
-  for (const auto& bytes : world_.gather(std::as_bytes(std::span(values)), 0)) {
-    auto& of_rank = carried.emplace_back(bytes.size() / sizeof(float));
-    std::ranges::copy(bytes, std::as_writable_bytes(std::span(of_rank)).begin());  // may be none
-  }
-  return carried;
+  return from_bytes<float>(world_.gather(std::as_bytes(std::span(values)), 0));
 }
 
 void RunCheckpoints::settle() {
@@ -148,16 +141,13 @@ void broadcast_velocities(RankGroup& world, Backend& backend, std::span<float> v
 bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
                      std::vector<std::vector<float>> carried) {
   const auto parts = all_reduce.carried();
-  const std::size_t mine = floats_of(parts);
-  std::vector<std::size_t> counts;  // by rank
-  for (const std::string& count : all_gather_text(world, std::to_string(mine)))
-    counts.push_back(std::stoul(count));
+  const std::vector<std::size_t> counts = all_gather(world, floats_of(parts));  // by rank
   const bool nothing = std::all_of(counts.begin(), counts.end(), [](auto n) { return n == 0; });
   if (nothing && carried.empty()) carried.resize(counts.size());
   bool fits = carried.size() == counts.size();
   for (std::size_t rank = 0; fits && rank < counts.size(); ++rank)
     fits = carried[rank].size() == counts[rank];
-  if (all_gather_text(world, fits ? "x" : "").front().empty()) return false;
+  if (!all_gather(world, fits).front()) return false;
   carried.resize(counts.size());
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     carried[rank].resize(counts[rank]);

@@ -6,7 +6,7 @@
 #include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/checkpoint_sink.hpp"
+#include "rueda/train/observer.hpp"
 
 namespace rueda {
 

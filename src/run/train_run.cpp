@@ -13,6 +13,7 @@
 #include "console.hpp"
 #include "fit_batch.hpp"
 #include "log.hpp"
+#include "mpi/session/mpi_turn.hpp"
 #include "output_file.hpp"
 #include "resuming.hpp"
 #include "rueda/backend/replica.hpp"
@@ -20,7 +21,7 @@
 #include "rueda/display/start_block.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/record/run_json.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
 #include "run_checkpoints.hpp"
 #include "run_directory.hpp"
@@ -28,10 +29,10 @@
 #include "train_setup.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/engine_tuning.hpp"
-#include "wiring/gradient_road.hpp"
+#include "wiring/gradient_sums.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/overlap.hpp"
 #include "wiring/timed_setup.hpp"
+#include "wiring/transport.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {
@@ -149,19 +150,19 @@ class TrainRun {
                 .compute = run_.timed.value_or(TimedCompute{}),
                 .jitter = {run_.config.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
-    road_ = std::make_unique<GradientRoad>(world_, run_.config, *graph_, *backend_);
-    warnings_.push_back(road_->warning());
+    sums_ = open_gradient_sums(world_, run_, *graph_, *backend_);
+    warnings_.push_back(sums_.warning);
   }
 
   void choose_threads_and_overlap(const RankCores& cores) {
     const OverlapDecision decision =
-        settle_overlap(world_, run_.config.overlap,
-                       {.ranks = world_.size(),
-                        .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
-                        .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
-                        .cores = cores.share,
-                        .threads = cores.choice.threads,
-                        .threads_given = run_.config.threads > 0});
+        agree_on_overlap(world_, run_.config.overlap,
+                         {.ranks = world_.size(),
+                          .threads_may_take_turns = thread_level_ >= ThreadLevel::serialized,
+                          .computes_on_host = !run_.timed && !wants_cuda(run_.config.backend),
+                          .cores = cores.share,
+                          .threads = cores.choice.threads,
+                          .threads_given = run_.config.threads > 0});
     run_.overlaps = decision.on;
     self_.threads = decision.threads;
   }
@@ -171,7 +172,7 @@ class TrainRun {
       agree_on_engines(world_, run_.config, options_, *backend_, plan);
     };
     FittedReplica fitted = fit_replica(
-        world_, {run_.config, *graph_, *backend_, road_->all_reduce(), road_->bucket_ends(), data_,
+        world_, {run_.config, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends, data_,
                  world_.host(), device_.uuid, resuming_.active(), choose_engines});
     plan_ = fitted.plan;
     replica_ = std::move(fitted.replica);
@@ -181,7 +182,13 @@ class TrainRun {
     warnings_.push_back(fitted.warning);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
-    road_->open(*replica_, run_.overlaps);
+    replica_->announce_buckets(sums_.bucket_ends);
+    reducer_ =
+        std::make_unique<GradientReducer>(ReducerParts{.replica = *replica_,
+                                                       .all_reduce = *sums_.all_reduce,
+                                                       .ends = sums_.bucket_ends,
+                                                       .overlaps = run_.overlaps,
+                                                       .turn = {take_mpi_turn, give_mpi_turn}});
   }
 
   void fill_replica() {
@@ -190,7 +197,7 @@ class TrainRun {
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
-    road_->warm_up();
+    reducer_->warm_up();
     clock_.lap("all-reduce");
   }
 
@@ -207,18 +214,17 @@ class TrainRun {
 
   void train() {
     describe_training(run_, data_, *graph_, plan_);
-    road_->describe(run_);
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, speaks());
     const auto monitor = open_monitor(device_.uuid);
     std::optional<DeviceWatch> watch;
     if (monitor) watch.emplace(*monitor, clock_.watch());
-    RunCheckpoints checkpoints(world_, *graph_, road_->all_reduce(), run_);
+    RunCheckpoints checkpoints(world_, *graph_, *sums_.all_reduce, run_);
     Trainer trainer(run_.config, plan_,
-                    {world_, *replica_, road_->sync(), data_, console, clock_.watch(),
+                    {world_, *replica_, *reducer_, data_, console, clock_.watch(),
                      watch ? &*watch : nullptr, &checkpoints, stop_requested},
                     resuming_.from());
-    resuming_.restore(*backend_, road_->all_reduce(), trainer.velocities());
+    resuming_.restore(*backend_, *sums_.all_reduce, trainer.velocities());
     clock_.lap("optimizer");
     introduce_ranks(trainer.staging_bytes());
     checkpoints.open(checkpoint_facts(run_, data_));
@@ -237,7 +243,7 @@ class TrainRun {
       if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());
-      if (road_->sync().busy()) print_error(error.what());  // this rank may never get to report it
+      if (reducer_->busy()) print_error(error.what());  // this rank may never get to report it
       throw;
     }
     finish(console);
@@ -248,7 +254,7 @@ class TrainRun {
   /// What comes before and after also waits for disks, and is watched more patiently.
   void train_watched(Trainer& trainer) {
     on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
-    const auto watchdog = road_->watch();
+    const auto watchdog = watch_sums(world_, run_.config, reducer_->journal());
     trainer.run(run_);
   }
 
@@ -287,8 +293,9 @@ class TrainRun {
   RunPlan plan_;
   BackendOptions options_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<GradientRoad> road_;
-  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the road's arena
+  GradientSums sums_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the arena of the all-reduce
+  std::unique_ptr<GradientReducer> reducer_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "json_view.hpp"
+#include "rueda/study/json_view.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "core/bounded_json.hpp"
+#include "rueda/core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {

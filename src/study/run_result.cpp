@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "json_view.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/study/json_view.hpp"
 
 namespace rueda {
 namespace {

@@ -49,24 +49,24 @@ void check_all_reduce(const TrainConfig& config) {
       "the two");
   require(!config.wire_error_feedback || config.wire == Wire::bf16,
           "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
-  require(config.reduce_table.empty() || config.all_reduce == Algorithm::automatic,
-          "--reduce-table is what --all-reduce auto goes by, not " + algorithm +
-              ": leave --all-reduce at auto");
+  require(
+      config.reduce_table.empty() || config.all_reduce == Algorithm::automatic,
+      "--reduce-table is for --all-reduce auto, not for " + algorithm + ": give one of the two");
   require(config.all_reduce != Algorithm::nccl || config.backend != BackendChoice::cpu,
-          "--all-reduce nccl sums on GPUs, and --backend cpu trains without: leave --all-reduce at "
-          "auto");
+          "--all-reduce nccl sums on GPUs, and --backend cpu trains without: give --all-reduce "
+          "ring");
   require(config.all_reduce != Algorithm::nccl || config.transport == TransportChoice::automatic,
           "--transport says how gradients reach MPI, which --all-reduce nccl does without: leave "
           "it at auto");
   require(config.all_reduce != Algorithm::shared || config.backend != BackendChoice::cuda,
           "--all-reduce shared adds in host memory, and --backend cuda keeps gradients on the GPU: "
-          "leave --all-reduce at auto");
+          "give --all-reduce ring");
 }
 
 void check_parallel(const TrainConfig& config) {
   check_all_reduce(config);
   require(config.reduce_order == ReduceOrder::ring || is_own(config.all_reduce),
-          "--reduce-order fixed is an order of our own all-reduces: leave --all-reduce at auto");
+          "--reduce-order fixed is an order of rueda's own all-reduces: give --all-reduce ring");
   require(config.transport == TransportChoice::automatic || config.backend != BackendChoice::cpu,
           std::string("--transport ") + to_string(config.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "

@@ -1,14 +1,14 @@
-#include "rueda/train/evaluator.hpp"
+#include "evaluator.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "finite.hpp"
-#include "pixel_transform.hpp"
 #include "rueda/train/phase_timer.hpp"
-#include "totals.hpp"
+#include "rueda/train/position.hpp"
+#include "step_checks.hpp"
+#include "train_input.hpp"
 
 namespace rueda {
 
@@ -49,6 +49,23 @@ Score Evaluator::score() {
   }
   stop_unless_finite(group_, std::isfinite(mine.loss), "the test loss is NaN or infinite");
   return sum_over_ranks(group_, mine).score(watch.seconds());
+}
+
+Score Totals::score(double seconds) const {
+  return {.loss = loss / samples,
+          .accuracy = correct / samples,
+          .samples = static_cast<std::size_t>(samples),
+          .seconds = seconds};
+}
+
+Totals sum_over_ranks(RankGroup& group, const Totals& mine) {
+  Totals sum;
+  for (const Totals& one : all_gather(group, mine)) {
+    sum.loss += one.loss;
+    sum.correct += one.correct;
+    sum.samples += one.samples;
+  }
+  return sum;
 }
 
 }  // namespace rueda

@@ -182,14 +182,15 @@ Table device_options() {
 Table reduce_options() {
   return {
       {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), changes_bits, variant, "",
-       "Sum of the gradients. auto: by --reduce-table or a rule; ring; doubling: recursive "
+       "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
        "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
        "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
       {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
        "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
        "changes no bit; 0: by the table or the rule"},
       {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
-       "For --all-reduce auto: the algorithm for each length, as rueda bench tune measured it; the "
+       "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; "
+       "the "
        "same file gives the same bits"},
       {"wire", kParallel, words<&C::wire>(Wire::bf16), changes_bits, variant, "",
        "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},

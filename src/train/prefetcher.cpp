@@ -117,7 +117,7 @@ Prefetcher::Batch Prefetcher::take() {
   const auto is_ready = [this] { return taken_ < begun_ && slot_of(taken_).ready; };
   ready_.wait(lock, [&] { return is_ready() || failure_ || (ended_ && taken_ == begun_); });
   if (failure_) std::rethrow_exception(failure_);
-  if (!is_ready()) throw RunError("a batch was asked for behind the last one of the run");
+  if (!is_ready()) throw RunError("a batch was asked for after the last one of the run");
   const std::size_t index = taken_ % slots_.size();
   ++taken_;
   return {index, slots_[index].images, slots_[index].seconds};

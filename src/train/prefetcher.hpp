@@ -14,7 +14,7 @@
 namespace rueda {
 
 /// What a Prefetcher prepares: batches in an order of the source's own, each in one of the slots.
-/// An error is thrown to whoever takes batches.
+/// An error is thrown to the caller of take().
 class PrefetchSource {
  public:
   virtual ~PrefetchSource() = default;
@@ -28,7 +28,8 @@ class PrefetchSource {
 };
 
 /// Prepares batches ahead of their use on threads of its own, in pieces of a few images, so that
-/// all threads work on the batch that is needed next. Who prepares what decides about no value.
+/// all threads work on the batch that is needed next. No value depends on the thread that prepares
+/// it.
 class Prefetcher {
  public:
   /// `source` outlives it. Without workers, `take` itself does the work. Throws RunError if threads

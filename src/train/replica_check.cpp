@@ -1,23 +1,15 @@
-#include "rueda/train/replica_check.hpp"
+#include "replica_check.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/reduce/rank_list.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
-
-template <typename T>
-std::vector<T> from_bytes(const RankGroup::Bytes& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
-}
 
 std::string tensor_name(const Replica& replica, std::size_t tensor) {
   const auto& parameters = replica.graph().parameters();
@@ -70,7 +62,7 @@ std::string first_element(const std::vector<std::vector<float>>& copies) {
   return "no element found (the tensor changed meanwhile)";
 }
 
-/// Who is to blame, by the best evidence there is.
+/// The ranks whose replica is wrong, by the best evidence there is.
 std::string verdict(const std::vector<ReplicaHashes>& all, std::size_t tensor,
                     const std::vector<std::size_t>& changed) {
   if (!changed.empty()) {
@@ -114,10 +106,7 @@ void ReplicaCheck::before_update() {
 
 std::string ReplicaCheck::compare(const std::string& when) {
   last_ = hash_replica(replica_);
-  std::vector<ReplicaHashes> all;
-  for (const auto& bytes : group_.all_gather(std::as_bytes(std::span(last_)))) {
-    all.push_back(from_bytes<std::uint64_t>(bytes));
-  }
+  const auto all = from_bytes<std::uint64_t>(group_.all_gather(std::as_bytes(std::span(last_))));
   if (first_difference(all)) report(when, all);
   return combined_hash(last_);
 }
@@ -126,15 +115,8 @@ void ReplicaCheck::report(const std::string& when, const std::vector<ReplicaHash
   const std::size_t tensor = *first_difference(all);
   std::vector<float> mine(tensor_values(replica_, tensor).size());
   replica_.backend().download(mine, tensor_values(replica_, tensor));
-  std::vector<std::vector<float>> copies;
-  for (const auto& bytes : group_.all_gather(std::as_bytes(std::span(mine)))) {
-    copies.push_back(from_bytes<float>(bytes));
-  }
-  std::vector<std::size_t> changed;
-  const auto flags = all_gather_text(group_, changed_by_itself_ ? "changed" : "");
-  for (std::size_t r = 0; r < flags.size(); ++r) {
-    if (!flags[r].empty()) changed.push_back(r);
-  }
+  const auto copies = from_bytes<float>(group_.all_gather(std::as_bytes(std::span(mine))));
+  const std::vector<std::size_t> changed = ranks_where(group_, changed_by_itself_);
   throw_agreed(ExitCode::run_failed,
                "replicas differ " + when + ": " + tensor_name(replica_, tensor) + ", " +
                    first_element(copies) + "; " + verdict(all, tensor, changed));

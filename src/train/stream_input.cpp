@@ -2,9 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "pixel_transform.hpp"
 #include "prefetcher.hpp"
-#include "rueda/train/train_input.hpp"
+#include "train_input.hpp"
 
 namespace rueda {
 namespace {
@@ -126,7 +125,7 @@ class StreamInput final : public TrainInput {
   const Sampler& sampler_;
   std::unique_ptr<BatchStager> stager_;
   SlotFiller filler_;
-  Prefetcher prefetcher_;  // last: its workers end before what they fill goes
+  Prefetcher prefetcher_;  // last: its workers end before the memory that they fill
   InputBusy busy_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "launcher_env.hpp"
 #include "open_backend.hpp"
-#include "rueda/reduce/rank_list.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
 #endif

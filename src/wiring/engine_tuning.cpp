@@ -4,11 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/bounded_json.hpp"
+#include "engine_tuning.hpp"
+#include "rueda/core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
 #endif

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "mpi/exchange/corrupting_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
-#include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
 #include "mpi/sums/host_layout.hpp"
-#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
-#include "nccl_reduce.hpp"
-#include "reduce_rule.hpp"
-#include "reduce_table_file.hpp"
+#include "reduce_tables.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -27,7 +22,7 @@ namespace {
 /// All ranks find the same.
 [[noreturn]] void refuse(const std::string& message) { throw_agreed(ExitCode::bad_input, message); }
 
-/// Makes one way to sum after the other. Every member is a collective.
+/// Makes the ways to sum. Every member is a collective.
 class ReduceMaker {
  public:
   ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
@@ -44,12 +39,14 @@ class ReduceMaker {
     return made;
   }
 
+  ReduceTable by_rule() const { return reduce_rule(situation()); }
+
  private:
   std::unique_ptr<AllReduce> make_asked() {
     if (settings_.algorithm != Algorithm::automatic) {
       return make_way({settings_.algorithm, segment_bytes()});
     }
-    ReduceTable table = settings_.table.rows.empty() ? reduce_rule(situation()) : settings_.table;
+    ReduceTable table = settings_.table.rows.empty() ? by_rule() : settings_.table;
     return std::make_unique<ChosenAllReduce>(std::move(table), [this](ReduceWay way) {
       if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
       return make_way(way);
@@ -59,13 +56,13 @@ class ReduceMaker {
   bool fixed() const { return settings_.order == ReduceOrder::fixed; }
   bool on_host() const { return place_.device.memory_is_on_host(); }
 
-  /// Whether something looks at messages, of which there have to be some of our own, then.
+  /// Whether something looks at messages, so that rueda has to send some of its own.
   bool needs_messages() const {
     return settings_.verify_messages ||
            settings_.fault.kind == InjectedFault::Kind::corrupt_message;
   }
 
-  /// A fault is put in where it would happen: between the check sum and its comparison.
+  /// A fault is injected where it would happen: between the check sum and its comparison.
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
     auto made = plain_exchange(ranks);
     if (fault_) {
@@ -82,7 +79,7 @@ class ReduceMaker {
     return std::make_unique<DirectExchange>(ranks);
   }
 
-  /// Of one algorithm for all lengths: what the user says, else the table for it, else the usual.
+  /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
   std::size_t segment_bytes() const {
     if (settings_.segment_bytes > 0) return settings_.segment_bytes;
     for (const auto& row : settings_.table.rows) {
@@ -136,8 +133,7 @@ class ReduceMaker {
     refuse(
         std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
         " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) + " " +
-        why + ": leave --all-reduce at auto, without a table that names " + to_string(algorithm) +
-        ", or give ring, doubling, hierarchical or central");
+        why + ": give --all-reduce ring, doubling, hierarchical or central");
   }
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
@@ -150,7 +146,7 @@ class ReduceMaker {
   }
 
   /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
-  /// its owner, as in the ring's place.
+  /// its owner, as --all-reduce ring does in the fixed order.
   std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
     if (fixed() && !layout_.keeps_tree_order()) return make_ring(place_.world, way);
     HierarchicalParts parts{
@@ -167,28 +163,27 @@ class ReduceMaker {
                                SharedAllReduce::kMailboxFloats);
   }
 
-  /// As the rank with least room sees it: they share a host, but containers may not.
+  /// For the rank with the least room: ranks of one host may be in different containers.
   bool has_shared_room() const {
     const std::size_t free = free_shared_memory();
     const bool here = free >= window_bytes() + window_bytes() / 8;
-    const auto answers = all_gather_text(place_.world, here ? "yes" : "no");
-    return std::find(answers.begin(), answers.end(), "no") == answers.end();
+    return min_over_ranks(place_.world, here);
   }
 
   std::unique_ptr<AllReduce> make_shared() {
     if (!on_host()) {
       refuse(
           "--all-reduce shared adds in host memory, and gradients of a GPU are not "
-          "there: leave --all-reduce at auto");
+          "there: give --all-reduce ring");
     }
     if (layout_.hosts() > 1) {
       refuse("--all-reduce shared is for ranks of one host, and these are on " +
-             std::to_string(layout_.hosts()) + ": leave --all-reduce at auto");
+             std::to_string(layout_.hosts()) + ": give --all-reduce ring");
     }
     if (!has_shared_room()) {
       refuse("--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
              " MiB of /dev/shm, which has not that much free: make it larger (docker: "
-             "--shm-size), or leave --all-reduce at auto");
+             "--shm-size), or give --all-reduce ring");
     }
     return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
   }
@@ -211,20 +206,16 @@ class ReduceMaker {
 
 }  // namespace
 
-ReduceSettings reduce_settings(const TrainConfig& config) {
-  return {.algorithm = config.all_reduce,
-          .order = config.reduce_order,
-          .segment_bytes = config.segment_kb * 1024,
-          .wire = config.wire,
-          .error_feedback = config.wire_error_feedback,
-          .verify_messages = config.verify_messages,
-          .fault = config.fault,
-          .table = {}};
-}
-
-ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
-                                      std::string_view backend, Transport transport) {
-  ReduceSettings settings = reduce_settings(config);
+ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
+                               std::string_view backend, Transport transport) {
+  ReduceSettings settings{.algorithm = config.all_reduce,
+                          .order = config.reduce_order,
+                          .segment_bytes = config.segment_kb * 1024,
+                          .wire = config.wire,
+                          .error_feedback = config.wire_error_feedback,
+                          .verify_messages = config.verify_messages,
+                          .fault = config.fault,
+                          .table = {}};
   if (config.reduce_table.empty()) return settings;
   const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
                         to_string(transport)};
@@ -235,6 +226,11 @@ ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& co
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place) {
   return ReduceMaker(settings, place).make();
+}
+
+Algorithm automatic_choice(const ReduceSettings& settings, const ReducePlace& place,
+                           std::size_t bytes) {
+  return ReduceMaker(settings, place).by_rule().way(bytes).algorithm;
 }
 
 std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {

@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "mpi/session/communicator.hpp"
+#include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/reduce/reduce_table.hpp"
 #include "rueda/train/config.hpp"
 #include "transport.hpp"
 
 namespace rueda {
 
-/// What an all-reduce is to be like. The same on all ranks.
+/// The wanted all-reduce. The same on all ranks.
 struct ReduceSettings {
   Algorithm algorithm = Algorithm::ring;
   ReduceOrder order = ReduceOrder::ring;
@@ -20,16 +20,15 @@ struct ReduceSettings {
   Wire wire = Wire::fp32;
   bool error_feedback = false;   ///< of a bf16 wire
   bool verify_messages = false;  ///< each carries a check sum
-  InjectedFault fault = {};      ///< of a message, or of another kind, which is not put in here
+  InjectedFault fault = {};      ///< of a message; other kinds have no effect here
   ReduceTable table;             ///< for `automatic`; no rows: by a rule
 };
-ReduceSettings reduce_settings(const TrainConfig& config);
-/// Collective: the same with the table of --reduce-table, which has to fit ranks, `backend` and
-/// `transport`. Throws InputError.
-ReduceSettings settle_reduce_settings(Communicator& world, const TrainConfig& config,
-                                      std::string_view backend, Transport transport);
+/// Collective: the settings of `config`, with the table of --reduce-table, which has to fit ranks,
+/// `backend` and `transport`. Throws InputError.
+ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
+                               std::string_view backend, Transport transport);
 
-/// Where it works; all of it outlives the all-reduce.
+/// Ranks and memory of an all-reduce; all of it outlives the all-reduce.
 struct ReducePlace {
   Communicator& world;
   ReduceDevice& device;
@@ -39,10 +38,19 @@ struct ReducePlace {
   std::size_t arena_floats = 0;
 };
 
-/// Collective. Throws InputError, alike on all ranks, for what the place does not offer. Where
-/// messages are verified, `automatic` means one that sends some.
+/// Collective. Throws InputError, alike on all ranks, for an algorithm that is impossible here.
+/// With verified messages `automatic` takes one that sends messages.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
+/// Collective: the algorithm that `automatic` takes for slices of `bytes` where no table was
+/// measured.
+Algorithm automatic_choice(const ReduceSettings& settings, const ReducePlace& place,
+                           std::size_t bytes);
+
+/// Collective: ncclAllReduce over `ranks`, each of which has `device`, a GPU of its own. Throws
+/// InputError if this program was built without NCCL or gradients are not on GPUs. Both outlive it.
+std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device);
+
 /// For people: "ring", "ring, fixed order", "auto (shared)", ...
 std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made);
 

@@ -1,5 +1,4 @@
-#include "nccl_reduce.hpp"
-
+#include "make_all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 #if RUEDA_WITH_NCCL
@@ -15,7 +14,7 @@ std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device) 
   if (gpu == nullptr) {
     throw_agreed(ExitCode::bad_input,
                  "--all-reduce nccl sums on GPUs, and these gradients are in host memory: "
-                 "leave --all-reduce at auto");
+                 "give --all-reduce ring");
   }
   return std::make_unique<cuda::NcclAllReduce>(ranks, *gpu);
 }
@@ -24,7 +23,7 @@ std::unique_ptr<AllReduce> make_nccl(Communicator&, ReduceDevice&) {
   throw_agreed(
       ExitCode::bad_input,
       "--all-reduce nccl: this program was built without NCCL (nccl.h and libnccl were not found, "
-      "or -Dnccl=disabled): leave --all-reduce at auto");
+      "or -Dnccl=disabled): give --all-reduce ring");
 }
 #endif
 

@@ -13,9 +13,10 @@
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/record/steps_csv.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/study/json_view.hpp"
 #include "rueda/train/run_plan.hpp"
-#include "study/json_view.hpp"
+#include "timed_setup.hpp"
 
 namespace rueda {
 namespace {

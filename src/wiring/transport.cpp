@@ -34,8 +34,8 @@ TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_hos
   return {Transport::staged, staging_warning(mpi.why)};
 }
 
-TransportDecision settle_transport(RankGroup& group, TransportChoice choice,
-                                   const ReduceDevice& device) {
+TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,
+                                     const ReduceDevice& device) {
   TransportDecision mine;
   together(group, [&] {
     const bool on_host = device.memory_is_on_host();
@@ -43,17 +43,39 @@ TransportDecision settle_transport(RankGroup& group, TransportChoice choice,
     if (!on_host) verdict = judge_cuda_awareness(read_cuda_signals(std::getenv));
     mine = decide_transport(choice, on_host, verdict);
   });
-  const auto words = all_gather_text(group, to_string(mine.transport));
   const auto warnings = all_gather_text(group, mine.warning);
   // A rank that stages sends pieces, so its peers have to as well.
-  if (std::find(words.begin(), words.end(), to_string(Transport::staged)) != words.end()) {
+  if (max_over_ranks(group, mine.transport == Transport::staged)) {
     mine.transport = Transport::staged;
   }
   mine.warning.clear();
-  const auto said = std::find_if(warnings.begin(), warnings.end(),
-                                 [](const std::string& text) { return !text.empty(); });
-  if (group.size() > 1 && group.rank() == 0 && said != warnings.end()) mine.warning = *said;
+  const auto first = std::find_if(warnings.begin(), warnings.end(),
+                                  [](const std::string& text) { return !text.empty(); });
+  if (group.size() > 1 && group.rank() == 0 && first != warnings.end()) mine.warning = *first;
   return mine;
+}
+
+OverlapDecision decide_overlap(Overlap choice, const OverlapFacts& facts) {
+  const OverlapDecision off{false, facts.threads};
+  if (facts.ranks == 1 || choice == Overlap::off) return off;
+  if (!facts.threads_may_take_turns) {
+    if (choice == Overlap::automatic) return off;
+    throw InputError(
+        "--overlap on: this MPI lets only one thread of a process call it (less than "
+        "MPI_THREAD_SERIALIZED); use an MPI built with thread support, or --overlap off");
+  }
+  if (!facts.computes_on_host) return {true, facts.threads};
+  const bool has_spare_core = facts.cores >= facts.threads + 1;
+  if (choice == Overlap::automatic) return {has_spare_core, facts.threads};
+  if (has_spare_core || facts.threads_given) return {true, facts.threads};
+  return {true, std::max(1, facts.threads - 1)};
+}
+
+OverlapDecision agree_on_overlap(RankGroup& world, Overlap choice, const OverlapFacts& facts) {
+  OverlapDecision mine;
+  together(world, [&] { mine = decide_overlap(choice, facts); });
+  const bool all = min_over_ranks(world, mine.on);
+  return {all, all ? mine.threads : facts.threads};
 }
 
 }  // namespace rueda

@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "mpi/session/version.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"

@@ -5,46 +5,38 @@ usage: equivalence_test.py RUEDA MPIEXEC
 """
 
 import csv
-import json
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 
 import summary_line
-from rueda_runs import Program, needs_bf16
+from program_case import ProgramCase
+from rueda_runs import needs_bf16
 
 # 22 images in global batches of 8: the last step has 6, which 4 ranks share as 2, 2, 1, 1.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0", "--augment", "standard"]
 
 
-class WholeRuns(unittest.TestCase):
-    """Runs in a folder of their own; each is known by its run.json."""
+class WholeRuns(ProgramCase):
+    """Each run is known by its words."""
 
     known = {}  # the hashes of runs, by their words
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-equivalence-")
-        cls.program = Program(*PATHS, cls.temporary.name, time_limit=600)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
+        super().setUpClass()
+        cls.program.time_limit *= 15  # whole trainings
 
     def train(self, ranks, *options):
         """The run.json of a run."""
         name = "run-" + "-".join([str(ranks), *options]).replace("/", "_")
-        result = self.program.run_ranks(ranks, "train", *options, "--run-dir", name, "--overwrite")
-        self.assertEqual(result.code, 0, result)
-        text = Path(self.temporary.name, name, "run.json").read_text(encoding="utf-8")
-        return json.loads(text)
+        words = (*options, "--run-dir", name, "--overwrite")
+        self.completed(self.program.run_ranks(ranks, "train", *words))
+        return self.program.record(name)
 
     def step_losses(self, ranks, *options):
         """The loss of every step of a run of one epoch."""
-        folder = Path(self.train(ranks, *options)["config"]["run-dir"])
-        text = Path(self.temporary.name, folder, "steps.csv").read_text(encoding="utf-8")
+        folder = self.train(ranks, *options)["config"]["run-dir"]
+        text = (self.folder / folder / "steps.csv").read_text(encoding="utf-8")
         rows = csv.DictReader(text.splitlines())
         return [float(row["train_loss"]) for row in rows if row["rank"] == "0"]
 
@@ -129,5 +121,5 @@ class LearningTest(WholeRuns):
 
 
 if __name__ == "__main__":
-    PATHS = (sys.argv[1], sys.argv[2])
+    ProgramCase.paths = (sys.argv[1], sys.argv[2])
     summary_line.main()

@@ -15,7 +15,8 @@ import unittest
 from pathlib import Path
 
 import summary_line
-from rueda_runs import Program, environment
+from program_case import ProgramCase
+from rueda_runs import environment
 
 # Batches of 8, the last step of an epoch has 6 images.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
@@ -23,28 +24,25 @@ SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
 BUCKETS = ["--bucket-mb", "0.2"]
 
 
-class OverlapTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-overlap-")
-        cls.folder = Path(cls.temporary.name)
-        cls.program = Program(*PATHS, cls.temporary.name, time_limit=600)
-        cls.runs = 0
+class OverlapTest(ProgramCase):
+    runs = 0
 
     @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.program.time_limit *= 15
 
     def options(self, *more):
         OverlapTest.runs += 1
         options = [*SMALL, "--backend", BACKEND, "--run-dir", f"run-{self.runs}"]
         return options + ["--allow-shared-gpu"] * (BACKEND == "cuda") + list(more)
 
+    def start(self, ranks, *more):
+        return self.program.run_ranks(ranks, "train", *self.options(*more))
+
     def train(self, ranks, *more):
         """The record of a run that ends well."""
-        options = self.options(*more)
-        result = self.program.run_ranks(ranks, "train", *options)
-        self.assertEqual((result.code, result.messages), (0, []), result)
+        self.completed(self.start(ranks, *more))
         return self.program.record(f"run-{self.runs}")
 
     @staticmethod
@@ -81,7 +79,29 @@ class OverlapTest(unittest.TestCase):
         record = self.train(1, "--overlap", "on")
         self.assertEqual(record["all_reduce"]["overlaps_backward"], False)
 
-    def test_times_of_buckets_are_told_apart(self):
+    def test_the_ring_is_the_default_and_named(self):
+        text = " ".join(self.completed(self.start(3)).out.split())
+        transport = "host memory" if BACKEND == "cpu" else "memory"
+        for part in ("all-reduce ring, ", transport, ", 3 chunks a bucket in segments of "):
+            self.assertIn(part, text)
+        self.assertEqual(self.program.record(f"run-{self.runs}")["config"]["all-reduce"], "ring")
+
+    @unittest.skipIf("cuda" in sys.argv, "on GPUs auto takes the ring")
+    def test_auto_says_what_it_takes_and_why(self):
+        text = " ".join(self.completed(self.start(2, "--all-reduce", "auto")).out.split())
+        self.assertIn("auto (shared), host memory, by the rule for one host with shared memory", text)
+
+    def test_a_resumed_run_keeps_its_all_reduce(self):
+        """Also that of a checkpoint from before the ring was the default: it says auto."""
+        for algorithm in ("auto", "doubling"):
+            words = ("--all-reduce", algorithm, "--checkpoint-every", "1epoch", "--epochs", "1")
+            self.train(2, *words)
+            folder = f"run-{self.runs}"
+            words = ("--resume", folder, "--epochs", "2")
+            self.completed(self.program.run_ranks(2, "train", *words))
+            self.assertEqual(self.program.record(folder)["config"]["all-reduce"], algorithm)
+
+    def test_times_of_each_bucket(self):
         record = self.train(2, *BUCKETS, "--overlap", "on")
         communication = record["epochs"][1]["communication"]
         buckets = communication["buckets"]
@@ -132,17 +152,14 @@ class OverlapTest(unittest.TestCase):
 
     def test_impossible_options_are_refused(self):
         for option, value in (("--bucket-mb", "-1"), ("--overlap", "maybe")):
-            result = self.program.run_ranks(2, "train", *self.options(option, value))
-            self.assertEqual(result.code, 2, result)
-            self.assertEqual(len(result.messages), 1, result)
-            self.assertIn(option, result.messages[0])
+            self.refused(self.start(2, option, value), option)
 
 
 class StuckTest(unittest.TestCase):
     """A rank that stops, or dies, in the middle of training."""
 
     def start(self, folder, *more):
-        binary, mpiexec = PATHS
+        binary, mpiexec = ProgramCase.paths
         options = ["--model", "resnet20", "--epochs", "1000", "--eval-every", "0", "--threads", "1"]
         options += ["--batch-per-rank", "8", "--image-size", "16"]
         options += ["--backend", BACKEND, "--progress", "lines", *more]
@@ -218,6 +235,6 @@ class StuckTest(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    PATHS = (sys.argv[1], sys.argv[2])
+    ProgramCase.paths = (sys.argv[1], sys.argv[2])
     BACKEND = sys.argv[3]
     summary_line.main(sys.argv[4:])

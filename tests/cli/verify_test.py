@@ -17,7 +17,8 @@ SMALL += ["--global-batch", "24", "--epochs", "1", "--threads", "1", "--eval-eve
 SMALL += ["--bucket-mb", "0.2", "--check-replicas", "step", "--overwrite"]
 VERIFY = ["--verify-messages"]
 
-# Ranks, and what sums on them.
+AUTO = ["--all-reduce", "auto"]
+# Ranks, and the all-reduce on them.
 WAYS = [
     (2, ["--all-reduce", "ring"]),
     (3, ["--all-reduce", "ring", "--segment-kb", "16"]),
@@ -26,7 +27,7 @@ WAYS = [
     (3, ["--all-reduce", "doubling"]),
     (4, ["--all-reduce", "hierarchical"]),
     (4, ["--all-reduce", "central"]),
-    (4, []),
+    (4, AUTO),
 ]
 
 
@@ -55,7 +56,7 @@ class VerifyCase(ProgramCase):
 class Verified(VerifyCase):
     def test_check_sums_change_no_bit(self):
         for ranks, way in WAYS:
-            if not way:  # without them auto takes what needs no messages
+            if way == AUTO:  # without check sums it takes what needs no messages
                 continue
             with self.subTest(ranks=ranks, way=way):
                 record = self.trained(ranks, *way, *VERIFY)
@@ -66,7 +67,7 @@ class Verified(VerifyCase):
                 )
 
     def test_auto_takes_what_sends_messages(self):
-        self.assertIn("ring", self.trained(2, *VERIFY)["all_reduce"]["algorithm"])
+        self.assertIn("ring", self.trained(2, *AUTO, *VERIFY)["all_reduce"]["algorithm"])
 
     def test_a_corrupted_message_ends_the_run_and_is_told_by_its_receiver(self):
         for i, (ranks, way) in enumerate(WAYS):

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "mpi/session/version.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"

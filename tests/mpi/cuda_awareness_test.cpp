@@ -1,6 +1,6 @@
 #include "mpi/probes/cuda_awareness.hpp"
 
-#include "mpi/session/version.hpp"
+#include "mpi/session/session.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;

@@ -53,11 +53,11 @@ TEST_CASE("GPUs of different hosts are different", "[devices]") {
 TEST_CASE("ranks agree on host memory without staging", "[devices]") {
   Communicator comm;
   const HostReduceDevice device;
-  const auto decision = settle_transport(comm, TransportChoice::automatic, device);
+  const auto decision = agree_on_transport(comm, TransportChoice::automatic, device);
   CHECK_ON_ALL_RANKS(decision.transport == Transport::host);
   CHECK_ON_ALL_RANKS(decision.warning.empty());
   const auto message =
-      message_of<InputError>([&] { settle_transport(comm, TransportChoice::staged, device); });
+      message_of<InputError>([&] { agree_on_transport(comm, TransportChoice::staged, device); });
   CHECK_ON_ALL_RANKS(contains(message, "--transport staged"));
 }
 
@@ -66,14 +66,14 @@ TEST_CASE("all ranks stage as soon as one has to", "[devices]") {
   const LazyReduceDevice device;  // whose memory is not the host's
   const int last = comm.size() - 1;
   const auto mine = comm.rank() == last ? TransportChoice::staged : TransportChoice::device;
-  const auto decision = settle_transport(comm, mine, device);
+  const auto decision = agree_on_transport(comm, mine, device);
   CHECK_ON_ALL_RANKS(decision.transport == Transport::staged);
 }
 
 TEST_CASE("all ranks decide alike about device memory, and one warns", "[devices]") {
   Communicator comm;
   const LazyReduceDevice device;
-  const auto decision = settle_transport(comm, TransportChoice::automatic, device);
+  const auto decision = agree_on_transport(comm, TransportChoice::automatic, device);
   const auto words = all_gather_text(comm, to_string(decision.transport));
   CHECK_ON_ALL_RANKS(std::set(words.begin(), words.end()).size() == 1);
   CHECK_ON_ALL_RANKS(decision.transport != Transport::host);

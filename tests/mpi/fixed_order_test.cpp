@@ -1,21 +1,11 @@
 #include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/tree_sums.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
-
-TEST_CASE("the fixed order sums whole numbers exactly at every length", "[fixed_order]") {
-  Communicator comm;
-  LazyReduceDevice device;
-  FixedOrderAllReduce fixed(comm, device);
-  for (const std::size_t length : lengths_for(comm.size())) {
-    CAPTURE(length);
-    CHECK_ON_ALL_RANKS(sums_exactly(fixed, device, comm, length));
-  }
-}
 
 TEST_CASE("the fixed order has the bits of one rank that adds alone", "[fixed_order]") {
   Communicator comm;

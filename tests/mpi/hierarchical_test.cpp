@@ -11,8 +11,8 @@ TEST_CASE("a layout numbers hosts by their first ranks", "[hierarchical]") {
   CHECK(layout.host_of(0) == 0);
   CHECK(layout.host_of(4) == 1);
   CHECK(layout.ranks_on(1) == std::vector<int>{1, 3, 4});
-  CHECK(layout.place_of(2) == 1);
-  CHECK(layout.place_of(4) == 2);
+  CHECK(layout.local_rank_of(2) == 1);
+  CHECK(layout.local_rank_of(4) == 2);
   CHECK(layout.fewest() == 1);
   CHECK(layout.most() == 3);
 }
@@ -31,7 +31,7 @@ TEST_CASE("MPI tells one host here", "[hierarchical]") {
   const HostLayout layout = HostLayout::of(comm);
   CHECK_ON_ALL_RANKS(layout.hosts() == 1);
   CHECK_ON_ALL_RANKS(layout.fewest() == comm.size());
-  CHECK_ON_ALL_RANKS(layout.place_of(comm.rank()) == comm.local_rank());
+  CHECK_ON_ALL_RANKS(layout.local_rank_of(comm.rank()) == comm.local_rank());
 }
 
 TEST_CASE("hosts of two ranks each keep the fixed order", "[hierarchical]") {

@@ -1,8 +1,6 @@
-#include "mpi/probes/pattern_ring.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "mpi/probes/ping_pong.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using rueda::Communicator;

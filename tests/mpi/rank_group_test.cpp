@@ -2,7 +2,6 @@
 
 #include "mpi/session/communicator.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/agreement.hpp"
 #include "tests/support/mpi_check.hpp"
 
 using namespace rueda;

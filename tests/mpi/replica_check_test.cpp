@@ -1,4 +1,4 @@
-#include "rueda/train/replica_check.hpp"
+#include "train/replica_check.hpp"
 
 #include <cstring>
 

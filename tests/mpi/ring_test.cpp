@@ -1,52 +1,10 @@
 #include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
-
-TEST_CASE("the ring sums whole numbers exactly at every length", "[ring]") {
-  Communicator comm;
-  LazyReduceDevice device;
-  RingAllReduce ring(comm, device);
-  for (const std::size_t length : lengths_for(comm.size())) {
-    CAPTURE(length);
-    CHECK_ON_ALL_RANKS(sums_exactly(ring, device, comm, length));
-  }
-}
-
-TEST_CASE("the all-reduces take the scratch memory that they tell", "[ring][fixed]") {
-  Communicator comm;
-  for (const std::size_t length : lengths_for(comm.size())) {
-    CAPTURE(length);
-    const auto takes_what_it_tells = [&](auto&& make) {
-      HostReduceDevice device;
-      auto reduce = make(device);
-      std::vector<float> slice(length, 1.0F);
-      device.wait(reduce.sum(slice, device.record()));
-      const std::size_t told = reduce.scratch_floats(length);
-      return device.scratch_floats() == told;
-    };
-    CHECK_ON_ALL_RANKS(
-        takes_what_it_tells([&](ReduceDevice& d) { return RingAllReduce(comm, d); }));
-    CHECK_ON_ALL_RANKS(
-        takes_what_it_tells([&](ReduceDevice& d) { return FixedOrderAllReduce(comm, d, 64); }));
-    CHECK_ON_ALL_RANKS(takes_what_it_tells([&](ReduceDevice& d) { return MpiAllReduce(comm, d); }));
-  }
-}
-
-TEST_CASE("the ring sums exactly above the count limit", "[ring]") {
-  for (const std::size_t limit : {1u, 7u, 64u}) {
-    Communicator comm(MPI_COMM_WORLD, limit);
-    LazyReduceDevice device;
-    RingAllReduce ring(comm, device);
-    for (const std::size_t length : {6u, 7u, 8u, 101u, 1000u}) {
-      CAPTURE(limit, length);
-      CHECK_ON_ALL_RANKS(sums_exactly(ring, device, comm, length));
-    }
-  }
-}
 
 TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
   for (const std::size_t limit : {7u, 1000000u}) {
@@ -58,20 +16,6 @@ TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
       CAPTURE(limit, length);
       CHECK_ON_ALL_RANKS(sums_exactly(reduce, device, comm, length));
     }
-  }
-}
-
-TEST_CASE("all ranks end with the same bits, near MPI_Allreduce's", "[ring]") {
-  Communicator comm;
-  LazyReduceDevice device;
-  RingAllReduce ring(comm, device);
-  MpiAllReduce mpi(comm, device);
-  for (const std::size_t length : lengths_for(comm.size())) {
-    const auto mine = rough_sum(ring, device, comm.rank(), length);
-    const auto reference = rough_sum(mpi, device, comm.rank(), length);
-    CAPTURE(length);
-    CHECK_ON_ALL_RANKS(same_bits_on_all_ranks(comm, mine));
-    CHECK_ON_ALL_RANKS(close_to(mine, reference, comm.size()));
   }
 }
 

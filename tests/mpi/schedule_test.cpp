@@ -1,8 +1,7 @@
 // What `rueda bench explain` prints is what the all-reduces send.
 #include "commands/bench/schedule.hpp"
 
-#include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
 

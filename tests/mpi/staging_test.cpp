@@ -1,7 +1,7 @@
 // The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
 #include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_spy.hpp"
 #include "tests/support/slow_reduce_device.hpp"
@@ -117,22 +117,6 @@ TEST_CASE("MPI sees host memory only when staged, device memory only when not", 
       CHECK_ON_ALL_RANKS((seen.device > 0) == (!alone && !through_host));
       CHECK_ON_ALL_RANKS((seen.host > 0) == (!alone && through_host));
       CHECK_ON_ALL_RANKS((device.staged_copies() > 0) == (!alone && through_host));
-    }
-  }
-}
-
-TEST_CASE("a device that is late is waited for", "[staging]") {
-  Communicator comm;
-  for (const Algorithm algorithm : kAlgorithms) {
-    for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 7);
-      const auto reduce =
-          through_host ? staged(algorithm, comm, device, 50) : direct(algorithm, comm, device);
-      for (const std::size_t length : {1u, 101u, 1003u}) {
-        CAPTURE(reduce->name(), through_host, length);
-        CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
-        CHECK_ON_ALL_RANKS(device.pending_events() == 0);
-      }
     }
   }
 }

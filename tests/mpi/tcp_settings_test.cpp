@@ -1,5 +1,3 @@
-#include "mpi/session/tcp_settings.hpp"
-
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <mpi.h>
 
+#include "mpi/session/session.hpp"
 #include "tests/support/mpi_check.hpp"
 
 namespace {

@@ -1,5 +1,4 @@
 // Messages with a check sum: what they change (nothing), find (every corrupted message) and tell.
-#include "mpi/exchange/corrupting_exchange.hpp"
 #include "mpi/exchange/verified_exchange.hpp"
 #include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
@@ -29,25 +28,20 @@ std::vector<Candidate> candidates() {
 }
 
 /// Goes on after a corrupted message, as no training does, so that no peer is left waiting.
-class ForgivingExchange final : public Exchange {
+class ForgivingExchange final : public ForwardingExchange {
  public:
-  ForgivingExchange(std::unique_ptr<Exchange> moves, std::vector<std::string>& told)
-      : moves_(std::move(moves)), told_(told) {}
+  ForgivingExchange(std::unique_ptr<Exchange> inner, std::vector<std::string>& told)
+      : ForwardingExchange(std::move(inner)), told_(told) {}
 
-  int rank() const override { return moves_->rank(); }
-  int size() const override { return moves_->size(); }
-  int world_rank(int rank) const override { return moves_->world_rank(rank); }
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     try {
-      moves_->sendrecv(send, to, receive, from);
+      ForwardingExchange::sendrecv(send, to, receive, from);
     } catch (const RunError& error) {
       told_.push_back(error.what());
     }
   }
-  void all_reduce_sum(std::span<float> data) override { moves_->all_reduce_sum(data); }
 
  private:
-  std::unique_ptr<Exchange> moves_;
   std::vector<std::string>& told_;
 };
 

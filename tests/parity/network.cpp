@@ -5,7 +5,7 @@
 #include "formula.hpp"
 #include "rueda/backend/program.hpp"
 #include "tests/support/program_arenas.hpp"
-#include "train/pixel_transform.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda::test {
 namespace {

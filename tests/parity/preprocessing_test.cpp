@@ -11,7 +11,7 @@
 
 #include "digest.hpp"
 #include "formula.hpp"
-#include "train/pixel_transform.hpp"
+#include "train/train_input.hpp"
 
 namespace rueda::test {
 namespace {

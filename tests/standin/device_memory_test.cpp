@@ -30,9 +30,9 @@ TrainConfig memory_run(std::size_t accumulate, Precision precision) {
 void train(SoloTraining& training, TrainObserver& observer) {
   RunRecord run;
   const Stopwatch clock;
-  const auto sync = training.make_sync();
+  const auto reducer = training.make_reducer();
   Trainer trainer(training.config, training.plan,
-                  {training.group, training.replica, *sync, training.data, observer, clock});
+                  {training.group, training.replica, *reducer, training.data, observer, clock});
   trainer.run(run);
 }
 
@@ -99,10 +99,10 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
     Counter counter;
     RunRecord run;
     const Stopwatch clock;
-    const auto sync = make_plain_sync(
-        {training.replica, reduce, plan_buckets(training.graph, {.most_bytes = 0})});
+    const auto reducer = std::make_unique<GradientReducer>(
+        ReducerParts{training.replica, reduce, plan_buckets(training.graph, {.most_bytes = 0})});
     Trainer trainer(config, training.plan,
-                    {training.group, training.replica, *sync, training.data, counter, clock});
+                    {training.group, training.replica, *reducer, training.data, counter, clock});
     trainer.run(run);
   }
   const auto peak = static_cast<double>(standin_peak_bytes() - before);

@@ -96,10 +96,10 @@ int run_quietly(int rank, int argc, char** argv) {
 
 /// The line that ends the run, from rank 0; the worst result of all ranks, on each of them.
 int agree_on_result(rueda::Communicator& world, int mine) {
-  const auto bytes = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  const auto all = rueda::all_gather(world, mine);
   std::string failed;
-  for (std::size_t r = 0; r < bytes.size(); ++r) {
-    if (bytes[r][0] != std::byte{0}) failed += (failed.empty() ? "" : ", ") + std::to_string(r);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r] != 0) failed += (failed.empty() ? "" : ", ") + std::to_string(r);
   }
   if (world.rank() == 0) {
     std::cout << world.size() << (world.size() == 1 ? " rank: " : " ranks: ")

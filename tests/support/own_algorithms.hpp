@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "mpi/sums/central_all_reduce.hpp"
-#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/whole_slice_sums.hpp"
 
 namespace rueda::test {
 

@@ -52,17 +52,17 @@ struct SoloTraining {
     return even_split(plan.global_batch, plan.sampler.parts, 0).size();
   }
 
-  std::unique_ptr<GradientSync> make_sync() {
-    return make_plain_sync(
-        {replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
+  std::unique_ptr<GradientReducer> make_reducer() {
+    return std::make_unique<GradientReducer>(
+        ReducerParts{replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
   }
 
   RunRecord train() {
     RunRecord run;
     run.config = config;
     const Stopwatch clock;
-    const auto sync = make_sync();
-    Trainer trainer(config, plan, {group, replica, *sync, data, listener, clock});
+    const auto reducer = make_reducer();
+    Trainer trainer(config, plan, {group, replica, *reducer, data, listener, clock});
     trainer.run(run);
     return run;
   }

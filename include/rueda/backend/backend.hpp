@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "announcements.hpp"
-#include "batch_stager.hpp"
-#include "compute_clock.hpp"
-#include "gradient_arena.hpp"
-#include "operation.hpp"
+#include "rueda/backend/announcements.hpp"
+#include "rueda/backend/batch_stager.hpp"
+#include "rueda/backend/compute_clock.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/operation.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/model/graph.hpp"

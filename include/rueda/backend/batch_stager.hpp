@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/host_batch.hpp"
+#include "rueda/backend/host_batch.hpp"
 
 namespace rueda {
 

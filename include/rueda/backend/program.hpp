@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "backend.hpp"
-#include "backend/recompute_plan.hpp"
-#include "memory_plan.hpp"
-#include "operation.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/memory_plan.hpp"
+#include "rueda/backend/operation.hpp"
+#include "rueda/backend/recompute_plan.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

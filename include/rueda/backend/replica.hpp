@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "backend.hpp"
-#include "gradient_arena.hpp"
-#include "replica_plan.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/replica_plan.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "memory_need.hpp"
-#include "program.hpp"
+#include "rueda/backend/memory_need.hpp"
+#include "rueda/backend/program.hpp"
 
 namespace rueda {
 

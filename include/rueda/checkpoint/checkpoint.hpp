@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "manifest.hpp"
+#include "rueda/checkpoint/manifest.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/position.hpp"

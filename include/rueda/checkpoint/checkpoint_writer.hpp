@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "checkpoint.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset.hpp"
+#include "rueda/data/dataset.hpp"
 
 namespace rueda {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "dataset.hpp"
+#include "rueda/data/dataset.hpp"
 
 namespace rueda {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "bfloat16.hpp"
-#include "element_hash.hpp"
 #include "rueda/core/host_device.hpp"
+#include "rueda/kernels/bfloat16.hpp"
+#include "rueda/kernels/element_hash.hpp"
 
 namespace rueda::kernels {
 

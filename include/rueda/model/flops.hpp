@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "graph.hpp"
+#include "rueda/model/graph.hpp"
 
 namespace rueda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph.hpp"
+#include "rueda/model/graph.hpp"
 
 namespace rueda {
 

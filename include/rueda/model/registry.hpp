@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "graph.hpp"
+#include "rueda/model/graph.hpp"
 
 namespace rueda {
 

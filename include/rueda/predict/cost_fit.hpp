@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "forecast.hpp"
+#include "rueda/predict/forecast.hpp"
 #include "rueda/study/run_result.hpp"
 
 namespace rueda::predict {

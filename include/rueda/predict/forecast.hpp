@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "machine.hpp"
 #include "rueda/model/graph.hpp"
+#include "rueda/predict/machine.hpp"
 #include "rueda/record/statistics.hpp"
 
 namespace rueda::predict {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "forecast.hpp"
+#include "rueda/predict/forecast.hpp"
 
 namespace rueda::predict {
 

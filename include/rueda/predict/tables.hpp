@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "cost_fit.hpp"
+#include "rueda/predict/cost_fit.hpp"
 #include "rueda/study/table.hpp"
 
 namespace rueda::predict {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
 
 namespace rueda {
 
-/// How gradients are summed over ranks. docs/ring.md tells what each does and costs.
+/// How gradients are summed over ranks. docs/ring.md says what each does and costs.
 enum class Algorithm {
   automatic,     ///< by a measured table, or by a rule where there is none
   ring,          ///< 2(P-1) messages of 1/P of the slice: for large slices
@@ -19,14 +22,40 @@ inline constexpr Algorithm kAlgorithms[] = {
     Algorithm::automatic, Algorithm::ring,    Algorithm::doubling, Algorithm::hierarchical,
     Algorithm::shared,    Algorithm::central, Algorithm::mpi,      Algorithm::nccl};
 
-/// Whether its order of additions is ours.
+/// Whether rueda decides about its order of additions.
 constexpr bool is_own(Algorithm a) { return a != Algorithm::mpi && a != Algorithm::nccl; }
 
-/// What numbers are on the wire; sums are fp32 either way.
+/// The numbers on the wire; sums are fp32 either way.
 enum class Wire { fp32, bf16 };
 
 /// The word of the command line: "auto", "ring", ...
 const char* to_string(Algorithm algorithm);
 const char* to_string(Wire wire);
+
+/// How a slice is summed.
+struct ReduceWay {
+  Algorithm algorithm = Algorithm::ring;
+  std::size_t segment_bytes = 0;  ///< pieces in which a chunk travels; 0: whole
+  bool operator==(const ReduceWay&) const = default;
+};
+
+/// Which way to take for which length, for one number of ranks on one layout of hosts. It decides
+/// the bits of every sum, so a measured one is written down.
+struct ReduceTable {
+  struct Row {
+    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  ///< up to this length
+    ReduceWay way;
+    bool operator==(const Row&) const = default;
+  };
+  std::vector<Row> rows;  ///< ascending; the last one has no end
+  std::string why{};      ///< of these rows, for people: "a rule for one host" for example
+
+  /// The row that covers `bytes`; throws std::out_of_range if there is none.
+  const Row& row(std::size_t bytes) const;
+  const ReduceWay& way(std::size_t bytes) const { return row(bytes).way; }
+};
+
+/// "256 KiB", "4 MiB", "100 bytes".
+std::string length_text(std::size_t bytes);
 
 }  // namespace rueda

@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "reduce_device.hpp"
-#include "reduce_journal.hpp"
+#include "rueda/reduce/reduce_device.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
@@ -19,6 +20,9 @@ class AllReduce {
  public:
   virtual ~AllReduce() = default;
   virtual std::string_view name() const = 0;
+  /// How it cuts a slice, or why it was chosen, for people: "2 chunks a bucket in segments of
+  /// 256 KiB". May be empty.
+  virtual std::string details() const { return ""; }
   /// Collective: all ranks pass slices of equal length in the same order. The slice may be read
   /// once `ready` has passed; it is reduced once the returned event has. Throws RunError on MPI
   /// failure.
@@ -26,6 +30,12 @@ class AllReduce {
   /// The same with fp32 on the wire whatever was asked for: for counts and statistics, which must
   /// not be rounded.
   virtual Event sum_exactly(std::span<float> slice, Event ready) { return sum(slice, ready); }
+
+  /// The all-reduce for slices of `length` floats: this one, or one among which it chooses.
+  virtual AllReduce& for_length(std::size_t length) {
+    static_cast<void>(length);
+    return *this;
+  }
 
   /// Memory of the length that it was made for, zeroed, from whose slices it sums without a copy;
   /// empty: any of the device's memory will do.
@@ -39,16 +49,16 @@ class AllReduce {
     return 0;
   }
 
-  /// Where this rank keeps it, in the order in which slices were first summed: what a checkpoint
-  /// must hold, so that later sums have the same bits. Empty where nothing is kept.
+  /// The memory that this rank keeps, in the order in which slices were first summed. A checkpoint
+  /// must hold it, so that later sums have the same bits. Empty where nothing is kept.
   virtual std::vector<std::span<float>> carried() { return {}; }
 
-  /// Where its work is written down.
+  /// The journal of its own work.
   ReduceJournal& journal() { return *in_use_; }
-  /// From now on that is `journal`, which outlives it: the book of the all-reduce that it works
-  /// for.
+  /// From now on it writes into `journal`, which outlives it: that of the all-reduce for which it
+  /// works.
   void write_into(ReduceJournal& journal) { in_use_ = &journal; }
-  /// The same with a book that others read, too, and that lives as long as anybody has it.
+  /// The same with a journal that others read, too.
   void share_book(std::shared_ptr<ReduceJournal> journal) {
     shared_ = std::move(journal);
     in_use_ = shared_.get();

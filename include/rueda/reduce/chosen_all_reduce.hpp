@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "all_reduce.hpp"
-#include "reduce_table.hpp"
+#include "rueda/reduce/algorithm.hpp"
+#include "rueda/reduce/all_reduce.hpp"
 
 namespace rueda {
 
@@ -20,8 +20,15 @@ class ChosenAllReduce final : public AllReduce {
 
   /// For people: "auto (doubling to 64 KiB, ring)".
   std::string_view name() const override { return name_; }
-  Event sum(std::span<float> slice, Event ready) override;
-  Event sum_exactly(std::span<float> slice, Event ready) override;
+  /// Why the table has these rows.
+  std::string details() const override { return table_.why; }
+  Event sum(std::span<float> slice, Event ready) override {
+    return for_length(slice.size()).sum(slice, ready);
+  }
+  Event sum_exactly(std::span<float> slice, Event ready) override {
+    return for_length(slice.size()).sum_exactly(slice, ready);
+  }
+  AllReduce& for_length(std::size_t length) override;
   std::span<float> arena() override;
   /// The most that a slice of up to `length` takes.
   std::size_t scratch_floats(std::size_t length) const override;
@@ -29,8 +36,6 @@ class ChosenAllReduce final : public AllReduce {
   std::vector<std::span<float>> carried() override;
 
  private:
-  AllReduce& part_for(std::size_t length);
-
   ReduceTable table_;
   std::vector<std::unique_ptr<AllReduce>> parts_;
   std::vector<AllReduce*> part_of_row_;

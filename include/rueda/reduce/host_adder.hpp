@@ -4,11 +4,11 @@
 #include <deque>
 #include <vector>
 
-#include "reduce_device.hpp"
+#include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {
 
-/// The all-reduce's view of host memory, for one thread. Work is done when the call returns, so
+/// The reduce device of host memory, for one thread. Work is done when the call returns, so
 /// every event has passed already.
 class HostAdder : public ReduceDevice {
  public:

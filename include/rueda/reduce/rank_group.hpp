@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "rueda/core/error.hpp"
@@ -17,7 +20,7 @@ struct ClockOffset {
   double error = 0;    ///< by which that is wrong at most
 };
 
-/// The ranks of a run, as everything outside `mpi/` sees them. Every member but rank() and size()
+/// The ranks of a run, for everything outside `mpi/`. Every member but rank() and size()
 /// is a collective: all ranks call it in the same order. Failures throw RunError.
 class RankGroup {
  public:
@@ -52,9 +55,9 @@ class SoloGroup final : public RankGroup {
   }
 };
 
-/// Marks an error that every rank throws alike: one rank may speak for all, and MPI can still be
-/// finalized. Any other error may be one rank's own, with its peers waiting in a collective: the
-/// rank that saw it must report it and abort the job.
+/// Marks an error that every rank throws alike: one rank reports it for all, and MPI can still be
+/// finalized. Any other error may be of one rank alone, while its peers wait in a collective: that
+/// rank must report it and abort the job.
 struct Agreed {};
 
 /// Whether all ranks throw `error` alike.
@@ -69,7 +72,60 @@ bool is_agreed(const std::exception& error);
 /// The exit code is kept; an exception that is not a rueda::Error becomes a RunError.
 void together(RankGroup& group, const std::function<void()>& work);
 
-/// Every rank's text, in rank order, on every rank.
+/// Collective: every rank's text, in rank order, on every rank.
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine);
+
+/// Collective: every rank's value, in rank order, on every rank.
+template <typename T>
+std::vector<T> all_gather(RankGroup& group, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all;
+  for (const auto& bytes : group.all_gather(std::as_bytes(std::span(&mine, 1)))) {
+    T one{};
+    std::memcpy(&one, bytes.data(), sizeof(T));
+    all.push_back(one);
+  }
+  return all;
+}
+
+/// What `gather` or `all_gather` brought, as every rank's values, which may differ in number.
+template <typename T>
+std::vector<std::vector<T>> from_bytes(const std::vector<RankGroup::Bytes>& gathered) {
+  std::vector<std::vector<T>> all;
+  for (const auto& bytes : gathered) {
+    auto& values = all.emplace_back(bytes.size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  }
+  return all;
+}
+
+/// Collective: the least and the greatest of all ranks' values, on every rank.
+template <typename T>
+T min_over_ranks(RankGroup& group, const T& mine) {
+  return std::ranges::min(all_gather(group, mine));
+}
+template <typename T>
+T max_over_ranks(RankGroup& group, const T& mine) {
+  return std::ranges::max(all_gather(group, mine));
+}
+
+/// Collective: the ranks for which `condition` holds, ascending, on every rank.
+std::vector<std::size_t> ranks_where(RankGroup& group, bool condition);
+
+/// Collective: refuses ranks that do not have the same `text` (a version, or a configuration of one
+/// fact a line). Every rank throws the same InputError, which names the first rank that differs
+/// from rank 0, its host, and the first line that differs. `what` is the subject of the message,
+/// for example "the configuration".
+void require_same(RankGroup& group, const std::string& what, const std::string& text);
+
+/// "rank 2", "ranks 0 and 2", "ranks 0, 2 and 5".
+std::string rank_list(const std::vector<std::size_t>& ranks);
+
+/// The name of this machine in messages and run records; "unknown host" if it has none.
+std::string host_name();
+
+/// Prints `message` and ends this process at once: no destructor runs, which might wait for a
+/// thread that is stuck. The launcher then ends the other ranks.
+[[noreturn]] void end_process(const std::string& message, ExitCode code) noexcept;
 
 }  // namespace rueda

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "reduce/reduce_loops.hpp"
-#include "reduce/tree_sum.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
 
 namespace rueda {
 
@@ -14,9 +13,9 @@ struct Event {
   std::uint64_t id = 0;
 };
 
-/// The narrow view that an all-reduce has of a device: enough to add, copy and order work, nothing
-/// that could train. Pointers are the device's own, unless they are called host memory. What is
-/// queued through one object is done in the order in which it was queued.
+/// The part of a device that an all-reduce needs: it adds, copies and orders work. Pointers are the
+/// device's own, unless they are called host memory. Work that is queued through one object is done
+/// in the order of the calls.
 class ReduceDevice {
  public:
   virtual ~ReduceDevice() = default;
@@ -63,8 +62,8 @@ class ReduceDevice {
   virtual Event record_own() { return record(); }
   /// Blocks the calling thread until `event` has passed: needed before MPI reads or reuses memory.
   virtual void wait(Event event) = 0;
-  /// What this object and the device's other users queue from now on begins after all that both
-  /// have queued so far. Does not block. Nothing to do where there is one queue only.
+  /// Work that this object or another user of the device queues from now on begins after all work
+  /// that both have queued so far. Does not block. Nothing to do where there is one queue only.
   virtual void join() {}
   /// Memory of at least `count` floats that MPI may receive into. The same memory at every call;
   /// grown, hence moved, only when `count` exceeds every earlier one.

@@ -24,7 +24,7 @@ struct ReduceAct {
   const char* phase = "";  ///< a literal, for example "reduce-scatter"
   int step = 0;            ///< of the phase, from 0
   int to = -1;             ///< world rank that is sent to; -1: none, or all
-  int from = -1;           ///< world rank that is received from; likewise
+  int from = -1;           ///< world rank that is received from; -1: none, or all
 };
 
 /// An act that is over.
@@ -35,7 +35,7 @@ struct ReduceSpan {
   SteadyTime end;
 };
 
-/// What a rank's all-reduce does at the moment; `since` says from when on.
+/// The current act of a rank's all-reduce, which began at `since`.
 struct ReduceNow {
   ReduceAct act;
   std::size_t train_step = 0;  ///< global, from 1; 0: not in a training step
@@ -43,9 +43,9 @@ struct ReduceNow {
   SteadyTime since;
 };
 
-/// The book that an all-reduce keeps of its own work, written by the thread that sums. Times are
-/// added up always; single acts are kept where somebody asks for them (a trace); and what is done
-/// right now can be read by any other thread (a watchdog), which takes no lock from the sum.
+/// The journal of an all-reduce's work, written by the thread that sums. It always adds up times,
+/// and keeps single acts on request (for a trace). Any other thread (a watchdog) can read the
+/// current act, without a lock that could delay the sum.
 class ReduceJournal {
  public:
   /// Does `work` as the act `act`.

@@ -7,7 +7,7 @@
 
 namespace rueda {
 
-/// Who sends which chunk when: the arithmetic of the ring, without messages.
+/// Which rank sends which chunk in which step: the arithmetic of the ring, without messages.
 ///
 /// The slice is cut into P chunks. Rank r always sends to its right neighbour r+1 and receives from
 /// its left neighbour r-1 (mod P). In step s of the reduce-scatter (s = 0 ... P-2) it sends chunk
@@ -41,8 +41,8 @@ struct RingPlan {
   int wrap(int i) const noexcept { return ((i % size) + size) % size; }
 };
 
-/// The cut of each chunk into segments, which travel one after another. All chunks have as many, in
-/// the same places, so that all ranks agree on every message; where a chunk is shorter than the
+/// The cut of each chunk into segments, which travel one after another. All chunks have as many, at
+/// the same positions, so that all ranks agree on every message; where a chunk is shorter than the
 /// largest, its last segment is shorter, or empty.
 struct Segments {
   std::size_t length = 1;  ///< floats of each but the last

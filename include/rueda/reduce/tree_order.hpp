@@ -5,16 +5,16 @@
 
 namespace rueda {
 
-/// The fixed order in which contributions 0, 1, 2, ... are added, whoever adds them: the owner of a
-/// chunk over ranks, or one rank over its micro-batches. Both follow this class, hence N ranks and
-/// one rank of N micro-batches round alike.
+/// The fixed order in which contributions 0, 1, 2, ... are added: by the owner of a chunk over
+/// ranks, or by one rank over its micro-batches. Both follow this class, hence N ranks and one rank
+/// of N micro-batches round alike.
 ///
 /// It counts in binary. A contribution comes with level 0 on top of a stack; while the two topmost
 /// entries have equal level they merge into one of the next level. What is left at the end is
 /// merged from the top of the stack down. So 3 give (0+1)+2, 4 give (0+1)+(2+3) and 5 give
 /// ((0+1)+(2+3))+4. For K a power of two, the tree over P of trees over K is the tree over P*K.
 ///
-/// An entry's place in the stack is its slot, a number that the caller maps to memory. Only
+/// An entry's position in the stack is its slot, a number that the caller maps to memory. Only
 /// `slots_needed(n)` of them exist at a time, because contributions may come one after another:
 ///
 ///     TreeOrder order;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "observation.hpp"
+#include "rueda/study/observation.hpp"
 
 namespace rueda {
 

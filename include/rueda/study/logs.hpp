@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "observation.hpp"
+#include "rueda/study/observation.hpp"
 
 namespace rueda {
 

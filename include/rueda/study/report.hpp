@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "figures.hpp"
-#include "study.hpp"
-#include "table.hpp"
+#include "rueda/study/figures.hpp"
+#include "rueda/study/study.hpp"
+#include "rueda/study/table.hpp"
 
 namespace rueda {
 

@@ -106,14 +106,14 @@ struct TrainConfig {
   bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
   std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
   bool tune = false;           ///< measures engines first and writes the tuning file
-  Algorithm all_reduce = Algorithm::automatic;
+  Algorithm all_reduce = Algorithm::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   Overlap overlap = Overlap::automatic;
   double bucket_mb = 25;       ///< MB (10^6 bytes) of gradients that are summed at once; 0: all
   std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
   Wire wire = Wire::fp32;
   bool wire_error_feedback = false;
-  std::string reduce_table;         ///< a file of `rueda bench tune`; empty: a rule decides
+  std::string reduce_table;         ///< of `rueda bench tune`, for auto; empty: a rule decides
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   std::string trace;                ///< where the trace goes; empty: nowhere
   std::size_t trace_steps = 50;     ///< that it shows, from the first on

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "phase_timer.hpp"
 #include "rueda/backend/device_monitor.hpp"
+#include "rueda/train/phase_timer.hpp"
 
 namespace rueda {
 

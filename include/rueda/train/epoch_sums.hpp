@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "timings.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 
@@ -35,7 +35,7 @@ struct KindSums {
   void operator+=(const KindSums& other);
 };
 
-/// What is kept of an epoch's steps when the steps themselves are given up.
+/// The sums that stand for an epoch's steps once these are released.
 struct EpochSums {
   KindSums full, partial;
 };

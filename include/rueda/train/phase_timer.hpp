@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "timings.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 
@@ -36,8 +36,8 @@ class PhaseTimer {
     current_ = phase;
   }
 
-  /// Books what has passed since the current phase began on `parts`, as far as it reaches, and what
-  /// is left on `other`. The current phase goes on from now.
+  /// Books the time since the current phase began: on `parts` as far as it reaches, the rest on
+  /// `other`. The current phase goes on from now.
   void divide(const PhaseSeconds& parts) {
     const auto now = Clock::now();
     const double passed = elapsed(last_, now);
@@ -92,7 +92,7 @@ class PhaseTimer {
   Clock::time_point start_, last_;
 };
 
-/// Seconds since it was made: for what lies outside steps.
+/// Seconds since it was made, for times outside steps.
 class Stopwatch {
  public:
   double seconds() const {

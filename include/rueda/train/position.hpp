@@ -2,9 +2,23 @@
 
 #include <cstddef>
 
-#include "train/totals.hpp"
+#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
+
+struct Score;
+
+/// Running totals of an epoch or an evaluation.
+struct Totals {
+  double loss = 0;
+  double correct = 0;
+  double samples = 0;
+
+  Score score(double seconds) const;
+};
+
+/// Collective: adds every rank's totals in rank order, so that all ranks get the same bits.
+Totals sum_over_ranks(RankGroup& group, const Totals& mine);
 
 /// Where a run stands at the end of a step. With parameters, running statistics and velocities it
 /// is all that training needs to go on: every random choice is hashed from seed, epoch and sample,

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "config.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/optim/schedule.hpp"
+#include "rueda/train/config.hpp"
 
 namespace rueda {
 

@@ -7,19 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "config.hpp"
-#include "epoch_sums.hpp"
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/precision.hpp"
 #include "rueda/core/text.hpp"
-#include "timings.hpp"
-#include "train/bucket_waits.hpp"
-#include "train/trace.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/epoch_sums.hpp"
+#include "rueda/train/timings.hpp"
+#include "rueda/train/trace.hpp"
 
 namespace rueda {
 
-/// Who one rank is and what it runs on.
+/// One rank and its device.
 struct RankInfo {
   int rank = 0;
   int local_rank = 0;
@@ -53,16 +52,16 @@ struct EpochRecord {
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
-  /// Steps of it that an earlier process took, of which there are no records here; empty unless a
-  /// process resumed a run with this epoch, whose time thus includes warming up.
+  /// Where a process resumed a run with this epoch: the steps of it that an earlier process took.
+  /// There are no records of these, and the time includes warming up.
   std::optional<std::size_t> resumed_at_step;
   std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]; see `written`
   std::vector<std::vector<BucketRecord>> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;                           ///< [rank]
-  /// [rank]: of its GPU during the steps, for all who computed on it; NaN: not told.
+  /// [rank]: of its GPU during the steps, for all ranks that share it; NaN: unknown.
   std::vector<double> energy_joules;
-  /// Its element of run.json, once that is written for good and the records of its steps are given
-  /// up, so that long runs need no more memory than short ones; then `sums` stands for them.
+  /// Its element of run.json once that is written for good. The records of its steps are released
+  /// then, so that long runs need no more memory than short ones, and `sums` stands for them.
   SharedText written;
   EpochSums sums;
 };
@@ -86,7 +85,7 @@ struct Resumption {
   std::size_t ranks = 0;
 };
 
-/// Everything of a run that is written down: what run.json holds.
+/// The record of a run: the contents of run.json.
 struct RunRecord {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
@@ -106,6 +105,8 @@ struct RunRecord {
   std::size_t steps_per_epoch = 0;
   double learning_rate = 0;        ///< after scaling
   std::string all_reduce;          ///< algorithm and order, e.g. "ring"
+  std::string all_reduce_details;  ///< chunks and segments, or why `auto` took it; for people
+  std::string auto_all_reduce;     ///< what `auto` would take here instead; empty: the same
   std::string reduce_table_hash;   ///< of the rows of --reduce-table; empty without one
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail

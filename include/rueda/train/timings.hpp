@@ -52,10 +52,10 @@ struct StepRecord {
   double all_reduce_add = 0;   ///< of these, adding
   double all_reduce_wait = 0;  ///< of these, waiting for ranks whose gradients came later
   double prepare_busy = 0;     ///< seconds of host threads preparing its batches, hidden or not
-  double copy_busy = 0;        ///< seconds of copying them to the device, likewise
+  double copy_busy = 0;        ///< seconds of copying them to the device, hidden or not
   std::uint64_t copy_bytes = 0;
   double train_loss = 0;      ///< mean over the step's samples, all ranks
-  double train_accuracy = 0;  ///< likewise
+  double train_accuracy = 0;  ///< over the same
   double learning_rate = 0;   ///< of this step's update
 };
 

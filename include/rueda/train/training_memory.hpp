@@ -10,7 +10,7 @@
 
 namespace rueda {
 
-/// Adds to what a replica holds what training holds besides: velocities, partial sums over
+/// The memory of training: the replica's own with velocities added, partial sums over
 /// `micro_batches`, `message_floats` of the all-reduce's receive buffer, and `image_bytes` of
 /// resident images.
 MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
 namespace {

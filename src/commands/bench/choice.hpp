@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record.hpp"
-#include "rueda/reduce/reduce_table.hpp"
+#include "rueda/reduce/algorithm.hpp"
 
 namespace rueda::bench {
 

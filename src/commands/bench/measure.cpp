@@ -90,9 +90,8 @@ bool time_is_up(RankGroup& group, SteadyTime begin, double limit) {
 
 Seconds slowest_of(RankGroup& group, const Seconds& mine) {
   Seconds slowest(mine.size(), 0.0);
-  for (const auto& bytes : group.all_gather(std::as_bytes(std::span(mine)))) {
-    Seconds theirs(mine.size());
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+  for (const Seconds& theirs :
+       from_bytes<double>(group.all_gather(std::as_bytes(std::span(mine))))) {
     for (std::size_t i = 0; i < mine.size(); ++i) slowest[i] = std::max(slowest[i], theirs[i]);
   }
   return slowest;

@@ -9,7 +9,7 @@
 #include "mpi/session/launch_check.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/reduce/agreement.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "run/log.hpp"
 #include "run/train_setup.hpp"
 #include "wiring/open_backend.hpp"

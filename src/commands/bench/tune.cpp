@@ -12,7 +12,7 @@
 #include "session.hpp"
 #include "table.hpp"
 #include "wiring/launcher_env.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 namespace rueda {
 namespace {

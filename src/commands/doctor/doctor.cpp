@@ -7,7 +7,7 @@
 #include "report.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/reduce/host_name.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "run/log.hpp"
 #include "run/output_file.hpp"
 #include "supervisor.hpp"

@@ -7,7 +7,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
-#include "rueda/reduce/host_name.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/launcher_env.hpp"
 #include "wiring/open_backend.hpp"

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "child.hpp"
-#include "mpi/probes/pattern_ring.hpp"
-#include "mpi/probes/ping_pong.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/doctor_device.hpp"

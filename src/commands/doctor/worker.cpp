@@ -11,7 +11,7 @@
 #include "machine.hpp"
 #include "mailbox.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
-#include "mpi/probes/ping_pong.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "transfer.hpp"

@@ -1,6 +1,6 @@
 // rueda train --reduce-table FILE.
 #include "tests/fuzz/target.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text = rueda::fuzz::text_of({data, size});

@@ -78,11 +78,7 @@ std::size_t wrong_sums(Communicator& comm, std::size_t length) {
 /// The sum of the ranks' counts, on every rank.
 std::size_t total(Communicator& comm, std::size_t mine) {
   std::size_t sum = 0;
-  for (const auto& bytes : comm.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    std::size_t theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof(theirs));
-    sum += theirs;
-  }
+  for (const std::size_t theirs : all_gather(comm, mine)) sum += theirs;
   return sum;
 }
 

@@ -1,4 +1,4 @@
-#include "backend/host_batch.hpp"
+#include "rueda/backend/host_batch.hpp"
 
 #include <cstring>
 #include <vector>

@@ -91,6 +91,14 @@ TEST_CASE("train alone takes every default", "[command_line]") {
   CHECK(config.given.empty());
 }
 
+TEST_CASE("the ring is the default, and a table means auto", "[command_line]") {
+  CHECK(trained_by({"train"}).all_reduce == rueda::Algorithm::ring);
+  CHECK(trained_by({"train", "--reduce-table", "t.json"}).all_reduce ==
+        rueda::Algorithm::automatic);
+  CHECK_THAT(refusal({"train", "--reduce-table", "t.json", "--all-reduce", "doubling"}),
+             Contains("--reduce-table") && Contains("doubling"));
+}
+
 TEST_CASE("options reach the configuration", "[command_line]") {
   const Recipe recipe("seed = 5\n");
   const TrainConfig c =

@@ -18,7 +18,7 @@
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "wiring/engine_tuning.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 #include "wiring/timed_setup.hpp"
 
 using namespace rueda;

@@ -7,8 +7,9 @@
 #include "commands/bench/measure.hpp"
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
+#include "tests/support/host_reduce_device.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::layout_of;

@@ -1,4 +1,4 @@
-#include "core/bounded_json.hpp"
+#include "rueda/core/bounded_json.hpp"
 
 #include <string>
 

@@ -100,6 +100,21 @@ TEST_CASE("result table: the all-reduce and its bandwidth", "[result_table]") {
   CHECK_THAT(result_table(test::sample_run(1, 1)), !Catch::Contains("algbw 0"));
 }
 
+TEST_CASE("result table: a faster all-reduce where the steps wait long", "[result_table]") {
+  RunRecord run = test::sample_run();
+  run.auto_all_reduce = "shared";
+  CHECK_THAT(result_table(run), !Catch::Contains("advice"));  // 9.7 % of a step
+  for (EpochRecord& epoch : run.epochs) {
+    for (auto& rank : epoch.step_records) {
+      for (StepRecord& s : rank) s.phases[static_cast<std::size_t>(Phase::all_reduce)] *= 2;
+    }
+  }
+  CHECK_THAT(flat(result_table(run)),
+             Catch::Contains("% of a step: --all-reduce auto takes shared here"));
+  run.auto_all_reduce.clear();
+  CHECK_THAT(result_table(run), !Catch::Contains("advice"));
+}
+
 TEST_CASE("result table: the input and its work", "[result_table]") {
   RunRecord run = test::sample_run();
   CHECK_THAT(flat(result_table(run)),

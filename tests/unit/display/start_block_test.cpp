@@ -48,7 +48,7 @@ TEST_CASE("start block: everything of a run of two ranks", "[start_block]") {
                                    "images"));
   CHECK_THAT(text, Catch::Contains("lr 0.1 x 128/128 = 0.1 (linear scaling), constant schedule"));
   CHECK_THAT(text, Catch::Contains("SGD, momentum 0.9, weight decay 0.0001"));
-  CHECK_THAT(text, Catch::Contains("all-reduce ring, 1.08 MB per step"));
+  CHECK_THAT(text, Catch::Contains("all-reduce ring; 1.08 MB per step"));
   CHECK_THAT(text, Catch::EndsWith("run in runs/sample"));
 }
 
@@ -137,14 +137,21 @@ TEST_CASE("start block: ranks that share a line show no UUID", "[start_block]") 
   CHECK_THAT(block(run), Catch::Contains("threads cores 0-15 node1"));
 }
 
-TEST_CASE("start block: what MPI reads, unless it is host memory", "[start_block]") {
+TEST_CASE("start block: the all-reduce with transport, chunks and segments", "[start_block]") {
   RunRecord run = test::sample_run();
-  run.transport = "host";
-  CHECK_THAT(block(run), Catch::Contains("all-reduce ring, 1.08 MB per step"));
-  run.transport = "device";
-  CHECK_THAT(block(run), Catch::Contains("all-reduce ring on device memory, 1.08 MB per step"));
-  run.transport = "staged";
-  CHECK_THAT(block(run), Catch::Contains("ring staged through host memory, 1.08 MB per step"));
+  run.all_reduce_details = "2 chunks a bucket in segments of 256 KiB";
+  for (const auto& [transport, text] : {std::pair{"host", "host memory"},
+                                        {"device", "device memory"},
+                                        {"staged", "staged through host memory"}}) {
+    run.transport = transport;
+    CHECK_THAT(block(run), Catch::Contains(std::string("all-reduce ring, ") + text +
+                                           ", 2 chunks a bucket in segments of 256 KiB; 1.08 MB "
+                                           "per step"));
+  }
+  run.config.all_reduce = Algorithm::nccl;
+  run.all_reduce = "ncclAllReduce";
+  run.all_reduce_details.clear();
+  CHECK_THAT(block(run), Catch::Contains("all-reduce ncclAllReduce; 1.08 MB per step"));
 }
 
 TEST_CASE("start block: ranks that differ are told apart", "[start_block]") {

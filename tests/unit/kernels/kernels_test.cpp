@@ -4,13 +4,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "reduce/reduce_loops.hpp"
 #include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/statistics.hpp"
 #include "rueda/kernels/wire.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
 #include "tests/support/fp32_tolerance.hpp"
 #include "tests/support/random_tensor.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "reduce/reduce_loops.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
 #include "tests/support/values.hpp"
 
 namespace rueda::test {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "record/aggregation.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "tests/support/sample_run.hpp"
 
 using namespace rueda;

@@ -1,10 +1,8 @@
-#include "rueda/reduce/agreement.hpp"
-
 #include <stdexcept>
 
 #include <catch2/catch.hpp>
 
-#include "rueda/reduce/host_name.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "tests/support/thread_group.hpp"
 
 using namespace rueda;

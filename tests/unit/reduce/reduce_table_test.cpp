@@ -5,7 +5,7 @@
 
 #include "commands/bench/choice.hpp"
 #include "rueda/core/error.hpp"
-#include "wiring/reduce_table_file.hpp"
+#include "wiring/reduce_tables.hpp"
 
 using Catch::Matchers::Contains;
 using rueda::Algorithm;

@@ -1,7 +1,6 @@
-#include "reduce/tree_sum.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "rueda/reduce/reduce_loops.hpp"
 #include "tests/support/tree_sums.hpp"
 
 namespace rueda::test {

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "record/aggregation.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/study/study.hpp"
 #include "tests/support/sample_run.hpp"

@@ -1,6 +1,6 @@
-#include "train/bucket_waits.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "rueda/train/trace.hpp"
 
 using namespace rueda;
 

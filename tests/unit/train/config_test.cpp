@@ -78,6 +78,7 @@ TEST_CASE("options that contradict each other are refused", "[config]") {
       {[](auto& c) { c.nesterov = true, c.momentum = 0; }, "--nesterov"},
       {[](auto& c) { c.reduce_order = ReduceOrder::fixed, c.all_reduce = Algorithm::mpi; },
        "--reduce-order fixed"},
+      {[](auto& c) { c.reduce_table = "t.json"; }, "--reduce-table"},
       {[](auto& c) { c.backend = BackendChoice::cpu, c.transport = TransportChoice::staged; },
        "--transport staged"},
       {[](auto& c) { c.backend = BackendChoice::cuda, c.transport = TransportChoice::staged; }},

@@ -7,8 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include "display/time_table.hpp"
-#include "record/aggregation.hpp"
 #include "rueda/display/model_summary.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
 

@@ -1,4 +1,4 @@
-#include "train/trace.hpp"
+#include "rueda/train/trace.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,7 @@
-#include "wiring/overlap.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
+#include "wiring/transport.hpp"
 
 using namespace rueda;
 

@@ -1,6 +1,6 @@
-#include "wiring/reduce_rule.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "wiring/reduce_tables.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/core/split.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/train/timings.hpp"
+
+namespace rueda {
+
+/// How the right to call MPI goes from thread to thread.
+struct TurnHooks {
+  std::function<void()> take = [] {};
+  std::function<void()> give = [] {};
+};
+
+/// What a reducer works with; replica and all-reduce outlive it.
+struct ReducerParts {
+  Replica& replica;  ///< has announced its buckets at `ends`
+  AllReduce& all_reduce;
+  std::vector<std::size_t> ends;  ///< plan_buckets; a tail bucket is summed exactly
+  bool overlaps = false;          ///< sums on a thread of its own
+  TurnHooks turn = {};            ///< to that thread and back
+};
+
+/// Sums the gradient arena over ranks, bucket by bucket, once in each step:
+///
+///     begin(step, ...);
+///     ... the backward passes write the arena ...
+///     complete();
+///     for (each bucket, in order) { wait(bucket); ... its gradients are read ... }
+///     end();
+///
+/// Without a thread of its own it sums in `wait`. With one it sums each bucket as soon as that is
+/// complete, while the backward pass computes the next one. Then the thread has the turn to call
+/// MPI between `begin` and `end`; it sleeps while it waits for buckets and never enters OpenMP.
+/// Either way nothing else may use MPI between `begin` and `end`, and a sum has the same bits.
+class GradientReducer {
+ public:
+  explicit GradientReducer(ReducerParts parts);
+  /// Ends the process if it is busy(): the thread may be inside MPI, from which it never returns
+  /// when this rank has failed.
+  ~GradientReducer();
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Collective. Sums the zeros of a new arena, which opens connections and takes scratch memory.
+  void warm_up();
+
+  /// A training step begins (global, from 1). `announced`: its buckets are complete as soon as the
+  /// backend announces them; otherwise with `complete`.
+  void begin(std::size_t train_step, bool announced);
+  /// The whole arena is written.
+  void complete();
+  /// Returns once `bucket` is summed. In order. Throws what its all-reduce threw.
+  void wait(std::size_t bucket);
+  void end();
+  /// Whether the thread may still be inside an all-reduce: between `begin` and `end`.
+  bool busy() const;
+
+  std::size_t buckets() const noexcept { return parts_.ends.size(); }
+  /// Floats of the gradient arena.
+  Range bucket(std::size_t i) const {
+    return {i == 0 ? 0 : parts_.ends.at(i - 1), parts_.ends.at(i)};
+  }
+  /// Of all buckets since the last call; epoch and step are the caller's to fill in.
+  std::vector<BucketRecord> take_records() { return std::exchange(records_, {}); }
+  ReduceJournal& journal() { return parts_.all_reduce.journal(); }
+
+ private:
+  /// A bucket and its all-reduce, which is chosen once.
+  struct BoundSum {
+    AllReduce& all_reduce;
+    std::span<float> slice;
+    bool exactly = false;
+  };
+  BoundSum bind(std::size_t bucket);
+  /// Sums `bucket`, whose gradients were complete at `ready`.
+  void sum(std::size_t bucket, SteadyTime ready);
+  Backend& backend() const { return parts_.replica.backend(); }
+
+  // The thread's.
+  void communicate();
+  bool starts();
+  void sum_all();
+  SteadyTime wait_until_ready(std::size_t bucket);
+
+  const ReducerParts parts_;
+  std::vector<BoundSum> sums_;  ///< by bucket
+  std::vector<BucketRecord> records_;
+
+  // The training thread begins a step and says when all is written; the other thread counts the
+  // buckets that it has summed. Without it there is no competition for the lock.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::uint64_t> counts_;  ///< of announcements at which each bucket is complete
+  std::size_t train_step_ = 0;
+  bool announced_ = false;  ///< this step's buckets are
+  bool complete_ = false;
+  SteadyTime completed_at_;
+  std::size_t summed_ = 0;  ///< buckets of this step
+  bool open_ = false;
+  bool starts_ = false;
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace rueda

@@ -1,0 +1,121 @@
+#include "link_probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace rueda {
+namespace {
+
+/// Does `work` and adds the seconds that it took to `total`.
+template <class Work>
+void timed(double& total, Work&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::forward<Work>(work)();
+  total += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
+constexpr int kSmallTrips = 51;
+constexpr int kLargeTrips = 7;
+constexpr int kWarmUpTrips = 2;  // connections are opened, memory is registered
+
+/// One message to `peer` and one back, for the side that begins and for the side that answers.
+void round_trip(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int peer,
+                bool begins) {
+  const auto send = buffer.send_side().first(floats);
+  const auto receive = buffer.receive_side().first(floats);
+  if (begins) ring.sendrecv(send, peer, {}, peer);
+  ring.sendrecv({}, peer, receive, peer);
+  if (!begins) ring.sendrecv(send, peer, {}, peer);
+}
+
+/// Seconds one way, by the median.
+double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int trips, int peer,
+               bool begins) {
+  std::vector<double> seconds(static_cast<std::size_t>(trips), 0.0);
+  for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
+  for (double& trip : seconds) {
+    timed(trip, [&] { round_trip(ring, buffer, floats, peer, begins); });
+  }
+  const auto middle = seconds.begin() + trips / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle / 2;
+}
+
+LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
+  const double small = one_way(ring, buffer, 1, kSmallTrips, peer, begins);
+  const double large = one_way(ring, buffer, kLargeFloats, kLargeTrips, peer, begins);
+  return {.latency_us = small * 1e6,
+          .gb_per_second = static_cast<double>(kPingPongBytes) / 1e9 / large};
+}
+
+/// When a rank begins with its right neighbour: even ones first, then odd ones; the last of an odd
+/// number by itself, for its neighbours on both sides are even.
+int turn_of(int rank, int size) {
+  if (size % 2 == 1 && rank == size - 1) return 2;
+  return rank % 2;
+}
+
+constexpr int kRounds = 2;
+
+/// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
+float pattern(int rank, int round, std::size_t i) {
+  const auto start =
+      static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(round) * 104729;
+  return static_cast<float>((start + i) % 16'000'057);
+}
+
+PatternResult compare(std::span<const float> got, int sender, int round) {
+  PatternResult result{.floats = got.size()};
+  for (std::size_t i = got.size(); i-- > 0;) {
+    if (got[i] == pattern(sender, round, i)) continue;
+    ++result.wrong;
+    result.first_wrong = i;
+  }
+  return result;
+}
+
+PatternResult run_round(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int round) {
+  const int right = (ring.rank() + 1) % ring.size();
+  const int left = (ring.rank() + ring.size() - 1) % ring.size();
+  std::vector<float> host(floats, -1.0F);
+  const auto receive = buffer.receive_side().first(floats);
+  const auto send = buffer.send_side().first(floats);
+  buffer.upload(receive, host);
+  for (std::size_t i = 0; i < floats; ++i) host[i] = pattern(ring.rank(), round, i);
+  buffer.upload(send, host);
+  ring.sendrecv(send, right, receive, left);
+  buffer.download(host, receive);
+  return compare(host, left, round);
+}
+
+}  // namespace
+
+LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
+  LinkSpeed mine;
+  if (ring.size() == 1) return mine;
+  const int right = (ring.rank() + 1) % ring.size();
+  const int left = (ring.rank() + ring.size() - 1) % ring.size();
+  for (int turn = 0; turn < 3; ++turn) {
+    ring.barrier();
+    if (turn_of(ring.rank(), ring.size()) == turn) {
+      mine = measure(ring, buffer, right, true);
+    } else if (turn_of(left, ring.size()) == turn) {
+      measure(ring, buffer, left, false);
+    }
+  }
+  return mine;
+}
+
+PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats) {
+  PatternResult worst;
+  for (int round = 0; round < kRounds; ++round) {
+    const PatternResult result = run_round(ring, buffer, floats, round);
+    if (worst.wrong == 0) worst = result;
+  }
+  return worst;
+}
+
+}  // namespace rueda

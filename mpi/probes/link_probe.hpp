@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+
+#include "mpi/session/communicator.hpp"
+#include "rueda/reduce/exchange_buffer.hpp"
+
+namespace rueda {
+
+/// The link from a rank to its right neighbour.
+struct LinkSpeed {
+  double latency_us = 0;     ///< microseconds from one rank to the other, a message of 4 bytes
+  double gb_per_second = 0;  ///< 1e9 bytes a second one way, messages of kPingPongBytes
+};
+
+inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;
+
+/// Collective: sends messages to the right neighbour and back, straight from `buffer`'s memory
+/// (kPingPongBytes at least), and takes half the median time of the round trip. Neighbours at a
+/// distance measure at the same time, as they talk at the same time in the ring. All zero on one
+/// rank.
+LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
+
+/// What came from the left neighbour.
+struct PatternResult {
+  std::size_t floats = 0;
+  std::size_t wrong = 0;        ///< elements that are not what the neighbour sent
+  std::size_t first_wrong = 0;  ///< the first of them, if there is one
+};
+
+/// Collective: every rank sends `floats` floats of a pattern of its own to its right neighbour by
+/// MPI_Sendrecv, straight from `buffer`'s memory, and checks each that it received. Twice, with
+/// different patterns, since memory that was registered or cached wrongly holds the first; the
+/// second is reported, or the first if that is already wrong. `buffer` holds at least as many.
+PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats);
+
+}  // namespace rueda

@@ -1,0 +1,151 @@
+#include "rueda/train/gradient_reducer.hpp"
+
+#include <chrono>
+
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/reduce/rank_group.hpp"
+
+namespace rueda {
+
+GradientReducer::GradientReducer(ReducerParts parts)
+    : parts_(std::move(parts)), counts_(parts_.ends.size()) {
+  for (std::size_t i = 0; i < buckets(); ++i) sums_.push_back(bind(i));
+  if (parts_.overlaps) thread_ = std::thread([this] { communicate(); });
+}
+
+GradientReducer::~GradientReducer() {
+  if (busy()) {
+    end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
+  }
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+GradientReducer::BoundSum GradientReducer::bind(std::size_t index) {
+  const Range range = bucket(index);
+  return {.all_reduce = parts_.all_reduce.for_length(range.size()),
+          .slice = parts_.replica.gradients().subspan(range.begin, range.size()),
+          .exactly = index > 0 && range.begin >= parts_.replica.parameters().size()};
+}
+
+void GradientReducer::warm_up() {
+  begin(0, false);
+  complete();
+  for (std::size_t i = 0; i < buckets(); ++i) wait(i);
+  end();
+  take_records();
+}
+
+void GradientReducer::begin(std::size_t train_step, bool announced) {
+  if (parts_.overlaps) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = backend().announced(i) + 1;
+    parts_.turn.give();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    train_step_ = train_step;
+    announced_ = announced && parts_.overlaps;
+    complete_ = false;
+    summed_ = 0;
+    open_ = parts_.overlaps;
+    starts_ = true;
+  }
+  changed_.notify_all();
+}
+
+void GradientReducer::complete() {
+  if (!announced_) {
+    ReduceDevice& device = backend().reduce_device();
+    device.wait(device.record());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    complete_ = true;
+    completed_at_ = std::chrono::steady_clock::now();
+  }
+  changed_.notify_all();
+}
+
+void GradientReducer::wait(std::size_t bucket) {
+  if (!parts_.overlaps) return sum(bucket, completed_at_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return summed_ > bucket || failure_; });
+  if (summed_ <= bucket) std::rethrow_exception(failure_);
+}
+
+void GradientReducer::end() {
+  if (!parts_.overlaps) return;
+  parts_.turn.take();
+  open_ = false;
+}
+
+bool GradientReducer::busy() const {
+  const std::lock_guard lock(mutex_);
+  return open_ && !failure_;
+}
+
+void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
+  const BoundSum& bound = sums_[bucket];
+  journal().at(train_step_, bucket);
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  // The caller has waited for everything that the bucket needs, hence no event.
+  const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {})
+                                   : bound.all_reduce.sum(bound.slice, {});
+  backend().reduce_device().wait(done);
+  const SteadyTime end = std::chrono::steady_clock::now();
+  const ReduceTimes times = journal().take_times();
+  records_.push_back({.bucket = static_cast<std::uint32_t>(bucket),
+                      .ready = steady_seconds(ready),
+                      .begin = steady_seconds(begin),
+                      .end = steady_seconds(end),
+                      .transfer = times.transfer,
+                      .add = times.add});
+}
+
+void GradientReducer::communicate() {
+  while (starts()) {
+    parts_.turn.take();
+    try {
+      sum_all();
+    } catch (...) {
+      parts_.turn.give();
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.notify_all();
+      return;
+    }
+  }
+}
+
+/// Waits for the next step; false if there is none.
+bool GradientReducer::starts() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return starts_ || stopping_; });
+  return std::exchange(starts_, false);
+}
+
+void GradientReducer::sum_all() {
+  for (std::size_t i = 0; i < buckets(); ++i) {
+    sum(i, wait_until_ready(i));
+    if (i + 1 == buckets()) parts_.turn.give();  // before the other thread can see the last sum
+    {
+      const std::lock_guard lock(mutex_);
+      summed_ = i + 1;
+    }
+    changed_.notify_all();
+  }
+}
+
+SteadyTime GradientReducer::wait_until_ready(std::size_t bucket) {
+  if (announced_) return backend().wait_announced(bucket, counts_[bucket]);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return complete_; });
+  return completed_at_;
+}
+
+}  // namespace rueda

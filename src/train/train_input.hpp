@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rueda/backend/replica.hpp"
+#include "rueda/data/sampler.hpp"
+#include "rueda/kernels/pixel.hpp"
+#include "rueda/train/config.hpp"
+#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/position.hpp"
+#include "rueda/train/run_plan.hpp"
+
+namespace rueda {
+
+/// Work on batches while a step computes, where there is any. Computation hides its seconds as long
+/// as they stay below those of a step.
+struct InputBusy {
+  double prepare = 0;  ///< seconds of all workers together
+  double copy = 0;     ///< seconds of copying to the device
+  std::uint64_t copy_bytes = 0;
+};
+
+/// One of a rank's micro-batches; they come in the order of training.
+struct MicroBatch {
+  std::size_t epoch = 0;  ///< from 0
+  std::size_t step = 0;   ///< within the epoch, from 0
+  std::size_t part = 0;   ///< virtual rank
+};
+
+/// How training images get into the replica's input.
+class TrainInput {
+ public:
+  virtual ~TrainInput() = default;
+  /// Gets the micro-batch there, or on its way; books on `timer` what the step waits for.
+  virtual void load(const MicroBatch& which, PhaseTimer& timer) = 0;
+  /// What the device itself does for it, before its forward pass, counts for this phase.
+  virtual Phase device_phase() const { return Phase::load; }
+  /// For the micro-batches loaded since the last call.
+  virtual InputBusy take_busy() { return {}; }
+  /// Of the device, beyond the replica and the images.
+  virtual std::size_t device_bytes() const { return 0; }
+};
+
+/// What an input needs; all of it outlives the input.
+struct InputParts {
+  const TrainConfig& config;
+  const RunPlan& plan;
+  std::size_t rank = 0;
+  Replica& replica;
+  const ImageSet& images;
+  const Sampler& sampler;  ///< of the trainer, set to the epoch in hand
+  TrainPosition from;      ///< where training begins
+};
+
+/// Batches that host threads prepare ahead, and that are copied while the step before computes.
+std::unique_ptr<TrainInput> make_stream_input(const InputParts& parts);
+/// That, or images resident on the device, which makes each batch itself: as `config.input` says.
+std::unique_ptr<TrainInput> make_train_input(const InputParts& parts);
+
+/// The transform for training images, as the options say.
+kernels::PixelTransform pixel_transform(const TrainConfig& config);
+
+}  // namespace rueda

@@ -1,0 +1,206 @@
+#include "reduce_tables.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+#include "rueda/core/bounded_json.hpp"
+#include "rueda/core/text.hpp"
+
+namespace rueda {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kFormat = 1;
+constexpr std::size_t kMostFileBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMostRows = 1000;
+constexpr std::size_t kNoEnd = std::numeric_limits<std::size_t>::max();
+
+/// Why a file is refused; without its name.
+struct Fault {
+  std::string why;
+};
+
+constexpr JsonLimits kLimits{.most_values = 1'000'000, .most_depth = 16, .most_keys = 256};
+constexpr std::size_t kMostHosts = 1'000'000;
+
+InputFile table_file(const std::string& file) {
+  return {file, "--reduce-table " + file,
+          "measure a new one with rueda bench tune, or leave the option out"};
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  table_file(file).refuse(why);
+}
+
+std::size_t whole_number(const Json& json, const char* name) {
+  if (json.is_number_unsigned()) return json.get<std::size_t>();
+  throw Fault{std::string(name) + " is not a whole number from 0"};
+}
+
+Algorithm read_algorithm(const Json& json) {
+  const auto word = json.get<std::string>();
+  for (const Algorithm algorithm : kAlgorithms) {
+    if (word != to_string(algorithm)) continue;
+    if (is_own(algorithm) && algorithm != Algorithm::automatic) return algorithm;
+    throw Fault{"a row names " + word + ", which no table may choose"};
+  }
+  throw Fault{"a row names the unknown algorithm '" + printable(word) + "'"};
+}
+
+ReduceTable::Row read_row(const Json& json, bool is_last) {
+  ReduceTable::Row row;
+  const Json& most = json.at("most_bytes");
+  if (most.is_null() != is_last) {
+    throw Fault{"the last row has to be without end (most_bytes null), and no other"};
+  }
+  if (!is_last) row.most_bytes = whole_number(most, "most_bytes");
+  row.way.algorithm = read_algorithm(json.at("algorithm"));
+  row.way.segment_bytes = whole_number(json.at("segment_bytes"), "segment_bytes");
+  if (row.way.segment_bytes % sizeof(float) != 0) {
+    throw Fault{"segment_bytes is not a multiple of 4"};
+  }
+  return row;
+}
+
+ReduceTable read_rows(const Json& rows) {
+  if (!rows.is_array() || rows.empty() || rows.size() > kMostRows) {
+    throw Fault{"its rows are not a list of 1 to 1000"};
+  }
+  ReduceTable table;
+  for (const Json& json : rows) {
+    const bool is_last = table.rows.size() + 1 == rows.size();
+    const ReduceTable::Row row = read_row(json, is_last);
+    if (!table.rows.empty() && row.most_bytes <= table.rows.back().most_bytes) {
+      throw Fault{"most_bytes does not ascend from row to row"};
+    }
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+std::string counted_hosts(const std::vector<int>& layout) {
+  const int hosts = layout.empty() ? 0 : *std::max_element(layout.begin(), layout.end()) + 1;
+  return std::to_string(layout.size()) + (layout.size() == 1 ? " rank on " : " ranks on ") +
+         std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+}
+
+/// The host of each rank, by number.
+std::vector<int> read_layout(const Json& json) {
+  std::vector<int> layout;
+  for (const Json& host : json) {
+    const std::size_t number = whole_number(host, "a host in layout");
+    if (number >= kMostHosts) throw Fault{"layout numbers a million hosts or more"};
+    layout.push_back(static_cast<int>(number));
+  }
+  return layout;
+}
+
+void check_place(const Json& json, const TablePlace& here) {
+  const std::vector<int> layout = read_layout(json.at("layout"));
+  if (layout != here.layout) {
+    const std::string theirs = counted_hosts(layout);
+    const std::string ours = counted_hosts(here.layout);
+    throw Fault{theirs == ours ? "it was measured with the ranks dealt otherwise to the hosts"
+                               : "it was measured with " + theirs + ", and these are " + ours};
+  }
+  const auto backend = json.at("backend").get<std::string>();
+  const auto transport = json.at("transport").get<std::string>();
+  if (backend != here.backend || transport != here.transport) {
+    throw Fault{"it was measured on backend " + printable(backend) + " with transport " +
+                printable(transport) + ", and this is " + here.backend + " with " + here.transport};
+  }
+}
+
+Json row_json(const ReduceTable::Row& row) {
+  return {{"most_bytes", row.most_bytes == kNoEnd ? Json() : Json(row.most_bytes)},
+          {"algorithm", to_string(row.way.algorithm)},
+          {"segment_bytes", row.way.segment_bytes}};
+}
+
+}  // namespace
+
+std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts) {
+  if (!memory_is_on_host) return kDeviceSegmentBytes;
+  return between_hosts ? 0 : kHostSegmentBytes;
+}
+
+ReduceTable reduce_rule(const ReduceSituation& situation) {
+  const bool rounds = situation.wire == Wire::bf16;
+  if (situation.may_share && situation.memory_is_on_host && !rounds) {
+    return {.rows = {{.way = {Algorithm::shared, 0}}},
+            .why = "by the rule for one host with shared memory"};
+  }
+  ReduceTable table;
+  if (!rounds) table.rows.push_back({kSmallBytes, {Algorithm::doubling, 0}});
+  const bool nested = situation.hosts > 1 && situation.most_on_a_host > 1;
+  table.rows.push_back(
+      {.way = {nested ? Algorithm::hierarchical : Algorithm::ring,
+               usual_segment_bytes(situation.memory_is_on_host, situation.hosts > 1)}});
+  table.why = std::string("by the rule for ") +
+              (nested                ? "several hosts of several ranks"
+               : situation.hosts > 1 ? "several hosts of one rank each"
+                                     : "one host without shared memory for gradients");
+  return table;
+}
+
+std::vector<int> layout_of(const std::vector<std::string>& hosts) {
+  std::vector<std::string> known;
+  std::vector<int> layout;
+  for (const std::string& host : hosts) {
+    auto at = std::find(known.begin(), known.end(), host);
+    if (at == known.end()) at = known.insert(known.end(), host);
+    layout.push_back(static_cast<int>(at - known.begin()));
+  }
+  return layout;
+}
+
+std::string rows_text(const ReduceTable& table) {
+  Json rows = Json::array();
+  for (const ReduceTable::Row& row : table.rows) rows.push_back(row_json(row));
+  return rows.dump();
+}
+
+std::string rows_hash(const ReduceTable& table) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : rows_text(table)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  std::string digits(16, '0');
+  for (std::size_t i = 16; i-- > 0; hash >>= 4U) digits[i] = "0123456789abcdef"[hash & 15U];
+  return digits;
+}
+
+ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
+                               const TablePlace& here) {
+  if (!fault_of_json(text, kLimits).empty()) refuse(file, "not a table of all-reduces");
+  const Json json = Json::parse(text);
+  try {
+    if (!json.is_object() || !json.contains("rueda_reduce_table")) {
+      refuse(file, "not a table of all-reduces");
+    }
+    if (json.at("rueda_reduce_table") != kFormat) refuse(file, "of a format that is not known");
+    check_place(json, here);
+    ReduceTable table = read_rows(json.at("rows"));
+    table.why = "as measured in " + file;
+    return table;
+  } catch (const Fault& fault) {
+    refuse(file, fault.why);
+  } catch (const Json::exception&) {
+    refuse(file, "not a complete table of all-reduces");
+  }
+}
+
+ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here) {
+  std::string text;
+  together(group, [&] {
+    if (group.rank() == 0) text = read_whole(table_file(file), kMostFileBytes);
+  });
+  text = all_gather_text(group, text).front();
+  ReduceTable table;
+  together(group, [&] { table = parse_reduce_table(text, file, here); });
+  return table;
+}
+
+}  // namespace rueda
