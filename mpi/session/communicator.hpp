@@ -10,21 +10,10 @@
 
 #include <mpi.h>
 
+#include "rueda/core/split.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
-
-/// Piece `index` of `data` cut into pieces of `limit`; empty beyond the end.
-template <class T>
-std::span<T> piece(std::span<T> data, std::size_t limit, std::size_t index) {
-  const std::size_t begin = std::min(data.size(), index * limit);
-  return data.subspan(begin, std::min(limit, data.size() - begin));
-}
-
-/// Pieces of at most `limit` in `length`.
-inline std::size_t pieces(std::size_t length, std::size_t limit) {
-  return length / limit + (length % limit == 0 ? 0 : 1);
-}
 
 /// A group of ranks with a message space of its own: owns a duplicate of an MPI communicator. All
 /// MPI traffic of the program goes through here, every return code is checked (RunError), and every

@@ -38,10 +38,6 @@ Range owned_part(const RingPlan& plan, int rank, Range block) {
           std::min(chunk.end, chunk.begin + block.end)};
 }
 
-std::span<float> cut(std::span<float> slice, Range part) {
-  return slice.subspan(part.begin, part.size());
-}
-
 /// Collects all ranks' values of this rank's own chunk, restricted to `block` (a range within
 /// chunks), while sending each other owner its part of `slice`.
 Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,

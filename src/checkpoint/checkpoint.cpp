@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint_files.hpp"
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/weights/safetensors.hpp"

@@ -1,4 +1,4 @@
-#include "rueda/core/bounded_json.hpp"
+#include "bounded_json.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "rueda/predict/cost_fit.hpp"
-#include "rueda/study/json_view.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda::predict {
 namespace {

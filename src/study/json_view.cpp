@@ -1,9 +1,9 @@
-#include "rueda/study/json_view.hpp"
+#include "json_view.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {

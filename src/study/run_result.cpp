@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rueda/record/run_json.hpp"
-#include "rueda/study/json_view.hpp"
+#include "json_view.hpp"
 
 namespace rueda {
 namespace {

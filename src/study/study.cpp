@@ -5,7 +5,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
-#include "rueda/study/json_view.hpp"
+#include "json_view.hpp"
 
 namespace rueda {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine_tuning.hpp"
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"

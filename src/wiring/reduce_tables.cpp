@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {

@@ -14,7 +14,7 @@
 #include "rueda/record/statistics.hpp"
 #include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/study/json_view.hpp"
+#include "study/json_view.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "timed_setup.hpp"
 

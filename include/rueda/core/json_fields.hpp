@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 
 namespace rueda {
 

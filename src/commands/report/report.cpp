@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "commands/plotter.hpp"
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/study/logs.hpp"

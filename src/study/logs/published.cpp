@@ -1,7 +1,7 @@
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/study/json_view.hpp"
+#include "study/json_view.hpp"
 #include "rueda/study/logs.hpp"
 
 namespace rueda {

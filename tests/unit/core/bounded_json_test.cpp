@@ -1,4 +1,4 @@
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 
 #include <string>
 

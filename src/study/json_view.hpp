@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rueda/core/bounded_json.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/core/files.hpp"
 
 namespace rueda {
