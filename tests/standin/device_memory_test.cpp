@@ -130,8 +130,7 @@ TEST_CASE("a backend that forgets its plans gives their memory back", "[backend]
   CHECK(standin_bytes_in_use() == before);
 }
 
-TEST_CASE("a shortage of memory is an error of its own type, and leaves none in the device",
-          "[backend][memory]") {
+TEST_CASE("a shortage of memory throws OutOfMemory, and the device works on", "[backend][memory]") {
   const auto backend = open_backend_under_test();
   const std::size_t free = backend->free_memory();
   CHECK_THROWS_AS(backend->allocate(free + 1), OutOfMemory);
