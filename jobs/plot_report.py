@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what `rueda report` wrote: charts, a page that holds everything, slides. Needs matplotlib.
+"""Draws what `rueda report` wrote: charts, a page with everything, slides. Needs matplotlib.
 
 usage: plot_report.py REPORT_DIR [--slides] [--formats png,pdf]
 
 Reads REPORT_DIR/report.json; writes REPORT_DIR/plots/*.png and *.pdf, REPORT_DIR/report.html and, with
---slides, REPORT_DIR/slides.pdf. docs/plots.md tells what is drawn.
+--slides, REPORT_DIR/slides.pdf. docs/plots.md describes them.
 """
 
 import argparse

@@ -7,7 +7,7 @@
 # Without a GPU (nvidia-smi -L) it leaves the CUDA part out and builds in build-cpu, else in build.
 set -euo pipefail
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 whole_number() { # option value
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] && return 0

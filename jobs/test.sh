@@ -11,7 +11,7 @@
 #   jobs/test.sh --sanitize-all       both, one after the other
 set -euo pipefail
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 directory=build
 quick=

@@ -1,4 +1,4 @@
-"""Which charts a report yields, in the order in which they are shown."""
+"""Which charts a report has, in the order in which they are shown."""
 
 import re
 
@@ -14,7 +14,7 @@ def file_name(words):
 
 
 def _with_file_names(all_series):
-    """Copies with a `file`: their name as a part of names of files, which occurs once."""
+    """Copies with a `file`: a unique name that may be part of the name of a file."""
     taken, result = set(), []
     for series in all_series:
         base = file_name(name_of(series))
@@ -28,7 +28,7 @@ def _with_file_names(all_series):
 
 
 def _combined(all_series):
-    """Series of one kind of scaling beside each other."""
+    """Charts of all series of one kind of scaling."""
     for scaling in _SCALINGS:
         members = [series for series in all_series if series.get("scaling") == scaling]
         for one in quantity.ALL:

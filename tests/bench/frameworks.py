@@ -105,7 +105,7 @@ def task_of(name, case, precision, settings):
 
 
 def run_rounds(names, case, precision, settings, rounds):
-    """Reports by contestant. They take turns, so that what changes on the machine meets them all."""
+    """Reports by contestant. They take turns, so that changes of the machine affect all."""
     reports = {name: [] for name in names}
     for turn in range(1, rounds + 1):
         for name in names:

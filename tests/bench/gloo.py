@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times rueda's all-reduces beside that of PyTorch's gloo process group, on the same cores, taking
-turns: rueda, gloo, rueda, gloo, ... Both sum fp32 in place over as many processes.
+"""Compares the times of rueda's all-reduces and that of PyTorch's gloo process group, which take turns on
+the same cores. Both sum fp32 in place over as many processes.
 
 usage: gloo.py [--binary build/rueda] [--ranks 2] [--rounds 3] [--sizes LIST] [--algorithms LIST]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""jobs/scale.sh: what it plans, runs, repeats, skips and refuses; with a program that only plays
-rueda, and once with rueda itself.
+"""jobs/scale.sh: what it plans, runs, repeats, skips and refuses; with a fake rueda, and once with rueda
+itself.
 
 usage: scale_test.py RUEDA
 """
@@ -218,7 +218,7 @@ class RunTest(ScaleCase):
         process = subprocess.Popen(
             [SCALE, *self.two], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18"}),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            # As a shell's background jobs begin, which are none the less to end when told to.
+            # A shell's background jobs begin so; the signal must end them nevertheless.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )  # fmt: skip
         begun = self.folder / "calls"
@@ -304,7 +304,7 @@ class RefusalTest(ScaleCase):
         self.refused(["cpu", "--global-batch", "30"], "30", "4 ranks")
         self.refused([*some, "--nodes", "2"], "several nodes")
         self.refused([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found")
-        self.refused([*some, "--recipe", "no.toml"], "no.toml is not there")
+        self.refused([*some, "--recipe", "no.toml"], "no.toml does not exist")
         self.refused([*some, "--repeats", "0"], "--repeats")
         self.refused([*some, "--ranks-per-node", "1,x"], "--ranks-per-node")
         self.refused([*some, "--batch-sweep", "32:oom"], "32x4:oom")
@@ -324,7 +324,7 @@ class RefusalTest(ScaleCase):
         job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_CPUS_ON_NODE": "4"}
         job["SLURM_TASKS_PER_NODE"] = "2(x1)"
         some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8", "--threads", "2")
-        self.refused([*some, "--nodes", "2"], "2 nodes are asked for, and the allocation has 1", **job)
+        self.refused([*some, "--nodes", "2"], "2 nodes are needed, and the allocation has 1", **job)
         srun = [*some, "--launcher", "srun", "--ranks-per-node"]
         self.refused([*srun, "3"], "3 ranks per node with 2 threads", "4 cores", **job)
         self.refused([*some, "--launcher", "mpirun", "--ranks-per-node", "3"], "2 tasks", **job)

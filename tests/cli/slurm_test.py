@@ -78,7 +78,7 @@ def obstacle():
 
 
 def free_ports(count):
-    """The first of so many ports in a row that nobody listens on."""
+    """The first of so many free ports in a row."""
     for first in range(26817, 60000, count):
         try:
             for port in range(first, first + count):
@@ -335,7 +335,7 @@ class SiteTest(unittest.TestCase):
 
     def test_a_site_that_is_not_there(self):
         error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
-        self.assertIn("rueda: the site file nowhere is neither there nor in", error)
+        self.assertIn("rueda: the site file nowhere is neither a file nor in", error)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class Shell:
 
 
 def end_group(process):
-    """Asks first, because a launcher that is killed leaves its ranks behind."""
+    """Asks first, because the ranks of a launcher that is killed go on."""
     for sign, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, None)):
         os.killpg(process.pid, sign)
         try:
@@ -109,7 +109,7 @@ def run_item(item, end, folder, environment):
         result.update(status=FAILED, why=str(failure))
         if failure.data is not None:
             result["data"] = failure.data
-    except Exception as error:  # a fault of this script's own must not lose the other items
+    except Exception as error:  # an error in this script must not stop the other items
         traceback.print_exc()
         result.update(status=FAILED, why=f"{type(error).__name__}: {error}")
     result["seconds"] = round(monotonic() - begin, 2)

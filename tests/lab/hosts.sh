@@ -9,7 +9,7 @@
 #   hosts.sh down                   ends what `up` made
 #
 # Variables, the same for all calls:
-#   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); different ones do not meet
+#   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); hosts of different names are not connected
 #   LAB_LINK     what keeps rate and delay:
 #                  wire   TAP devices joined by the program wire: any kernel with /dev/net/tun
 #                  netem  pairs of veth and netem: where the kernel has sch_netem
@@ -28,7 +28,7 @@ folder=/tmp/rueda-lab-$name
 subnet=10.77.0
 queue_bytes=16000000 # longer than TCP fills, so that nothing is lost
 
-usage() { sed -n '2,23s/^# \{0,1\}//p' "$self"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "$self"; }
 die() {
   echo "hosts.sh: $*" >&2
   exit 2
@@ -133,7 +133,7 @@ up() { # hosts rate delay
   delay=$(nanoseconds "$3")
   case $1 in *[!0-9]* | '') die "$1: give a number of hosts" ;; esac
   if [ "$1" -lt 2 ] || [ "$1" -gt 100 ]; then die "2 to 100 hosts"; fi
-  [ ! -e "$folder" ] || die "hosts called $name are up, or were left behind; down first"
+  [ ! -e "$folder" ] || die "hosts called $name exist already: run down first"
   [ "$link" != tbf ] || [ "$delay" = 0 ] || die "tbf cannot delay"
   if [ "$link" = auto ]; then
     link=wire
