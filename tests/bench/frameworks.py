@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from contestants import CONTESTANTS, command_of, python_of
-from figures import as_markdown, summarise
-from machine import describe_machine
+from figures import as_markdown, describe_machine, summarise
 
 CASES = ("resnet18@32:64", "resnet50v2@128:16")
 LEARNING_RATE = 0.002  # small enough that every contestant's loss falls from pass to pass

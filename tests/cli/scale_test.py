@@ -181,18 +181,18 @@ class RunTest(ScaleCase):
         names = [series["name"] for series in study["series"]]
         self.assertEqual(names, ["resnet20_rank8_n1x2_r1", "resnet18_rank8_n1x2_r1"])
 
-    def test_finished_runs_are_not_repeated(self):
+    def test_finished_runs_are_not_repeated_and_others_are(self):
         self.scale(*self.two)
         self.assertEqual(len(self.calls()), 2)
         self.assertIn("2 runs finished earlier", self.scale(*self.two))
         self.assertEqual(self.calls(), [])
-
-    def test_an_attempt_without_an_end_is_made_again(self):
-        self.scale(*self.two)
-        self.calls()
-        (self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").unlink()
+        (self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").unlink()  # as if interrupted
         self.assertIn("1 run finished earlier", self.scale(*self.two))
         self.assertEqual(self.calls(), ["resnet18_rank8_n1x1_r1"])
+        record = self.out / "runs" / "resnet20_rank8_n1x1_r1" / "run.json"
+        record.write_text('{"outcome": "running"}', encoding="utf-8")  # although it ended well
+        self.scale(*self.two, "--retry")
+        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
 
     def test_a_failure_is_recorded_and_tried_again_only_if_asked(self):
         text = self.scale(*self.two, FAKE_FAIL="resnet20")
@@ -203,14 +203,6 @@ class RunTest(ScaleCase):
         self.assertEqual((attempt["exit_code"], attempt["message"]), (1, "the loss is NaN"))
         self.assertIn("1 run failed earlier", self.scale(*self.two))
         self.assertEqual(self.calls(), [])
-        self.scale(*self.two, "--retry")
-        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
-
-    def test_a_run_that_ends_well_without_a_whole_run_json_is_not_finished(self):
-        self.scale(*self.two)
-        self.calls()
-        record = self.out / "runs" / "resnet20_rank8_n1x1_r1" / "run.json"
-        record.write_text('{"outcome": "running"}', encoding="utf-8")
         self.scale(*self.two, "--retry")
         self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
 
@@ -244,21 +236,20 @@ class RunTest(ScaleCase):
 
     def test_the_report(self):
         self.scale(*self.two)
-        asked = (self.folder / "calls.report").read_text(encoding="utf-8")
-        self.assertEqual(asked, "report study --out study/report\n")
+        asked = self.folder / "calls.report"
+        self.assertEqual(asked.read_text(encoding="utf-8"), "report study --out study/report\n")
         self.scale(*self.two, code=1, FAKE_REPORT_CODE="2")
         self.assertIn("the report failed (2)", self.errors)
         self.assertIn("no report: this rueda has no command report", self.scale(*self.two, FAKE_REPORT=""))
 
     def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
         book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1"]
-        self.scale(*book)
-        asked = self.folder / "calls.report"
         course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
-        self.assertEqual(asked.read_text(encoding="utf-8"), course)
-        asked.unlink()
-        self.scale(*book, FAKE_REPORT_CODE="2", code=1)
-        self.assertEqual(asked.read_text(encoding="utf-8"), course + plain)
+        asked = self.folder / "calls.report"
+        for changes, calls in (({}, course), ({"code": 1, "FAKE_REPORT_CODE": "2"}, course + plain)):
+            self.scale(*book, **changes)
+            self.assertEqual(asked.read_text(encoding="utf-8"), calls)
+            asked.unlink()
 
 
 class SweepTest(ScaleCase):
@@ -277,11 +268,9 @@ class SweepTest(ScaleCase):
         self.scale(*self.sweep, "8x4:oom", "--repeats", "2", FAKE_FULL="128")
         self.assertEqual(self.calls(), [])
 
-    def test_to_a_last_batch(self):
+    def test_to_a_last_batch_or_until_the_images_are_too_few(self):
         self.scale(*self.sweep, "8x4:130")
         self.assertEqual(self.calls(), self.names([8, 32, 128]))
-
-    def test_until_the_images_are_too_few(self):
         self.scale(*self.sweep, "100x3:oom")
         self.assertEqual(self.calls(), self.names([100, 300, 900]))  # of 1000
 
@@ -296,21 +285,20 @@ class RefusalTest(ScaleCase):
         self.assertFalse(self.out.exists())
 
     def test_bad_input_is_refused_before_anything_runs(self):
-        some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8")
-        self.refused([], "no models")
-        self.refused(["bok"], "unknown preset bok", "book")
-        self.refused(["cpu", "--models", "resnet21"], "unknown model resnet21", "resnet18")
-        self.refused(["--models", "resnet20"], "no batch is given for resnet20")
-        self.refused(["cpu", "--global-batch", "30"], "30", "4 ranks")
-        self.refused([*some, "--nodes", "2"], "several nodes")
-        self.refused([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found")
-        self.refused([*some, "--recipe", "no.toml"], "no.toml does not exist")
-        self.refused([*some, "--repeats", "0"], "--repeats")
-        self.refused([*some, "--ranks-per-node", "1,x"], "--ranks-per-node")
-        self.refused([*some, "--batch-sweep", "32:oom"], "32x4:oom")
-        self.refused([*some, "--batch-sweep", "32x1:oom"], "32x4:oom")
-        self.refused([*some, "--batch-sweep", "32x2:16"], "smaller than the first")
-        self.refused([*some, "--", "--threads", "2"], "--threads", "before the --")
+        some = ["--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8"]
+        for words, *wanted in (
+            ([], "no models"), (["bok"], "unknown preset bok", "book"),
+            (["cpu", "--models", "resnet21"], "unknown model resnet21", "resnet18"),
+            (["--models", "resnet20"], "no batch is given for resnet20"),
+            (["cpu", "--global-batch", "30"], "30", "4 ranks"), ([*some, "--nodes", "2"], "several nodes"),
+            ([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found"),
+            ([*some, "--recipe", "no.toml"], "no.toml does not exist"), ([*some, "--repeats", "0"], "--repeats"),
+            ([*some, "--ranks-per-node", "1,x"], "--ranks-per-node"),
+            ([*some, "--batch-sweep", "32:oom"], "32x4:oom"), ([*some, "--batch-sweep", "32x1:oom"], "32x4:oom"),
+            ([*some, "--batch-sweep", "32x2:16"], "smaller than the first"),
+            ([*some, "--", "--threads", "2"], "--threads", "before the --"),
+        ):  # fmt: skip
+            self.refused(words, *wanted)
         self.refused([*some, "--launcher", "srun"], "srun was not found", PATH=self.bare_path())
 
     def bare_path(self):
