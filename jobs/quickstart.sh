@@ -51,7 +51,7 @@ cat <<END
 
 The program is $program. Next, for example:
   ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10
-  ${run[*]} --help
+  $program train --help
   jobs/scale.sh cpu      # how training scales on this machine, in minutes
 The documents name build/rueda: jobs/setup.sh builds it, with the tests and, where nvcc is, with CUDA.
 END
