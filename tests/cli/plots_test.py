@@ -22,7 +22,7 @@ JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
-    from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, slides
+    from plotting import bandwidth, bars, batches, communication, lines, output, phases, predictions, quantity, slides
     from plotting.chart import new_figure
     from plotting.number_text import cell_text
 
@@ -113,7 +113,7 @@ class Charts(unittest.TestCase):
     def test_all_lies_within_pictures_and_slides(self):
         several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
         report = made.report([*several, made.series("one", [made.point(1, 8.0)], scaling="single")])
-        charts = catalogue.charts_of(report)
+        charts = output.charts_of(report)
         figures = [chart.figure() for chart in charts]
         figures += [slides.draw_page(page, "1 / 1", "rueda") for page in slides.pages_of(report, charts)[::4]]
         for figure in figures:

@@ -13,7 +13,6 @@
 #   LAB_LINK     what keeps rate and delay:
 #                  wire   TAP devices joined by the program wire: any kernel with /dev/net/tun
 #                  netem  pairs of veth and netem: where the kernel has sch_netem
-#                  tbf    pairs of veth and tbf: a rate, but no delay
 #                  auto   netem if the kernel has it, else wire (default)
 #   LAB_WIRE     the program wire (build/tests/lab/wire)
 #   LAB_MPIRUN   more options for mpirun
@@ -101,16 +100,9 @@ set_address() { # number of the host
 }
 
 shape() { # number of the host, bits/s, ns
-  local options=()
-  case $link in
-    netem)
-      options=(netem delay "$(awk -v ns="$3" 'BEGIN { print ns / 1000 }')us" limit 10000)
-      [ "$2" = 0 ] || options+=(rate "${2}bit") ;;
-    tbf)
-      [ "$2" = 0 ] || # burst: the largest bundle of segments that TCP hands down must fit
-        options=(tbf rate "${2}bit" burst 80000 limit 4000000) ;;
-  esac
-  [ ${#options[@]} = 0 ] || tc -n "$name$1" qdisc add dev net0 root "${options[@]}"
+  local options=(delay "$(awk -v ns="$3" 'BEGIN { print ns / 1000 }')us" limit 10000)
+  [ "$2" = 0 ] || options+=(rate "${2}bit")
+  tc -n "$name$1" qdisc add dev net0 root netem "${options[@]}"
 }
 
 make_hosts() { # hosts bits/s ns
@@ -123,7 +115,7 @@ make_hosts() { # hosts bits/s ns
   [ "$link" != wire ] || start_wire "$@"
   for ((i = 0; i < $1; i++)); do
     set_address "$i"
-    shape "$i" "$2" "$3"
+    [ "$link" = wire ] || shape "$i" "$2" "$3"
   done
 }
 
@@ -134,7 +126,6 @@ up() { # hosts rate delay
   case $1 in *[!0-9]* | '') die "$1: give a number of hosts" ;; esac
   if [ "$1" -lt 2 ] || [ "$1" -gt 100 ]; then die "2 to 100 hosts"; fi
   [ ! -e "$folder" ] || die "hosts called $name exist already: run down first"
-  [ "$link" != tbf ] || [ "$delay" = 0 ] || die "tbf cannot delay"
   if [ "$link" = auto ]; then
     link=wire
     if has_netem; then link=netem; fi
