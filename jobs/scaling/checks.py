@@ -1,32 +1,24 @@
 """Refuses what would fail later, before anything runs."""
 
-import re
 import shutil
 
 from common import Fault, read_json, write_json
-from launch import choose_launcher, help_of, program_words
+from launch import choose_launcher, error_of, program_words
 from presets import PRESETS, recipe_of
-
-KNOWN_MODELS = re.compile(r"--model NAME [^:\[]*: ([a-z0-9, \n]+?) \[")  # in the help of rueda train
 
 
 def check_models(options):
     if not options.models:
         raise Fault("no models: give a preset ({}) or --models".format(", ".join(PRESETS)))
-    text = help_of(program_words(options) + ["train"])
-    known = KNOWN_MODELS.search(text)
-    if known is None and options.submit:
-        return  # a program that only runs in the jobs; their outputs show a wrong name
-    if known is None:
-        last = text.strip().splitlines()[-1:] or ["it said nothing"]
-        raise Fault("{} does not run here: {}".format(options.rueda, last[0]))
-    known = known.group(1).replace(",", " ").split()
     for model in options.models:
-        if model not in known:
-            raise Fault("unknown model {}: rueda trains {}".format(model, ", ".join(known)))
         recipe = recipe_of(model, options.recipe)
         if recipe is not None and not recipe.is_file():
             raise Fault("the recipe {} does not exist: give --recipe FILE, auto or none".format(recipe))
+        error = error_of(program_words(options) + ["summary", "--model", model])
+        if error.startswith("rueda: "):
+            raise Fault(error[len("rueda: ") :])
+        if error and not options.submit:  # with --submit the program may run in the jobs only
+            raise Fault("{} does not run here: {}".format(options.rueda, error))
 
 
 def check_batches(plan):

@@ -104,9 +104,8 @@ def text_of(words):
     return " ".join(shlex.quote(word) for word in words)
 
 
-def help_of(words):
-    """The output of --help. A program without this command prints its general help."""
-    asked = subprocess.Popen(
-        words + ["--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
-    )
-    return asked.communicate()[0]
+def error_of(words):
+    """The last line of a program that fails, or nothing."""
+    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    lines = asked.communicate()[0].strip().splitlines() or ["it said nothing"]
+    return lines[-1] if asked.returncode else ""
