@@ -286,7 +286,8 @@ class LongRunTest(SlurmCase):
     def test_a_stopped_run_goes_on_in_the_same_bits(self):
         """The warning before the time limit, with both launchers; SIGTERM to the ranks alone, and after that
         a job that is put back into the queue without a warning."""
-        signals = {"srun": ["--signal=USR1", "--batch"], "mpirun": ["--signal=USR1", "--batch"], "term": ["--signal=TERM"]}
+        warning = ["--signal=USR1", "--batch"]
+        signals = {"srun": warning, "mpirun": warning, "term": ["--signal=TERM"]}
         for name, words in signals.items():
             job = self.lab.jobs[f"long-{name}"]
             self.lab.wait_for_output(job, f"Epoch 2/{EPOCHS}")
