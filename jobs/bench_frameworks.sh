@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds rueda and times its training steps beside those of PyTorch and Keras, on the same cores,
-# taking turns. The machine should have nothing else to do. docs/benchmarks.md says more.
+# Builds rueda and compares the times of its training steps with those of PyTorch and Keras. They take turns
+# on the same cores. The machine should have nothing else to do. docs/benchmarks.md says more.
 #
 #   jobs/bench_frameworks.sh [OPTION...]     --help shows the options of tests/bench/frameworks.py
 #
-# RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name the Python interpreters that have the frameworks;
-# without them those of jobs/check/parity.sh below build-parity/ are taken.
+# RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name the Python interpreters that have the frameworks. The
+# default are those that jobs/check/parity.sh makes in build-parity/.
 set -euo pipefail
 
 # shellcheck source=jobs/setup.sh

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Packs rueda for a machine without compilers, root or network: program, tests, job scripts, and the
-# shared libraries that a bare node lacks, in one archive that runs wherever it is unpacked.
+# Packs rueda for a machine without compilers, root or network. The archive holds the program, its tests,
+# the job scripts and the shared libraries that a bare node lacks. It runs wherever it is unpacked.
 #
 #   jobs/bundle.sh [--with-mpi PREFIX] [--with-cuda] [--out FILE] [-- MESON_OPTION...]
 #
-#   --with-mpi   packs the Open MPI in PREFIX (jobs/cluster/build_openmpi_cuda.sh makes one) and builds with
-#                it; otherwise the site's own MPI is used, of the binary interface of the one here
-#   --with-cuda  packs cuDNN and cuBLAS, more than 1 GB; otherwise they are looked for where they
-#                were here, and in LD_LIBRARY_PATH
+#   --with-mpi   builds with the Open MPI in PREFIX and packs it (jobs/cluster/build_openmpi_cuda.sh makes
+#                one). Without it the node's MPI must have the binary interface of the one here
+#   --with-cuda  packs cuDNN and cuBLAS, more than 1 GB. Without it the node must have them where they are
+#                here, or in LD_LIBRARY_PATH
 #   --out        [rueda-bundle-VERSION.tar.xz]
 #
 # Builds in build-bundle or build-bundle-mpi. The node needs a glibc as new as the one here.
 set -euo pipefail
 
-usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 with_mpi=
 with_cuda=no
@@ -36,7 +36,7 @@ meson_options=("$@")
 directory=build-bundle
 if [ -n "$with_mpi" ]; then
   [ -r "$with_mpi/env.sh" ] || {
-    echo "bundle: no $with_mpi/env.sh: have jobs/cluster/build_openmpi_cuda.sh make that prefix" >&2
+    echo "bundle: no $with_mpi/env.sh: make that prefix with jobs/cluster/build_openmpi_cuda.sh" >&2
     exit 2
   }
   with_mpi=$(realpath "$with_mpi")
@@ -51,7 +51,7 @@ left_out=('libc.so*' 'libm.so*' 'libdl.so*' 'librt.so*' 'libpthread.so*' 'libres
   'libutil.so*' 'libmvec.so*' 'libcuda.so*' 'libnvidia-*' 'libmpi*' 'libopen-*')
 [ "$with_cuda" = yes ] || left_out+=('libcudnn*' 'libcublas*' 'libnvrtc*' 'libcudart*' 'libnvJitLink*')
 
-# A build directory of other options is not used again.
+# Builds anew if the build directory was configured with other options.
 configure_bundle() {
   local options="$with_mpi ${meson_options[*]}"
   meson=$(find_meson)
@@ -78,8 +78,8 @@ parity_cuda tests/cuda/parity_cuda
 LIST
 }
 
-# Each is started by the same few lines, which set the library path of that program alone: what else
-# runs in the shell, PyTorch for example, must not meet these libraries.
+# The same few lines start each program. They set the library path of that program alone: other programs
+# of the shell, PyTorch for example, must not load these libraries.
 copy_programs() {
   local name path
   mkdir -p "$bundle/bin" "$bundle/libexec" "$bundle/lib"
@@ -109,7 +109,7 @@ copy_libraries() {
   [ "$with_cuda" = no ] || copy_what_cudnn_opens
 }
 
-# cuDNN opens its parts by name when it needs them, so no program lists them.
+# cuDNN opens its parts by name when it needs them. So no program lists them.
 copy_what_cudnn_opens() {
   local shim part
   shim=$(ldd "$bundle/libexec/rueda" | awk '$1 ~ /^libcudnn\.so/ { print $3 }')

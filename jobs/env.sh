@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What Open MPI needs on a laptop, a login node or in a container. To be sourced; a value that is
-# already set stays.
+# What Open MPI needs on a laptop, a login node or in a container. To be sourced; does not change values
+# that are set.
 
 if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT:-1}"

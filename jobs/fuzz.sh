@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Searches for input that a reader does not bear: each target of tests/fuzz with libFuzzer, the address
-# and the undefined behaviour sanitizer, built into build-fuzz with clang++. What is found is kept.
+# Searches for input that breaks a reader. Runs each target of tests/fuzz with libFuzzer and the address and
+# undefined behaviour sanitizers, built with clang++ in build-fuzz.
 #
 #   jobs/fuzz.sh [--seconds N] [--jobs N] [TARGET...]
 #
-#   --seconds N   for each target, one after the other (120; hours: 3600 and more)
-#   --jobs N      processes that search at a time (1)
-#   TARGET        as tests/fuzz/targets names them; all, if none is given
+#   --seconds N   for each target, one after the other [120]
+#   --jobs N      processes that search at a time [1]
+#   TARGET        a name in tests/fuzz/targets [all of them]
 #
 # New inputs that reach further go to build-fuzz/corpus/TARGET and are taken up by the next run; what
 # breaks a reader goes to build-fuzz/found/TARGET. The last line is "N passed, N failed".
 # docs/reliability.md says what to do with a find.
 set -euo pipefail
 
-usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 seconds=120
 workers=1
@@ -32,7 +32,7 @@ done
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
 
-# No input of a target needs more: memory in MB, a single allocation in MB, seconds for one input.
+# Memory in MB, a single allocation in MB, seconds for one input: no input needs more.
 limits=(-rss_limit_mb=2560 -malloc_limit_mb=1024 -timeout=20)
 directory=build-fuzz
 
@@ -45,10 +45,10 @@ find_clang() {
   return 2
 }
 
-# predict reads what run_json does.
+# predict reads the same files as run_json.
 corpus_of() { if [ "$1" = predict ]; then echo run_json; else echo "$1"; fi; }
 
-# Mutation finds little in long inputs that it would not find in short ones.
+# Mutation finds in short inputs nearly all that it finds in long ones.
 longest_of() {
   case $1 in
     archive | pickle) echo 16384 ;;
@@ -72,7 +72,7 @@ mapfile -t all < <(basename -s .cpp tests/fuzz/targets/*.cpp)
 [ ${#chosen[@]} -gt 0 ] || chosen=("${all[@]}")
 for target in "${chosen[@]}"; do
   [ -f "tests/fuzz/targets/$target.cpp" ] ||
-    { echo "no target is called $target; there are ${all[*]}" >&2; exit 2; }
+    { echo "no target is called $target: give some of ${all[*]}" >&2; exit 2; }
   targets+=("fuzz-$target")
 done
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0"

@@ -45,6 +45,9 @@ fi
 PYTHONPYCACHEPREFIX=build-logs/pycache python3 -m py_compile "${python[@]}" ||
   report_fault "a script does not compile"
 
-table=$(python3 jobs/size.py 2>&1) || { echo "$table" >&2; report_fault "the tree is larger than docs/style.md allows"; }
+if ! table=$(python3 jobs/size.py 2>&1); then
+  echo "$table" >&2
+  report_fault "the tree is larger than docs/style.md allows"
+fi
 
 exit "$failed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws what `rueda bench all-reduce --json` wrote: bus bandwidth and time over size, a line for each
-algorithm, to be told apart without colours too. Needs matplotlib.
+algorithm. The lines differ without colours too. Needs matplotlib.
 
 usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .svg
 """
@@ -26,7 +26,7 @@ OTHER = ("#444444", ".", "-")
 
 
 def series(results, algorithm, key):
-    """Sizes and values of one algorithm, as far as it has them."""
+    """Sizes and values of one algorithm, where it has a value."""
     points = [(one["bytes"], one[key]) for one in results if one["algorithm"] == algorithm]
     points = [(size, value) for size, value in points if value is not None]
     return [size for size, _ in points], [value for _, value in points]

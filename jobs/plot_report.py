@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `rueda report` wrote: charts, a page that holds everything, slides. Needs matplotlib.
+"""Draws what `rueda report` wrote: charts, a page with everything, slides. Needs matplotlib.
 
 usage: plot_report.py REPORT_DIR [--slides] [--formats png,pdf]
 

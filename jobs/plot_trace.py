@@ -3,8 +3,8 @@
 
 usage: plot_trace.py FILE [--step N] [--steps COUNT] [--out trace.png]
 
-A block for each rank with three rows: the phases of the step, the buckets from the moment they are
-complete to the one they are summed, and the messages and additions of the all-reduce.
+Each rank has three rows: the phases of the step; the buckets, from the moment when they are complete until
+they are summed; the messages and additions of the all-reduce.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import json
 import sys
 
 ROWS = ["training", "buckets", "all-reduce"]
-# Told apart by lightness, so that they also are in greyscale.
+# They differ in lightness, so that they differ in greyscale.
 COLOURS = {
     "load": "#f2f2f2", "copy": "#e0e0e0", "forward": "#a8c8e8", "loss": "#808080",
     "backward": "#3f77b0", "all_reduce": "#f0b030", "optimizer": "#305030", "other": "#ffffff",
@@ -29,7 +29,7 @@ def read_spans(path, first, count):
         spans = [e for e in events if e["ph"] == "X" and first <= e["args"]["step"] < first + count]
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"plot_trace: {path} is no trace of rueda ({error}); write one with --trace FILE")
+        sys.exit(f"plot_trace: {path} is not a trace of rueda ({error}); write one with --trace FILE")
     if not spans:
         sys.exit(f"plot_trace: {path} has no step {first}; see --trace-steps")
     return spans, names
@@ -42,14 +42,14 @@ def colour(span):
     return COLOURS.get(span["name"], MESSAGE)
 
 
-def draw(axes, spans, origin, place):
+def draw(axes, spans, origin, top):
     """The bars of one rank."""
     for span in spans:
         row = ROWS.index(span["cat"])
         begin, length = (span["ts"] - origin) / 1e3, span["dur"] / 1e3
         height = 0.8
-        bottom = place + row - height / 2
-        if row == 1:  # buckets queue up, so that they overlap: each a little lower than the last
+        bottom = top + row - height / 2
+        if row == 1:  # buckets wait in a queue and overlap: each is a little lower than the last
             height = 0.8 / 6
             bottom += height * (span["args"]["bucket"] % 6)
         axes.broken_barh([(begin, length)], (bottom, height), facecolors=colour(span), linewidth=0)
@@ -95,9 +95,9 @@ def main():
     origin = min(span["ts"] for span in spans)
     ticks, labels = [], []
     for i, rank in enumerate(ranks):
-        place = i * (len(ROWS) + 0.6)
-        draw(axes, [span for span in spans if span["pid"] == rank], origin, place)
-        ticks += [place + row for row in range(len(ROWS))]
+        top = i * (len(ROWS) + 0.6)
+        draw(axes, [span for span in spans if span["pid"] == rank], origin, top)
+        ticks += [top + row for row in range(len(ROWS))]
         labels += [f"{names.get(rank, rank)}: {ROWS[0]}", *ROWS[1:]]
     axes.set_yticks(ticks, labels, fontsize=8)
     axes.invert_yaxis()

@@ -7,7 +7,7 @@
 # Without a GPU (nvidia-smi -L) it leaves the CUDA part out and builds in build-cpu, else in build.
 set -euo pipefail
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 whole_number() { # option value
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] && return 0
@@ -51,7 +51,7 @@ cat <<END
 
 The program is $program. Next, for example:
   ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10
-  ${run[*]} --help
+  $program train --help
   jobs/scale.sh cpu      # how training scales on this machine, in minutes
 The documents name build/rueda: jobs/setup.sh builds it, with the tests and, where nvcc is, with CUDA.
 END

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A scaling study in one command: every model on every number of ranks with every batch, repeated,
-# each run in a directory of its own, and the report on them. Finished runs are not repeated.
+# A scaling study in one command: runs every model on every number of ranks with every batch, several times,
+# each in a directory of its own, and makes the report. Does not repeat finished runs.
 #
 #   jobs/scale.sh cpu                        a study that ends in minutes on two cores
 #   jobs/scale.sh book --out runs/book       ResNet50V2, 101V2, 152V2 on 1, 2 and 4 devices
-#   jobs/scale.sh --help                     every option; docs/study.md tells more
+#   jobs/scale.sh --help                     every option; docs/study.md says more
 #
-# The work is done by jobs/scaling, in Python 3.6 or newer, which login nodes have.
+# jobs/scaling does the work, in Python 3.6 or newer, which login nodes have.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing and builds rueda into build/.
-# Called alone it does just that; quickstart.sh and test.sh source it for its functions.
+# Other scripts source it for its functions.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,8 +13,8 @@ packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"
 
-# Runs a command with its output in a log; tells the stage and its seconds in one line. If it
-# fails, shows the end of the log.
+# Runs a command with its output in a log and prints the label and the seconds in one line. If the command
+# fails, prints the end of the log.
 stage() { # label command...
   local label=$1 log status=0 begin=$EPOCHREALTIME
   shift
@@ -55,23 +55,23 @@ apt_install() { # package...
 install_packages() {
   local missing
   if ! command -v dpkg-query >/dev/null; then
-    echo "This is not a Debian system: going on with what is installed. Needed: ${packages[*]}" >&2
+    echo "This is not a Debian system: it needs what these packages have: ${packages[*]}" >&2
     return 0
   fi
   mapfile -t missing < <(missing_packages "${packages[@]}")
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-    echo "Packages are missing, and this is neither root nor is there sudo. Have root run:" >&2
+    echo "Packages are missing, and there is no sudo. Run as root:" >&2
     echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
     exit 2
   fi
   stage packages apt_install "${missing[@]}" || {
-    echo "To be installed as root: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    echo "Run as root: apt-get install -y --no-install-recommends ${missing[*]}" >&2
     exit 2
   }
 }
 
-# Meson from PATH if it is new enough, else Debian's: another Python may hide it.
+# Meson from PATH if it is new enough, else Debian's, which another Python may hide.
 find_meson() {
   local candidate version
   for candidate in "$(command -v meson || true)" /usr/bin/meson; do
@@ -90,7 +90,7 @@ configured() { # build directory
   [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]
 }
 
-# What build() makes: everything, or the named targets.
+# What build() builds: everything, or the named targets.
 targets=()
 
 build() { # directory relative to the root, meson options...

@@ -11,7 +11,7 @@
 #   jobs/test.sh --sanitize-all       both, one after the other
 set -euo pipefail
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 directory=build
 quick=
@@ -50,7 +50,8 @@ cd "$root"
 
 # What a sanitizer can learn nothing from: scripts alone, more ranks of what 3 ranks do, and what measures
 # memory, of which a sanitizer takes more and more.
-not_sanitized='soak|scripts|plots|gpu_check|headers compile alone|bench_frameworks|scale|lab|slurm|mpi on ([4-9]|1[0-5])'
+not_sanitized='soak|scripts|plots|gpu_check|headers compile alone|bench_frameworks|scale|lab|slurm'
+not_sanitized+='|mpi on ([4-9]|1[0-5])'
 
 all_tests() { "$meson" test -C "$directory" --no-rebuild --list 2>/dev/null | sed 's/^.* \/ //'; }
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Unpacks a bundle in a root of its own that holds nothing but glibc, bash and three small programs,
-# and trains there on the CPU: on one rank and, where the bundle has its Open MPI, on two.
+# Unpacks a bundle in a root directory that holds only glibc, bash and three small programs, and trains
+# there on the CPU: on one rank and, if the bundle has its Open MPI, on two.
 #
 #   jobs/check/bundle.sh rueda-bundle-VERSION.tar.xz
 #
-# The bundle has to have the CPU backend and needs no CUDA library: pack it with
+# The bundle must have the CPU backend and need no CUDA library. Pack it with
 #   jobs/bundle.sh --with-mpi PREFIX -- -Dcuda=disabled
 # Needs root or user namespaces. Ends with "N passed, N failed".
 set -euo pipefail
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
@@ -19,7 +19,7 @@ archive=$(realpath "$1")
 bare=$(mktemp -d)
 trap 'rm -rf "$bare"' EXIT
 
-# A program and the libraries that it needs, at their own places.
+# Copies a program and the libraries that it needs, with their paths.
 add() { # program
   local file
   {
@@ -43,7 +43,7 @@ echo 'root:x:0:0:root:/root:/bin/bash' >"$bare/etc/passwd"
 touch "$bare/dev/null" "$bare/dev/urandom"
 tar -C "$bare" -xf "$archive"
 
-# Only what every system has is there beside the files: /proc and three devices.
+# Besides the files there is only what every system has: /proc and two devices.
 inside() { # command...
   # shellcheck disable=SC2016
   unshare --map-root-user --mount --pid --fork bash -c '

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs one training with resident input and with streamed input, and shows both.
+"""Runs one training with resident input and with streamed input and compares the two.
 
 usage: jobs/check/compare_input.py [--out DIR] -- COMMAND...
 
-COMMAND is a whole `rueda train`, launcher included, without --input and --run-dir, for example
+COMMAND is a `rueda train` with its launcher, without --input and --run-dir, for example
 
   jobs/check/compare_input.py -- mpirun --bind-to none -n 2 build/rueda train --epochs 3
 
-The runs go to DIR/resident and DIR/stream, by default below runs/compare-input. Times are means over
-the full steps of the steady epochs and over ranks, in milliseconds: docs/metrics.md.
+The runs go to DIR/resident and DIR/stream [runs/compare-input]. Times are in milliseconds, means over the
+full steps of the steady epochs and over ranks (docs/metrics.md).
 """
 
 import argparse
@@ -22,7 +22,7 @@ PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimize
 
 
 def train(command, mode, folder):
-    """The run.json of a run in one of the modes. Ends the script as the run ends if it fails."""
+    """The run.json of a run in one of the modes. If the run fails, ends with its exit code."""
     words = [*command, "--input", mode, "--run-dir", str(folder), "--overwrite"]
     code = subprocess.run(words, stdout=sys.stderr, check=False).returncode
     if code != 0:

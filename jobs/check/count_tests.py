@@ -3,10 +3,10 @@
 
 usage: count_tests.py [--also NAME=pass|fail]... [build/meson-logs/testlog.json]
 
-The log holds one JSON object a line, for one program each. A program's own summary, the last in its
-output, says how many cases it held: that of Catch2 (version 2) or a line "N passed, N failed". A
-program without a summary is one case. One that fails although its summary tells of no failure (a
-crash behind it, a time limit) counts as one failed case more. Exit code 1 if anything failed.
+Each line of the log is a JSON object for one program. The last summary in a program's output says how
+many cases it ran: that of Catch2 (version 2), or a line "N passed, N failed". A program without a summary
+counts as one case. A program that fails after a summary without failures (it crashed, or ran out of time)
+counts as one failed case more. Exit code 1 if anything failed.
 """
 
 import json
@@ -30,7 +30,7 @@ def parts(text):
 
 
 def count_of_line(line):
-    """The count that a summary line tells, or None for any other line."""
+    """The count in a summary line, or None for any other line."""
     if match := ALL_PASSED.match(line):
         return Count(int(match[1]), 0, 0)
     if match := SOME_FAILED.match(line):
@@ -86,7 +86,7 @@ def counts_of(arguments):
         try:
             records = read_log(word)
         except (OSError, ValueError) as error:
-            print(f"{word} can not be read, so no test ran: {error}", file=sys.stderr)
+            print(f"{word} cannot be read, so no test ran: {error}", file=sys.stderr)
             yield word, Count(0, 1, 0)
             continue
         for record in records:

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the ring on device buffers through a real CUDA-aware Open MPI, without a GPU: over a stand-in
-# driver whose "device" memory is shared host memory and which counts what is copied. Shows that
-# device buffers go device to device through CUDA IPC, and through the host only when told to.
+# Runs the ring on device buffers through a real CUDA-aware Open MPI, without a GPU. A stand-in driver keeps
+# "device" memory in shared host memory and counts the copies. The counts show that device buffers go from
+# device to device through CUDA IPC, and through the host only when CUDA IPC is off or fails.
 #
 #   jobs/check/device_ring.sh [PREFIX]
 #
-# PREFIX is a CUDA-aware Open MPI 4.1 as jobs/cluster/build_openmpi_cuda.sh makes it; without it, one is
-# built once in build-openmpi/prefix, which takes 4 to 8 minutes. Ends with "N passed, N failed".
+# PREFIX is a CUDA-aware Open MPI 4.1 from jobs/cluster/build_openmpi_cuda.sh. Without PREFIX the script
+# builds one in build-openmpi/prefix, once, in 4 to 8 minutes. Ends with "N passed, N failed".
 set -euo pipefail
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
@@ -26,14 +26,14 @@ if [ -z "$given" ] && [ ! -r "$prefix/env.sh" ]; then
   stage openmpi jobs/cluster/build_openmpi_cuda.sh "$prefix"
 fi
 [ -r "$prefix/env.sh" ] || {
-  echo "device_ring: no $prefix/env.sh: have jobs/cluster/build_openmpi_cuda.sh make that prefix" >&2
+  echo "device_ring: no $prefix/env.sh: make that prefix with jobs/cluster/build_openmpi_cuda.sh" >&2
   exit 2
 }
 driver=build/tests/standin/driver
 targets=(tests/standin/driver/device_ring tests/standin/rueda-standin)
 build build -Dcuda=enabled
 
-# Debian's Open MPI, against which build/ may be linked, and this one have the same binary interface.
+# build/ may be linked with Debian's Open MPI, which has the same binary interface.
 # shellcheck source=/dev/null
 . "$prefix/env.sh"
 export LD_LIBRARY_PATH=$root/$driver:$LD_LIBRARY_PATH
@@ -64,7 +64,7 @@ as_expected() { # alone|direct|staged
   esac
 }
 
-# One case, and its row of the table. What it takes beside the environment is told by its label.
+# Runs one case and prints its row of the table.
 run_case() { # label ranks alone|direct|staged|any command...
   local label=$1 ranks=$2 expected=$3 verdict=passed direct staged
   shift 3

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Computes anew, with PyTorch and Keras, what the parity tests hold rueda to, and compares it with
-# tests/parity/reference. For who changes the references; the tests themselves need no framework.
+# Computes the references of the parity tests with PyTorch and Keras and compares them with
+# tests/parity/reference. Needed to change the references; the tests themselves need no framework.
 #
 #   jobs/check/parity.sh            compares; the last line is "parity: N files equal" or "... differences".
-#                             Where build/rueda is there, also hands weights to both and back.
-#   jobs/check/parity.sh --update   replaces the stored files by the new ones as well
+#                                   If build/rueda exists, also exchanges weights with both frameworks
+#   jobs/check/parity.sh --update   also replaces the stored files
 #
-# Makes two virtual environments below build-parity/ with the versions of
-# tests/parity/requirements-*.txt (some GB, by pip). RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name
-# interpreters to be used instead. Takes a quarter to half an hour on two cores.
+# Makes two virtual environments in build-parity/ with the versions of tests/parity/requirements-*.txt (some
+# GB, by pip), unless RUEDA_TORCH_PYTHON and RUEDA_KERAS_PYTHON name interpreters. Takes 15 to 30 minutes on
+# two cores.
 set -euo pipefail
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 update=no
 case ${1:-} in
@@ -52,7 +52,7 @@ if [ -x build/rueda ]; then
   nice "$torch" tests/parity/torch_exchange.py build/rueda || status=1
   nice "$keras" tests/parity/keras_exchange.py build/rueda || status=1
 else
-  echo "parity: there is no build/rueda, so weights are not exchanged"
+  echo "parity: there is no build/rueda, so no weights are exchanged"
 fi
 python3 tests/parity/compare.py "$stored" "$fresh" || status=$?
 if [ "$update" = yes ]; then

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Builds a CUDA-aware Open MPI 4.1 that runs wherever its folder is put, for machines whose own MPI
-# takes no device pointers or that have none.
+# Builds a CUDA-aware Open MPI 4.1 in a folder that can be moved. For machines without MPI, or whose MPI
+# takes no device pointers.
 #
 #   jobs/cluster/build_openmpi_cuda.sh PREFIX     e.g. build-openmpi/prefix; `. PREFIX/env.sh` activates it
 #
 # Environment:
 #   CUDA_HOME   toolkit with include/cuda.h [/usr/local/cuda]. Only headers are used; libcuda.so.1 is
 #               opened when a program runs, so neither GPU nor driver is needed here
-#   TARBALL     openmpi-4.1.*.tar.* that is at hand; without it apt fetches Debian's source package
+#   TARBALL     a local openmpi-4.1.*.tar.*; without it apt fetches Debian's source package
 #   JOBS        processes of make [all cores]
 #
 # Needs gcc, g++, make, perl, xz, and dpkg-dev unless TARBALL is set. Takes 4 to 8 minutes on two
-# cores. Builds beside PREFIX, in PREFIX.work, which may be removed afterwards.
+# cores. Builds in PREFIX.work, which may be removed afterwards.
 set -euo pipefail
 
-usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
@@ -52,7 +52,7 @@ fetch_tarball() {
   TARBALL=$(find "$work/download" -name 'openmpi_*.orig.tar.*' | head -n 1)
 }
 
-# Unpatched: Debian's patches touch inputs of autotools and would make it run anew.
+# Without Debian's patches: they change inputs of autotools, which would then run again.
 unpack() {
   rm -rf "$work/src" "$work/build" "$work/stage" "$prefix"
   mkdir -p "$work/src" "$work/build"
@@ -86,7 +86,7 @@ strip_programs() {
   done
 }
 
-# What Open MPI needs to be told in this prefix, wherever it lies.
+# The settings that this Open MPI needs, in files of its prefix.
 write_settings() {
   cat >>etc/openmpi-mca-params.conf <<'CONF'
 # Device buffers: smcuda inside a node (CUDA IPC, or staged), tcp between nodes (staged).

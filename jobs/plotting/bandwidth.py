@@ -12,7 +12,7 @@ from .report import entries, name_of, number
 from .style import style_at
 
 _WHOLE = "*"
-_MOST_WITH_TRANSFER = 4  # points; more lines than these could not be told apart
+_MOST_WITH_TRANSFER = 4  # points; more lines would be unreadable
 
 
 def busbw(ranks, size, seconds):

@@ -1,4 +1,4 @@
-"""One series over P: measured bars beside ideal ones; and single runs beside each other."""
+"""One series over P: bars of measured and ideal values. Single runs: one bar each."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 from . import lines
 from .chart import RANKS, Chart, horizontal_grid, legend_below, tick_text, width_of
 from .quantity import (
-    bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, place_of, place_text, ranks_of,
+    bar_text, estimate_text, ideal_values, is_hollow, known_points, ordered, world_of, world_text, ranks_of,
     remarks_on, scale, unit_text,
 )  # fmt: skip
 from .report import Estimate, estimate, name_of
@@ -61,7 +61,7 @@ def _kinds(series, quantity):
 
 
 def draw(axes, series, quantity):
-    """Measured, in the step view too where it is known, beside ideal."""
+    """Measured values, also in the step view where it is known, and ideal ones."""
     kinds = _kinds(series, quantity)
     points = ordered(series)
     columns = _Columns(axes, len(points), len(kinds))
@@ -91,11 +91,11 @@ def _finish(axes, points, label, top):
 
 def rank_categories(axes, points):
     """A tick for each point."""
-    places = [place_of(point) for point in points]
-    axes.set_xticks(range(len(places)))
-    axes.set_xticklabels([place_text(one, places).replace(" (", "\n(") for one in places])
-    margin = 0.6 if len(places) > 1 else 1.2
-    axes.set_xlim(-margin, len(places) - 1 + margin)
+    worlds = [world_of(point) for point in points]
+    axes.set_xticks(range(len(worlds)))
+    axes.set_xticklabels([world_text(one, worlds).replace(" (", "\n(") for one in worlds])
+    margin = 0.6 if len(worlds) > 1 else 1.2
+    axes.set_xlim(-margin, len(worlds) - 1 + margin)
     axes.set_xlabel(RANKS)
     axes.tick_params(length=0, axis="x")
 
@@ -114,16 +114,16 @@ def hollow_patch():
 
 
 def chart(name, section, series, quantity):
-    """The chart of one series, or None if the quantity is not known of it. For many P, or far
-    apart, a line, on which small values can be read too."""
+    """The chart of one series, or None if the quantity is not known of it. Many P, or P far apart, get a
+    line, on which small values can be read too."""
     title = f"{name_of(series)}: {quantity.title}"
     ranks = [ranks_of(point) for point in ordered(series)]
     if len(ranks) > _MOST_GROUPS or ranks[-1] > _WIDEST_RANGE * ranks[0]:
         return lines.chart(name, title, section, [series], quantity, least=1)
     if not known_points(series, quantity.key):
         return None
-    places = [place_of(point) for point in ordered(series)]
-    columns = [unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]]
+    worlds = [world_of(point) for point in ordered(series)]
+    columns = [unit_text(quantity), *[f"P = {world_text(one, worlds)}" for one in worlds]]
     return Chart(
         name, title, section, lambda axes: draw(axes, series, quantity),
         columns, _rows(series, quantity), remarks_on([series], quantity.key), series=[series],
@@ -165,7 +165,7 @@ def draw_singles(axes, all_series, quantity):
 
 
 def singles_chart(all_series, quantity):
-    """Series of one point beside each other, or None if the quantity is known of none."""
+    """One chart of all series of one point, or None if no series has the quantity."""
     shown = [series for series in all_series if known_points(series, quantity.key)]
     if not shown:
         return None

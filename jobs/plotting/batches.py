@@ -1,5 +1,5 @@
-"""The sweep over batch sizes: throughput over the images of each rank, a line for each P; what did not
-fit is marked at its place."""
+"""The sweep over batch sizes: throughput over the images of each rank, a line for each P. Marks the sizes
+that did not fit into memory."""
 
 from .chart import Chart, horizontal_grid, legend_below, powers_of_two_axis, value_axis
 from .lines import draw_series, hollow_entry
@@ -38,12 +38,12 @@ def _refused_rows(report):
 
 def refused_in(report, model):
     """{images of each rank: [ranks]} that were refused, of a model."""
-    places = {}
+    found = {}
     for cells in _refused_rows(report):
         ranks, batch = number(cells.get("ranks")), number(cells.get("rank_batch"))
         if ranks and batch and text(cells.get("model")) == model:
-            places.setdefault(int(batch), set()).add(int(ranks))
-    return {batch: sorted(ranks) for batch, ranks in sorted(places.items())}
+            found.setdefault(int(batch), set()).add(int(ranks))
+    return {batch: sorted(ranks) for batch, ranks in sorted(found.items())}
 
 
 def _mark_refused(axes, refused):

@@ -1,4 +1,4 @@
-"""What a chart is, and how it is laid out: axes, legend and title always fit their box."""
+"""What a chart is, and its layout: axes, legend and title always fit their box."""
 
 import io
 import math
@@ -53,7 +53,7 @@ class Chart:
 
 
 def title_lines(title, width=58):
-    """One line, or what stands behind the colon above what stands before it."""
+    """One line; or, if it is too long, the part after the colon and below it the part before it."""
     parts = [title]
     if len(title) > width and ": " in title:
         whose, what = title.rsplit(": ", 1)
@@ -93,11 +93,11 @@ def fit(axes, box):
     for _ in range(3):  # tick labels may change with the size
         extent = axes.get_tightbbox(figure.canvas.get_renderer())
         extent = extent.transformed(figure.transFigure.inverted())
-        place = axes.get_position()
-        left = place.x0 + box[0] - extent.x0
-        bottom = place.y0 + box[1] - extent.y0
-        right = place.x1 + box[2] - extent.x1
-        top = place.y1 + box[3] - extent.y1
+        now = axes.get_position()
+        left = now.x0 + box[0] - extent.x0
+        bottom = now.y0 + box[1] - extent.y0
+        right = now.x1 + box[2] - extent.x1
+        top = now.y1 + box[3] - extent.y1
         axes.set_position((left, bottom, max(right - left, 0.1), max(top - bottom, 0.1)))
 
 
@@ -136,7 +136,7 @@ def spaced(values, least):
 
 
 def tick_text(value, _=None):
-    """A round number, without zeros behind it."""
+    """A round number without trailing zeros."""
     return f"{value:,.0f}" if value >= 10000 else f"{value:g}"
 
 

@@ -1,11 +1,11 @@
-"""Communication of an epoch as three things say: inferred, measured and exposed."""
+"""Communication of an epoch, in three ways: inferred, measured and exposed."""
 
 from matplotlib.patches import Patch
 
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
 from .number_text import SHOW, unit_of_time
-from .quantity import bar_text, is_hollow, ordered, place_of, place_text, remarks_on
+from .quantity import bar_text, is_hollow, ordered, world_of, world_text, remarks_on
 from .report import name_of, number
 
 # key: (label, looks)
@@ -44,14 +44,14 @@ def _has_parts(known):
     return all(part in known for part in _PARTS)
 
 
-def _bar(axes, place, width, kind, known, factor):
+def _bar(axes, x, width, kind, known, factor):
     """One bar, the measured one in its parts. Returns its top."""
     if kind != "measured" or not _has_parts(known):
-        axes.bar([place], [factor * known[kind]], width, **_KINDS[kind][1])
+        axes.bar([x], [factor * known[kind]], width, **_KINDS[kind][1])
         return factor * known[kind]
     bottom = 0
     for part, (_, looks) in _PARTS.items():
-        axes.bar([place], [factor * known[part]], width, bottom=[bottom], **looks)
+        axes.bar([x], [factor * known[part]], width, bottom=[bottom], **looks)
         bottom += factor * known[part]
     return bottom
 
@@ -64,19 +64,19 @@ def draw(axes, series):
     width, tops = 0.8 / len(kinds), [0]
     for i, known in enumerate(values):
         for j, kind in enumerate(kinds):
-            place = i + (j - (len(kinds) - 1) / 2) * width
-            top = _bar(axes, place, 0.92 * width, kind, known, factor) if kind in known else 0
+            x = i + (j - (len(kinds) - 1) / 2) * width
+            top = _bar(axes, x, 0.92 * width, kind, known, factor) if kind in known else 0
             tops.append(top)
             if len(values) * len(kinds) <= _MOST_LABELS:
-                _label(axes, place, top, bar_text(top) if kind in known else "–")
+                _label(axes, x, top, bar_text(top) if kind in known else "–")
     _finish(axes, points, tops, f"time in an epoch, {unit}")
     legend_below(axes, _legend(kinds, values))
 
 
-def _label(axes, place, top, words):
+def _label(axes, x, top, words):
     up = top >= 0
     axes.annotate(
-        words, (place, top), (0, 3 if up else -3), textcoords="offset points", ha="center",
+        words, (x, top), (0, 3 if up else -3), textcoords="offset points", ha="center",
         va="bottom" if up else "top", fontsize="small",
     )  # fmt: skip
 
@@ -104,18 +104,18 @@ def chart(series, section):
     points = points_of(series)
     if not points:
         return None
-    places = [place_of(point) for point in points]
-    remarks = ["Exposed is what steps waited for; what is measured but not exposed was hidden behind computation."]
+    worlds = [world_of(point) for point in points]
+    remarks = ["Exposed is what steps waited for; what is measured but not exposed was hidden by computation."]
     return Chart(
         f"{series['file']}-communication", f"{name_of(series)}: communication", section,
-        lambda axes: draw(axes, series), ["s of an epoch", *[f"P = {place_text(one, places)}" for one in places]],
+        lambda axes: draw(axes, series), ["s of an epoch", *[f"P = {world_text(one, worlds)}" for one in worlds]],
         _rows(points),
-        remarks + [one.replace("Hollow:", _places_of(points) + ":") for one in remarks_on([{"points": points}])],
+        remarks + [one.replace("Hollow:", _hollow_ones(points) + ":") for one in remarks_on([{"points": points}])],
         series=[series], topics=("communication", "all-reduce", "exposed"),
     )  # fmt: skip
 
 
-def _places_of(points):
+def _hollow_ones(points):
     return "P = " + ", ".join(str(int(point["ranks"])) for point in points if is_hollow(point))
 
 

@@ -5,7 +5,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .chart import RANKS, Chart, horizontal_grid, legend_below, powers_of_two_axis, tick_text, value_axis
 from .quantity import (
-    EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, place_of, place_text, places_of,
+    EFFICIENCY, SPEEDUP, estimate_text, ideal_values, is_hollow, known_points, world_of, world_text, worlds_of,
     ranks_of, remarks_on, scale, unit_text,
 )  # fmt: skip
 from .report import estimate, name_of
@@ -107,15 +107,15 @@ def chart(name, title, section, all_series, quantity, least=2):
     shown = [series for series in all_series if known_points(series, quantity.key)]
     if len(shown) < least:
         return None
-    places = places_of(shown)
+    worlds = worlds_of(shown)
     return Chart(
         name, title, section, lambda axes: draw(axes, shown, quantity),
-        columns=[unit_text(quantity), *[f"P = {place_text(one, places)}" for one in places]],
-        rows=[_row(series, places, quantity) for series in shown], remarks=remarks_on(shown, quantity.key),
+        columns=[unit_text(quantity), *[f"P = {world_text(one, worlds)}" for one in worlds]],
+        rows=[_row(series, worlds, quantity) for series in shown], remarks=remarks_on(shown, quantity.key),
         series=shown, topics=(quantity.title,),
     )  # fmt: skip
 
 
-def _row(series, places, quantity):
-    values = {place_of(point): estimate(point, quantity.key) for point in series["points"]}
-    return [name_of(series), *[estimate_text(quantity, values.get(one)) for one in places]]
+def _row(series, worlds, quantity):
+    values = {world_of(point): estimate(point, quantity.key) for point in series["points"]}
+    return [name_of(series), *[estimate_text(quantity, values.get(one)) for one in worlds]]

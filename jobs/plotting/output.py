@@ -1,9 +1,74 @@
-"""Writes the files of a report: charts, report.html, slides.pdf."""
+"""Which charts a report has, in the order in which they are shown; writes them, report.html and slides.pdf."""
 
 import os
+import re
 
-from . import catalogue, page, slides
+from . import bandwidth, bars, batches, communication, lines, page, phases, predictions, quantity, slides
 from .chart import render
+from .report import name_of
+
+_SCALINGS = ("weak", "strong")
+
+
+def file_name(words):
+    """As a file may be called anywhere: letters, digits, dots, dashes and underscores."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:100] or "unnamed"
+
+
+def _with_file_names(all_series):
+    """Copies with a `file`: a unique name that may be part of the name of a file."""
+    taken, result = set(), []
+    for series in all_series:
+        base = file_name(name_of(series))
+        name, count = base, 1
+        while name in taken:
+            count += 1
+            name = f"{base}-{count}"
+        taken.add(name)
+        result.append({**series, "file": name})
+    return result
+
+
+def _combined(all_series):
+    """Charts of all series of one kind of scaling."""
+    for scaling in _SCALINGS:
+        members = [series for series in all_series if series.get("scaling") == scaling]
+        for one in quantity.ALL:
+            title = f"{one.title.capitalize()}, {scaling} scaling"
+            yield lines.chart(f"{scaling}-{one.name}", title, f"{scaling.capitalize()} scaling", members, one)
+
+
+def _of_one(series):
+    """All charts of a series over P."""
+    section = name_of(series)
+    for one in quantity.ALL:
+        yield bars.chart(f"{series['file']}-{one.name}", section, series, one)
+    yield phases.chart(series, section)
+    yield communication.chart(series, section)
+    yield bandwidth.chart(series, section)
+
+
+def _singles(all_series):
+    yield bars.singles_chart(all_series, quantity.EPOCH_TIME)
+    yield bars.singles_chart(all_series, quantity.THROUGHPUT)
+    for series in all_series:
+        yield phases.chart(series, "Single configurations")
+        yield communication.chart(series, "Single configurations")
+        yield bandwidth.chart(series, "Single configurations")
+
+
+def charts_of(report):
+    """All charts of a report; empty if it holds nothing to draw."""
+    all_series = _with_file_names(report["series"])
+    over_ranks = [series for series in all_series if len(series["points"]) > 1]
+    single = [series for series in all_series if len(series["points"]) == 1]
+    made = list(_combined(over_ranks))
+    for series in over_ranks:
+        made += _of_one(series)
+    made += _singles(single)
+    made += batches.charts({**report, "series": all_series})
+    made += predictions.charts(report)
+    return [chart for chart in made if chart is not None]
 
 
 def write_whole(path, content):
@@ -37,7 +102,7 @@ def _write_charts(folder, charts, formats):
 
 def write_all(folder, report, formats, with_slides):
     """All files below `folder`. Raises OSError."""
-    charts = catalogue.charts_of(report)
+    charts = charts_of(report)
     drawn = _write_charts(folder / "plots", charts, formats)
     write_whole(folder / "report.html", page.page(report, drawn).encode("utf-8"))
     if with_slides:

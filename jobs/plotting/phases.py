@@ -5,7 +5,7 @@ from matplotlib.patches import Patch
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
 from .number_text import significant, unit_of_time
-from .quantity import bar_text, is_hollow, ordered, place_of, place_text, remarks_on
+from .quantity import bar_text, is_hollow, ordered, world_of, world_text, remarks_on
 from .report import PHASES, name_of, number
 from .style import PHASE_LOOKS
 
@@ -30,22 +30,22 @@ def _text_colour(phase):
     return "white" if phase in ("backward", "optimizer") else "black"
 
 
-def _stack(axes, place, seconds, factor, top, labelled):
+def _stack(axes, x, seconds, factor, top, labelled):
     """The bar of one point, with the share of what is large enough to hold a number."""
     total, bottom = sum(seconds.values()), 0
     for phase, value in seconds.items():
         height = factor * value
-        axes.bar([place], [height], 0.62, bottom=[bottom], **_look(phase))
+        axes.bar([x], [height], 0.62, bottom=[bottom], **_look(phase))
         if labelled and height > _LEAST_LABELLED * top:
             axes.text(
-                place, bottom + height / 2, f"{100 * value / total:.0f} %", ha="center", va="center",
-                fontsize="small", color=_text_colour(phase), bbox=_behind(phase),
+                x, bottom + height / 2, f"{100 * value / total:.0f} %", ha="center", va="center",
+                fontsize="small", color=_text_colour(phase), bbox=_ground(phase),
             )  # fmt: skip
         bottom += height
-    axes.annotate(bar_text(bottom), (place, bottom), (0, 3), textcoords="offset points", ha="center", fontsize="small")
+    axes.annotate(bar_text(bottom), (x, bottom), (0, 3), textcoords="offset points", ha="center", fontsize="small")
 
 
-def _behind(phase):
+def _ground(phase):
     """A plain ground for numbers on hatches."""
     face, hatch = PHASE_LOOKS[phase]
     return {"facecolor": face, "edgecolor": "none", "pad": 1} if hatch else None
@@ -57,8 +57,8 @@ def draw(axes, series):
     largest = max(sum(one.values()) for one in stacks)
     factor, unit = unit_of_time([largest])
     top = factor * largest * 1.1 or 1
-    for place, seconds in enumerate(stacks):
-        _stack(axes, place, seconds, factor, top, len(stacks) <= _MOST_LABELLED)
+    for x, seconds in enumerate(stacks):
+        _stack(axes, x, seconds, factor, top, len(stacks) <= _MOST_LABELLED)
     rank_categories(axes, points)
     for tick, point in zip(axes.get_xticklabels(), points):
         tick.set_text(tick.get_text() + (" *" if is_hollow(point) else ""))
@@ -79,12 +79,12 @@ def chart(series, section):
     points = [point for point in ordered(series) if phases_of(point)]
     if not points or not any(sum(phases_of(point).values()) > 0 for point in points):
         return None
-    places = [place_of(point) for point in points]
+    worlds = [world_of(point) for point in points]
     remarks = ["Mean over ranks of a full step; the phases add up to it."] + remarks_on([series])
     remarks = [one.replace("Hollow:", "*") for one in remarks]
     return Chart(
         f"{series['file']}-phases", f"{name_of(series)}: where a step's time goes", section,
-        lambda axes: draw(axes, series), ["phase, ms", *[f"P = {place_text(one, places)}" for one in places]],
+        lambda axes: draw(axes, series), ["phase, ms", *[f"P = {world_text(one, worlds)}" for one in worlds]],
         [[_word(phase), *[significant(1e3 * phases_of(point)[phase]) for point in points]] for phase in PHASES],
         remarks, series=[series], topics=("phase", "explains"),
     )  # fmt: skip

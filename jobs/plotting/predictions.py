@@ -1,4 +1,4 @@
-"""What `rueda predict` said beside what was measured."""
+"""What `rueda predict` said, and what was measured."""
 
 from matplotlib.lines import Line2D
 

@@ -26,25 +26,25 @@ def ranks_of(point):
     return int(point["ranks"])
 
 
-def place_of(point):
+def world_of(point):
     """(ranks, hosts)."""
     return ranks_of(point), int(number(point.get("hosts")) or 1)
 
 
-def places_of(all_series):
-    """All places of these series, ascending."""
-    return sorted({place_of(point) for series in all_series for point in series["points"]})
+def worlds_of(all_series):
+    """All worlds of these series, ascending."""
+    return sorted({world_of(point) for series in all_series for point in series["points"]})
 
 
-def place_text(place, places):
+def world_text(world, worlds):
     """The ranks, with the hosts where these ranks were run on several numbers of hosts."""
-    hosts = {other[1] for other in places if other[0] == place[0]}
-    return f"{place[0]}" + (f" ({place[1]} host{'s' * (place[1] > 1)})" if len(hosts) > 1 else "")
+    hosts = {other[1] for other in worlds if other[0] == world[0]}
+    return f"{world[0]}" + (f" ({world[1]} host{'s' * (world[1] > 1)})" if len(hosts) > 1 else "")
 
 
 def ordered(series):
     """Points by ranks."""
-    return sorted(series["points"], key=place_of)
+    return sorted(series["points"], key=world_of)
 
 
 def known_points(series, key):

@@ -1,4 +1,4 @@
-"""Reads report.json. What a report does not know is None."""
+"""Reads report.json. Unknown values are None."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from collections import namedtuple
 Estimate = namedtuple("Estimate", "value low high")
 """A value and how far it may be off: the range over repeats, or what rounding leaves."""
 
-REMEDY = "write it anew with `rueda report RUN_DIR... --out DIR`"
+REMEDY = "write it again with `rueda report RUN_DIR... --out DIR`"
 PHASES = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
 
 
@@ -28,7 +28,7 @@ def text(value):
     return "".join(c for c in " ".join(words) if c.isprintable())
 
 
-# Texts of notes are Markdown in as far as words are emphasised by asterisks.
+# Notes are Markdown, but only its asterisks for emphasis are used.
 EMPHASIS = re.compile(r"\*([^\s*](?:[^*]*[^\s*])?)\*")
 
 
@@ -78,16 +78,16 @@ def tables_of(report):
 def _checked(report, path):
     """The report, whose parts are of the kinds that everything here relies on."""
     if not isinstance(report, dict) or report.get("schema") != "rueda-report":
-        raise Unusable(f"{path} is no report of rueda (schema rueda-report); {REMEDY}")
+        raise Unusable(f"{path} is not a report of rueda (schema rueda-report); {REMEDY}")
     if report.get("schema_version") != 1:
         version = report.get("schema_version")
-        raise Unusable(f"{path} has schema_version {version}, and 1 is read here; use the plot_report of its rueda")
+        raise Unusable(f"{path} has schema_version {version}, not 1; use the plot_report of the rueda that wrote it")
     for i, series in enumerate(_list(report, "series", path)):
         where = f"{path}: series[{i}]"
         for j, point in enumerate(_list(series, "points", where)):
             ranks = number(point.get("ranks")) if isinstance(point, dict) else None
             if ranks is None or ranks < 1 or ranks != int(ranks):
-                raise Unusable(f"{where}.points[{j}].ranks is no number of ranks; {REMEDY}")
+                raise Unusable(f"{where}.points[{j}].ranks is not a number of ranks; {REMEDY}")
     for i, table in enumerate(entries(report, "tables")):
         _check_table(table, f"{path}: tables[{i}]")
     for heading, tables in tables_of(report)[1:]:
@@ -99,17 +99,17 @@ def _checked(report, path):
 def _list(parent, key, where):
     listed = parent.get(key) if isinstance(parent, dict) else None
     if not isinstance(listed, list):
-        raise Unusable(f"{where}: {key} is missing or no list; {REMEDY}")
+        raise Unusable(f"{where}: {key} is missing or not a list; {REMEDY}")
     return listed
 
 
 def _check_table(table, where):
     width = len(_list(table, "columns", where))
     if len(entries(table, "columns")) != width:
-        raise Unusable(f"{where}: a column is no object; {REMEDY}")
+        raise Unusable(f"{where}: a column is not an object; {REMEDY}")
     for row in _list(table, "rows", where):
         if not isinstance(row, list) or len(row) != width:
-            raise Unusable(f"{where}: a row has not {width} cells as there are columns; {REMEDY}")
+            raise Unusable(f"{where}: a row does not have {width} cells, one a column; {REMEDY}")
 
 
 def read_report(folder):
@@ -121,5 +121,5 @@ def read_report(folder):
     except OSError as error:
         raise Unusable(f"{path} cannot be read ({error.strerror}); {REMEDY}") from None
     except (ValueError, RecursionError) as error:
-        raise Unusable(f"{path} is no JSON, perhaps cut off ({error}); {REMEDY}") from None
+        raise Unusable(f"{path} is not JSON, perhaps cut off ({error}); {REMEDY}") from None
     return _checked(report, path)

@@ -1,4 +1,4 @@
-"""Texts and tables of a slide, as large as their place allows."""
+"""Texts and tables of a slide, in the largest letters that fit."""
 
 import textwrap
 from functools import lru_cache

@@ -71,8 +71,8 @@ def _draw_beside(figure, page):
 
 
 def _draw_above(figure, page):
-    """The figure above a table that is as wide as the page, then the facts; those stand beside the
-    figure where it is a single chart."""
+    """The figure above a table that is as wide as the page, then the facts; those are at the
+    right of the figure if it is a single chart."""
     upper = _PAGE._replace(bottom=_ABOVE)
     if len(page.charts) == 1:
         _draw_charts(figure, page.charts, upper._replace(right=_MIDDLE))

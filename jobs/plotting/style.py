@@ -1,4 +1,4 @@
-"""How series look: told apart by marker, dash and lightness, so that no colour has to be seen."""
+"""How series look. They differ in marker, dash and lightness, so that no reader needs to see colours."""
 
 from collections import namedtuple
 
@@ -6,7 +6,7 @@ from .report import is_own
 
 Style = namedtuple("Style", "colour marker dash")
 
-# Dark and light ones alternate. Hues after Okabe and Ito's palette, which colour-blind readers can tell apart.
+# Dark and light ones alternate. Hues after Okabe and Ito's palette, which colour-blind readers can distinguish.
 _COLOURS = ("#00305e", "#e69f00", "#0072b2", "#56b4e9", "#7a2800", "#cc79a7", "#00604a", "#8fbf3f")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h", "X", "p", "d")
 _DASHES = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1.5, 1.5)))
@@ -60,7 +60,7 @@ def _other_style(i):
 
 
 def styles_for(all_series):
-    """A Style for each of a chart's series, in order. Grey is what stands beside rueda's own."""
+    """A Style for each of a chart's series, in order. Other sources are grey where rueda's own series are shown too."""
     own = other = 0
     result = []
     has_own = any(map(is_own, all_series))

@@ -1,4 +1,4 @@
-"""One configuration run, and what its directory tells about earlier attempts."""
+"""Runs one configuration, and reads the state of earlier attempts from its directory."""
 
 import shutil
 import signal
@@ -38,7 +38,7 @@ class Attempts:
         return read_json(self.directory(configuration) / "run.json") or {}
 
     def state(self, configuration):
-        """An attempt that was interrupted has left no attempt.json: it is open."""
+        """An interrupted attempt leaves no attempt.json: it is open."""
         attempt = self.record(configuration)
         if attempt is None:
             return OPEN
@@ -46,8 +46,8 @@ class Attempts:
         return FINISHED if attempt.get("exit_code") == 0 and completed else FAILED
 
     def next_of(self, series, configuration):
-        """What follows a trained one. A batch for which there are not images enough ends a sweep: it
-        would have no full step."""
+        """The next configuration after one that was trained. A sweep ends at a batch with more images
+        than the data set: it would have no full step."""
         following = series.after(configuration)
         data = self.run_record(configuration).get("data", {})
         images = data.get("train_images")
@@ -56,7 +56,7 @@ class Attempts:
         return following
 
     def run(self, configuration):
-        """Runs it, whatever was there before; its attempt.json."""
+        """Replaces an earlier attempt. Returns attempt.json."""
         directory = self.directory(configuration)
         if directory.exists():
             shutil.rmtree(str(directory))  # of an attempt that failed or was interrupted
@@ -74,7 +74,7 @@ class Attempts:
 
 
 def execute(command, log):
-    """Its exit code, as a shell would tell it. Interrupted, it ends the command first."""
+    """The exit code as a shell reports it. An interrupt ends the command first."""
     with log.open("wb") as out:
         try:
             process = subprocess.Popen(
@@ -101,7 +101,7 @@ def end(process):
 
 
 def last_message(log):
-    """rueda's own message, without its name; or the last line of whoever spoke last."""
+    """The last message of rueda itself, without its name; or the last line of the log."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     own = [line[len(OWN_MESSAGE) :] for line in lines if line.startswith(OWN_MESSAGE)]
     said = own or [line.strip() for line in lines if line.strip()]

@@ -1,32 +1,24 @@
-"""What would fail later is refused before anything runs."""
+"""Refuses what would fail later, before anything runs."""
 
-import re
 import shutil
 
 from common import Fault, read_json, write_json
-from launch import choose_launcher, help_of, program_words
+from launch import choose_launcher, error_of, program_words
 from presets import PRESETS, recipe_of
-
-KNOWN_MODELS = re.compile(r"--model NAME [^:\[]*: ([a-z0-9, \n]+?) \[")  # in the help of rueda train
 
 
 def check_models(options):
     if not options.models:
         raise Fault("no models: give a preset ({}) or --models".format(", ".join(PRESETS)))
-    told = help_of(program_words(options) + ["train"])
-    known = KNOWN_MODELS.search(told)
-    if known is None and options.submit:
-        return  # a program that only runs in the jobs, whose outputs will tell
-    if known is None:
-        last = told.strip().splitlines()[-1:] or ["it said nothing"]
-        raise Fault("{} does not run here: {}".format(options.rueda, last[0]))
-    known = known.group(1).replace(",", " ").split()
     for model in options.models:
-        if model not in known:
-            raise Fault("unknown model {}: rueda trains {}".format(model, ", ".join(known)))
         recipe = recipe_of(model, options.recipe)
         if recipe is not None and not recipe.is_file():
-            raise Fault("the recipe {} is not there: give --recipe FILE, auto or none".format(recipe))
+            raise Fault("the recipe {} does not exist: give --recipe FILE, auto or none".format(recipe))
+        error = error_of(program_words(options) + ["summary", "--model", model])
+        if error.startswith("rueda: "):
+            raise Fault(error[len("rueda: ") :])
+        if error and not options.submit:  # with --submit the program may run in the jobs only
+            raise Fault("{} does not run here: {}".format(options.rueda, error))
 
 
 def check_batches(plan):
@@ -39,7 +31,7 @@ def check_batches(plan):
 
 
 def check_places(plan, options, machine):
-    """That every configuration finds its nodes and cores."""
+    """Checks that there are nodes and cores for every configuration."""
     if not machine.in_slurm:
         if max(first.nodes for first, _ in plan) > 1 and not options.mpi_options:
             raise Fault(
@@ -50,7 +42,7 @@ def check_places(plan, options, machine):
     for first, _ in plan:
         if first.nodes > machine.nodes:
             raise Fault(
-                "{} nodes are asked for, and the allocation has {}: sbatch --nodes={}".format(
+                "{} nodes are needed, and the allocation has {}: use sbatch --nodes={}".format(
                     first.nodes, machine.nodes, first.nodes
                 )
             )
@@ -59,7 +51,7 @@ def check_places(plan, options, machine):
 
 def check_slots(ranks, options, machine):
     if choose_launcher(options.launcher, machine) == "mpirun":
-        have, remedy = machine.tasks_per_node, "sbatch --ntasks-per-node={}".format(ranks)
+        have, remedy = machine.tasks_per_node, "use sbatch --ntasks-per-node={}".format(ranks)
     else:
         have, remedy = machine.cores // options.threads, "give --threads {}".format(
             max(1, machine.cores // ranks)
@@ -80,7 +72,7 @@ def check_launcher(options, machine):
 
 
 def common_part(options):
-    """What has to be the same for all runs of a study."""
+    """What is the same for all runs of a study."""
     return {
         "threads": options.threads,
         "epochs": options.epochs,
@@ -90,7 +82,7 @@ def common_part(options):
 
 
 def write_study(plan, options):
-    """OUT/study.json: the plan. Another one may be added to it if it differs in no common part."""
+    """Writes the plan to OUT/study.json. Adds to an earlier plan whose common part is the same."""
     path = options.out / "study.json"
     earlier = read_json(path) or {}
     common = common_part(options)

@@ -1,4 +1,4 @@
-"""The options of scale.sh: a preset's, unless the command line says otherwise."""
+"""The options of scale.sh. The command line wins over a preset."""
 
 import argparse
 import os
@@ -13,9 +13,9 @@ from presets import DEFAULTS, PRESETS, ROOT
 USAGE = "jobs/scale.sh [PRESET] [options] [-- options of rueda train]"
 
 DESCRIPTION = """\
-Trains every model on every number of ranks with every batch, repeated; each run in
-OUT/runs/NAME (run.json, rueda.log, attempt.json). Runs that are finished are not repeated when the
-same command is given again, so a study may be interrupted at any time.
+Trains every model on every number of ranks with every batch, several times. Each run has a directory
+OUT/runs/NAME (run.json, rueda.log, attempt.json). A study may be interrupted at any time: the same
+command again runs only what is not finished.
 
 presets
   book   resnet50v2, resnet101v2, resnet152v2 with the recipes of the book, on 1, 2 and 4 devices
@@ -25,9 +25,8 @@ presets
 """
 
 EPILOG = """\
-A configuration that fails is recorded and does not end the study. Exit codes: 0 the study is done
-and the report made, whatever failed in it; 1 no report could be made; 2 the request cannot be met
-(nothing was run); 130 interrupted.
+A configuration that fails is recorded; the study goes on. Exit codes: 0 the study is done and the report
+is made, even if runs failed; 1 no report could be made; 2 bad request, nothing was run; 130 interrupted.
 
 examples
   jobs/scale.sh cpu
@@ -105,15 +104,15 @@ def make_parser():
     add("--site", metavar="FILE",
         help="of --submit: the site file, or its name in jobs/slurm/sites [RUEDA_SITE]")  # fmt: skip
     add("--time", default="00:30:00", metavar="LIMIT", help="of each job of --submit [00:30:00]")
-    add("--report-only", action="store_true", help="only makes the report on what is there")
-    add("--no-plots", action="store_true", help="leaves the report's charts out")
+    add("--report-only", action="store_true", help="only makes the report, on the runs that exist")
+    add("--no-plots", action="store_true", help="makes the report without charts")
     add("--only", metavar="NAME", help=argparse.SUPPRESS)  # one series, as --submit names it
     return parser
 
 
 def find_program(path):
     if os.environ.get("RUEDA_CONTAINER"):
-        return path or os.environ.get("RUEDA") or "rueda"  # in there it cannot be looked for
+        return path or os.environ.get("RUEDA") or "rueda"  # this script cannot look into the container
     candidates = [path or os.environ.get("RUEDA")]
     if candidates[0] is None:
         candidates = [str(ROOT / folder / "rueda") for folder in ("build", "build-cpu", "bin")] + ["rueda"]
@@ -129,7 +128,7 @@ def find_program(path):
 
 
 def read_site(site):
-    """Puts its values into the environment. `site`: a file, a name in jobs/slurm/sites, or None."""
+    """Sets its values in the environment. `site`: a file, a name in jobs/slurm/sites, or None."""
     if site:
         os.environ["RUEDA_SITE"] = site
     os.environ["RUEDA_ROOT"] = str(ROOT)
@@ -150,7 +149,7 @@ def apply_preset(options):
         raise Fault("unknown preset {}: {}".format(options.preset, ", ".join(PRESETS)))
     preset = dict(DEFAULTS, **PRESETS.get(options.preset, {}))
     if options.batch_per_rank or options.global_batch or options.batch_sweep:
-        preset.update(batch_per_rank=[], global_batch=[])  # any batch replaces all of the preset's
+        preset.update(batch_per_rank=[], global_batch=[])  # any batch option replaces all batches of the preset
     preset_options = preset.pop("options")
     data = os.environ.get("RUEDA_DATA")
     if data and "--data" not in preset_options:

@@ -37,8 +37,8 @@ def this_machine(environment=os.environ):
 
 
 def threads_for(cores, ranks_per_node):
-    """Threads of a rank, the same in the whole study: the cores, divided by the most ranks of a node
-    that have a core each."""
+    """Threads of a rank in the whole study: the cores divided by the largest number of ranks on a node that
+    still have a core each."""
     fitting = [ranks for ranks in ranks_per_node if ranks <= cores]
     return max(1, cores // max(fitting, default=1))
 
@@ -62,8 +62,8 @@ def mpirun_words(configuration, options, machine):
 
 
 def srun_words(configuration, options):
-    """Where a rank ends early the others have a minute: killed at once, their exit code would be the
-    signal's, and the one that says why would be lost."""
+    """When a rank ends early, the others have a minute to end. Killed at once, their exit code would be
+    that of the signal, and the one that gives the reason would be lost."""
     words = ["srun", "--mpi=" + os.environ.get("RUEDA_MPI", "pmix")]
     words += ["--kill-on-bad-exit=0", "--wait=60"]
     words += ["--nodes={}".format(configuration.nodes), "--ntasks={}".format(configuration.ranks)]
@@ -104,9 +104,8 @@ def text_of(words):
     return " ".join(shlex.quote(word) for word in words)
 
 
-def help_of(words):
-    """What a program says to --help; where it knows no such command, that is its general help."""
-    asked = subprocess.Popen(
-        words + ["--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
-    )
-    return asked.communicate()[0]
+def error_of(words):
+    """The last line of a program that fails, or nothing."""
+    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    lines = asked.communicate()[0].strip().splitlines() or ["it said nothing"]
+    return lines[-1] if asked.returncode else ""

@@ -99,16 +99,16 @@ def batches_of(options, model):
     batch = batch_of(recipe) if recipe else None
     if batch is None:
         raise Fault(
-            "no batch is given for {}, and no recipe tells it: add --batch-per-rank, --global-batch "
+            "no batch is given for {}, and no recipe has one: add --batch-per-rank, --global-batch "
             "or --batch-sweep".format(model)
         )
     return [batch + (None,)]
 
 
 def make_plan(options):
-    """Every series. All of repeat 1 come before repeat 2, so that a machine that grows slower or
-    faster meanwhile does so for all alike. What is the same by rank and in all (16 on 4 ranks, and
-    64) is run once: the report has it in both series."""
+    """Every series. All of repeat 1 come before repeat 2: if the machine becomes slower or faster, that
+    affects all alike. 16 images per rank on 4 ranks and 64 in all are the same: they run once, and the
+    report has them in both series."""
     plan, seen = [], set()
     for repeat in range(1, options.repeats + 1):
         for model in options.models:

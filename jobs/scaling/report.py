@@ -1,10 +1,10 @@
-"""The report on a study and its plots, by the programs that make them."""
+"""Makes the report on a study and its plots."""
 
 import subprocess
 import sys
 
 from common import say
-from launch import help_of, program_words, text_of
+from launch import program_words, text_of
 from presets import ROOT
 
 LAYOUTS = ("book", "nyu")  # presets whose courses want their own tables
@@ -12,11 +12,8 @@ PLOTS = ROOT / "jobs" / "plot_report.py"
 
 
 def make_report(options):
-    """Whether it could be made, as an exit code."""
+    """Returns the exit code: 0, or 1 if the report could not be made."""
     words = program_words(options) + ["report"]
-    if "rueda report" not in help_of(words):
-        say("no report: this rueda has no command report; the runs are in {}".format(options.out))
-        return 0
     folder = options.out / "report"
     words += [str(options.out), "--out", str(folder)]
     layout = ["--layout", options.preset] if options.preset in LAYOUTS else []
@@ -32,12 +29,12 @@ def make_report(options):
 
 
 def draw(folder):
-    """Charts, where there is matplotlib. The report is whole without them."""
+    """Draws the charts if there is matplotlib. The report is complete without them."""
     if not (folder / "report.json").exists():
         return
     python = next(filter(has_matplotlib, [sys.executable, "/usr/bin/python3"]), None)
     if python is None:
-        say("no plots: no matplotlib here; elsewhere {} {} draws them".format(PLOTS, folder))
+        say("no plots: no matplotlib here; draw them elsewhere with {} {}".format(PLOTS, folder))
     elif call([python, str(PLOTS), str(folder)]) != 0:
         say("no plots: {} failed".format(PLOTS))
 

@@ -1,4 +1,4 @@
-"""The study as a whole: one run after the other, a line for each, and what is left to say."""
+"""The whole study: one run after the other, a line for each, and a summary."""
 
 import re
 
@@ -24,15 +24,15 @@ class Study:
             configuration = series.first
             while configuration:
                 self.number += 1
-                trained = self.settle(configuration)
+                trained = self.run_once(configuration)
                 configuration = self.attempts.next_of(series, configuration) if trained else None
         if self.finished:
             say("{} finished earlier and not repeated".format(counted(self.finished, "run")))
         if self.failed:
             say("{} failed earlier and not repeated (--retry does)".format(counted(self.failed, "run")))
 
-    def settle(self, configuration):
-        """Runs it unless that is done. Whether it was trained."""
+    def run_once(self, configuration):
+        """Runs it unless that is done. Returns whether it was trained."""
         state = self.attempts.state(configuration)
         if state == FINISHED:
             self.finished += 1
@@ -47,7 +47,7 @@ class Study:
         return attempt["exit_code"] == 0
 
     def refused_before(self, configuration):
-        """Whether memory refused it in the first repeat: it would again."""
+        """Whether the first repeat did not fit into memory: then no repeat does."""
         first = self.attempts.record(configuration._replace(repeat=1))
         return configuration.repeat > 1 and bool(first) and first.get("out_of_memory", False)
 

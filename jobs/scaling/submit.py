@@ -1,4 +1,4 @@
-"""A Slurm job for each series, so that no GPU idles, and one for the report after them."""
+"""Sends a Slurm job for each series, so that no GPU is idle, and one for the report after them."""
 
 import getpass
 import os
@@ -14,7 +14,7 @@ JOBS = ROOT / "jobs" / "slurm"
 
 
 def submit(plan, options, machine, words):
-    """Sends what is neither done nor in the queue."""
+    """Sends the jobs that are neither done nor in the queue."""
     options.threads = options.threads or int(os.environ["RUEDA_CORES_PER_RANK"])
     if options.dry_run:
         for series in plan:
@@ -70,7 +70,7 @@ def report_job(options, words, jobs):
 
 
 def command(sbatch, name, options, words, more):
-    """submit.sh with this study's own words: the job does its part of the same study."""
+    """submit.sh with the words of this study: the job does its part of the same study."""
     split = words.index("--") if "--" in words else len(words)
     own = [word for word in words[:split] if word != "--submit"]
     own += ["--threads", str(options.threads)] + more

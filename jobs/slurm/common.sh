@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the job scripts share: the site, what is said about the job, how ranks are started. To be
-# sourced inside a job, with RUEDA_ROOT set.
+# What the job scripts share: reads the site, prints the job, starts ranks. To be sourced inside a job, with
+# RUEDA_ROOT set.
 
 if [ -z "${SLURM_JOB_ID:-}" ]; then
-  echo "rueda: this is a job script: jobs/slurm/submit.sh $0, or sbatch $0" >&2
+  echo "rueda: this is a job script; use jobs/slurm/submit.sh $0, or sbatch $0" >&2
   exit 2
 fi
 
@@ -44,7 +44,7 @@ END
   if [ -n "$gpus" ] && command -v nvidia-smi >/dev/null; then nvidia-smi -L || true; fi
 }
 
-# Ranks bound to cores of their own, if the node really has them.
+# Binds ranks to cores of their own if the node really has them.
 mpirun_binding() { # ranks per node
   if [ "$(nproc)" -ge $(($1 * cores)) ]; then
     echo "--use-hwthread-cpus --map-by ppr:$1:node:pe=$cores --bind-to hwthread"
@@ -59,8 +59,8 @@ prepare() { # nodes, ranks of each, words of rueda...
   local start
   case $RUEDA_LAUNCHER in
     srun)
-      # Where a rank ends early the others have a minute: killed at once, their exit code would be the
-      # signal's, and the one that says why would be lost.
+      # When a rank ends early, the others have a minute to end. Killed at once, their exit code would be
+      # that of the signal, and the one that gives the reason would be lost.
       start=(srun --mpi="$RUEDA_MPI" --kill-on-bad-exit=0 --wait=60 --nodes="$1"
         --ntasks="$(($1 * $2))" --ntasks-per-node="$2" --cpus-per-task="$cores" --cpu-bind=cores) ;;
     mpirun)
@@ -78,7 +78,7 @@ launch() { # as prepare
   "${command[@]}"
 }
 
-# Ends the job, with the doctor's words, where training would not work.
+# Ends the job with the doctor's report if training would not work.
 check_machine() { # nodes, ranks of each, words of rueda doctor...
   launch "$1" "$2" doctor "${data[@]}" "${@:3}"
 }

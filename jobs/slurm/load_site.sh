@@ -10,7 +10,7 @@ find_site() {
       return 0
     fi
   done
-  echo "rueda: the site file $RUEDA_SITE is neither there nor in $folder/sites: correct RUEDA_SITE" >&2
+  echo "rueda: the site file $RUEDA_SITE is neither a file nor in $folder/sites: correct RUEDA_SITE" >&2
   return 2
 }
 

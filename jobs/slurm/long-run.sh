@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A long training that outlives time limits and preemption. Two minutes before its time is up, Slurm
-# sends USR1 to this script, which hands it on; the run then writes a checkpoint and ends with exit code
-# 75, and the job is put back into the queue, to go on where it stopped. What is killed without a warning
-# goes on from the last checkpoint; CHECKPOINT_EVERY says how often they are written (1epoch).
+# A long training that survives time limits and preemption. Two minutes before the time limit Slurm sends
+# USR1 to this script, which sends it to the run. The run writes a checkpoint and ends with exit code 75; the
+# job goes back into the queue and continues there. A run that is killed without a warning continues from its
+# last checkpoint; CHECKPOINT_EVERY says how often it writes one [1epoch].
 #
 #   jobs/slurm/submit.sh --time=08:00:00 jobs/slurm/long-run.sh [options of rueda train]
 #SBATCH --job-name=rueda-long
@@ -28,7 +28,7 @@ hand_on() {
   [ -z "$step" ] || kill -USR1 "$step" 2>/dev/null || true
 }
 
-# `wait` returns at every signal, and then is to wait on.
+# `wait` returns at every signal; then it must be called again.
 await_step() {
   local code=0
   while true; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One after the other on 1, 2 and 4 GPUs of a node, a rank on each: the book's parallel training.
-# RANKS="2" runs only some. jobs/slurm/study.sh measures more of it, repeats it and reports.
+# Trains on 1, then 2, then 4 GPUs of a node, a rank on each: the book's parallel training. RANKS="2" runs
+# only some of these. jobs/slurm/study.sh measures more, repeats and makes a report.
 #
 #   jobs/slurm/submit.sh jobs/slurm/one-node.sh [options of rueda train]
 #SBATCH --job-name=rueda-one-node

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# A scaling study inside one allocation: jobs/scale.sh with its options. Sent again with the same
-# options it goes on where it was ended. (scale.sh --submit sends a job for each configuration
-# instead, so that no GPU waits while a run uses fewer.)
+# A scaling study inside one allocation: jobs/scale.sh with its options. Sent again with the same options it
+# continues. (scale.sh --submit sends a job for each configuration instead, so that no GPU is idle.)
 #
 #   jobs/slurm/submit.sh jobs/slurm/study.sh book --out study-book
 #SBATCH --job-name=rueda-study

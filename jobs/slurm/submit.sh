@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# sbatch with the options of the site file (account, QOS, cores, ...), which sbatch itself cannot read
-# from a file. Options before the script are sbatch's and win; words after it are the script's.
+# Calls sbatch with the options of the site file (account, QOS, cores, ...). Options before the script go to
+# sbatch and win; words after it go to the script.
 #
 #   jobs/slurm/submit.sh [options of sbatch] SCRIPT [words]
 #   RUEDA_SITE=marenostrum5-acc jobs/slurm/submit.sh --time=00:20:00 jobs/slurm/one-gpu.sh
@@ -11,7 +11,7 @@ set -euo pipefail
 
 case ${1:-} in
   "" | -h | --help)
-    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"
     [ $# -gt 0 ] && exit 0 || exit 2 ;;
 esac
 

@@ -1,8 +1,13 @@
-"""From the seconds of steps to the figures of the benchmark, and to its table."""
+"""From the seconds of steps to the figures of the benchmark and its report, with what it ran on."""
 
+import os
+import platform
+from pathlib import Path
 from statistics import fmean, median
 
 REFERENCE = "rueda"
+# Those that decide how fast oneDNN, and with it all contestants, can be.
+EXTENSIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_fp16")
 
 
 def images_per_second(reports, batch, batches):
@@ -88,3 +93,24 @@ def row(name, figure):
         f"{figure['first_pass_loss']:.3f}, {figure['last_pass_loss']:.3f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def describe_machine(cores):
+    fields = processor_fields()
+    flags = fields.get("flags", "").split()
+    return {
+        "processor": fields.get("model name", platform.machine()),
+        "extensions": [name for name in EXTENSIONS if name in flags],
+        "cores": cores,
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def processor_fields():
+    """The first processor's lines in /proc/cpuinfo."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
+    return {key.strip(): value.strip() for key, _, value in lines}

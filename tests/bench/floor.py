@@ -35,7 +35,7 @@ class Counter:
         self.kernels += [Kernel(0, count) for count in elements]
 
     def conv(self, side, inputs, outputs, kernel, stride=1, bias=False, first=False):
-        """Forward, gradient of the weights, gradient of the input; returns the side behind it."""
+        """Forward, gradient of the weights, gradient of the input; returns the side of the output."""
         out = (side + 2 * ((kernel - 1) // 2) - kernel) // stride + 1
         stored = self.image_channels if first else inputs
         flops = 2 * kernel * kernel * stored * outputs * out * out

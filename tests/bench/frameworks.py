@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from contestants import CONTESTANTS, command_of, python_of
-from figures import as_markdown, summarise
-from machine import describe_machine
+from figures import as_markdown, describe_machine, summarise
 
 CASES = ("resnet18@32:64", "resnet50v2@128:16")
 LEARNING_RATE = 0.002  # small enough that every contestant's loss falls from pass to pass
@@ -105,7 +104,7 @@ def task_of(name, case, precision, settings):
 
 
 def run_rounds(names, case, precision, settings, rounds):
-    """Reports by contestant. They take turns, so that what changes on the machine meets them all."""
+    """Reports by contestant. They take turns, so that changes of the machine affect all."""
     reports = {name: [] for name in names}
     for turn in range(1, rounds + 1):
         for name in names:

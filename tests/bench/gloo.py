@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times rueda's all-reduces beside that of PyTorch's gloo process group, on the same cores, taking
-turns: rueda, gloo, rueda, gloo, ... Both sum fp32 in place over as many processes.
+"""Compares the times of rueda's all-reduces and that of PyTorch's gloo process group, which take turns on
+the same cores. Both sum fp32 in place over as many processes.
 
 usage: gloo.py [--binary build/rueda] [--ranks 2] [--rounds 3] [--sizes LIST] [--algorithms LIST]
 
@@ -9,30 +9,21 @@ docs/bench.md says more. Needs a Python with PyTorch: RUEDA_TORCH_PYTHON, or wha
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from contestants import python_of
+
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT = 600  # seconds, of one process
+NO_TORCH = "no Python has PyTorch: set RUEDA_TORCH_PYTHON, or let jobs/check/parity.sh install it in build-parity/"
 
 
 class UsageError(Exception):
     """What the caller has to change; one line."""
-
-
-def torch_python():
-    given = os.environ.get("RUEDA_TORCH_PYTHON")
-    python = Path(given) if given else HERE.parents[1] / "build-parity" / "torch" / "bin" / "python"
-    if os.access(python, os.X_OK):
-        return str(python)
-    raise UsageError(
-        "there is no Python with PyTorch: set RUEDA_TORCH_PYTHON to one, or have jobs/check/parity.sh install "
-        "it below build-parity/"
-    )
 
 
 def run_rueda(arguments, folder):
@@ -59,7 +50,7 @@ def run_gloo(arguments, sizes, folder, turn):
     }  # fmt: skip
     workers = [
         subprocess.Popen(
-            [torch_python(), str(HERE / "gloo_worker.py"), json.dumps({**task, "rank": rank})],
+            [python_of("torch"), str(HERE / "gloo_worker.py"), json.dumps({**task, "rank": rank})],
             stdout=subprocess.PIPE, text=True,
         )
         for rank in range(arguments.ranks)
@@ -124,7 +115,8 @@ def main():
             raise UsageError("--ranks, --rounds and --repetitions are at least 1")
         if not Path(arguments.binary).is_file():
             raise UsageError(f"{arguments.binary} is not there: run jobs/setup.sh, or give --binary")
-        torch_python()
+        if python_of("torch") is None:
+            raise UsageError(NO_TORCH)
         version, medians = run_rounds(arguments)
     except (UsageError, subprocess.TimeoutExpired) as error:
         print(f"gloo: {error}", file=sys.stderr)

@@ -64,7 +64,7 @@ def make_batches(task):
 
 
 def make_step(model, optimizer):
-    """One compiled function for the whole step, which spares what train_on_batch does besides."""
+    """One compiled function for the whole step, without what else train_on_batch does."""
 
     @tf.function
     def train_step(images, labels):

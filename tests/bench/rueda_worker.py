@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def command(task, run_dir):
-    """As many epochs as there are passes, of full batches, without anything besides."""
+    """As many epochs as there are passes, of full batches, and nothing else."""
     options = {
         "model": task["model"], "image-size": task["image_size"], "precision": task["precision"],
         "data": task["data"], "data-limit": task["batches"] * task["batch"], "shuffle": "off",

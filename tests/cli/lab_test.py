@@ -100,7 +100,8 @@ class HostsTest(unittest.TestCase):
         ring, fixed = ("--all-reduce", "ring"), ("--reduce-order", "fixed")
         hierarchical, auto = ("--all-reduce", "hierarchical"), ("--all-reduce", "auto")
         with self.lab.hosts(2) as lab:
-            over = {words: self.over_hosts(lab, 4, *words) for words in (ring, (*auto, *fixed), (*hierarchical, *fixed))}
+            words = (ring, (*auto, *fixed), (*hierarchical, *fixed))
+            over = {one: self.over_hosts(lab, 4, *one) for one in words}
             other = self.over_hosts(lab, 4, *hierarchical)["epochs"][0]
             self.assertIn("4 ranks: passed", lab.run(4, PATHS[3], "[ring]"))  # the sums of the ring
         self.assertEqual({len(record["hosts"]) for record in over.values()}, {2})

@@ -49,7 +49,7 @@ def communication(**known):
 
 def resnet20():
     """Three points, the last one with more threads than cores."""
-    told = communication(
+    known = communication(
         inferred=1.0, measured=1.5, exposed=0.75, wait=0.5, transfer=0.75, add=0.25, bytes_per_step=40e6,
         busbw_GBps=1.5,
         buckets=[{"bytes": 10e6, "busy_median_seconds": 0.01, "transfer_median_seconds": 0.005},
@@ -58,8 +58,8 @@ def resnet20():
     step = phases(forward=0.03, backward=0.06, all_reduce=0.01)
     return series("resnet20", [
         point(1, 8.0, phases=phases(forward=0.03, backward=0.06)),
-        point(2, 5.0, phases=step, communication=told),
-        point(4, 4.0, oversubscribed=True, phases=step, communication=told),
+        point(2, 5.0, phases=step, communication=known),
+        point(4, 4.0, oversubscribed=True, phases=step, communication=known),
     ])  # fmt: skip
 
 

@@ -22,7 +22,7 @@ JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
-    from plotting import bandwidth, bars, batches, catalogue, communication, lines, phases, predictions, quantity, slides
+    from plotting import bandwidth, bars, batches, communication, lines, output, phases, predictions, quantity, slides
     from plotting.chart import new_figure
     from plotting.number_text import cell_text
 
@@ -71,9 +71,9 @@ class Charts(unittest.TestCase):
         axes = drawn(lines.draw, [made.resnet20(), other], quantity.THROUGHPUT)
         for line in ([[1, 2, 4], [625, 1000, 1250]], [[1, 4], [125, 312.5]]):
             self.assertIn(line, curves(axes))
-        names = ["resnet20, 64 per rank", "resnet50v2, 64 per rank (Some book)", "ideal", "hollow: more threads than cores"]
-        self.assertEqual(labels(axes), names)
-        self.assertIn([[1, 4], [40, 10]], curves(drawn(lines.draw, [made.resnet20(), other], quantity.EPOCH_TIME)))  # ideal
+        self.assertEqual(labels(axes)[:3], ["resnet20, 64 per rank", "resnet50v2, 64 per rank (Some book)", "ideal"])
+        axes = drawn(lines.draw, [made.resnet20(), other], quantity.EPOCH_TIME)
+        self.assertIn([[1, 4], [40, 10]], curves(axes))  # ideal
 
     def test_phases_are_stacked_in_the_order_of_a_step(self):
         axes = drawn(phases.draw, made.resnet20())
@@ -93,7 +93,7 @@ class Charts(unittest.TestCase):
             points = [made.point(p, seconds / p, rank_batch=batch) for p in (1, 2)]
             return made.series(f"b{batch}", points, model="resnet18")
 
-        refused = [["resnet18", 2, 512, "refused: memory"], ["resnet18", 4, 256, "failed"], ["resnet50", 2, 128, "refused"]]
+        refused = [["resnet18", 2, 512, "refused"], ["resnet18", 4, 256, "failed"], ["resnet50", 2, 128, "refused"]]
         (chart,) = batches.charts(made.report([of(32, 10), of(128, 8)], [made.batches(refused)]))
         axes = chart.figure().axes[0]
         shown = [line for line in curves(axes) if len(line[0]) == 2]
@@ -113,7 +113,7 @@ class Charts(unittest.TestCase):
     def test_all_lies_within_pictures_and_slides(self):
         several = [made.series(f"m{i}", made.resnet20()["points"], label=f"m{i}{LONG}") for i in range(2)]
         report = made.report([*several, made.series("one", [made.point(1, 8.0)], scaling="single")])
-        charts = catalogue.charts_of(report)
+        charts = output.charts_of(report)
         figures = [chart.figure() for chart in charts]
         figures += [slides.draw_page(page, "1 / 1", "rueda") for page in slides.pages_of(report, charts)[::4]]
         for figure in figures:
@@ -177,7 +177,8 @@ class Files(unittest.TestCase):
 
         odd = made.table(title=ODD, rows=[[ODD, 2, 13.6, 0.84], ["resnet18", None, 0.0214, None]], notes=[ODD])
         findings = ["It scales.", "resnet20, 64 per rank: *fast*."]
-        content = made.report([made.resnet20()], [odd], findings=findings, title=ODD, layouts={"nyu": [made.table("n", "Mine")]})
+        layouts = {"nyu": [made.table("n", "Mine")]}
+        content = made.report([made.resnet20()], [odd], findings=findings, title=ODD, layouts=layouts)
         plots = made.write(self.folder, content) / "plots"
         plots.mkdir()
         for old in ("earlier.png", "notes.txt"):
@@ -214,7 +215,7 @@ class Files(unittest.TestCase):
         made.write(self.folder, made.report([]))
         (self.folder / "plots").write_text("a file", encoding="utf-8")
         self.refused(f"{self.folder}/plots cannot be written")
-        (self.folder / "matplotlib.py").write_text("raise ImportError('none here', name='matplotlib')", encoding="utf-8")
+        (self.folder / "matplotlib.py").write_text("raise ImportError('none', name='matplotlib')", encoding="utf-8")
         self.refused("python3-matplotlib", PYTHONPATH=str(self.folder))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""jobs/scale.sh: what it plans, runs, repeats, skips and refuses; with a program that only plays
-rueda, and once with rueda itself.
+"""jobs/scale.sh: what it plans, runs, repeats, skips and refuses; with a fake rueda, and once with rueda
+itself.
 
 usage: scale_test.py RUEDA
 """
@@ -27,13 +27,10 @@ TIME_LIMIT = 60  # seconds
 # Plays rueda train and rueda report. Every training is a line in calls; batches of FAKE_FULL and more
 # do not fit, FAKE_FAIL names a network that fails, and FAKE_HANG one that does not end.
 FAKE = r"""#!/usr/bin/env bash
-if [[ $* == *--help* ]]; then
-  case $1 in
-    train)
-      echo "--model NAME  Network to train: resnet20, resnet18, resnet50v2, resnet101v2, resnet152v2 [x]" ;;
-    report) echo "${FAKE_REPORT-Usage: rueda report}" ;;
-  esac
-  exit 0
+if [ "$1" = summary ]; then
+  [[ resnet20,resnet18,resnet50v2,resnet101v2,resnet152v2 == *$3* ]] && exit 0
+  echo "rueda: --model '$3' is not known: give one of resnet20, resnet18" >&2
+  exit 2
 fi
 if [ "$1" = report ]; then
   echo "$*" >>"$FAKE_CALLS.report"
@@ -181,18 +178,18 @@ class RunTest(ScaleCase):
         names = [series["name"] for series in study["series"]]
         self.assertEqual(names, ["resnet20_rank8_n1x2_r1", "resnet18_rank8_n1x2_r1"])
 
-    def test_finished_runs_are_not_repeated(self):
+    def test_finished_runs_are_not_repeated_and_others_are(self):
         self.scale(*self.two)
         self.assertEqual(len(self.calls()), 2)
         self.assertIn("2 runs finished earlier", self.scale(*self.two))
         self.assertEqual(self.calls(), [])
-
-    def test_an_attempt_without_an_end_is_made_again(self):
-        self.scale(*self.two)
-        self.calls()
-        (self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").unlink()
+        (self.out / "runs" / "resnet18_rank8_n1x1_r1" / "attempt.json").unlink()  # as if interrupted
         self.assertIn("1 run finished earlier", self.scale(*self.two))
         self.assertEqual(self.calls(), ["resnet18_rank8_n1x1_r1"])
+        record = self.out / "runs" / "resnet20_rank8_n1x1_r1" / "run.json"
+        record.write_text('{"outcome": "running"}', encoding="utf-8")  # although it ended well
+        self.scale(*self.two, "--retry")
+        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
 
     def test_a_failure_is_recorded_and_tried_again_only_if_asked(self):
         text = self.scale(*self.two, FAKE_FAIL="resnet20")
@@ -206,19 +203,11 @@ class RunTest(ScaleCase):
         self.scale(*self.two, "--retry")
         self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
 
-    def test_a_run_that_ends_well_without_a_whole_run_json_is_not_finished(self):
-        self.scale(*self.two)
-        self.calls()
-        record = self.out / "runs" / "resnet20_rank8_n1x1_r1" / "run.json"
-        record.write_text('{"outcome": "running"}', encoding="utf-8")
-        self.scale(*self.two, "--retry")
-        self.assertEqual(self.calls(), ["resnet20_rank8_n1x1_r1"])
-
     def test_interrupted_it_ends_at_once_and_goes_on_later(self):
         process = subprocess.Popen(
             [SCALE, *self.two], cwd=self.folder, env=self.environment({"FAKE_HANG": "resnet18"}),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            # As a shell's background jobs begin, which are none the less to end when told to.
+            # A shell's background jobs begin so; the signal must end them nevertheless.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )  # fmt: skip
         begun = self.folder / "calls"
@@ -244,21 +233,19 @@ class RunTest(ScaleCase):
 
     def test_the_report(self):
         self.scale(*self.two)
-        asked = (self.folder / "calls.report").read_text(encoding="utf-8")
-        self.assertEqual(asked, "report study --out study/report\n")
+        asked = self.folder / "calls.report"
+        self.assertEqual(asked.read_text(encoding="utf-8"), "report study --out study/report\n")
         self.scale(*self.two, code=1, FAKE_REPORT_CODE="2")
         self.assertIn("the report failed (2)", self.errors)
-        self.assertIn("no report: this rueda has no command report", self.scale(*self.two, FAKE_REPORT=""))
 
     def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
         book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1"]
-        self.scale(*book)
-        asked = self.folder / "calls.report"
         course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
-        self.assertEqual(asked.read_text(encoding="utf-8"), course)
-        asked.unlink()
-        self.scale(*book, FAKE_REPORT_CODE="2", code=1)
-        self.assertEqual(asked.read_text(encoding="utf-8"), course + plain)
+        asked = self.folder / "calls.report"
+        for changes, calls in (({}, course), ({"code": 1, "FAKE_REPORT_CODE": "2"}, course + plain)):
+            self.scale(*book, **changes)
+            self.assertEqual(asked.read_text(encoding="utf-8"), calls)
+            asked.unlink()
 
 
 class SweepTest(ScaleCase):
@@ -277,11 +264,9 @@ class SweepTest(ScaleCase):
         self.scale(*self.sweep, "8x4:oom", "--repeats", "2", FAKE_FULL="128")
         self.assertEqual(self.calls(), [])
 
-    def test_to_a_last_batch(self):
+    def test_to_a_last_batch_or_until_the_images_are_too_few(self):
         self.scale(*self.sweep, "8x4:130")
         self.assertEqual(self.calls(), self.names([8, 32, 128]))
-
-    def test_until_the_images_are_too_few(self):
         self.scale(*self.sweep, "100x3:oom")
         self.assertEqual(self.calls(), self.names([100, 300, 900]))  # of 1000
 
@@ -296,21 +281,20 @@ class RefusalTest(ScaleCase):
         self.assertFalse(self.out.exists())
 
     def test_bad_input_is_refused_before_anything_runs(self):
-        some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8")
-        self.refused([], "no models")
-        self.refused(["bok"], "unknown preset bok", "book")
-        self.refused(["cpu", "--models", "resnet21"], "unknown model resnet21", "resnet18")
-        self.refused(["--models", "resnet20"], "no batch is given for resnet20")
-        self.refused(["cpu", "--global-batch", "30"], "30", "4 ranks")
-        self.refused([*some, "--nodes", "2"], "several nodes")
-        self.refused([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found")
-        self.refused([*some, "--recipe", "no.toml"], "no.toml is not there")
-        self.refused([*some, "--repeats", "0"], "--repeats")
-        self.refused([*some, "--ranks-per-node", "1,x"], "--ranks-per-node")
-        self.refused([*some, "--batch-sweep", "32:oom"], "32x4:oom")
-        self.refused([*some, "--batch-sweep", "32x1:oom"], "32x4:oom")
-        self.refused([*some, "--batch-sweep", "32x2:16"], "smaller than the first")
-        self.refused([*some, "--", "--threads", "2"], "--threads", "before the --")
+        some = ["--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8"]
+        for words, *wanted in (
+            ([], "no models"), (["bok"], "unknown preset bok", "book"),
+            (["cpu", "--models", "resnet21"], "--model 'resnet21' is not known", "resnet18"),
+            (["--models", "resnet20"], "no batch is given for resnet20"),
+            (["cpu", "--global-batch", "30"], "30", "4 ranks"), ([*some, "--nodes", "2"], "several nodes"),
+            ([*some, "--rueda", "/nowhere/rueda"], "/nowhere/rueda was not found"),
+            ([*some, "--recipe", "no.toml"], "no.toml does not exist"), ([*some, "--repeats", "0"], "--repeats"),
+            ([*some, "--ranks-per-node", "1,x"], "--ranks-per-node"),
+            ([*some, "--batch-sweep", "32:oom"], "32x4:oom"), ([*some, "--batch-sweep", "32x1:oom"], "32x4:oom"),
+            ([*some, "--batch-sweep", "32x2:16"], "smaller than the first"),
+            ([*some, "--", "--threads", "2"], "--threads", "before the --"),
+        ):  # fmt: skip
+            self.refused(words, *wanted)
         self.refused([*some, "--launcher", "srun"], "srun was not found", PATH=self.bare_path())
 
     def bare_path(self):
@@ -324,7 +308,7 @@ class RefusalTest(ScaleCase):
         job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_CPUS_ON_NODE": "4"}
         job["SLURM_TASKS_PER_NODE"] = "2(x1)"
         some = ("--models", "resnet20", "--recipe", "none", "--batch-per-rank", "8", "--threads", "2")
-        self.refused([*some, "--nodes", "2"], "2 nodes are asked for, and the allocation has 1", **job)
+        self.refused([*some, "--nodes", "2"], "2 nodes are needed, and the allocation has 1", **job)
         srun = [*some, "--launcher", "srun", "--ranks-per-node"]
         self.refused([*srun, "3"], "3 ranks per node with 2 threads", "4 cores", **job)
         self.refused([*some, "--launcher", "mpirun", "--ranks-per-node", "3"], "2 tasks", **job)

@@ -52,7 +52,7 @@ class CountTests(ScriptCase):
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "27 passed, 6 failed, 3 skipped"), done)
         self.assertIn("failed: p1 (2 of 12)", done.stdout)
         done = self.run_script("jobs/check/count_tests.py", "/nonexistent/testlog.json")
-        self.assertEqual((done.returncode, done.stdout), (1, "failed: /nonexistent/testlog.json (1 of 1)\n0 passed, 1 failed\n"))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed"))
 
 
 class CheckIncludes(ScriptCase):

@@ -78,7 +78,7 @@ def obstacle():
 
 
 def free_ports(count):
-    """The first of so many ports in a row that nobody listens on."""
+    """The first of so many free ports in a row."""
     for first in range(26817, 60000, count):
         try:
             for port in range(first, first + count):
@@ -286,7 +286,8 @@ class LongRunTest(SlurmCase):
     def test_a_stopped_run_goes_on_in_the_same_bits(self):
         """The warning before the time limit, with both launchers; SIGTERM to the ranks alone, and after that
         a job that is put back into the queue without a warning."""
-        signals = {"srun": ["--signal=USR1", "--batch"], "mpirun": ["--signal=USR1", "--batch"], "term": ["--signal=TERM"]}
+        warning = ["--signal=USR1", "--batch"]
+        signals = {"srun": warning, "mpirun": warning, "term": ["--signal=TERM"]}
         for name, words in signals.items():
             job = self.lab.jobs[f"long-{name}"]
             self.lab.wait_for_output(job, f"Epoch 2/{EPOCHS}")
@@ -335,7 +336,7 @@ class SiteTest(unittest.TestCase):
 
     def test_a_site_that_is_not_there(self):
         error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
-        self.assertIn("rueda: the site file nowhere is neither there nor in", error)
+        self.assertIn("rueda: the site file nowhere is neither a file nor in", error)
 
 
 if __name__ == "__main__":

@@ -82,26 +82,26 @@ def items(places, results):
     return found + [bench_item(places, case, results) for case in chosen]
 
 
-def bench_item(places, case, results):
+def bench_item(tools, case, results):
     def work(shell):
-        return compare(shell, places, case, rates_of(results))
+        return compare(shell, tools, case, rates_of(results))
 
     return Item("bench", case.name, case.limit, work, needs=20)
 
 
-def torch_words(places, task):
-    if places.torch_python is None:
+def torch_words(tools, task):
+    if tools.torch_python is None:
         raise NotRun("no Python with PyTorch")
-    return [places.torch_python, BENCH / "torch_gpu_worker.py", json.dumps(task)]
+    return [tools.torch_python, BENCH / "torch_gpu_worker.py", json.dumps(task)]
 
 
-def probe(shell, places):
-    return json.loads(shell.run_well(torch_words(places, {"probe": True})).stdout.splitlines()[-1])
+def probe(shell, tools):
+    return json.loads(shell.run_well(torch_words(tools, {"probe": True})).stdout.splitlines()[-1])
 
 
 def floor_of(case, rates):
     flops = rates[f"{case.precision}_flops_per_second"]
-    model = "resnet18" if case.model == "resnet20" else case.model  # of a rehearsal: any floor will do
+    model = "resnet18" if case.model == "resnet20" else case.model  # of a rehearsal, for which any floor is right
     return floor.images_per_second(
         model, case.side, case.batch, case.precision, flops, rates["copy_bytes_per_second"]
     )
@@ -113,14 +113,14 @@ def images_of(case, floor_speed):
     return case.batch * min(batches, TRAIN_IMAGES // case.batch)
 
 
-def run_rueda(shell, places, case, images, turn):
+def run_rueda(shell, tools, case, images, turn):
     """The first turn measures what no case before has measured; the second uses it."""
     label = f"bench-{case.model}-{case.side}-{case.batch}-{case.precision}-{case.recompute}-{turn}"
     tuning = {"tuning-file": Path(shell.folder, "tuning.json"), **({"tune-engines": None} if turn == 1 else {})}
-    record = train(shell, places, 1, label, {
+    record = train(shell, tools, 1, label, {
         "model": case.model, "image-size": case.side, "batch-per-rank": case.batch,
-        "data": data_set(shell, places, 100 if places.rehearsal else TRAIN_IMAGES), "data-limit": images,
-        "precision": case.precision, "recompute": case.recompute, "epochs": 2 if places.rehearsal else EPOCHS, "lr": 0.002,
+        "data": data_set(shell, tools, 100 if tools.rehearsal else TRAIN_IMAGES), "data-limit": images,
+        "precision": case.precision, "recompute": case.recompute, "epochs": 2 if tools.rehearsal else EPOCHS, "lr": 0.002,
         "scale-lr": "none", "lr-schedule": "constant", "check-replicas": "off", **tuning,
     })  # fmt: skip
     return {
@@ -132,7 +132,7 @@ def run_rueda(shell, places, case, images, turn):
     }
 
 
-def run_torch(shell, places, case):
+def run_torch(shell, tools, case):
     """Variant to its report. A worker that dies leaves the reports of the variants before."""
     if not case.variants:
         return {}
@@ -141,7 +141,7 @@ def run_torch(shell, places, case):
         "precision": case.precision, "variants": case.variants,
     }  # fmt: skip
     try:
-        done = shell.run(torch_words(places, task))
+        done = shell.run(torch_words(tools, task))
         output, why = done.stdout, complaint(done)
     except NotRun:
         return {}
@@ -156,26 +156,26 @@ def run_torch(shell, places, case):
 
 
 def together(runs):
-    """One figure of two runs, before and after the others: what drifts meets them all."""
+    """One figure of two runs, before and after the others, so that drift affects all."""
     speeds = [run["images_per_second"] for run in runs]
     return {**runs[-1], "images_per_second": fmean(speeds), "runs": speeds}
 
 
-def compare(shell, places, case, rates):
-    require(places, 1)
+def compare(shell, tools, case, rates):
+    require(tools, 1)
     best = floor_of(case, rates)
-    images = 2 * case.batch if places.rehearsal else images_of(case, best)
+    images = 2 * case.batch if tools.rehearsal else images_of(case, best)
     contestants, failure = {}, None
     try:
-        first = run_rueda(shell, places, case, images, 1)
+        first = run_rueda(shell, tools, case, images, 1)
     except Failure as why:
         failure = why
     # Time for rueda's second turn is kept back.
     others = Shell(shell.deadline - 15, shell.folder, shell.environment)
-    contestants.update(run_torch(others, places, case))
+    contestants.update(run_torch(others, tools, case))
     if failure is None:
         try:
-            contestants["rueda"] = together([first, run_rueda(shell, places, case, images, 2)])
+            contestants["rueda"] = together([first, run_rueda(shell, tools, case, images, 2)])
         except Failure as why:
             contestants["rueda"], failure = together([first]), why
     data = {"case": vars(case), "floor_images_per_second": best, "rates_measured": rates["measured"]}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests and measures rueda on a GPU; run it by jobs/gpu-check.sh. docs/cluster.md says how to read it.
 
-Writes gpu-check.json and gpu-check.md after every item, so that whatever ends the run loses nothing.
+Writes gpu-check.json and gpu-check.md after every item, so that nothing is lost when the run ends early.
 The last line is "N passed, N failed, N not run"; exit code 1 if anything failed, 2 for bad usage.
 """
 
@@ -20,7 +20,7 @@ import bench_part
 import ring_part
 import sanitizer_part
 import tests_part
-from places import find_places
+from tools import find_tools
 from report import as_markdown, summary_line
 from runner import FAILED, PASSED, run_items
 
@@ -60,29 +60,29 @@ def asked_smi(what):
     return output_of("nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader")
 
 
-def describe(places):
-    rueda = places.programs["rueda"]
+def describe(tools):
+    rueda = tools.programs["rueda"]
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "device": asked_smi("name") or "device unknown (no nvidia-smi)",
         "driver": asked_smi("driver_version") or "unknown",
         "clocks": asked_smi("clocks.max.sm,clocks.max.mem,power.limit"),
         "host_cores": len(os.sched_getaffinity(0)),
-        "rehearsal": places.rehearsal,
+        "rehearsal": tools.rehearsal,
         "versions": {
             "rueda": output_of(rueda, "--version").removeprefix("rueda ") if rueda else "not there",
             "Python": platform.python_version(),
         },
-        "programs": {**places.programs, "mpirun": places.mpirun, "compute-sanitizer": places.sanitizer,
-                     "Python with PyTorch": places.torch_python},
+        "programs": {**tools.programs, "mpirun": tools.mpirun, "compute-sanitizer": tools.sanitizer,
+                     "Python with PyTorch": tools.torch_python},
     }  # fmt: skip
 
 
-def collect(names, places, results):
-    """What is to be run. Short and telling first: the tests, headline figures, and so on."""
+def collect(names, tools, results):
+    """The items to run, short and important ones first."""
     makers = {
-        "tests": lambda: tests_part.items(places), "bench": lambda: bench_part.items(places, results),
-        "ring": lambda: ring_part.items(places), "sanitizer": lambda: sanitizer_part.items(places),
+        "tests": lambda: tests_part.items(tools), "bench": lambda: bench_part.items(tools, results),
+        "ring": lambda: ring_part.items(tools), "sanitizer": lambda: sanitizer_part.items(tools),
     }  # fmt: skip
     items = {part: makers[part]() if part in names else [] for part in PARTS}
     # The ring and one tool of the sanitizer are short, and come before the long tail of figures.
@@ -118,8 +118,8 @@ def main():
         return 2
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    places = find_places(arguments.programs, arguments.rehearsal)
-    about = describe(places)
+    tools = find_tools(arguments.programs, arguments.rehearsal)
+    about = describe(tools)
     results = list(kept)
 
     def after_each(new):
@@ -128,7 +128,7 @@ def main():
 
     done = {(one["part"], one["name"]) for one in kept}
     items = [
-        item for item in collect(arguments.only.split(","), places, results)
+        item for item in collect(arguments.only.split(","), tools, results)
         if (item.part, item.name) not in done
     ]  # fmt: skip
     after_each([])

@@ -15,14 +15,14 @@ TRANSPORTS = ("device", "staged")
 WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
 
 
-def items(places):
-    every = REHEARSAL_RANKS if places.rehearsal else RANKS
-    return [item(places, ranks, transport) for ranks in every for transport in TRANSPORTS]
+def items(tools):
+    every = REHEARSAL_RANKS if tools.rehearsal else RANKS
+    return [item(tools, ranks, transport) for ranks in every for transport in TRANSPORTS]
 
 
-def item(places, ranks, transport):
+def item(tools, ranks, transport):
     name = f"all-reduce on {ranks}, {transport}"
-    return Item("ring", name, 60, lambda shell: measure(shell, places, ranks, transport), needs=10)
+    return Item("ring", name, 60, lambda shell: measure(shell, tools, ranks, transport), needs=10)
 
 
 def rows_of(record):
@@ -36,12 +36,12 @@ def rows_of(record):
     ]  # fmt: skip
 
 
-def measure(shell, places, ranks, transport):
-    require(places, ranks)
-    sizes = REHEARSAL_WORDS if places.rehearsal else ("--sizes", SIZES)
+def measure(shell, tools, ranks, transport):
+    require(tools, ranks)
+    sizes = REHEARSAL_WORDS if tools.rehearsal else ("--sizes", SIZES)
     file = Path(shell.folder, f"all-reduce-{ranks}-{transport}.json")
-    words = places.launch(ranks, "rueda", *WORDS, "--transport", transport, *sizes, "--json", file)
-    done = shell.run(words, LD_LIBRARY_PATH=places.library_path)
+    words = tools.launch(ranks, "rueda", *WORDS, "--transport", transport, *sizes, "--json", file)
+    done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
     if done.returncode == 2:
         raise NotRun(f"rueda bench of this build: {complaint(done)}")
     if done.returncode != 0:

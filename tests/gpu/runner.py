@@ -109,7 +109,7 @@ def run_item(item, end, folder, environment):
         result.update(status=FAILED, why=str(failure))
         if failure.data is not None:
             result["data"] = failure.data
-    except Exception as error:  # a fault of this script's own must not lose the other items
+    except Exception as error:  # an error in this script must not stop the other items
         traceback.print_exc()
         result.update(status=FAILED, why=f"{type(error).__name__}: {error}")
     result["seconds"] = round(monotonic() - begin, 2)

@@ -9,22 +9,22 @@ SMALL = {"cuda": "[device]~[large]", "backend_cuda": "[operations]~[large]"}
 ERROR_CODE = 99
 
 
-def items(places):
-    return [item(places, tool, "cuda") for tool in TOOLS] + [item(places, "memcheck", "backend_cuda")]
+def items(tools):
+    return [item(tools, tool, "cuda") for tool in TOOLS] + [item(tools, "memcheck", "backend_cuda")]
 
 
-def item(places, tool, program):
+def item(tools, tool, program):
     name = tool if program == "cuda" else f"{tool}, operations"
-    return Item("sanitizer", name, 180, lambda shell: check(shell, places, tool, program), needs=20)
+    return Item("sanitizer", name, 180, lambda shell: check(shell, tools, tool, program), needs=20)
 
 
-def check(shell, places, tool, program):
-    require(places, 1, program)
-    if places.sanitizer is None:
+def check(shell, tools, tool, program):
+    require(tools, 1, program)
+    if tools.sanitizer is None:
         raise NotRun("no compute-sanitizer")
-    words = [places.sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", ERROR_CODE]
-    words += [places.programs[program], SMALL[program]]
-    done = shell.run(words, LD_LIBRARY_PATH=places.library_path)
+    words = [tools.sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", ERROR_CODE]
+    words += [tools.programs[program], SMALL[program]]
+    done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
     remarks = [line for line in done.stdout.splitlines() if line.startswith("=========")]
     if done.returncode != 0:
         said = remarks[:20] or done.stderr.splitlines()[-5:]

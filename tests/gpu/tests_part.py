@@ -22,33 +22,33 @@ REHEARSAL_RANKS = (1, 2)
 REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 8, "batch-per-rank": 4}
 
 
-def items(places):
-    every = REHEARSAL_RANKS if places.rehearsal else RANKS
-    found = [Item("tests", "doctor", 60, lambda shell: doctor(shell, places))]
-    found += [train_item(places, ranks) for ranks in every]
-    found.append(program_item(places, "cuda tests", "cuda"))
-    found.append(program_item(places, "backend tests", "backend_cuda"))
-    found += [program_item(places, f"mpi tests on {ranks}", "mpi", ranks) for ranks in every]
-    found.append(Item("tests", "4 ranks equal 4 micro-batches", 60, lambda shell: fixed_order(shell, places)))
-    found.append(program_item(places, "parity tests", "parity_cuda"))
+def items(tools):
+    every = REHEARSAL_RANKS if tools.rehearsal else RANKS
+    found = [Item("tests", "doctor", 60, lambda shell: doctor(shell, tools))]
+    found += [train_item(tools, ranks) for ranks in every]
+    found.append(program_item(tools, "cuda tests", "cuda"))
+    found.append(program_item(tools, "backend tests", "backend_cuda"))
+    found += [program_item(tools, f"mpi tests on {ranks}", "mpi", ranks) for ranks in every]
+    found.append(Item("tests", "4 ranks equal 4 micro-batches", 60, lambda shell: fixed_order(shell, tools)))
+    found.append(program_item(tools, "parity tests", "parity_cuda"))
     return found
 
 
-def program_item(places, name, program, ranks=1):
-    return Item("tests", name, 150, lambda shell: run_tests(shell, places, ranks, program))
+def program_item(tools, name, program, ranks=1):
+    return Item("tests", name, 150, lambda shell: run_tests(shell, tools, ranks, program))
 
 
-def train_item(places, ranks):
-    return Item("tests", f"train on {ranks}", 90, lambda shell: same_bits(shell, places, ranks))
+def train_item(tools, ranks):
+    return Item("tests", f"train on {ranks}", 90, lambda shell: same_bits(shell, tools, ranks))
 
 
-def doctor(shell, places):
+def doctor(shell, tools):
     """What it found, of two ranks on the one GPU."""
-    ranks = 2 if places.mpirun else 1
-    require(places, ranks)
+    ranks = 2 if tools.mpirun else 1
+    require(tools, ranks)
     file = Path(shell.folder, "doctor.json")
     words = ["doctor", "--backend", "cuda", "--allow-shared-gpu", "--json", file]
-    done = shell.run(places.launch(ranks, "rueda", *words), LD_LIBRARY_PATH=places.library_path)
+    done = shell.run(tools.launch(ranks, "rueda", *words), LD_LIBRARY_PATH=tools.library_path)
     if not file.exists():
         raise Failure(complaint(done), {"output": tail(done.stdout, done.stderr)})
     report = json.loads(file.read_text(encoding="utf-8"))
@@ -58,16 +58,16 @@ def doctor(shell, places):
     return data
 
 
-def small_run(places):
-    return REHEARSAL_RUN if places.rehearsal else SMALL_RUN
+def small_run(tools):
+    return REHEARSAL_RUN if tools.rehearsal else SMALL_RUN
 
 
-def run_tests(shell, places, ranks, program):
+def run_tests(shell, tools, ranks, program):
     """Counts of a test program. Cases that are skipped for want of a device have failed here."""
-    require(places, ranks, program)
-    words = REHEARSAL_WORDS.get(program, []) if places.rehearsal else []
+    require(tools, ranks, program)
+    words = REHEARSAL_WORDS.get(program, []) if tools.rehearsal else []
     done = shell.run(
-        places.launch(ranks, program, *words), LD_LIBRARY_PATH=places.library_path,
+        tools.launch(ranks, program, *words), LD_LIBRARY_PATH=tools.library_path,
         RUEDA_PARITY_REFERENCE=str(ROOT / "tests" / "parity" / "reference"),
     )  # fmt: skip
     count = count_of_output(done.stdout)
@@ -83,10 +83,10 @@ def run_tests(shell, places, ranks, program):
     return data
 
 
-def same_bits(shell, places, ranks):
+def same_bits(shell, tools, ranks):
     """Over device buffers and through the host, and (on one rank) from run to run, the same bits."""
     records = {
-        transport: train(shell, places, ranks, f"train-{ranks}-{transport}", {**small_run(places), "transport": transport})
+        transport: train(shell, tools, ranks, f"train-{ranks}-{transport}", {**small_run(tools), "transport": transport})
         for transport in ("device", "staged")
     }
     hashes = {transport: parameter_hash(record) for transport, record in records.items()}
@@ -96,11 +96,11 @@ def same_bits(shell, places, ranks):
     return data
 
 
-def fixed_order(shell, places):
+def fixed_order(shell, tools):
     """One rank that adds up four micro-batches, and four ranks that add in the same order."""
-    common = {**small_run(places), "reduce-order": "fixed", "batch-per-rank": 4 if places.rehearsal else 16}
-    alone = train(shell, places, 1, "fixed-1", {**common, "accumulate": 4})
-    four = train(shell, places, 4, "fixed-4", {**common, "transport": "device"})
+    common = {**small_run(tools), "reduce-order": "fixed", "batch-per-rank": 4 if tools.rehearsal else 16}
+    alone = train(shell, tools, 1, "fixed-1", {**common, "accumulate": 4})
+    four = train(shell, tools, 4, "fixed-4", {**common, "transport": "device"})
     hashes = {"one rank": parameter_hash(alone), "four ranks": parameter_hash(four)}
     if len(set(hashes.values())) > 1:
         raise Failure("one rank and four end with different bits", {"parameter_hashes": hashes})

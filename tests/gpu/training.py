@@ -6,32 +6,32 @@ from pathlib import Path
 from runner import Failure, NotRun
 
 
-def require(places, ranks, program="rueda"):
-    if places.programs[program] is None:
+def require(tools, ranks, program="rueda"):
+    if tools.programs[program] is None:
         raise NotRun(f"no program {program}")
-    if ranks > 1 and places.mpirun is None:
+    if ranks > 1 and tools.mpirun is None:
         raise NotRun("no mpirun")
 
 
-def train(shell, places, ranks, label, options):
+def train(shell, tools, ranks, label, options):
     """run.json of a run of as many ranks on the one GPU. `options`: name to value; None for a flag."""
-    require(places, ranks)
+    require(tools, ranks)
     run_dir = Path(shell.folder, label)
     every = {
         "backend": "cuda", "allow-shared-gpu": None, "data": "synthetic", "eval-every": 0,
         "progress": "off", "overwrite": None, "run-dir": run_dir, **options,
     }  # fmt: skip
     words = [word for name, value in every.items() for word in option_words(name, value)]
-    shell.run_well(places.launch(ranks, "rueda", "train", *words), LD_LIBRARY_PATH=places.library_path)
+    shell.run_well(tools.launch(ranks, "rueda", "train", *words), LD_LIBRARY_PATH=tools.library_path)
     return read_record(run_dir)
 
 
-def data_set(shell, places, images):
+def data_set(shell, tools, images):
     """A folder with so many training images, drawn once: `--data synthetic` has 5,000."""
     folder = Path(shell.folder, f"data-{images}")
     if not folder.exists():
         words = ["synth", "--out", folder, "--format", "bin", "--train", images, "--test", 100]
-        shell.run_well(places.launch(1, "rueda", *words), LD_LIBRARY_PATH=places.library_path)
+        shell.run_well(tools.launch(1, "rueda", *words), LD_LIBRARY_PATH=tools.library_path)
     return folder
 
 

@@ -9,11 +9,10 @@
 #   hosts.sh down                   ends what `up` made
 #
 # Variables, the same for all calls:
-#   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); different ones do not meet
+#   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); hosts of different names are not connected
 #   LAB_LINK     what keeps rate and delay:
 #                  wire   TAP devices joined by the program wire: any kernel with /dev/net/tun
 #                  netem  pairs of veth and netem: where the kernel has sch_netem
-#                  tbf    pairs of veth and tbf: a rate, but no delay
 #                  auto   netem if the kernel has it, else wire (default)
 #   LAB_WIRE     the program wire (build/tests/lab/wire)
 #   LAB_MPIRUN   more options for mpirun
@@ -28,7 +27,7 @@ folder=/tmp/rueda-lab-$name
 subnet=10.77.0
 queue_bytes=16000000 # longer than TCP fills, so that nothing is lost
 
-usage() { sed -n '2,23s/^# \{0,1\}//p' "$self"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "$self"; }
 die() {
   echo "hosts.sh: $*" >&2
   exit 2
@@ -101,16 +100,9 @@ set_address() { # number of the host
 }
 
 shape() { # number of the host, bits/s, ns
-  local options=()
-  case $link in
-    netem)
-      options=(netem delay "$(awk -v ns="$3" 'BEGIN { print ns / 1000 }')us" limit 10000)
-      [ "$2" = 0 ] || options+=(rate "${2}bit") ;;
-    tbf)
-      [ "$2" = 0 ] || # burst: the largest bundle of segments that TCP hands down must fit
-        options=(tbf rate "${2}bit" burst 80000 limit 4000000) ;;
-  esac
-  [ ${#options[@]} = 0 ] || tc -n "$name$1" qdisc add dev net0 root "${options[@]}"
+  local options=(delay "$(awk -v ns="$3" 'BEGIN { print ns / 1000 }')us" limit 10000)
+  [ "$2" = 0 ] || options+=(rate "${2}bit")
+  tc -n "$name$1" qdisc add dev net0 root netem "${options[@]}"
 }
 
 make_hosts() { # hosts bits/s ns
@@ -123,7 +115,7 @@ make_hosts() { # hosts bits/s ns
   [ "$link" != wire ] || start_wire "$@"
   for ((i = 0; i < $1; i++)); do
     set_address "$i"
-    shape "$i" "$2" "$3"
+    [ "$link" = wire ] || shape "$i" "$2" "$3"
   done
 }
 
@@ -133,8 +125,7 @@ up() { # hosts rate delay
   delay=$(nanoseconds "$3")
   case $1 in *[!0-9]* | '') die "$1: give a number of hosts" ;; esac
   if [ "$1" -lt 2 ] || [ "$1" -gt 100 ]; then die "2 to 100 hosts"; fi
-  [ ! -e "$folder" ] || die "hosts called $name are up, or were left behind; down first"
-  [ "$link" != tbf ] || [ "$delay" = 0 ] || die "tbf cannot delay"
+  [ ! -e "$folder" ] || die "hosts called $name exist already: run down first"
   if [ "$link" = auto ]; then
     link=wire
     if has_netem; then link=netem; fi

@@ -25,7 +25,7 @@ mapfile -t names < <(seq -f n%g "${LAB_SLURM_NODES:-2}")
 controller=$(hostname -s)
 export SLURM_CONF=$dir/slurm.conf
 
-usage() { sed -n '2,17s/^# \{0,1\}//p' "$self"; }
+usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "$self"; }
 die() {
   echo "slurm.sh: $*" >&2
   exit 2

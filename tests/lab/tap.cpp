@@ -1,5 +1,3 @@
-#include "tap.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +10,8 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "switch.hpp"
 
 namespace rueda::lab {
 namespace {

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034
-# Any Slurm site. Copy this file to jobs/slurm/site.sh and fill it in; it is then used by all job
-# scripts, by submit.sh, and by scale.sh --submit. What is set in the environment wins.
+# Any Slurm site. Copy this file to jobs/slurm/site.sh and fill it in: all job scripts, submit.sh and
+# scale.sh --submit then use it. The environment wins.
 
-# What sbatch is to be told. Left empty, the site decides.
+# Options of sbatch. The site decides where they are empty.
 : "${RUEDA_ACCOUNT:=}"
 : "${RUEDA_PARTITION:=}"
 : "${RUEDA_QOS:=}"
@@ -18,8 +18,8 @@
 : "${RUEDA_LAUNCHER:=srun}"
 : "${RUEDA_MPI:=pmix}"
 
-# Where things are. The program: built here, or in a bundle's bin; the data as for `rueda train --data`,
-# empty for what the recipes say.
+# Paths. The program: built here, or in the bin of a bundle. The data: as for `rueda train --data`; empty
+# for those of the recipes.
 [ -x "$RUEDA_ROOT/bin/rueda" ] && : "${RUEDA:=$RUEDA_ROOT/bin/rueda}"
 : "${RUEDA:=$RUEDA_ROOT/build/rueda}"
 : "${RUEDA_DATA:=}"

@@ -46,7 +46,7 @@ BenchSession::BenchSession(const BenchSetup& setup, const SelectedDevice& device
   note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
   const int threads = agree_on_cores(world_, setup.threads).choice.threads;
   together(world_, [&] { backend_ = open_backend({.choice = setup.backend, .threads = threads}); });
-  const auto decision = settle_transport(world_, setup.transport, backend_->reduce_device());
+  const auto decision = agree_on_transport(world_, setup.transport, backend_->reduce_device());
   transport_ = decision.transport;
   note(decision.warning);
   describe(threads);

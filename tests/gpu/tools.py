@@ -1,4 +1,4 @@
-"""Where gpu-check finds what it runs: in a build tree or in an unpacked bundle, and on the machine."""
+"""The programs that gpu-check runs: from a build tree or an unpacked bundle, and from the machine."""
 
 import importlib.util
 import os
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cuda" / "libraries
 import find_library  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-# Name to places below the root, of a bundle and of a build tree.
+# Name to paths in a bundle and in a build tree.
 PROGRAMS = {
     "rueda": ("bin/rueda", "build/rueda"),
     "cuda": ("bin/cuda", "build/tests/cuda/cuda"),
@@ -25,7 +25,7 @@ LIBRARIES = ("cudnn", "cublas")
 
 
 @dataclass
-class Places:
+class Tools:
     programs: dict = field(default_factory=dict)
     mpirun: str | None = None
     sanitizer: str | None = None
@@ -43,9 +43,9 @@ class Places:
 
 
 def find_program(name, given):
-    """Of the folder that was given, or of the tree that this file belongs to."""
-    places = [Path(given, name)] if given else [ROOT / place for place in PROGRAMS[name]]
-    return next((str(place) for place in places if os.access(place, os.X_OK)), None)
+    """From the folder that was given, or from the tree of this file."""
+    paths = [Path(given, name)] if given else [ROOT / path for path in PROGRAMS[name]]
+    return next((str(path) for path in paths if os.access(path, os.X_OK)), None)
 
 
 def find_torch_python():
@@ -86,10 +86,10 @@ def library_path(program):
     return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
 
 
-def find_places(given, rehearsal):
+def find_tools(given, rehearsal):
     """`given`: a folder with rueda's programs, or nothing."""
     programs = {name: find_program(name, given) for name in PROGRAMS}
-    return Places(
+    return Tools(
         programs=programs,
         mpirun=shutil.which("mpirun") or shutil.which("mpiexec"),
         sanitizer=shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:{cuda_home() / 'bin'}"),
