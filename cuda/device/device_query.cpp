@@ -35,6 +35,11 @@ cudaError_t count_devices(int& count) {
 
 }  // namespace
 
+void select_device(int ordinal) {
+  check(cudaSetDevice(ordinal), "cudaSetDevice");
+  check(cudaFree(nullptr), "cudaFree");  // does nothing but what every first call does
+}
+
 std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }

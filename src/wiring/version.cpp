@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "mpi/session/session.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "mpi/session/check.hpp"
+#include "cuda/device/handles.hpp"
 
 namespace rueda::test {
 

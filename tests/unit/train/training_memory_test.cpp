@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "rueda/backend/replica_plan.hpp"
+#include "rueda/reduce/tree_order.hpp"
 #include "tests/support/training_bench.hpp"
 
 namespace rueda::test {
@@ -81,10 +82,10 @@ double measured_bytes(const TrainConfig& config) {
   SoloTraining training(config, {.train = 96, .test = 48});
   RunRecord run;
   const Stopwatch clock;
-  const auto sync = training.make_sync();
+  const auto reducer = training.make_reducer();
   Trainer trainer(
       training.config, training.plan,
-      {training.group, training.replica, *sync, training.data, training.listener, clock});
+      {training.group, training.replica, *reducer, training.data, training.listener, clock});
   trainer.run(run);
   return static_cast<double>(resident_bytes() - before);
 }
