@@ -10,7 +10,7 @@ namespace rueda::cuda {
 
 /// The all-reduce's view of a GPU. Its work goes over a stream of its own, the communication
 /// stream, beside the compute stream on which the network runs: so that the two overlap, and the
-/// one does not wait for the other unless told to (`record`, `join`).
+/// one waits for the other only where `record` and `join` say so.
 ///
 /// Any thread may use it, one at a time; recording and waiting also at the same time. Each call
 /// selects the device for its thread first. Errors are RunErrors.

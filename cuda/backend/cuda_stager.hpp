@@ -41,7 +41,7 @@ class CudaStager final : public BatchStager {
     DeviceMemory device;
     std::size_t images = 0;
     Event begins;     ///< of the copy, on the copy stream
-    Event arrived;    ///< likewise its end
+    Event arrived;    ///< the end of the same copy
     Event delivered;  ///< on the compute stream: `device` may be overwritten
   };
 

@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::string>> cuda_component_versions();
 namespace cuda {
 
 /// Makes device `ordinal` the current one of the calling thread and creates its context, so that
-/// whoever looks for a context afterwards, such as MPI at its initialisation, finds this one. Other
+/// a later search for a context, such as MPI's at its initialisation, finds this one. Other
 /// threads begin with device 0. Throws RunError.
 void select_device(int ordinal);
 

@@ -96,13 +96,13 @@ void Program::plan_gradients() {
       declare(backend_.activation_bytes(graph_, last, batch_), loss_time(), backward_time(last));
   gradients_of(last).incoming = {logits_gradient_};
   for (NodeId node = last; node >= 1; --node) {
-    settle_incoming(node);
+    combine_incoming(node);
     route_to_inputs(node);
   }
 }
 
-/// Fewer incoming contributions than the operation takes need nothing; more are summed beforehand.
-void Program::settle_incoming(NodeId node) {
+/// Fewer incoming contributions than the operation takes need nothing; more are summed first.
+void Program::combine_incoming(NodeId node) {
   Gradients& g = gradients_of(node);
   if (g.incoming.empty()) {
     throw RunError("layer " + graph_.node(node).name + " has no reader: not a trainable graph");

@@ -106,7 +106,7 @@ void Replica::loss(float scale) {
     return;
   }
   set_scale(scale);
-  lose();
+  compute_loss();
 }
 
 void Replica::set_scale(float scale) {
@@ -115,7 +115,7 @@ void Replica::set_scale(float scale) {
   scale_ = scale;
 }
 
-void Replica::lose() {
+void Replica::compute_loss() {
   backend_.softmax_cross_entropy({.logits = current_->logits(),
                                   .labels = current_->labels(),
                                   .rows = current_->batch(),
@@ -146,7 +146,7 @@ ComputeSeconds Replica::compute(float scale) {
     backend_.mark(Mark::forward);
     forward();
     backend_.mark(Mark::loss);
-    lose();
+    compute_loss();
     backend_.mark(Mark::backward);
     backward();
     backend_.mark(Mark::end);

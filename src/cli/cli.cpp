@@ -227,16 +227,16 @@ void check(const SummaryOptions& options) {
 }
 
 template <typename Options>
-Options settled(Options options) {
-  settle(options);
+Options validated(Options options) {
+  validate(options);
   return options;
 }
 
 Request checked_bench(const CommandLine& line) {
   const std::string name = begun_command(line.app).get_name();
-  if (name == "all-reduce") return settled(line.bench.all_reduce);
-  if (name == "tune") return settled(line.bench.tune);
-  return settled(line.bench.explain);
+  if (name == "all-reduce") return validated(line.bench.all_reduce);
+  if (name == "tune") return validated(line.bench.tune);
+  return validated(line.bench.explain);
 }
 
 Request checked_request(const CommandLine& line) {
@@ -249,10 +249,10 @@ Request checked_request(const CommandLine& line) {
     check(line.synth);
     return line.synth;
   }
-  if (name == "doctor") return settled(line.doctor);
+  if (name == "doctor") return validated(line.doctor);
   if (name == "bench") return checked_bench(line);
-  if (name == "predict") return settled(line.predict);
-  if (name == "report") return settled(line.report);
+  if (name == "predict") return validated(line.predict);
+  if (name == "report") return validated(line.report);
   validate(line.train);
   return line.train;
 }

@@ -146,7 +146,7 @@ std::string shortage_text(const MemoryShortage& s, const std::vector<std::string
   std::string text = "out of memory: training with " + counted(s.batch, "image") +
                      " per rank and micro-batch takes " + text_of(s.need) + ", and " + s.place +
                      " has " + text_of(s.free) + " free" + shared + "; ";
-  if (s.batch_is_settled) {
+  if (s.batch_is_fixed) {
     text += "the global batch is that of the run which is resumed: resume on more ranks";
   } else if (s.largest == 0) {
     text += "not even one image fits";
@@ -155,7 +155,7 @@ std::string shortage_text(const MemoryShortage& s, const std::vector<std::string
             ": give --batch-per-rank " + std::to_string(s.largest) + " or --batch-per-rank max";
   }
   for (std::size_t i = 0; i < remedies.size(); ++i) {
-    const bool first = i == 0 && s.largest == 0 && !s.batch_is_settled;
+    const bool first = i == 0 && s.largest == 0 && !s.batch_is_fixed;
     text += (first ? ": give " : ", or ") + remedies[i];
   }
   return text;

@@ -230,7 +230,7 @@ class Fitter {
 
   /// The rank with the least room reports.
   [[noreturn]] void refuse(std::size_t batch) {
-    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_settled = request_.batch_is_fixed};
+    MemoryShortage mine{.batch = batch, .place = {}, .batch_is_fixed = request_.batch_is_fixed};
     together(group_, [&] {
       mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
       mine.free = room_.bytes;

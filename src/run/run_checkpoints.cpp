@@ -120,7 +120,7 @@ std::vector<std::vector<float>> RunCheckpoints::gather_carried(Backend& backend)
   return from_bytes<float>(world_.gather(std::as_bytes(std::span(values)), 0));
 }
 
-void RunCheckpoints::settle() {
+void RunCheckpoints::wait_for_writer() {
   together(world_, [this] {
     if (writer_) keep_records();
   });

@@ -23,7 +23,7 @@ class RunCheckpoints final : public CheckpointSink {
   void save(const TrainState& state) override;
   /// Collective: returns when all saved checkpoints are on the disk and were read back. Throws
   /// RunError, the same on every rank, if that failed.
-  void settle();
+  void wait_for_writer();
 
  private:
   void await_writer();

@@ -6,10 +6,10 @@
 #include <system_error>
 #include <vector>
 
+#include "core/bounded_json.hpp"
 #include "directory_claim.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/record/run_json.hpp"

@@ -239,7 +239,7 @@ class TrainRun {
     for (const std::string& text : resuming_.remarks()) console.report(LogLevel::info, text);
     try {
       train_watched(trainer);
-      checkpoints.settle();
+      checkpoints.wait_for_writer();
       if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {
       record_failure(console, error.what());

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "rueda/record/run_json.hpp"
 #include "json_view.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {

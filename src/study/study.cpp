@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "json_view.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
-#include "json_view.hpp"
 
 namespace rueda {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace rueda::timed {
 
-/// A backend that computes nothing: it waits as long as it is told, with arenas of real size in
+/// A backend that computes nothing: it waits for a given time, with arenas of real size in
 /// host memory, so that communication and its overlap can be studied with more ranks than cores. A
 /// third of the time is forward's and two thirds are backward's, divided over the layers by their
 /// FLOPs, so that buckets of gradients are announced when a real backward would. Parameters stay as

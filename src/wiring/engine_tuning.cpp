@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine_tuning.hpp"
 #include "core/bounded_json.hpp"
+#include "engine_tuning.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"

@@ -14,8 +14,8 @@
 #include "rueda/record/statistics.hpp"
 #include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "study/json_view.hpp"
 #include "rueda/train/run_plan.hpp"
+#include "study/json_view.hpp"
 #include "timed_setup.hpp"
 
 namespace rueda {

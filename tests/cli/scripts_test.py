@@ -71,8 +71,8 @@ class CheckIncludes(ScriptCase):
         "src/model/a.cpp": ('#include "../cpu/backend.hpp"\n', "belongs to cpu"),
         "src/train/a.cpp": ('  #  include "mpi.h"\n', "MPI"),
         "src/train/b.cpp": ('#include "rueda/train/gone.hpp"\n', "is not found"),
-        "include/rueda/core/a.hpp": ("#include <vector>\n#pragma once\n", "#pragma once"),
-        "include/rueda/core/b.hpp": ("#pragma once\n#include <zlib.h>\n", "zlib"),
+        "src/core/a.hpp": ("#include <vector>\n#pragma once\n", "#pragma once"),
+        "src/core/b.hpp": ("#pragma once\n#include <zlib.h>\n", "zlib"),
         "src/attic/a.cpp": ("int a;\n", "no known room"),
     }
 
@@ -91,12 +91,12 @@ class CheckIncludes(ScriptCase):
             (self.folder / name).unlink()
 
     def test_compiles_headers_alone(self):
-        self.put({"include/rueda/core/a.hpp": "#pragma once\n#include <vector>\nstd::vector<int> a();\n"})
+        self.put({"src/core/a.hpp": "#pragma once\n#include <vector>\nstd::vector<int> a();\n"})
         self.assertEqual(self.check("--compile"), (0, ""))
-        self.put({"include/rueda/core/a.hpp": "#pragma once\nstd::vector<int> a();\n"})
+        self.put({"src/core/a.hpp": "#pragma once\nstd::vector<int> a();\n"})
         code, errors = self.check("--compile")
         self.assertEqual(code, 1)
-        self.assertIn("include/rueda/core/a.hpp does not compile alone", errors)
+        self.assertIn("src/core/a.hpp does not compile alone", errors)
 
 
 class FindLibrary(ScriptCase):

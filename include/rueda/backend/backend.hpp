@@ -104,7 +104,7 @@ class Backend {
   /// Between the marks of the last micro-batch; waits until its work is done.
   virtual ComputeSeconds compute_seconds() = 0;
 
-  /// Tells whoever asks `announced` that a bucket of gradients is complete once all work so far is
+  /// Makes `announced` report that a bucket of gradients is complete once all work so far is
   /// done; below kMostBuckets. A recording keeps its announcements.
   virtual void announce(std::size_t bucket) = 0;
   /// How often `bucket` has been announced. Any thread may ask, at any time.

@@ -21,7 +21,7 @@ struct DeviceSample {
 class DeviceMonitor {
  public:
   virtual ~DeviceMonitor() = default;
-  /// Joules that the GPU has taken since some moment before the program, for whoever computed.
+  /// Joules that the GPU has taken since some moment before the program, for all processes.
   virtual double energy_joules() = 0;
   /// All but `seconds`.
   virtual DeviceSample sample() = 0;

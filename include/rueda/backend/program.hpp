@@ -58,7 +58,7 @@ class Program {
   void plan_activations();
   void plan_gradients();
   void route_to_inputs(NodeId node);
-  void settle_incoming(NodeId node);
+  void combine_incoming(NodeId node);
   void take_addend(NodeId node);
   void extend_to(BufferId id, int last);
   BufferId declare(std::size_t bytes, int first, int last);

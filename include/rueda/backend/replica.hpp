@@ -98,7 +98,7 @@ class Replica {
   Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_->data()); }
   std::vector<float> values_per_image() const;
   void set_scale(float scale);
-  void lose();
+  void compute_loss();
   void write_tail(float samples);
   void write_empty_tail();
 

@@ -11,7 +11,7 @@
 namespace rueda {
 
 /// A graph planned on a backend for every batch size that will occur, before anything is allocated:
-/// what a replica is made from, and what tells its memory beforehand.
+/// what a replica is made from, and what gives its memory before it exists.
 class ReplicaPlan {
  public:
   using Programs = std::map<std::size_t, std::unique_ptr<Program>>;

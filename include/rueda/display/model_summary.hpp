@@ -24,13 +24,13 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
 
 /// A batch that the memory of one rank does not hold.
 struct MemoryShortage {
-  std::size_t batch = 0;          ///< samples of a rank and micro-batch
-  std::size_t need = 0;           ///< bytes
-  std::size_t free = 0;           ///< bytes that the rank may take
-  std::size_t sharers = 1;        ///< ranks that share the memory, this one included
-  std::size_t largest = 0;        ///< batch that fits; 0: none
-  std::string place;              ///< for example "rank 3 (node17, GPU-8f2c...)"
-  bool batch_is_settled = false;  ///< by the run that is resumed
+  std::size_t batch = 0;        ///< samples of a rank and micro-batch
+  std::size_t need = 0;         ///< bytes
+  std::size_t free = 0;         ///< bytes that the rank may take
+  std::size_t sharers = 1;      ///< ranks that share the memory, this one included
+  std::size_t largest = 0;      ///< batch that fits; 0: none
+  std::string place;            ///< for example "rank 3 (node17, GPU-8f2c...)"
+  bool batch_is_fixed = false;  ///< by the run that is resumed
 };
 
 /// How much memory is missing on which rank, and the remedies: a smaller batch, or one of

@@ -56,7 +56,7 @@ bench::Entries bench::parse_entries(const std::string& words) {
   return entries;
 }
 
-void settle(BenchAllReduceOptions& options) {
+void validate(BenchAllReduceOptions& options) {
   options.sizes =
       bench::parse_sizes(options.size_words.empty() ? bench::kDefaultSizes : options.size_words);
   options.entries = bench::parse_entries(options.algorithm_words);
@@ -65,7 +65,7 @@ void settle(BenchAllReduceOptions& options) {
   require(options.segment_kb <= kMostSegmentKb, "--segment-kb must be from 0 to 1048576");
 }
 
-void settle(BenchTuneOptions& options) {
+void validate(BenchTuneOptions& options) {
   options.entries = bench::parse_entries(options.algorithm_words);
   for (const bench::Entry& entry : options.entries) {
     if (entry.algorithm != Algorithm::automatic && is_own(entry.algorithm) &&
@@ -83,7 +83,7 @@ void settle(BenchTuneOptions& options) {
   check_common(options.seconds, options.setup);
 }
 
-void settle(BenchExplainOptions& options) {
+void validate(BenchExplainOptions& options) {
   static_assert(bench::kMostExplainedRanks == 16);
   require(options.ranks >= 1 && options.ranks <= bench::kMostExplainedRanks,
           "--ranks must be from 1 to 16, so that what is printed can be read");

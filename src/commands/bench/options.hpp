@@ -84,8 +84,8 @@ struct BenchExplainOptions {
 };
 
 /// Reads the words and checks the rest; throws InputError naming the option.
-void settle(BenchAllReduceOptions& options);
-void settle(BenchTuneOptions& options);
-void settle(BenchExplainOptions& options);
+void validate(BenchAllReduceOptions& options);
+void validate(BenchTuneOptions& options);
+void validate(BenchExplainOptions& options);
 
 }  // namespace rueda

@@ -34,7 +34,7 @@ struct DoctorOptions {
 };
 
 /// Reads `options.fault` and checks the rest; throws InputError naming the option.
-void settle(DoctorOptions& options);
+void validate(DoctorOptions& options);
 
 /// Examines machine, launch, MPI, GPUs and data on all processes of the run. One of them, which
 /// speaks, prints a report and returns the exit code: 0 if training would work, 1 if not. What may

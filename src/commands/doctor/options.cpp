@@ -40,7 +40,7 @@ DoctorFault parse_fault(const std::string& text) {
 
 }  // namespace
 
-void settle(DoctorOptions& options) {
+void validate(DoctorOptions& options) {
   if (options.timeout < 1 || options.timeout > 86'400) {
     throw InputError("--timeout must be from 1 to 86400 seconds");
   }

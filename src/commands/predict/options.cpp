@@ -57,7 +57,7 @@ const char* to_string(OverlapChoice choice) {
   return choice == OverlapChoice::off ? "off" : "auto";
 }
 
-void settle(PredictOptions& o) {
+void validate(PredictOptions& o) {
   o.ranks = predict::parse_rank_list("--ranks", o.rank_words);
   if (o.cross_validate) o.fit_ranks = {1, 2};
   if (!o.fit_rank_words.empty())

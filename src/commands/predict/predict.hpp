@@ -40,14 +40,14 @@ struct PredictOptions {
   std::string json;  ///< file to write; empty: none
   std::string out;   ///< folder to write to; empty: none
 
-  // Set by settle().
+  // Set by validate().
   std::vector<std::size_t> ranks, fit_ranks;
   std::vector<predict::Change> changes;
   std::vector<predict::MeasuredEpoch> epochs;
 };
 
 /// Reads the words and checks the rest; throws InputError naming the option.
-void settle(PredictOptions& options);
+void validate(PredictOptions& options);
 
 /// Fits a cost model to runs and measurements, predicts with it, prints the tables and writes the
 /// files that were asked for. Needs neither MPI nor a device. Throws InputError.

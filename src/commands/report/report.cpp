@@ -90,7 +90,7 @@ std::string list_of_files(const ReportOptions& options) {
 
 }  // namespace
 
-void settle(ReportOptions& options) {
+void validate(ReportOptions& options) {
   if (options.places.empty() && options.logs.empty() && options.published.empty()) {
     throw InputError("name at least one run directory, --keras-log or --published");
   }

@@ -25,7 +25,7 @@ struct ReportOptions {
 };
 
 /// Checks options against each other and fills in `findings`. Throws InputError.
-void settle(ReportOptions& options);
+void validate(ReportOptions& options);
 
 /// Reads the runs, prints an overview with the findings, and writes the report to `out`. Throws
 /// InputError for what cannot be read, RunError for what cannot be written.

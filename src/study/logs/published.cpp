@@ -1,8 +1,8 @@
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
-#include "study/json_view.hpp"
 #include "rueda/study/logs.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {

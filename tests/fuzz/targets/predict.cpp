@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     rueda::PredictOptions options;
     options.runs = {file.path().string()};
     options.rank_words = "1,2,3";
-    rueda::settle(options);
+    rueda::validate(options);
     std::ostringstream out;
     rueda::run_predict(options, out);
   });

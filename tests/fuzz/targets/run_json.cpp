@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     rueda::ReportOptions options;
     options.places = {file.path().string()};
     options.plots = "off";
-    rueda::settle(options);
+    rueda::validate(options);
     std::ostringstream out;
     rueda::run_report(options, out);
   });

@@ -127,14 +127,14 @@ TEST_CASE("a mailbox that is not there is none", "[doctor]") {
 TEST_CASE("the doctor's options are checked", "[doctor]") {
   rueda::DoctorOptions options;
   options.fault = "crash-transfer:2";
-  settle(options);
+  validate(options);
   CHECK(options.injected.kind == rueda::DoctorFault::Kind::crash_transfer);
   CHECK(options.injected.rank == 2);
   for (const char* bad : {"crash-transfer", "crash-transfer:", "crash-transfer:-1", "no:1"}) {
     options.fault = bad;
-    CHECK_THROWS_AS(settle(options), rueda::InputError);
+    CHECK_THROWS_AS(validate(options), rueda::InputError);
   }
   options.fault.clear();
   options.timeout = 0;
-  CHECK_THROWS_WITH(settle(options), Contains("--timeout"));
+  CHECK_THROWS_WITH(validate(options), Contains("--timeout"));
 }

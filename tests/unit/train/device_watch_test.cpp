@@ -105,7 +105,7 @@ TEST_CASE("memory: a shortage names what is missing, where, and the remedies", "
   CHECK(shortage_text(shortage, {"--precision bf16"}) ==
         "out of memory: training with 1 image per rank and micro-batch takes 5.00 MB, and rank 0 "
         "(a) has 4.00 MB free; not even one image fits: give --precision bf16");
-  shortage.batch_is_settled = true;
+  shortage.batch_is_fixed = true;
   CHECK_THAT(shortage_text(shortage, {"--recompute bn"}),
              Catch::Matchers::EndsWith("4.00 MB free; the global batch is that of the run which is "
                                        "resumed: resume on more ranks, or --recompute bn"));
