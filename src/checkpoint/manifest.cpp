@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
+#include "core/json_fields.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/json_fields.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/train/config.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <tuple>
 
-#include "rueda/core/json_fields.hpp"
+#include "core/json_fields.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/train/run_record.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/bounded_json.hpp"
+#include "bounded_json.hpp"
 
 namespace rueda {
 
