@@ -37,6 +37,8 @@ MUTATIONS = [
     (T + "trainer.cpp", "               .so_far = {},\n", "               .so_far = position_.so_far,\n", TRAINER),
     (T + "trainer.cpp", "record.learning_rate = rate_of(record.steps);", "record.learning_rate = rate_of(1);", TRAINER),
     (T + "trainer.cpp", "record.seconds + (record.test ? record.test->seconds : 0.0)", "record.seconds", TRAINER),
+    (T + "trainer.cpp", "  recorder_.gather(run, record);\n",
+     "  recorder_.gather(run, record);\n  record.seconds = seconds_so_far();\n", TRAINER),
     (T + "trainer.cpp", "  paused_ += pause.seconds();\n", "", TRAINER + ["cli checkpoint"]),
     (T + "trainer.cpp", "record.train_loss = static_cast<double>(sums.loss) / samples;",
      "record.train_loss = static_cast<double>(sums.loss);", TRAINER),
