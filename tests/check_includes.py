@@ -64,8 +64,6 @@ LIBRARIES = [
 ]
 WIRING = "wiring"  # with this room in ROOMS the rules on concrete headers and on include/ hold
 CONCRETE = re.compile(r"(mpi/sums|cuda/backend|src/cpu|src/timed)/.*")
-# Observes the messages of single sums.
-NAMES_CONCRETE = {Path("src/commands/bench/observed_schedule.cpp")}
 ENDINGS = (".hpp", ".cpp", ".cu", ".cuh")
 PRECOMPILED = "pch"  # folders of headers that no file names
 GENERATED = {"plot_archive.hpp", "published_data.hpp", "version_config.hpp"}
@@ -117,7 +115,7 @@ def fault_of_own(file, target):
         return None
     if LEVEL[other] >= LEVEL[room]:
         return f"belongs to {other}, which {room} must not include"
-    may_name = room in (WIRING, "tests") or file in NAMES_CONCRETE or WIRING not in LEVEL
+    may_name = room in (WIRING, "tests") or WIRING not in LEVEL
     if CONCRETE.fullmatch(str(target)) and not may_name:
         return f"is concrete: only {WIRING} includes it"
     return None
