@@ -3,6 +3,7 @@
 UNIT = ["unit"]
 TRAINER = ["unit [trainer],[booking]", "unit"]
 T, R, S = "src/train/", "src/record/", "src/study/"
+P, D = "src/predict/", "src/display/"
 
 MUTATIONS = [
     # What a step computes.
@@ -43,6 +44,12 @@ MUTATIONS = [
     (T + "trainer.cpp", "record.train_loss = static_cast<double>(sums.loss) / samples;",
      "record.train_loss = static_cast<double>(sums.loss);", TRAINER),
     (T + "trainer.cpp", "static_cast<double>(sums.correct) / samples", "static_cast<double>(sums.loss) / samples", TRAINER),
+    (T + "trainer.cpp", "  position.seconds = seconds_so_far();\n", "", TRAINER + ["cli checkpoint"]),
+    (T + "trainer.cpp", ".spent = position_.spent + spent}", ".spent = spent}", TRAINER),
+    (T + "trainer.cpp", "const bool due = every.due(CheckpointEvery::Unit::epochs, position_.epochs);",
+     "const bool due = false;", TRAINER + ["cli checkpoint"]),
+    (T + "trainer.cpp", "parts_.reducer.begin(global_step(step), plan_.micro_batches == 1);",
+     "parts_.reducer.begin(global_step(step), true);", ["unit [trainer],[reducer]", "cli overlap"]),
     # Whose time is whose.
     (T + "trainer.cpp", "book(Phase::forward, seconds.forward);", "book(Phase::forward, seconds.backward);", TRAINER),
     (T + "trainer.cpp", "book(Phase::backward, seconds.backward);", "book(Phase::backward, seconds.forward);", TRAINER),
@@ -70,8 +77,41 @@ MUTATIONS = [
     (S + "figures.cpp", "result.phases[kAllReduce] * c.wait / c.measured", "c.wait", UNIT),
     (S + "figures.cpp", "double(point.ranks) * point.epoch.value", "point.epoch.value", UNIT),
     (S + "observation.cpp", "if (option.timing != Timing::variant) continue;", "continue;", UNIT),
+    # Which images a step takes.
+    ("src/data/sampler.cpp", "shuffle(all, options_.seed, epoch);", "shuffle(all, options_.seed, 0);", UNIT),
+    ("src/data/sampler.cpp", "shuffle(all.subspan(slice.begin, slice.size()), options_.seed, epoch, part);",
+     "shuffle(all.subspan(slice.begin, slice.size()), options_.seed, epoch);", UNIT),
+    ("src/data/sampler.cpp", "drop ? full_steps * options.global_batch : options.samples", "options.samples", UNIT),
+    ("include/rueda/kernels/pixel.hpp", "return (pixel - t.mean[c]) * t.scale[c];", "return pixel * t.scale[c];", UNIT),
+    ("include/rueda/kernels/pixel.hpp", "to_below(bits << 20, places)", "to_below(bits, places)", UNIT),
+    (T + "run_plan.cpp", "virtual_rank(rank, k)).size();", "virtual_rank(rank, 0)).size();", UNIT),
+    (T + "run_plan.cpp", "{even_split(test_images, world, rank)", "{even_split(test_images, world, 0)", UNIT + ["mpi 3"]),
+    # What is shown and forecast.
+    (D + "time_table.cpp", "bandwidth(bytes, b.slowest_busy, run.ranks.size())",
+     "bandwidth(bytes, b.busy.mean, run.ranks.size())", UNIT),
+    (D + "time_table.cpp", "milliseconds(b.busy.mean), milliseconds(b.wait.mean),",
+     "milliseconds(b.wait.mean), milliseconds(b.busy.mean),", UNIT),
+    (D + "time_table.cpp", "images += static_cast<double>(epoch.train.samples);",
+     "images = static_cast<double>(epoch.train.samples);", UNIT),
+    (D + "result_table.cpp", "rate_text(s.images_per_second / ranks)", "rate_text(s.images_per_second)", UNIT),
+    (D + "result_table.cpp", "pause += c.pause_seconds;", "pause += c.write_seconds;", UNIT),
+    (D + "result_table.cpp", "for (const EpochRecord& e : run.epochs) seconds += e.seconds;",
+     "for (const EpochRecord& e : run.epochs) seconds += e.seconds + (e.test ? e.test->seconds : 0);", UNIT),
+    (P + "forecast.cpp", "std::max(0.0, times.ended - backward)", "std::max(0.0, times.all_reduce - backward)", UNIT),
+    (P + "forecast.cpp", "(images + ranks - 1) / ranks", "images / ranks", UNIT),
+    (P + "forecast.cpp", "* epoch.full.seconds() + epoch.partial.seconds();", "* epoch.full.seconds();", UNIT),
+    (P + "all_reduce_cost.cpp", "steps * (2 * ring_step(", "steps * (ring_step(", UNIT),
+    (T + "step_recorder.cpp", "energy_ = joules_so_far() - energy_;", "energy_ = joules_so_far();",
+     UNIT + ["cli cli"]),
+    (T + "step_recorder.cpp", "clock_.last = note_clock(clock_.last_time);", "clock_.last = clock_.first;", UNIT),
+    (S + "figures.cpp", "c.exposed = measured.exposed.mean * steps;", "c.exposed = measured.exposed.mean;", UNIT),
+    (S + "figures.cpp", "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "(1 / speedup - 1 / ranks)", UNIT),
     # The sum itself.
     (T + "gradient_reducer.cpp", ".exactly = index > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap"]),
     (T + "gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap"]),
     ("mpi/sums/ring_all_reduce.cpp", "plan.chunk(plan.gather_send(step))", "plan.chunk(plan.gather_receive(step))", ["mpi 3"]),
+    ("mpi/sums/fixed_order_all_reduce.cpp", "slots[order.next_slot()] = contribution;",
+     "slots[order.next_slot()] = contributions[0];", ["mpi 3"]),
+    ("mpi/sums/wire_ring_all_reduce.cpp", "feedback_ ? lost_by(slice) : std::span<float>{}", "std::span<float>{}",
+     ["mpi 3"]),
 ]
