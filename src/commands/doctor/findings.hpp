@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "facts.hpp"
@@ -12,6 +11,7 @@ enum class Severity {
   remark,  ///< training works, but slower or otherwise than it could
   fault,   ///< training will not work
 };
+NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::remark, "remark"}, {Severity::fault, "fault"}})
 
 /// One thing to know, and the line to change.
 struct Finding {
@@ -19,27 +19,23 @@ struct Finding {
   std::string what;
   std::string change;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, severity, what, change)
 
 using Findings = std::vector<Finding>;
-
-inline void add(Findings& findings, Severity severity, std::string what, std::string change) {
-  findings.push_back({severity, std::move(what), std::move(change)});
-}
 
 /// All findings of a run; faults come first. A pure function of the facts.
 Findings all_findings(const ClusterFacts& cluster);
 
-// Its parts, each on one subject.
-void find_in_progress(const ClusterFacts& cluster, Findings& findings);
-void find_in_launch(const ClusterFacts& cluster, Findings& findings);
-void find_in_versions(const ClusterFacts& cluster, Findings& findings);
-void find_in_cores(const ClusterFacts& cluster, Findings& findings);
-void find_in_devices(const ClusterFacts& cluster, Findings& findings);
-void find_in_transfers(const ClusterFacts& cluster, Findings& findings);
-void find_in_data(const ClusterFacts& cluster, Findings& findings);
-
 /// "ok", "works with remarks" or "will not work".
 std::string verdict(const Findings& findings);
 bool works(const Findings& findings);
+
+/// For each text that ranks have: `what` with {0} for these ranks, {1} for the text.
+void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
+                   const char* what, const std::string& change, const TextOfRank& text);
+
+// Parts of all_findings, of a run that has facts of ranks.
+void find_in_devices(const ClusterFacts& cluster, Findings& findings);
+void find_in_cores(const ClusterFacts& cluster, Findings& findings);
 
 }  // namespace rueda::doctor

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "facts.hpp"
 #include "findings.hpp"
 
 namespace rueda::doctor {
@@ -13,11 +12,7 @@ std::string machine_report(const ClusterFacts& cluster);
 /// The transfer, the findings, the verdict.
 std::string outcome_report(const ClusterFacts& cluster, const Findings& findings);
 
-/// What the transfer's line says, also before there is one.
-std::string transfer_line(const ClusterFacts& cluster);
-
-// Two parts of machine_report.
-std::string ranks_section(const ClusterFacts& cluster);
-std::string links_section(const ClusterFacts& cluster);
+/// What --json writes: the verdict, the findings, and all facts.
+std::string report_json(const ClusterFacts& cluster, const Findings& findings);
 
 }  // namespace rueda::doctor

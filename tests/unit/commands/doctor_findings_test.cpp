@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "commands/doctor/child.hpp"
 #include "commands/doctor/findings.hpp"
+#include "commands/doctor/process.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;

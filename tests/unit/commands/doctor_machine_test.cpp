@@ -4,7 +4,7 @@
 
 #include "commands/doctor/doctor.hpp"
 #include "commands/doctor/machine.hpp"
-#include "commands/doctor/mailbox.hpp"
+#include "commands/doctor/process.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
 #include "tests/support/doctor_cluster.hpp"
@@ -96,10 +96,10 @@ TEST_CASE("the machine has memory", "[doctor]") { CHECK(rueda::available_host_me
 TEST_CASE("supervisors exchange how it ended through files", "[doctor]") {
   const std::string folder = Mailbox::make(std::filesystem::temp_directory_path(), 2);
   REQUIRE_FALSE(folder.empty());
-  const Mailbox zero(folder, 0, 2);
-  const Mailbox one(folder, 1, 2);
+  const Mailbox zero(folder, 0);
+  const Mailbox one(folder, 1);
   CHECK(one.reachable());
-  CHECK_FALSE(Mailbox(folder, 2, 3).reachable());
+  CHECK_FALSE(Mailbox(folder, 2).reachable());
   CHECK_FALSE(zero.get(1).has_value());
   CHECK_FALSE(zero.is_asked_to_stop());
   TransferFacts facts;
@@ -117,7 +117,7 @@ TEST_CASE("supervisors exchange how it ended through files", "[doctor]") {
 }
 
 TEST_CASE("a mailbox that is not there is none", "[doctor]") {
-  const Mailbox none("/nonexistent", 0, 1);
+  const Mailbox none("/nonexistent", 0);
   CHECK_FALSE(none.reachable());
   CHECK_FALSE(none.put({}));
   CHECK_FALSE(none.get(0).has_value());
