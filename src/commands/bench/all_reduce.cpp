@@ -2,13 +2,11 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "bench.hpp"
 #include "commands/plotter.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "run/output_file.hpp"
 #include "session.hpp"
-#include "table.hpp"
 #include "wiring/launcher_env.hpp"
 #include "wiring/reduce_tables.hpp"
 
@@ -69,11 +67,11 @@ class Bench {
     settings.algorithm = entry.algorithm;
     settings.order = entry.order;
     const bool rounds = settings.wire != Wire::fp32 && settings.order == ReduceOrder::fixed;
-    std::string refusal = "the fixed order goes over the wire in fp32 only";
-    auto reduce = rounds ? nullptr : session_.try_all_reduce(settings, refusal);
-    if (reduce) {
+    const std::string refusal =
+        rounds ? "the fixed order goes over the wire in fp32 only" : session_.add(settings);
+    if (refusal.empty()) {
+      which_.push_back(names_.size());
       names_.push_back(entry.name);
-      reduces_.push_back(std::move(reduce));
     } else if (options_.entries.all) {
       record_.left_out.emplace_back(entry.name, refusal);
     } else {
@@ -82,10 +80,8 @@ class Bench {
   }
 
   void run_size(const Size& size) {
-    std::vector<AllReduce*> reduces;
-    for (const auto& reduce : reduces_) reduces.push_back(reduce.get());
     auto seconds =
-        session_.measure_all(reduces, size.bytes, {options_.repetitions, options_.seconds});
+        session_.measure_all(which_, size.bytes, {options_.repetitions, options_.seconds});
     std::vector<Row> rows;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       rows.push_back({size, names_[i], std::move(seconds[i])});
@@ -98,7 +94,7 @@ class Bench {
   BenchSession session_;
   Record record_;
   std::vector<std::string> names_;
-  std::vector<std::unique_ptr<AllReduce>> reduces_;  ///< of each name
+  std::vector<std::size_t> which_;  ///< all of the session's all-reduces
 };
 
 /// Before anything is measured: a file that could not be written at the end is noticed at once.

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "bench.hpp"
 #include "measure.hpp"
 #include "rueda/record/statistics.hpp"
-#include "sizes.hpp"
 
 namespace rueda::bench {
 
@@ -49,13 +49,24 @@ struct Record {
 struct Figures {
   double median = 0;  ///< seconds
   double p99 = 0;
-  std::optional<Bandwidth> bandwidth;  ///< by the median
-  std::optional<double> times_mpi;     ///< median of MPI_Allreduce / median of this one
+  // By the median. None on one rank.
+  std::optional<double> algbw{}, busbw{};  ///< GB/s
+  std::optional<double> times_mpi{};       ///< median of MPI_Allreduce / median of this one
 };
 Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi);
 
 /// The row of MPI_Allreduce at that size, or null.
 const Row* mpi_row(const std::vector<Row>& rows, const Size& size);
+
+/// Above the table: ranks, hosts, memory, way to MPI, what was left out, columns. Every line within
+/// 100 columns where the names of devices allow.
+std::string table_head(const Record& record);
+
+/// The lines of one size; `rows` are all of that size.
+std::string table_rows(const std::vector<Row>& rows, std::size_t ranks);
+
+/// "4 ranks on 2 hosts (node1: 2, node2: 2)".
+std::string ranks_text(const std::vector<std::string>& hosts);
 
 /// The record as docs/bench.md describes it: one JSON object.
 std::string record_json(const Record& record);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench.hpp"
 #include "mpi/session/communicator.hpp"
-#include "options.hpp"
 #include "record.hpp"
 #include "rueda/backend/backend.hpp"
 #include "wiring/device_choice.hpp"
@@ -28,26 +28,23 @@ class BenchSession {
   /// Prints on rank 0.
   void print(const std::string& text) const;
 
-  /// Collective: an all-reduce as `settings` say; null with a `refusal`, the same on all ranks, if
-  /// this machine does not offer it. The session outlives it.
-  std::unique_ptr<AllReduce> try_all_reduce(const ReduceSettings& settings, std::string& refusal);
-
+  /// Collective: makes an all-reduce as `settings` say, one more to measure. Returns why this
+  /// machine does not offer it, the same on all ranks; empty if it does.
+  std::string add(const ReduceSettings& settings);
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate();
-  /// Collective: measures a slice of `bytes`, in the memory of an all-reduce that has its own, and
-  /// else in the session's.
-  std::vector<Seconds> measure_all(const std::vector<AllReduce*>& reduces, std::size_t bytes,
+  /// Collective: measures a slice of `bytes` with the all-reduces of these numbers, in the order in
+  /// which they were added. One sums in its own memory if it has some, and else in the session's.
+  std::vector<Seconds> measure_all(const std::vector<std::size_t>& which, std::size_t bytes,
                                    const Effort& effort);
 
  private:
-  void describe(int threads);
-
   Communicator world_;
-  BenchSetup setup_;
   std::size_t most_bytes_;
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;
   std::unique_ptr<Memory> memory_;
+  std::vector<std::unique_ptr<AllReduce>> reduces_;
   SystemInfo system_;
 };
 

@@ -3,14 +3,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "bench.hpp"
 #include "choice.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/display/number_text.hpp"
 #include "run/output_file.hpp"
 #include "session.hpp"
-#include "table.hpp"
 #include "wiring/launcher_env.hpp"
 #include "wiring/reduce_tables.hpp"
 
@@ -28,9 +26,7 @@ std::string asked_text(const BenchTuneOptions& options) {
 
 /// The ways of one length from the fastest to the slowest, with their medians.
 std::string length_text(std::vector<Trial> trials) {
-  std::stable_sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
-    return median_of(a.seconds) < median_of(b.seconds);
-  });
+  std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return median_of(trial.seconds); });
   std::string text = bytes_text(static_cast<double>(trials.front().bytes)) + ":";
   for (const Trial& trial : trials) {
     text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + way_text(trial.way);
@@ -71,10 +67,9 @@ class Tuning {
                             .segment_bytes = way.segment_bytes,
                             .wire = options_.setup.wire,
                             .table = {{{.way = way}}}};
-    std::string refusal;
-    if (auto reduce = session_.try_all_reduce(settings, refusal)) {
+    const std::string refusal = session_.add(settings);
+    if (refusal.empty()) {
       ways_.push_back(way);
-      reduces_.push_back(std::move(reduce));
     } else if (way.segment_bytes == 0) {
       left_out_ += "\n  " + refusal;
     }
@@ -92,14 +87,14 @@ class Tuning {
 
   void measure_length(std::size_t bytes) {
     std::vector<Trial> trials;
-    std::vector<AllReduce*> reduces;
+    std::vector<std::size_t> which;
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       if (!is_distinct(ways_[i], bytes, session_.system().ranks())) continue;
       trials.push_back({bytes, ways_[i], {}});
-      reduces.push_back(reduces_[i].get());
+      which.push_back(i);
     }
     const double share = options_.seconds / static_cast<double>(lengths_.size());
-    auto seconds = session_.measure_all(reduces, bytes, {.seconds = share});
+    auto seconds = session_.measure_all(which, bytes, {.seconds = share});
     for (std::size_t i = 0; i < trials.size(); ++i) trials[i].seconds = std::move(seconds[i]);
     session_.print(length_text(trials));
     std::move(trials.begin(), trials.end(), std::back_inserter(trials_));
@@ -118,9 +113,8 @@ class Tuning {
   const BenchTuneOptions& options_;
   std::vector<std::size_t> lengths_;
   BenchSession session_;
-  std::vector<ReduceWay> ways_;                      ///< that this machine offers
-  std::vector<std::unique_ptr<AllReduce>> reduces_;  ///< of each way
-  std::string left_out_;                             ///< a line each
+  std::vector<ReduceWay> ways_;  ///< that this machine offers
+  std::string left_out_;         ///< a line each
   std::vector<Trial> trials_;
 };
 

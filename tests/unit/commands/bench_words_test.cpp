@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "commands/bench/options.hpp"
+#include "commands/bench/bench.hpp"
 #include "rueda/core/error.hpp"
 
 using Catch::Matchers::Contains;
