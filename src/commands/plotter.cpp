@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -33,10 +34,13 @@ std::vector<std::string> pythons() {
   return {"python3", "/usr/bin/python3"};
 }
 
+bool write(const File& file, const void* content, std::size_t size) {
+  return file && std::fwrite(content, 1, size, file.get()) == size && std::fflush(file.get()) == 0;
+}
+
 File temporary_file(std::string_view content) {
   File file(std::tmpfile(), std::fclose);
-  if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
-      std::fflush(file.get()) != 0) {
+  if (!write(file, content.data(), content.size())) {
     throw RunError("plots: no temporary file can be written; is the folder of TMPDIR full?");
   }
   std::rewind(file.get());
@@ -88,8 +92,7 @@ class ArchiveFile {
   ArchiveFile() : path_((std::filesystem::temp_directory_path() / "rueda-plots-XXXXXX").string()) {
     const int descriptor = mkstemp(path_.data());
     const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"), std::fclose);
-    if (!file ||
-        std::fwrite(kPlotArchive, 1, sizeof kPlotArchive, file.get()) != sizeof kPlotArchive) {
+    if (!write(file, kPlotArchive, sizeof kPlotArchive)) {
       throw RunError("plots: " + path_ + " cannot be written; set TMPDIR to a folder with room");
     }
   }
@@ -136,12 +139,6 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
                                  : last_line(outcome.said);
   if (outcome.code == kRefused) throw InputError(reason);
   throw RunError(reason);
-}
-
-void plot_report(const std::filesystem::path& folder, bool slides) {
-  std::vector<std::string> arguments = {folder.string()};
-  if (slides) arguments.emplace_back("--slides");
-  run_plot_script("plot_report", arguments);
 }
 
 }  // namespace rueda

@@ -15,15 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contestants import python_of
+from frameworks import UsageError, check_binary, python_of
 
 HERE = Path(__file__).resolve().parent
 TIME_LIMIT = 600  # seconds, of one process
 NO_TORCH = "no Python has PyTorch: set RUEDA_TORCH_PYTHON, or let jobs/check/parity.sh install it in build-parity/"
-
-
-class UsageError(Exception):
-    """What the caller has to change; one line."""
 
 
 def run_rueda(arguments, folder):
@@ -113,8 +109,7 @@ def main():
     try:
         if min(arguments.ranks, arguments.rounds, arguments.repetitions) < 1:
             raise UsageError("--ranks, --rounds and --repetitions are at least 1")
-        if not Path(arguments.binary).is_file():
-            raise UsageError(f"{arguments.binary} is not there: run jobs/setup.sh, or give --binary")
+        check_binary(arguments.binary)
         if python_of("torch") is None:
             raise UsageError(NO_TORCH)
         version, medians = run_rounds(arguments)

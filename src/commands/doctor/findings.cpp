@@ -1,11 +1,10 @@
-#include "findings.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include <spdlog/fmt/fmt.h>
 
+#include "report.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {

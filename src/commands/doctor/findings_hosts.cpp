@@ -5,7 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "findings.hpp"
+#include "report.hpp"
 #include "rueda/display/number_text.hpp"
 
 namespace rueda::doctor {

@@ -1,4 +1,5 @@
 #include <bit>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -12,12 +13,9 @@ using namespace rueda::bench;
 namespace {
 
 std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
   std::size_t longest = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    longest = std::max(longest, end - begin);
-    begin = end + 1;
-  }
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
   return longest;
 }
 

@@ -8,26 +8,14 @@ using rueda::Algorithm;
 using rueda::InputError;
 using namespace rueda::bench;
 
-namespace {
-
-std::vector<std::size_t> bytes_in(const std::string& words) {
-  std::vector<std::size_t> bytes;
-  for (const Size& size : parse_sizes(words)) bytes.push_back(size.bytes);
-  return bytes;
-}
-
-std::vector<std::string> names_in(const std::string& words) {
-  std::vector<std::string> names;
-  for (const Entry& entry : parse_entries(words)) names.push_back(entry.name);
-  return names;
-}
-
-}  // namespace
-
 TEST_CASE("sizes are bytes with decimal or binary units, ascending, each once", "[bench]") {
-  REQUIRE(bytes_in("1M,4,64k,16Ki,2G,1Mi,4,1Gi") ==
-          std::vector<std::size_t>{4, 16'384, 64'000, 1'000'000, 1'048'576, 1'073'741'824,
-                                   2'000'000'000});
+  REQUIRE(parse_sizes("1M,4,64k,16Ki,2G,1Mi,4,1Gi") == std::vector<Size>{{4, ""},
+                                                                         {16'384, ""},
+                                                                         {64'000, ""},
+                                                                         {1'000'000, ""},
+                                                                         {1'048'576, ""},
+                                                                         {1'073'741'824, ""},
+                                                                         {2'000'000'000, ""}});
 }
 
 TEST_CASE("the name of a network is the size of what its training sums", "[bench]") {
@@ -56,9 +44,12 @@ TEST_CASE("segments are KiB", "[bench]") {
 
 TEST_CASE("algorithms are named as train names them, and the fixed order", "[bench]") {
   const Entries some = parse_entries("mpi,ring,fixed,mpi");
-  REQUIRE(names_in("mpi,ring,fixed,mpi") == std::vector<std::string>{"mpi", "ring", "fixed"});
+  REQUIRE(some.size() == 3);  // each once
   REQUIRE_FALSE(some.all);
   REQUIRE(some[0].algorithm == Algorithm::mpi);
+  REQUIRE(some[1].name == "ring");
+  REQUIRE(some[1].order == rueda::ReduceOrder::ring);
+  REQUIRE(some[2].name == "fixed");
   REQUIRE(some[2].algorithm == Algorithm::ring);
   REQUIRE(some[2].order == rueda::ReduceOrder::fixed);
   const Entries every = parse_entries("all");
