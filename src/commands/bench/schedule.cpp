@@ -47,33 +47,25 @@ class WholeSlices {
   WholeSlices(int ranks, std::size_t length)
       : schedule_{ranks, length, {{0, length}}, {}}, free_at_(at(ranks)) {}
 
-  void send(const char* phase, int from, int to, bool adds) {
-    put(claim(from, to), phase, {from, to, 0, adds});
-  }
-  void exchange(const char* phase, int left, int right) {
-    Step& step = claim(left, right);
-    put(step, phase, {left, right, 0, true});
-    put(step, phase, {right, left, 0, true});
+  /// Messages between two ranks at the same time. Where phases meet in a step, it is named by its
+  /// first sender's.
+  void send(const char* phase, std::initializer_list<Message> messages) {
+    int& one = free_at_[at(messages.begin()->from)];
+    int& other = free_at_[at(messages.begin()->to)];
+    const int number = std::max(one, other);
+    one = other = number + 1;
+    auto& steps = schedule_.steps;
+    while (steps.size() <= at(number)) steps.push_back({"", static_cast<int>(steps.size()), {}});
+    Step& step = steps[at(number)];
+    for (const Message& message : messages) {
+      const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
+      if (where == step.messages.begin()) step.phase = phase;
+      step.messages.insert(where, message);
+    }
   }
   Schedule take() { return std::move(schedule_); }
 
  private:
-  Step& claim(int one, int other) {
-    const int number = std::max(free_at_[at(one)], free_at_[at(other)]);
-    free_at_[at(one)] = free_at_[at(other)] = number + 1;
-    auto& steps = schedule_.steps;
-    while (steps.size() <= at(number)) steps.push_back({"", static_cast<int>(steps.size()), {}});
-    return steps[at(number)];
-  }
-
-  /// Where phases meet in a step, it is named by its first sender's.
-  static void put(Step& step, const char* phase, const Message& message) {
-    const auto later = [&](const Message& other) { return other.from > message.from; };
-    const auto where = std::find_if(step.messages.begin(), step.messages.end(), later);
-    if (where == step.messages.begin()) step.phase = phase;
-    step.messages.insert(where, message);
-  }
-
   Schedule schedule_;
   std::vector<int> free_at_;  ///< the step, of each rank
 };
@@ -85,17 +77,19 @@ void add_doubling(WholeSlices& slices, int first, int count) {
   const int right = count - left;
   add_doubling(slices, first, left);
   add_doubling(slices, first + left, right);
-  for (int j = 0; j < right; ++j) slices.exchange("doubling", first + j, first + left + j);
+  for (int one = first; one < first + right; ++one) {
+    slices.send("doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
+  }
   for (int have = right; have < left; have *= 2) {
     for (int j = 0; j < have && j + have < left; ++j) {
-      slices.send("spread", first + j, first + j + have, false);
+      slices.send("spread", {{first + j, first + j + have, 0, false}});
     }
   }
 }
 
 void add_central(WholeSlices& slices, int ranks) {
-  for (int rank = 1; rank < ranks; ++rank) slices.send("to rank 0", rank, 0, true);
-  for (int rank = 1; rank < ranks; ++rank) slices.send("from rank 0", 0, rank, false);
+  for (int rank = 1; rank < ranks; ++rank) slices.send("to rank 0", {{rank, 0, 0, true}});
+  for (int rank = 1; rank < ranks; ++rank) slices.send("from rank 0", {{0, rank, 0, false}});
 }
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
@@ -168,9 +162,7 @@ std::string chunk_text(const Schedule& schedule) {
 
 std::string totals(const Schedule& schedule) {
   const auto sent = sent_by_rank(schedule);
-  const auto [least, most] =
-      std::minmax_element(sent.begin(), sent.end(),
-                          [](const Traffic& a, const Traffic& b) { return a.floats < b.floats; });
+  const auto [least, most] = std::ranges::minmax_element(sent, {}, &Traffic::floats);
   std::size_t messages = 0;
   double floats = 0;
   for (const Traffic& t : sent) messages += t.messages, floats += static_cast<double>(t.floats);

@@ -26,7 +26,9 @@ BenchSession::BenchSession(const BenchSetup& setup, const SelectedDevice& device
                            const std::string& asked, std::size_t most_bytes)
     : most_bytes_(most_bytes) {
   require_same(world_, "the program version", version_text());
-  require_same(world_, "what the benchmark was asked for", asked);
+  require_same(
+      world_, "what the benchmark was asked for",
+      asked + "\n--backend " + to_string(setup.backend) + "\n--wire " + to_string(setup.wire));
   together(world_, [&] {
     if (world_.size() > kMostExactRanks) {
       throw InputError("the benchmark tests sums of up to " + std::to_string(kMostExactRanks) +
@@ -74,15 +76,16 @@ void BenchSession::allocate() {
   together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });
 }
 
-std::vector<Seconds> BenchSession::measure_all(const std::vector<std::size_t>& which,
-                                               std::size_t bytes, const Effort& effort) {
+std::vector<Seconds> BenchSession::measure(std::size_t bytes, const Effort& effort,
+                                           const std::function<bool(std::size_t)>& takes_part) {
   const std::size_t floats = bytes / sizeof(float);
   std::vector<Candidate> candidates;
-  for (const std::size_t i : which) {
+  for (std::size_t i = 0; i < reduces_.size(); ++i) {
     const auto own = reduces_[i]->arena();
+    if (!takes_part(i)) continue;
     candidates.push_back({reduces_[i].get(), own.size() >= floats ? own : memory_->floats()});
   }
-  return measure({world_, *backend_, system_.wire}, candidates, floats, effort);
+  return bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
 }
 
 int in_session(BackendChoice backend, const std::function<void()>& prepare,

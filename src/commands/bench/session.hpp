@@ -17,7 +17,8 @@ namespace rueda::bench {
 /// The ranks of the run with a device each, as training would have them, and memory to sum in.
 class BenchSession {
  public:
-  /// Collective. `asked` is what all ranks must have been asked alike, one option a line.
+  /// Collective. `asked` is what all ranks must have been asked alike besides the setup, one
+  /// option a line.
   /// `most_bytes`: of the longest slice. Notes go to standard error, from rank 0. Throws InputError
   /// as training would.
   BenchSession(const BenchSetup& setup, const SelectedDevice& device, const std::string& asked,
@@ -33,10 +34,12 @@ class BenchSession {
   std::string add(const ReduceSettings& settings);
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate();
-  /// Collective: measures a slice of `bytes` with the all-reduces of these numbers, in the order in
-  /// which they were added. One sums in its own memory if it has some, and else in the session's.
-  std::vector<Seconds> measure_all(const std::vector<std::size_t>& which, std::size_t bytes,
-                                   const Effort& effort);
+  /// Collective: measures a slice of `bytes` with those of the all-reduces that take part, which
+  /// are counted as they were added. One sums in its own memory if it has some, and else in the
+  /// session's.
+  std::vector<Seconds> measure(
+      std::size_t bytes, const Effort& effort,
+      const std::function<bool(std::size_t)>& takes_part = [](std::size_t) { return true; });
 
  private:
   Communicator world_;
