@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -62,6 +63,46 @@ Json object_of(const std::vector<std::pair<std::string, std::string>>& texts) {
   Json json = Json::object();
   for (const auto& [name, text] : texts) json[name] = text;
   return json;
+}
+
+Json system_json(const SystemInfo& system) {
+  return {{"started_at", system.started_at},   {"versions", object_of(system.versions)},
+          {"ranks", system.ranks()},           {"hosts", system.hosts},
+          {"layout", layout_of(system.hosts)}, {"backend", system.backend},
+          {"device", system.device},           {"threads", system.threads},
+          {"transport", system.transport},     {"wire", to_string(system.wire)}};
+}
+
+std::string file_text(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+constexpr double kNoise = 1.03;
+constexpr std::size_t kLeastBytes = 16;
+
+bool has_segments(Algorithm algorithm) {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+}
+
+/// Where the way of `lower` bytes ends and that of `upper` begins: whole floats.
+std::size_t border(std::size_t lower, std::size_t upper) {
+  const double middle = std::sqrt(static_cast<double>(lower) * static_cast<double>(upper));
+  return static_cast<std::size_t>(middle) / sizeof(float) * sizeof(float);
+}
+
+/// With the least median; `before` where it takes at most kNoise times that.
+const ReduceWay& fastest(const std::vector<Trial>& trials, std::size_t bytes,
+                         const ReduceWay* before) {
+  const Trial* best = nullptr;
+  const Trial* kept = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.bytes != bytes) continue;
+    if (best == nullptr || median_of(trial.seconds) < median_of(best->seconds)) best = &trial;
+    if (before != nullptr && trial.way == *before) kept = &trial;
+  }
+  const bool keeps =
+      kept != nullptr && median_of(kept->seconds) <= kNoise * median_of(best->seconds);
+  return keeps ? kept->way : best->way;
 }
 
 }  // namespace
@@ -139,18 +180,6 @@ std::string table_rows(const std::vector<Row>& rows, std::size_t ranks) {
   return text;
 }
 
-nlohmann::ordered_json system_json(const SystemInfo& system) {
-  return {{"started_at", system.started_at},   {"versions", object_of(system.versions)},
-          {"ranks", system.ranks()},           {"hosts", system.hosts},
-          {"layout", layout_of(system.hosts)}, {"backend", system.backend},
-          {"device", system.device},           {"threads", system.threads},
-          {"transport", system.transport},     {"wire", to_string(system.wire)}};
-}
-
-std::string file_text(const nlohmann::ordered_json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
 std::string record_json(const Record& record) {
   const SystemInfo& system = record.system;
   Json json = {{"rueda_bench", 1}, {"what", "all-reduce"}};
@@ -168,6 +197,72 @@ std::string record_json(const Record& record) {
   for (const Row& row : record.rows) {
     const Row* mpi = mpi_row(record.rows, row.size);
     json["results"].push_back(row_json(row, figures_of(row, system.ranks(), mpi)));
+  }
+  return file_text(json);
+}
+
+std::vector<std::size_t> tuned_lengths(std::size_t most_bytes) {
+  std::vector<std::size_t> lengths = {kLeastBytes};
+  while (lengths.back() * 4 <= most_bytes) lengths.push_back(lengths.back() * 4);
+  return lengths;
+}
+
+std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
+                                  const std::vector<std::size_t>& segments) {
+  std::vector<ReduceWay> ways;
+  for (const Algorithm algorithm : algorithms) {
+    ways.push_back({algorithm, 0});
+    for (const std::size_t segment : segments) {
+      if (segment > 0 && has_segments(algorithm)) ways.push_back({algorithm, segment});
+    }
+  }
+  return ways;
+}
+
+bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks) {
+  return way.segment_bytes == 0 || way.segment_bytes < bytes / ranks;
+}
+
+ReduceTable choose_table(const std::vector<Trial>& trials) {
+  ReduceTable table;
+  std::size_t before = 0;  // bytes
+  for (const Trial& trial : trials) {
+    if (trial.bytes == before) continue;
+    const ReduceWay* last = table.rows.empty() ? nullptr : &table.rows.back().way;
+    const ReduceWay way = fastest(trials, trial.bytes, last);
+    if (last == nullptr || way != *last) {
+      if (last != nullptr) table.rows.back().most_bytes = border(before, trial.bytes);
+      table.rows.push_back({.way = way});
+    }
+    before = trial.bytes;
+  }
+  return table;
+}
+
+std::string way_text(const ReduceWay& way) {
+  std::string text = to_string(way.algorithm);
+  if (way.segment_bytes == 0) return text;
+  return text + ", " + std::to_string(way.segment_bytes / 1024) + " KiB segments";
+}
+
+std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
+                            const std::vector<Trial>& trials) {
+  using Tick = std::chrono::steady_clock::period;
+  Json json = {{"rueda_reduce_table", 1}};
+  json.update(system_json(system));
+  json["clock_tick_seconds"] = static_cast<double>(Tick::num) / static_cast<double>(Tick::den);
+  json["rows"] = Json::parse(rows_text(table));
+  json["rows_hash"] = rows_hash(table);
+  json["measured"] = Json::array();
+  for (const auto& [bytes, way, seconds] : trials) {
+    json["measured"].push_back({{"bytes", bytes},
+                                {"algorithm", to_string(way.algorithm)},
+                                {"segment_bytes", way.segment_bytes},
+                                {"repetitions", seconds.size()},
+                                {"median_seconds", median_of(seconds)},
+                                {"p25_seconds", quantile(seconds, 0.25)},
+                                {"p75_seconds", quantile(seconds, 0.75)},
+                                {"p99_seconds", quantile(seconds, 0.99)}});
   }
   return file_text(json);
 }

@@ -3,7 +3,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "choice.hpp"
 #include "commands/plotter.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rueda/data/cifar10.hpp"
+#include "rueda/display/number_text.hpp"
 
 // What the doctor gathers, as plain data, which goes to JSON and back by the names of its members.
 // One rank is enough to know each fact. Findings and report read nothing else.
@@ -194,19 +195,33 @@ struct ClusterFacts {
 };
 
 /// "rank 3", "ranks 0-2,5", or "all ranks" if it is all of several.
-std::string ranks_text(const std::vector<int>& ranks, std::size_t of);
+inline std::string ranks_text(const std::vector<int>& ranks, std::size_t of) {
+  if (ranks.size() == of && of > 1) return "all ranks";
+  return (ranks.size() == 1 ? "rank " : "ranks ") + ranges_text(ranks);
+}
 
 /// What is said of a rank; empty: nothing.
 using TextOfRank = std::function<std::string(const RankFacts&)>;
 /// The ranks of which the same is said, without those of which nothing is.
-std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFacts>& ranks,
-                                                 const TextOfRank& text);
+inline std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFacts>& ranks,
+                                                        const TextOfRank& text) {
+  std::map<std::string, std::vector<int>> result;
+  for (const RankFacts& rank : ranks) result[text(rank)].push_back(rank.rank);
+  result.erase("");
+  return result;
+}
 
 /// The ranks of each host, in order.
-std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
-    const std::vector<RankFacts>& ranks);
+inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
+    const std::vector<RankFacts>& ranks) {
+  std::map<std::string, std::vector<const RankFacts*>> result;
+  for (const RankFacts& rank : ranks) result[rank.host].push_back(&rank);
+  return result;
+}
 
 /// One line without its end, whatever bytes the texts hold.
-std::string line_of(const nlohmann::json& json);
+inline std::string line_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 }  // namespace rueda::doctor

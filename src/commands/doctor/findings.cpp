@@ -241,4 +241,18 @@ std::string verdict(const Findings& findings) {
   return findings.empty() ? "ok" : "works with remarks";
 }
 
+std::string report_json(const ClusterFacts& cluster, const Findings& findings) {
+  const nlohmann::ordered_json json = {{"verdict", verdict(findings)},
+                                       {"works", works(findings)},
+                                       {"findings", nlohmann::json(findings)},
+                                       {"progress", nlohmann::json(cluster.progress)},
+                                       {"ranks", nlohmann::json(cluster.ranks)},
+                                       {"transfers", nlohmann::json(cluster.transfers)},
+                                       {"largest_batch",
+                                        {{"backend", cluster.batch_backend},
+                                         {"memory_bytes", cluster.batch_memory_bytes},
+                                         {"models", nlohmann::json(cluster.batches)}}}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace rueda::doctor

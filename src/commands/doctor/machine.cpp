@@ -48,30 +48,7 @@ std::string slurm_gpus(const Environment& environment) {
   return {};
 }
 
-void choose_backend(RankFacts& facts, BackendChoice choice) {
-  facts.backend.clear();
-  try {
-    facts.backend = open_backend({.choice = choice})->name();
-  } catch (const std::exception& error) {
-    facts.backend_failure = error.what();
-  }
-}
-
 #if RUEDA_WITH_CUDA
-void open_own(DeviceFacts& facts, std::optional<int> local_rank) {
-  const CudaDevices found = cuda_devices();
-  facts.driver_version = found.driver_version;
-  facts.runtime_version = found.runtime_version;
-  facts.reason = found.reason;
-  for (const CudaDevice& device : found.devices) {
-    facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
-  }
-  if (facts.visible.empty()) return;
-  const int visible = static_cast<int>(facts.visible.size());
-  facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
-  facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
-}
-
 /// Opens the GPU that this rank would take, on the calling thread. Failures become facts.
 void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
   facts.built = true;
@@ -80,7 +57,17 @@ void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
     facts.cudnn_loaded = versions->loaded;
   }
   try {
-    open_own(facts, local_rank);
+    const CudaDevices found = cuda_devices();
+    facts.driver_version = found.driver_version;
+    facts.runtime_version = found.runtime_version;
+    facts.reason = found.reason;
+    for (const CudaDevice& device : found.devices) {
+      facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
+    }
+    if (facts.visible.empty()) return;
+    const int visible = static_cast<int>(facts.visible.size());
+    facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
+    facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
   } catch (const std::exception& error) {
     facts.failure = error.what();
     if (facts.visible.empty()) facts.reason = error.what();
@@ -166,7 +153,12 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   const char* visible = environment("CUDA_VISIBLE_DEVICES");
   facts.device.visible_devices = visible == nullptr ? "" : visible;
   look_at_devices(facts.device, launcher_local_rank(environment));
-  choose_backend(facts, backend);
+  try {
+    facts.backend = open_backend({.choice = backend})->name();
+  } catch (const std::exception& error) {
+    facts.backend = "";
+    facts.backend_failure = error.what();
+  }
   return facts;
 }
 
