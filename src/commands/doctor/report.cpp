@@ -14,7 +14,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr std::size_t kMostLines = 16;  ///< of ranks that have a line each
-constexpr std::size_t kWidestHost = 20;
+constexpr std::size_t kHostEnd = 9;     // characters of either end
 constexpr std::size_t kWidestName = 28;
 constexpr std::size_t kUuid = 12;  // characters, which differ between GPUs
 
@@ -22,9 +22,8 @@ std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(cou
 
 /// Both ends of a long host name: some names begin with a number, others end with one.
 std::string short_host(const std::string& name) {
-  if (name.size() <= kWidestHost) return name;
-  constexpr std::size_t kEnd = (kWidestHost - 2) / 2;
-  return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
+  if (name.size() <= 2 * kHostEnd + 2) return name;
+  return name.substr(0, kHostEnd) + ".." + name.substr(name.size() - kHostEnd);
 }
 
 /// Lines of a label and a text each.
@@ -121,12 +120,11 @@ std::string slurm_text(const LaunchFacts& launch) {
 }
 
 std::string versions_text(const RankFacts& rank) {
-  std::string text;
-  for (const auto& [name, version] : rank.versions) {
-    text += (text.empty() ? "" : "; ") + name + " " + version;
-  }
-  if (rank.device.cudnn_compiled.empty()) return text;
-  return text + " (compiled with " + rank.device.cudnn_compiled + ")";
+  std::vector<std::string> texts;
+  for (const auto& [name, version] : rank.versions) texts.push_back(name + " " + version);
+  const std::string& compiled = rank.device.cudnn_compiled;
+  return fmt::format("{}{}", fmt::join(texts, "; "),
+                     compiled.empty() ? "" : " (compiled with " + compiled + ")");
 }
 
 std::string launch_section(const ClusterFacts& cluster) {
