@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands/bench/options.hpp"
+#include "commands/bench/bench.hpp"
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"
 

@@ -1,4 +1,4 @@
-#include "commands/bench/sizes.hpp"
+#include "commands/bench/bench.hpp"
 #include "predict.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"

@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "commands/bench/known_sums.hpp"
 #include "commands/bench/measure.hpp"
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
@@ -66,30 +65,26 @@ struct Bed {
 }  // namespace
 
 TEST_CASE("right sums pass, for any number of ranks and from any index on", "[bench]") {
-  for (const auto kind : {KnownSums::Kind::whole, KnownSums::Kind::real}) {
-    for (const int ranks : {1, 2, 3, 15, 200, kMostExactRanks}) {
-      const KnownSums values(kind, ranks, Wire::fp32);
-      const auto sums = summed(values, ranks, 5'000'000'000U, 1500);
-      REQUIRE_FALSE(values.first_wrong(5'000'000'000U, sums));
-    }
+  const auto kind = GENERATE(KnownSums::Kind::whole, KnownSums::Kind::real);
+  for (const int ranks : {1, 2, 3, 15, 200, kMostExactRanks}) {
+    const KnownSums values(kind, ranks, Wire::fp32);
+    const auto sums = summed(values, ranks, 5'000'000'000U, 1500);
+    REQUIRE_FALSE(values.first_wrong(5'000'000'000U, sums));
   }
 }
 
 TEST_CASE("a sum that lacks a rank, is of another index or no number is found", "[bench]") {
-  for (const auto kind : {KnownSums::Kind::whole, KnownSums::Kind::real}) {
-    for (const int ranks : {2, 3, 64}) {
-      const KnownSums values(kind, ranks, Wire::fp32);
-      const auto right = summed(values, ranks, 0, 3000);
-      const auto lacking = summed(values, ranks - 1, 0, 3000);
-      const auto shifted = summed(values, ranks, 1024, 3000);
-      for (const std::size_t i : {0U, 1023U, 1024U, 2999U}) {
-        for (const float wrong :
-             {lacking[i], shifted[i], std::numeric_limits<float>::quiet_NaN()}) {
-          auto sums = right;
-          sums[i] = wrong;
-          REQUIRE(values.first_wrong(0, sums) == i);
-        }
-      }
+  const auto kind = GENERATE(KnownSums::Kind::whole, KnownSums::Kind::real);
+  const int ranks = GENERATE(2, 3, 64);
+  const KnownSums values(kind, ranks, Wire::fp32);
+  const auto right = summed(values, ranks, 0, 3000);
+  const auto lacking = summed(values, ranks - 1, 0, 3000);
+  const auto shifted = summed(values, ranks, 1024, 3000);
+  for (const std::size_t i : {0U, 1023U, 1024U, 2999U}) {
+    for (const float wrong : {lacking[i], shifted[i], std::numeric_limits<float>::quiet_NaN()}) {
+      auto sums = right;
+      sums[i] = wrong;
+      REQUIRE(values.first_wrong(0, sums) == i);
     }
   }
 }
@@ -139,11 +134,11 @@ TEST_CASE("figures of a row", "[bench]") {
   const Figures figures = figures_of(ring, 4, &mpi);
   REQUIRE(figures.median == Approx(0.3));
   REQUIRE(figures.p99 == Approx(0.496));
-  REQUIRE(figures.bandwidth->algbw == Approx(1 / 0.3));
-  REQUIRE(figures.bandwidth->busbw == Approx(1.5 / 0.3));
+  REQUIRE(*figures.algbw == Approx(1 / 0.3));
+  REQUIRE(*figures.busbw == Approx(1.5 / 0.3));
   REQUIRE(*figures.times_mpi == Approx(2));
   REQUIRE_FALSE(figures_of(ring, 4, nullptr).times_mpi);
-  REQUIRE_FALSE(figures_of(ring, 1, &mpi).bandwidth);
+  REQUIRE_FALSE(figures_of(ring, 1, &mpi).algbw);
   REQUIRE(mpi_row({ring, mpi}, ring.size)->algorithm == "mpi");
   REQUIRE(mpi_row({ring, mpi}, {4, ""}) == nullptr);
 }

@@ -4,7 +4,7 @@
 
 #include "commands/doctor/doctor.hpp"
 #include "commands/doctor/machine.hpp"
-#include "commands/doctor/mailbox.hpp"
+#include "commands/doctor/process.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
 #include "tests/support/doctor_cluster.hpp"
@@ -24,30 +24,25 @@ rueda::Environment environment(std::map<std::string, std::string> variables) {
 }  // namespace
 
 TEST_CASE("the launcher is known by its variables", "[doctor]") {
-  const auto slurm = environment({{"SLURM_JOB_ID", "7"},
-                                  {"SLURM_NTASKS", "8"},
-                                  {"SLURM_PROCID", "3"},
-                                  {"SLURM_JOB_NUM_NODES", "2"},
-                                  {"SLURM_CPUS_PER_TASK", "4"},
-                                  {"SLURM_JOB_GPUS", "0,1"}});
-  const LaunchFacts launch = read_launch(slurm);
-  CHECK(launch.launcher == "srun");
-  CHECK(launch.told_size == 8);
-  CHECK(launch.in_slurm);
-  CHECK(launch.slurm_nodes == 2);
-  CHECK(launch.slurm_cpus_per_task == 4);
-  CHECK(launch.slurm_gpus == "SLURM_JOB_GPUS=0,1");
-  CHECK(read_launch(environment({})).launcher == "none");
-  CHECK(read_launch(environment({{"SLURM_NTASKS", "8"}})).launcher == "none");  // salloc's shell
-}
-
-TEST_CASE("mpirun inside an allocation is mpirun", "[doctor]") {
-  const LaunchFacts launch = read_launch(environment({{"OMPI_COMM_WORLD_SIZE", "2"},
-                                                      {"OMPI_COMM_WORLD_RANK", "0"},
-                                                      {"SLURM_NTASKS", "8"},
-                                                      {"SLURM_PROCID", "0"}}));
-  CHECK(launch.launcher == "mpirun");
-  CHECK(launch.told_size == 2);
+  const auto facts = [](const std::map<std::string, std::string>& variables) {
+    return nlohmann::json(read_launch(environment(variables)));
+  };
+  CHECK(facts({{"SLURM_JOB_ID", "7"},
+               {"SLURM_NTASKS", "8"},
+               {"SLURM_PROCID", "3"},
+               {"SLURM_JOB_NUM_NODES", "2"},
+               {"SLURM_CPUS_PER_TASK", "4"},
+               {"SLURM_JOB_GPUS", "0,1"}}) ==
+        nlohmann::json(
+            LaunchFacts{"srun", 8, "SLURM_NTASKS", "", true, 8, 2, 4, "SLURM_JOB_GPUS=0,1"}));
+  CHECK(facts({}).at("launcher") == "none");
+  CHECK(facts({{"SLURM_NTASKS", "8"}}).at("launcher") == "none");  // salloc's shell
+  const auto mpirun = facts({{"OMPI_COMM_WORLD_SIZE", "2"},
+                             {"OMPI_COMM_WORLD_RANK", "0"},
+                             {"SLURM_NTASKS", "8"},
+                             {"SLURM_PROCID", "0"}});
+  CHECK(mpirun.at("launcher") == "mpirun");  // inside an allocation
+  CHECK(mpirun.at("told_size") == 2);
 }
 
 TEST_CASE("training's own check of the launch decides", "[doctor]") {
@@ -96,16 +91,12 @@ TEST_CASE("the machine has memory", "[doctor]") { CHECK(rueda::available_host_me
 TEST_CASE("supervisors exchange how it ended through files", "[doctor]") {
   const std::string folder = Mailbox::make(std::filesystem::temp_directory_path(), 2);
   REQUIRE_FALSE(folder.empty());
-  const Mailbox zero(folder, 0, 2);
-  const Mailbox one(folder, 1, 2);
+  const Mailbox zero(folder, 0), one(folder, 1);
   CHECK(one.reachable());
-  CHECK_FALSE(Mailbox(folder, 2, 3).reachable());
+  CHECK_FALSE(Mailbox(folder, 2).reachable());
   CHECK_FALSE(zero.get(1).has_value());
   CHECK_FALSE(zero.is_asked_to_stop());
-  TransferFacts facts;
-  facts.end = TransferFacts::End::crashed;
-  facts.detail = "signal 11";
-  CHECK(one.put(facts));
+  CHECK(one.put({TransferFacts::End::crashed, false, "signal 11", {}}));
   one.ask_to_stop();
   CHECK(zero.is_asked_to_stop());
   REQUIRE(zero.get(1).has_value());
@@ -117,10 +108,12 @@ TEST_CASE("supervisors exchange how it ended through files", "[doctor]") {
 }
 
 TEST_CASE("a mailbox that is not there is none", "[doctor]") {
-  const Mailbox none("/nonexistent", 0, 1);
-  CHECK_FALSE(none.reachable());
-  CHECK_FALSE(none.put({}));
-  CHECK_FALSE(none.get(0).has_value());
+  for (const Mailbox& none : {Mailbox("/nonexistent"), Mailbox()}) {
+    CHECK_FALSE(none.reachable());
+    CHECK_FALSE(none.put({}));
+    CHECK_FALSE(none.get(0).has_value());
+    CHECK_FALSE(none.is_asked_to_stop());
+  }
   CHECK(Mailbox::make("/nonexistent", 1).empty());
 }
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "commands/bench/choice.hpp"
+#include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
 #include "wiring/reduce_tables.hpp"
 

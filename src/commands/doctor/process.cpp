@@ -1,11 +1,11 @@
-#include "child.hpp"
+#include "process.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 
 #include <fcntl.h>
@@ -44,9 +44,14 @@ std::string signal_text(int signal) {
 
 TransferFacts::End end_by_signal(int signal, bool forced) {
   constexpr int kFromOutside[] = {SIGTERM, SIGINT, SIGHUP, kEndTransfer};
-  const bool outside =
-      std::find(std::begin(kFromOutside), std::end(kFromOutside), signal) != std::end(kFromOutside);
+  const bool outside = std::ranges::find(kFromOutside, signal) != std::end(kFromOutside);
   return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
+}
+
+void on_signal(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
 }
 
 Child::Child(const std::function<int(WorkerPipes)>& work) {
@@ -120,6 +125,41 @@ void Child::collect(int options, bool forced) {
   const pid_t ended = waitpid(process_, &status, options);
   if (ended == process_) ending_ = ending_of(status, forced);
   if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
+}
+
+bool Mailbox::write_existing(const Path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::in | std::ios::out);
+  file << text << std::flush;
+  return file.good();
+}
+
+std::string Mailbox::whole_line(const Path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return file.eof() ? "" : line;  // no line end yet
+}
+
+std::string Mailbox::make(const Path& parent, int size) {
+  std::string name = (parent / ".rueda-doctor-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) return {};
+  const Mailbox box(name);
+  bool made = std::ofstream(box.file("stop")).good();
+  for (int rank = 0; rank < size; ++rank) made = made && std::ofstream(box.file_of(rank)).good();
+  if (made) return name;
+  box.remove();
+  return {};
+}
+
+std::optional<TransferFacts> Mailbox::get(int rank) const {
+  const auto json = nlohmann::json::parse(whole_line(file_of(rank)), nullptr, false);
+  if (json.is_discarded()) return std::nullopt;
+  return json.get<TransferFacts>();
+}
+
+void Mailbox::remove() const noexcept {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 }  // namespace rueda::doctor
