@@ -8,6 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {
@@ -138,11 +139,6 @@ const char* show_text(Show show) {
   return kWords.at(static_cast<std::size_t>(show));
 }
 
-Json cell_json(const Cell& cell) {
-  if (cell.is_number()) return cell.number();
-  return cell.text().empty() ? Json() : Json(cell.text());
-}
-
 Json table_json(const Table& table) {
   Json j;
   j["id"] = table.id;
@@ -154,7 +150,7 @@ Json table_json(const Table& table) {
   j["rows"] = Json::array();
   for (const auto& row : table.rows) {
     Json cells = Json::array();
-    for (const Cell& cell : row) cells.push_back(cell_json(cell));
+    for (const Cell& cell : row) cells.push_back(json_of(cell));
     j["rows"].push_back(cells);
   }
   j["notes"] = table.notes;
