@@ -13,11 +13,12 @@ namespace rueda {
 
 /// A finished epoch as a log prints it: rounded. Seconds.
 struct LoggedEpoch {
-  std::size_t number = 0;  ///< from 1
-  std::size_t steps = 0;   ///< 0: unknown
-  Estimate printed;        ///< what the rounding of its seconds leaves
-  Estimate seconds;        ///< what all figures of its line together leave, at most as wide
-  bool validates = false;  ///< its seconds include a validation
+  std::size_t number = 0;   ///< from 1
+  std::size_t steps = 0;    ///< 0: unknown
+  std::size_t samples = 0;  ///< counted instead of steps; 0: steps were counted
+  Estimate printed;         ///< what the rounding of its seconds leaves
+  Estimate seconds;         ///< what all figures of its line together leave, at most as wide
+  bool validates = false;   ///< its seconds include a validation
 };
 
 /// A run of which only printed figures are known.
