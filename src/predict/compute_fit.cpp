@@ -14,34 +14,26 @@
 namespace rueda::predict {
 namespace {
 
-/// The normal equations of rows that are divided by their y, whose right-hand side is then 1.
-struct Sums {
-  double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-};
-
-Sums sums_of(const std::vector<PairRow>& rows) {
-  Sums s;
+/// By the normal equations of rows that are divided by their y, whose right-hand side is then 1.
+void solve(PairFit& fit, const std::vector<PairRow>& rows) {
+  double aa = 0, ab = 0, bb = 0, sum_a = 0, sum_b = 0;
   for (const PairRow& row : rows) {
     const double a = row.a / row.y;
     const double b = row.b / row.y;
-    s.aa += a * a;
-    s.ab += a * b;
-    s.bb += b * b;
-    s.a += a;
-    s.b += b;
+    aa += a * a;
+    ab += a * b;
+    bb += b * b;
+    sum_a += a;
+    sum_b += b;
   }
-  return s;
-}
-
-void solve(PairFit& fit, const Sums& s) {
-  const double determinant = s.aa * s.bb - s.ab * s.ab;
-  fit.separable = determinant > 1e-9 * s.aa * s.bb;
-  const double first = (s.a * s.bb - s.b * s.ab) / determinant;
-  const double second = (s.b * s.aa - s.a * s.ab) / determinant;
+  const double determinant = aa * bb - ab * ab;
+  fit.separable = determinant > 1e-9 * aa * bb;
+  const double first = (sum_a * bb - sum_b * ab) / determinant;
+  const double second = (sum_b * aa - sum_a * ab) / determinant;
   if (!fit.separable || first < 0) {
-    fit.second = s.bb > 0 ? s.b / s.bb : 0;
+    fit.second = bb > 0 ? sum_b / bb : 0;
   } else if (second < 0) {
-    fit.first = s.aa > 0 ? s.a / s.aa : 0;
+    fit.first = aa > 0 ? sum_a / aa : 0;
   } else {
     fit.first = first;
     fit.second = second;
@@ -136,15 +128,11 @@ NoiseFit from_spreads(const std::vector<RunResult>& runs) {
 
 }  // namespace
 
-PairFit fit_pair(const std::vector<PairRow>& all) {
-  std::vector<PairRow> rows;
-  for (const PairRow& row : all) {
-    if (row.y > 0 && std::isfinite(row.y)) rows.push_back(row);
-  }
+PairFit fit_pair(std::vector<PairRow> rows) {
+  std::erase_if(rows, [](const PairRow& row) { return !(row.y > 0) || !std::isfinite(row.y); });
   PairFit fit;
-  fit.rows = rows.size();
   if (rows.empty()) return fit;
-  solve(fit, sums_of(rows));
+  solve(fit, rows);
   double squares = 0;
   for (const PairRow& row : rows) {
     const double error = (row.a * fit.first + row.b * fit.second) / row.y - 1;

@@ -56,6 +56,7 @@ struct KerasLog {
   std::size_t image_size = 0;    ///< pixels; 0: unknown
   std::size_t images = 0;        ///< in the data set; 0: 50,000, if steps and batch allow that
   std::optional<Processor> processor;  ///< none: gpu if the log mentions one
+  bool operator==(const KerasLog&) const = default;
 };
 
 /// "FILE[,model=NAME][,ranks=P][,batch=GLOBAL][,images=N][,size=PIXELS][,processor=cpu|gpu]".
