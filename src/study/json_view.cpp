@@ -105,6 +105,11 @@ std::string JsonView::text_if_any(const std::string& name) const {
   return has(name) ? text(name) : "";
 }
 
+JsonView::Json json_of(const Cell& cell) {
+  if (cell.is_number()) return cell.number();
+  return cell.text().empty() ? JsonView::Json() : JsonView::Json(cell.text());
+}
+
 nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes) {
   return parse_json(read_whole(file, most_bytes), file);
 }

@@ -58,26 +58,6 @@ void merge(Estimate& all, const std::vector<const Observation*>& repeats,
 
 }  // namespace
 
-Estimate exactly(double value) noexcept { return {value, value, value}; }
-
-Estimate rounded(double value, double half) noexcept { return {value, value - half, value + half}; }
-
-bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
-
-bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
-
-Estimate operator/(const Estimate& a, const Estimate& b) noexcept {
-  return {a.value / b.value, a.low / b.high, a.high / b.low};
-}
-
-Estimate operator*(const Estimate& a, double factor) noexcept {
-  return {a.value * factor, a.low * factor, a.high * factor};
-}
-
-Estimate per(double numerator, const Estimate& a) noexcept {
-  return {numerator / a.value, numerator / a.high, numerator / a.low};
-}
-
 const char* to_string(Processor processor) {
   constexpr std::array kWords = {"CPU", "GPU", "timed"};
   return kWords.at(static_cast<std::size_t>(processor));

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -18,17 +18,23 @@ struct Estimate {
 };
 
 /// low = value = high: no spread is known.
-Estimate exactly(double value) noexcept;
+inline Estimate exactly(double value) noexcept { return {value, value, value}; }
 /// From `value` - `half` to `value` + `half`: a number printed in steps of 2 `half`.
-Estimate rounded(double value, double half) noexcept;
-bool known(const Estimate& estimate) noexcept;
-bool is_exact(const Estimate& estimate) noexcept;  ///< low == high
+inline Estimate rounded(double value, double half) noexcept {
+  return {value, value - half, value + half};
+}
+inline bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
+inline bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
 
 /// Extremes of the quotient of positive values that are independent of each other.
-Estimate operator/(const Estimate& a, const Estimate& b) noexcept;
-Estimate operator*(const Estimate& a, double factor) noexcept;
+inline Estimate operator/(const Estimate& a, const Estimate& b) noexcept {
+  return {a.value / b.value, a.low / b.high, a.high / b.low};
+}
+inline Estimate operator*(const Estimate& a, double factor) noexcept {
+  return {a.value * factor, a.low * factor, a.high * factor};
+}
 /// `numerator` / a: for rates.
-Estimate per(double numerator, const Estimate& a) noexcept;
+inline Estimate per(double numerator, const Estimate& a) noexcept { return exactly(numerator) / a; }
 
 enum class Processor { cpu, gpu, timed };
 /// "CPU", "GPU", "timed".

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "commands/bench/schedule.hpp"
-#include "rueda/predict/machine.hpp"
+#include "rueda/predict/forecast.hpp"
 
 using namespace rueda;
 using namespace rueda::predict;
