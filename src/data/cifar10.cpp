@@ -1,13 +1,14 @@
 #include "rueda/data/cifar10.hpp"
 
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "byte_cursor.hpp"
 #include "cifar10_files.hpp"
+#include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {
@@ -75,6 +76,24 @@ std::vector<std::string> names_of(const Cifar10Files& files) {
 }
 
 }  // namespace
+
+void ImageSet::truncate(std::size_t n) {
+  if (n >= size()) return;
+  labels.resize(n);
+  pixels.resize(n * kImageBytes);
+}
+
+std::uint64_t ImageSet::fingerprint() const {
+  static_assert(kImageBytes % sizeof(std::uint64_t) == 0);
+  std::uint64_t hash = mix64(size());
+  for (std::size_t at = 0; at < pixels.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, pixels.data() + at, sizeof word);
+    hash = mix64(hash ^ word);
+  }
+  for (const std::uint8_t label : labels) hash = mix64(hash ^ label);
+  return hash;
+}
 
 Dataset read_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "archive.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -191,6 +190,13 @@ void sort_training_files(Cifar10Files& files) {
 }
 
 }  // namespace
+
+void fail_at(const std::string& name, std::size_t offset, const std::string& reason) {
+  throw InputError(
+      fmt::format("{}: byte {}: {}; the file is damaged or not a CIFAR-10 file: download or make "
+                  "it again",
+                  name, offset, reason));
+}
 
 Cifar10Files find_cifar10(const fs::path& where) {
   std::vector<Cifar10Files> sets = scan(where);

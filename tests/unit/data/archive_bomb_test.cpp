@@ -9,7 +9,7 @@
 #include <archive_entry.h>
 #include <catch2/catch.hpp>
 
-#include "data/archive.hpp"
+#include "data/cifar10_files.hpp"
 #include "tests/support/data_files.hpp"
 
 using Catch::Matchers::Contains;

@@ -1,5 +1,3 @@
-#include "data/archive.hpp"
-
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -9,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "data/cifar10_files.hpp"
 #include "tests/support/data_files.hpp"
 
 using Catch::Matchers::Contains;

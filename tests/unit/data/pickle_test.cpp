@@ -83,8 +83,8 @@ TEST_CASE("bytes above 127 survive both ways of writing them", "[pickle]") {
     Bytes bytes;
     append_hex(hex, bytes);
     const Pickle read = rueda::read_pickle(bytes, "file");
-    REQUIRE(read.root().kind == PickleKind::array);
-    CHECK(read.root().bytes == "\x01\x7f\x80\xbf\xc0\xff");
+    REQUIRE(read.root->kind == PickleKind::array);
+    CHECK(read.root->bytes == "\x01\x7f\x80\xbf\xc0\xff");
   }
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("integers of every width keep their value", "[pickle]") {
                           .finish();
   const Pickle read = rueda::read_pickle(bytes, "file");
   std::vector<std::int64_t> values;
-  for (const auto ref : read.root().items) values.push_back(read[ref].integer);
+  for (const auto* item : read.root->items) values.push_back(item->integer);
   CHECK(values == std::vector<std::int64_t>{255, 65535, -2, -129, 1LL << 62, 0});
 }
 
