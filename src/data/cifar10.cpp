@@ -16,11 +16,8 @@ namespace {
 
 constexpr std::size_t kOfficialTrainFiles = 5;
 
-const ClassNames& official_class_names() {
-  static const ClassNames names{"airplane", "automobile", "bird",  "cat",  "deer",
+const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
-  return names;
-}
 
 void append(SetFile& file, Cifar10Format format, ImageSet& set) {
   const std::vector<std::uint8_t> bytes = load(file);
@@ -30,21 +27,19 @@ void append(SetFile& file, Cifar10Format format, ImageSet& set) {
     decode_python(bytes, file.name, set);
 }
 
-/// A class name goes to terminals and reports.
-ClassNames cleaned(ClassNames names) {
-  for (std::string& name : names) name = printable(name);
-  return names;
-}
-
 ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
-  if (!files.meta) return official_class_names();
+  if (!files.meta) return kOfficialNames;
   const std::vector<std::uint8_t> bytes = load(*files.meta);
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
-  if (names) return cleaned(*std::move(names));
+  if (names) {
+    // They go to terminals and reports.
+    for (std::string& name : *names) name = printable(name);
+    return *names;
+  }
   remarks.push_back(fmt::format("{} does not name {} classes; uses the official names",
                                 files.meta->name, kClasses));
-  return official_class_names();
+  return kOfficialNames;
 }
 
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
@@ -148,18 +143,17 @@ std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes
 
 DataCheck check_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
-  DataCheck check;
-  check.form = files.format == Cifar10Format::binary ? "binary version" : "Python version";
-  check.place = files.place;
-  check.files = names_of(files);
-  const Dataset dataset = read_files(files);
-  check.class_names = dataset.class_names;
-  check.train_per_class = count_classes(dataset.train);
-  check.test_per_class = count_classes(dataset.test);
-  check.train_fingerprint = dataset.train.fingerprint();
-  check.test_fingerprint = dataset.test.fingerprint();
-  check.remarks = dataset.remarks;
-  return check;
+  Dataset dataset = read_files(files);
+  const bool binary = files.format == Cifar10Format::binary;
+  return {.form = binary ? "binary version" : "Python version",
+          .place = files.place,
+          .files = names_of(files),
+          .class_names = dataset.class_names,
+          .train_per_class = count_classes(dataset.train),
+          .test_per_class = count_classes(dataset.test),
+          .train_fingerprint = dataset.train.fingerprint(),
+          .test_fingerprint = dataset.test.fingerprint(),
+          .remarks = std::move(dataset.remarks)};
 }
 
 }  // namespace rueda

@@ -12,20 +12,15 @@
 #include "rueda/core/random.hpp"
 #include "tests/support/data_files.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::Cifar10Format;
-using rueda::Dataset;
-using rueda::draw_synthetic;
-using rueda::ImageSet;
-using rueda::kClasses;
-using namespace rueda::test;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 std::uint64_t hash_of(const ImageSet& set) {
   std::uint64_t hash = 0;
-  for (const auto byte : set.pixels) hash = rueda::mix64(hash ^ byte);
-  for (const auto byte : set.labels) hash = rueda::mix64(hash ^ byte);
+  for (const auto byte : set.pixels) hash = mix64(hash ^ byte);
+  for (const auto byte : set.labels) hash = mix64(hash ^ byte);
   return hash;
 }
 
@@ -41,9 +36,9 @@ double mean(std::span<const std::uint8_t> image) {
   return sum / static_cast<double>(image.size());
 }
 
-int covered(std::size_t label, const rueda::Placement& place) {
+int covered(std::size_t label, const Placement& place) {
   int sum = 0;
-  for (const auto sixteenths : rueda::draw_mask(label, place)) sum += sixteenths;
+  for (const auto sixteenths : draw_mask(label, place)) sum += sixteenths;
   return sum;
 }
 
@@ -113,8 +108,8 @@ TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]
   const TempDirectory scratch;
   const Dataset made = numbered_dataset(12, 3);
   for (int round = 0; round < 2; ++round) {
-    rueda::write_cifar10(made, scratch.path() / "py", Cifar10Format::python);
-    rueda::write_cifar10(made, scratch.path() / "bin", Cifar10Format::binary);
+    write_cifar10(made, scratch.path() / "py", Cifar10Format::python);
+    write_cifar10(made, scratch.path() / "bin", Cifar10Format::binary);
   }
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path()))
@@ -131,7 +126,7 @@ TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]
 TEST_CASE("what can not be written is refused", "[synth]") {
   const TempDirectory scratch;
   const auto refused = [&](const std::filesystem::path& where, const Dataset& made) {
-    return refusal([&] { rueda::write_cifar10(made, where, Cifar10Format::python); });
+    return refusal([&] { write_cifar10(made, where, Cifar10Format::python); });
   };
   write_bytes(scratch.path() / "file", {1});
   CHECK_THAT(refused(scratch.path() / "file", numbered_dataset(5, 1)), Contains("cannot write"));
@@ -140,3 +135,5 @@ TEST_CASE("what can not be written is refused", "[synth]") {
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "dir" / "data_batch_1.part"));
   CHECK_THAT(refused(scratch.path() / "new", numbered_dataset(4, 1)), Contains("at least 5"));
 }
+
+}  // namespace rueda::test
