@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "cuda/device/handles.hpp"
-#include "rueda/backend/batch_stager.hpp"
+#include "rueda/backend/host_batch.hpp"
 
 namespace rueda::cuda {
 

@@ -1,7 +1,7 @@
 #include "kernels.hpp"
 #include "launch.cuh"
+#include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/statistics.hpp"
 #include "rueda/kernels/wire.hpp"
 
 // One float per thread, or four where memory traffic is all that counts.

@@ -1,6 +1,6 @@
-#include "rueda/backend/recompute_plan.hpp"
-
 #include <algorithm>
+
+#include "rueda/backend/program.hpp"
 
 namespace rueda {
 namespace {

@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 
@@ -135,7 +134,7 @@ class MaxPool final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_max_pool(const OperationRequest& request, const MaxPoolNode& pool) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const MaxPoolNode& pool) {
   return make_typed<MaxPool>(request, pool);
 }
 

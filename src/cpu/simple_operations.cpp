@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 #include "rueda/kernels/batch_norm.hpp"
@@ -179,16 +178,15 @@ class Add final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_pad_shortcut(const OperationRequest& request,
-                                             const PadShortcutNode& pad) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const PadShortcutNode& pad) {
   return make_typed<PadShortcut>(request, pad);
 }
 
-std::unique_ptr<Operation> make_global_average_pool(const OperationRequest& request) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const GlobalAveragePoolNode&) {
   return make_typed<GlobalAveragePool>(request);
 }
 
-std::unique_ptr<Operation> make_add(const OperationRequest& request, const AddNode& add) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const AddNode& add) {
   return make_typed<Add>(request, add);
 }
 

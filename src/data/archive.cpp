@@ -1,5 +1,3 @@
-#include "archive.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "cifar10_files.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 

@@ -48,13 +48,6 @@ constexpr int sides_inside(Point p, int sides, int distance) {
 /// Index of the cell of width `cell` that holds x; the grid has a line at 0.
 constexpr int cell_of(int x, int cell) { return (x + 64 * cell) / cell; }
 
-bool on_stripe(Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }
-
-bool on_check(Point p) {
-  constexpr int kCell = of_unit(0.5);
-  return (cell_of(p.u, kCell) + cell_of(p.v, kCell)) % 2 == 0;
-}
-
 bool on_dot(Point p) {
   constexpr int kCell = of_unit(0.62);
   constexpr int kHalf = kCell / 2;
@@ -64,50 +57,43 @@ bool on_dot(Point p) {
   return within(from_centre, of_unit(0.2));
 }
 
-bool in_window(Point p, bool round) {
-  constexpr int kHalf = of_unit(0.86);
-  return round ? within(p, kUnit) : std::abs(p.u) <= kHalf && std::abs(p.v) <= kHalf;
-}
-
 bool on_cross(Point p) {
   const int along = std::max(std::abs(p.u), std::abs(p.v));
   const int across = std::min(std::abs(p.u), std::abs(p.v));
   return across <= of_unit(0.27) && along <= kUnit;
 }
 
-bool on_square(Point p) { return std::max(std::abs(p.u), std::abs(p.v)) <= of_unit(0.78); }
+bool in_square(Point p, int half) { return std::max(std::abs(p.u), std::abs(p.v)) <= half; }
 
-/// Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
-bool on_star(Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }
+struct Motif {
+  std::string_view name;
+  bool (*covers)(Point);
+  bool is_texture = false;  ///< seen through a round or a square window
+};
 
-bool on_crescent(Point p) {
-  return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
-}
+constexpr std::array<Motif, kClasses> kMotifs{{
+    {"disc", [](Point p) { return within(p, of_unit(0.95)); }},
+    {"ring", [](Point p) { return within(p, kUnit) && !within(p, of_unit(0.6)); }},
+    {"square", [](Point p) { return in_square(p, of_unit(0.78)); }},
+    {"triangle", [](Point p) { return sides_inside(p, 3, of_unit(0.5)) == 3; }},
+    {"cross", on_cross},
+    // Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
+    {"star", [](Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }},
+    {"crescent",
+     [](Point p) {
+       return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
+     }},
+    {"stripes", [](Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }, true},
+    {"checks",
+     [](Point p) { return (cell_of(p.u, of_unit(0.5)) + cell_of(p.v, of_unit(0.5))) % 2 == 0; },
+     true},
+    {"dots", on_dot, true},
+}};
 
-bool covers(Motif motif, bool round_window, Point p) {
-  switch (motif) {
-    case Motif::disc:
-      return within(p, of_unit(0.95));
-    case Motif::ring:
-      return within(p, kUnit) && !within(p, of_unit(0.6));
-    case Motif::square:
-      return on_square(p);
-    case Motif::triangle:
-      return sides_inside(p, 3, of_unit(0.5)) == 3;
-    case Motif::cross:
-      return on_cross(p);
-    case Motif::star:
-      return on_star(p);
-    case Motif::crescent:
-      return on_crescent(p);
-    case Motif::stripes:
-      return in_window(p, round_window) && on_stripe(p);
-    case Motif::checks:
-      return in_window(p, round_window) && on_check(p);
-    case Motif::dots:
-      return in_window(p, round_window) && on_dot(p);
-  }
-  return false;
+bool covers(const Motif& motif, bool round_window, Point p) {
+  if (!motif.is_texture) return motif.covers(p);
+  const bool seen = round_window ? within(p, kUnit) : in_square(p, of_unit(0.86));
+  return seen && motif.covers(p);
 }
 
 /// Turns and scales from image to motif.
@@ -136,7 +122,8 @@ class Frame {
   std::int64_t sine_;
 };
 
-int covered_samples(Motif motif, const Placement& place, const Frame& frame, int column, int row) {
+int covered_samples(const Motif& motif, const Placement& place, const Frame& frame, int column,
+                    int row) {
   constexpr int kSamples = 4;
   constexpr int kStep = kPixel / kSamples;
   int covered = 0;
@@ -152,7 +139,9 @@ int covered_samples(Motif motif, const Placement& place, const Frame& frame, int
 
 }  // namespace
 
-Mask draw_mask(Motif motif, const Placement& place) {
+std::string_view motif_name(std::size_t label) { return kMotifs.at(label).name; }
+
+Mask draw_mask(std::size_t label, const Placement& place) {
   // Nothing reaches further than 1.25 radii: not the tips of the star (1.17), nor the corners of a
   // square window (1.22).
   const int reach = place.radius + place.radius / 4;
@@ -162,7 +151,7 @@ Mask draw_mask(Motif motif, const Placement& place) {
   for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
     for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
       mask[static_cast<std::size_t>(y * kImageSide + x)] =
-          static_cast<std::uint8_t>(covered_samples(motif, place, frame, x, y));
+          static_cast<std::uint8_t>(covered_samples(kMotifs.at(label), place, frame, x, y));
   return mask;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/backend/replica_plan.hpp"
+#include "rueda/backend/replica.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 #include "rueda/reduce/tree_order.hpp"
 

@@ -5,8 +5,7 @@
 #include "../support/program_arenas.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
-#include "conv_data.hpp"
-#include "norm_data.hpp"
+#include "layer_data.hpp"
 #include "rueda/backend/program.hpp"
 
 namespace rueda::test {

@@ -112,6 +112,23 @@ struct DenseNode {
 using NodeKind = std::variant<InputNode, ConvNode, BatchNormNode, AddNode, MaxPoolNode,
                               PadShortcutNode, GlobalAveragePoolNode, DenseNode>;
 
+/// Calls `f` with the number of every parameter that a node of this kind owns, weight or gamma
+/// first.
+template <typename Kind, typename F>
+void for_each_parameter(Kind& kind, const F& f) {
+  std::visit(
+      [&f](auto& k) {
+        if constexpr (requires { k.weight; }) {
+          if (k.weight != kNone) f(k.weight);
+          if (k.bias != kNone) f(k.bias);
+        } else if constexpr (requires { k.gamma; }) {
+          f(k.gamma);
+          f(k.beta);
+        }
+      },
+      kind);
+}
+
 struct Node {
   std::string name;
   NodeKind kind;
@@ -202,9 +219,9 @@ class GraphBuilder {
  private:
   NodeId append(const std::string& name, NodeKind kind, std::vector<NodeId> inputs, Shape output);
   ParameterId declare(Parameter parameter);
-  bool is_keras() const noexcept { return graph_.origin_ == Origin::keras; }
-  std::string weight_name(const std::string& layer) const;
-  std::string bias_name(const std::string& layer) const;
+  /// Of the layer's bias, with the fans of its weight.
+  ParameterId declare_bias(const std::string& layer, int units, Init init, ParameterId weight);
+  std::string named(const std::string& layer, const char* pytorch, const char* keras) const;
 
   Graph graph_;
 };

@@ -140,7 +140,7 @@ TEST_CASE("a file larger than any of a set is refused before it is read", "[host
   sparse_file(folder, "data_batch_1.bin", 200'000'001);
   sparse_file(folder, "test_batch.bin", 3073);
   CHECK_THROWS_WITH(read_cifar10(folder.path()),
-                    Contains("data_batch_1.bin has 200000001 bytes, more than the 200000000"));
+                    Contains("data_batch_1.bin: it has 200000001 bytes, more than the 200000000"));
 }
 
 TEST_CASE("a directory of more than a set's bytes is refused before it is read", "[hostile]") {

@@ -8,14 +8,10 @@
 
 #include "tests/support/data_files.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::LastBatch;
-using rueda::Sampler;
-using rueda::SamplerOptions;
-using rueda::Shard;
-using rueda::test::refusal;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 using Indices = std::vector<std::uint32_t>;
 
@@ -168,3 +164,5 @@ TEST_CASE("what can not be sampled is refused with a remedy", "[sampler]") {
   CHECK_THAT(refused({.samples = 9, .global_batch = 4, .parts = 0}), Contains("at least 1"));
   CHECK(refused({.samples = 10, .global_batch = 10, .parts = 3}).empty());
 }
+
+}  // namespace rueda::test

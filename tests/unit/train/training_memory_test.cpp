@@ -6,7 +6,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "rueda/backend/replica_plan.hpp"
+#include "rueda/backend/replica.hpp"
 #include "rueda/reduce/tree_order.hpp"
 #include "tests/support/training_bench.hpp"
 
