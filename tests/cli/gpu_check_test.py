@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import summary_line
+from rueda_runs import main
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "gpu"), str(ROOT / "tests" / "bench")]
@@ -196,4 +196,4 @@ class WholeRunTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    summary_line.main()
+    main(0)

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import summary_line
+from rueda_runs import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -164,4 +164,4 @@ class Configure(ScriptCase):
 
 
 if __name__ == "__main__":
-    summary_line.main()
+    main(0)

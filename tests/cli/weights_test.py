@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Weights in and out: `rueda train --save-weights` and `--init-weights`, read by a reader of our own.
 
-usage: weights_test.py RUEDA [MPIEXEC]
+usage: weights_test.py RUEDA MPIEXEC
 """
 
 import json
 import math
 import struct
-import sys
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import SMALL
+from rueda_runs import SMALL, ProgramCase, main
 
 # Every step on the same 64 images, and no memory but the weights: two epochs are one twice.
 PLAIN = ["--data", "data", "--data-limit", "64", "--shuffle", "off", "--momentum", "0"]
@@ -185,7 +182,4 @@ class Refusals(WeightsTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()
