@@ -43,7 +43,7 @@ class Lab:
 
     def __init__(self, folder):
         self.folder = folder
-        self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": str(Path(ProgramCase.paths[2]).resolve()), "LAB_LINK": "wire"}
+        self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": str(Path(ProgramCase.paths[2]).resolve())}
 
     @contextlib.contextmanager
     def hosts(self, count):
