@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 """`rueda bench all-reduce` on the memory of the stand-in's devices.
 
-usage: bench_standin_test.py RUEDA_STANDIN [MPIEXEC]
+usage: bench_standin_test.py RUEDA_STANDIN MPIEXEC
 """
 
-import sys
-
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, main
 
 DEVICE = ("--backend", "cuda", "--allow-shared-gpu", "--transport")
 SIZES = (4, 40_000, 1_600_000)
@@ -38,7 +35,4 @@ class BenchStandin(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 """`rueda doctor` where there are GPUs: on the stand-in, whose device memory is host memory.
 
-usage: doctor_standin_test.py RUEDA_STANDIN [MPIEXEC]
+usage: doctor_standin_test.py RUEDA_STANDIN MPIEXEC
 """
 
-import sys
-
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, main
 
 
 class StandIn(ProgramCase):
@@ -43,7 +40,4 @@ class StandIn(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -2,14 +2,12 @@
 """Batches fitted to the memory of GPUs, and what GPUs tell while they train: on the stand-in, whose
 devices have as much memory as a variable says, and whose management library is our own.
 
-usage: memory_standin_test.py RUEDA_STANDIN NVML_FOLDER [MPIEXEC]
+usage: memory_standin_test.py RUEDA_STANDIN MPIEXEC NVML_FOLDER
 """
 
 import re
-import sys
 
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, main
 
 # One step, on images small enough for the stand-in's arithmetic.
 TRAIN = ["train", "--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
@@ -19,8 +17,6 @@ MEMORY = "24000000"  # bytes: enough for about a hundred images
 
 
 class StandIn(ProgramCase):
-    nvml = ""
-
     def plan(self, batch, *words):
         """Bytes of the plan for a batch, as `rueda summary` tells them."""
         told = self.completed(
@@ -126,7 +122,7 @@ class StandIn(ProgramCase):
 
     def watched(self, *words, **env):
         return self.train("--data-limit", "16", "--batch-per-rank", "16", *words,
-                          LD_LIBRARY_PATH=self.nvml, **env)
+                          LD_LIBRARY_PATH=self.paths[2], **env)
 
     def test_a_gpu_is_watched(self):
         record = self.watched(RUEDA_STANDIN_DEVICES="3", CUDA_VISIBLE_DEVICES="2,0")
@@ -154,7 +150,7 @@ class StandIn(ProgramCase):
     def test_a_shared_gpu_counts_once(self):
         result = self.completed(self.program.run_ranks(
             2, *TRAIN, "--allow-shared-gpu", "--data-limit", "16", "--batch-per-rank", "8",
-            LD_LIBRARY_PATH=self.nvml))
+            LD_LIBRARY_PATH=self.paths[2]))
         energy = self.program.record("run")["epochs"][0]["energy"]
         self.assertEqual((energy["joules"], energy["per_rank"]), (250, [250, 250]))
         self.assertIn("250 J, 0.0640 images/J (shared GPUs counted once)", result.out)
@@ -162,8 +158,4 @@ class StandIn(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[3] if len(sys.argv) > 3 else "mpiexec")
-    StandIn.nvml = sys.argv[2]
-    summary_line.main()
+    main(3)
