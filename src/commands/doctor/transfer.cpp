@@ -13,7 +13,7 @@
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/core/error.hpp"
 #if RUEDA_WITH_CUDA
-#include "cuda/device/doctor_device.hpp"
+#include "cuda/device/device_query.hpp"
 #endif
 
 namespace rueda::doctor {
