@@ -26,11 +26,9 @@ class ConvPlans {
  private:
   std::string key(const char* what) const;
 
-  PlanStore& plans_;
+  OperationRequest r_;
   ConvGeometry geometry_;
-  Precision precision_;
-  bool bias_;
-  bool residual_;
+  bool has_bias_;
   TensorSpec x_, w_, dw_, y_;
 };
 

@@ -1,4 +1,3 @@
-#include "activation_kernels.hpp"
 #include "columns.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pack.cuh"
+#include "launch.cuh"
 
 // Matrices with a row per pixel and a column per channel. A thread keeps to its columns, so what
 // belongs to a channel is read once; a block is some columns wide and many rows high.
@@ -31,16 +31,6 @@ inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
   return {dim3(columns, static_cast<unsigned>(splits)), dim3(across, down)};
 }
 
-template <typename... Parameters>
-cudaError_t launch_tiles(void (*kernel)(Parameters...), const ColumnTiles& tiles,
-                         cudaStream_t stream, const Parameters&... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = tiles.grid;
-  config.blockDim = tiles.block;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
-}
-
 __device__ inline int first_channel(int width) {
   return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * width;
 }
@@ -67,12 +57,10 @@ __global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) 
 template <typename T, typename Body>
 cudaError_t for_each_in_columns(std::size_t rows, int channels, bool packed, const Body& body,
                                 cudaStream_t stream) {
-  if (!packed) {
-    return launch_tiles(&each_pack_of_columns<1, Body>, column_tiles(rows, channels, 1), stream,
-                        body, rows, channels);
-  }
-  return launch_tiles(&each_pack_of_columns<kWide<T>, Body>, column_tiles(rows, channels, kWide<T>),
-                      stream, body, rows, channels);
+  const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
+  return launch_blocks(
+      packed ? &each_pack_of_columns<kWide<T>, Body> : &each_pack_of_columns<1, Body>, tiles.grid,
+      tiles.block, stream, body, rows, channels);
 }
 
 /// Body::kSums sums over the rows of each column, one set for each row of blocks: partial has
@@ -140,14 +128,12 @@ cudaError_t reduce_columns(std::size_t rows, int channels, bool packed, const Bo
   constexpr unsigned kChannelsPerBlock = 8;
   const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
   const cudaError_t summed =
-      packed
-          ? launch_tiles(&sum_columns<kWide<T>, Body>, tiles, stream, body, rows, channels, partial)
-          : launch_tiles(&sum_columns<1, Body>, tiles, stream, body, rows, channels, partial);
+      launch_blocks(packed ? &sum_columns<kWide<T>, Body> : &sum_columns<1, Body>, tiles.grid,
+                    tiles.block, stream, body, rows, channels, partial);
   if (summed != cudaSuccess) return summed;
-  const ColumnTiles last{dim3((static_cast<unsigned>(channels) - 1) / kChannelsPerBlock + 1),
-                         dim3(32, kChannelsPerBlock)};
-  return launch_tiles(&finish_columns<Body::kSums, Finish>, last, stream,
-                      static_cast<const float*>(partial), tiles.grid.y, channels, finish);
+  const dim3 last((static_cast<unsigned>(channels) - 1) / kChannelsPerBlock + 1);
+  return launch_blocks(&finish_columns<Body::kSums, Finish>, last, dim3(32, kChannelsPerBlock),
+                       stream, static_cast<const float*>(partial), tiles.grid.y, channels, finish);
 }
 
 }  // namespace rueda::cuda

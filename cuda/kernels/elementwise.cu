@@ -1,4 +1,3 @@
-#include "kernels.hpp"
 #include "launch.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
@@ -136,12 +135,12 @@ cudaError_t queue_sum(const float* values, std::size_t count, std::uint64_t* sum
 }  // namespace
 
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_float4(into, from), Accumulate{into, from}, stream);
+  return for_each_four(count, aligned_for_packs(into, from), Accumulate{into, from}, stream);
 }
 
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_float4(values, velocities, gradients),
+  return for_each_four(count, aligned_for_packs(values, velocities, gradients),
                        SgdUpdate{values, velocities, gradients, step}, stream);
 }
 

@@ -1,5 +1,4 @@
-#include "activation_kernels.hpp"
-#include "pack.cuh"
+#include "launch.cuh"
 #include "rueda/kernels/max_pool.hpp"
 
 // A thread takes sixteen bytes of channels of one pixel, or one channel where they do not divide
@@ -177,8 +176,7 @@ struct AveragePool {
         for (int i = 0; i < width; ++i) sum[i] += v[i];
       }
     }
-    float* to = y + static_cast<std::size_t>(p.n) * static_cast<std::size_t>(in.channels) +
-                static_cast<std::size_t>(p.c);
+    float* to = y + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
     for (int i = 0; i < width; ++i) to[i] = sum[i] / static_cast<float>(in.height * in.width);
   }
 };
@@ -191,8 +189,7 @@ struct AveragePoolBackward {
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const float* from = dy + static_cast<std::size_t>(p.n) * static_cast<std::size_t>(in.channels) +
-                        static_cast<std::size_t>(p.c);
+    const float* from = dy + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
     float v[width];
     for (int i = 0; i < width; ++i) v[i] = from[i] / static_cast<float>(in.height * in.width);
     store(dx + offset(in, p.n, p.y, p.x, p.c), v);

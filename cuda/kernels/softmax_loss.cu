@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "kernels.hpp"
 #include "launch.cuh"
 #include "rueda/kernels/softmax_loss.hpp"
 
@@ -84,11 +83,7 @@ cudaError_t write_step_sums(float* to, const float* sums, const float* statistic
 }
 
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(1);
-  config.blockDim = dim3(1);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, &add_one, counters, slot);
+  return launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
 }
 
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,

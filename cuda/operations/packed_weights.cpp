@@ -1,6 +1,5 @@
 #include "packed_weights.hpp"
 
-#include "cuda/kernels/activation_kernels.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {

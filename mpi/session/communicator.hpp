@@ -52,13 +52,19 @@ class Communicator final : public RankGroup {
 
   void barrier() override;
   void broadcast(std::span<std::byte> data, int root) override;
-  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
-  std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override;
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
+    return collect(mine, kEveryRank);
+  }
+  std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override {
+    return collect(mine, root);
+  }
   /// By messages to rank 0 and back, one rank after another; the shortest trip counts, half of
   /// which is the error (Cristian, Distributed Computing 3, 1989).
   ClockOffset clock_offset() override;
 
  private:
+  static constexpr int kEveryRank = -1;
+
   /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
   void sendrecv_piece(std::span<const float> send, int to, std::span<float> receive, int from);
   std::vector<std::size_t> lengths_of_all(std::size_t mine);

@@ -1,10 +1,8 @@
-#include "fixed_order_all_reduce.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "ring_all_reduce.hpp"
+#include "message_sums.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 // The fixed order, in words.
@@ -53,8 +51,7 @@ Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& pla
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t offset = static_cast<std::size_t>(s - 1) * block.size();
     const auto incoming = scratch.subspan(offset, own.size());
-    journal.transfer("exchange", s - 1, ranks.world_rank(to), ranks.world_rank(from),
-                     [&] { ranks.sendrecv(outgoing, to, incoming, from); });
+    transfer(ranks, journal, "exchange", s - 1, outgoing, to, incoming, from);
     contributions[static_cast<std::size_t>(from)] = incoming;
   }
   return contributions;
@@ -103,13 +100,10 @@ void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan&
   }
 }
 
-Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
+void FixedOrderAllReduce::add_up(std::span<float> slice, bool) {
   const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
   fixed_reduce_scatter(*ranks_, device_, plan, slice, scratch_elements_, journal());
   ring_all_gather(*ranks_, plan, slice, journal());
-  return {};
 }
 
 }  // namespace rueda

@@ -11,8 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mpi/session/check.hpp"
-#include "mpi/session/mpi_turn.hpp"
+#include "mpi/session/mpi_call.hpp"
 
 namespace rueda {
 namespace {
@@ -126,8 +125,7 @@ SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::si
   // A page lies near the process that writes it first.
   std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
   new (mine) Head{};
-  const MpiCall call("MPI_Barrier");
-  check(MPI_Barrier(ranks.handle()), "MPI_Barrier");
+  call_mpi("MPI_Barrier", MPI_Barrier, ranks.handle());
 }
 
 SharedWindow::~SharedWindow() {

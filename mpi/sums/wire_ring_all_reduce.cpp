@@ -1,8 +1,8 @@
-#include "wire_ring_all_reduce.hpp"
-
 #include <algorithm>
 #include <array>
 #include <functional>
+
+#include "message_sums.hpp"
 
 // The steps are the ring's (ring_all_reduce.cpp); here is what differs.
 //
@@ -51,34 +51,19 @@ std::size_t WireRingAllReduce::scratch_floats(std::size_t length) const {
   return std::max(scatter_floats(segments), gather_floats(plan));
 }
 
-std::size_t WireRingAllReduce::kept_floats(std::size_t length) const {
-  return feedback_ && ranks_->size() > 1 ? length : 0;
-}
-
 std::vector<std::span<float>> WireRingAllReduce::carried() {
   std::vector<std::span<float>> all;
   for (const Lost& lost : lost_) all.push_back(lost.values);
   return all;
 }
 
-Event WireRingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
+void WireRingAllReduce::add_up(std::span<float> slice, bool exactly) {
+  if (exactly) return RingAllReduce::add_up(slice, exactly);
   const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
   const auto lost = feedback_ ? lost_by(slice) : std::span<float>{};
   const auto scratch = device_.scratch(scratch_floats(slice.size()));
   reduce_scatter(plan, slice, lost, scratch);
   all_gather(plan, slice, lost, scratch);
-  return {};
-}
-
-Event WireRingAllReduce::sum_exactly(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
-  const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
-  ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
-  ring_all_gather(*ranks_, plan, slice, journal());
-  return {};
 }
 
 std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {

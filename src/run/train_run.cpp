@@ -13,7 +13,7 @@
 #include "console.hpp"
 #include "fit_batch.hpp"
 #include "log.hpp"
-#include "mpi/session/mpi_turn.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "output_file.hpp"
 #include "resuming.hpp"
 #include "rueda/backend/replica.hpp"

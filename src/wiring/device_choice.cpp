@@ -33,7 +33,7 @@ SelectedDevice select_device(BackendChoice backend) {
     if (devices.empty()) return selected;  // open_backend says why
     const DeviceChoice choice =
         choose_device(local_rank(), has_peers(), static_cast<int>(devices.size()));
-    cuda::select_device(choice.ordinal);
+    open_cuda_device(choice.ordinal);
     selected.uuid = devices.at(static_cast<std::size_t>(choice.ordinal)).uuid;
     selected.remark = choice.remark;
   } catch (...) {

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "mpi/exchange/verified_exchange.hpp"
-#include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/host_layout.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
-#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce_tables.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
@@ -66,7 +61,8 @@ class ReduceMaker {
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
     auto made = plain_exchange(ranks);
     if (fault_) {
-      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, fault_, book_);
+      made = std::make_unique<CorruptingExchange>(std::move(made), ranks, place_.device, book_,
+                                                  fault_);
     }
     if (!settings_.verify_messages) return made;
     return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
@@ -76,7 +72,7 @@ class ReduceMaker {
     if (place_.transport == Transport::staged) {
       return std::make_unique<StagedExchange>(ranks, place_.device);
     }
-    return std::make_unique<DirectExchange>(ranks);
+    return std::make_unique<Exchange>(ranks);
   }
 
   /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.

@@ -6,7 +6,6 @@
 #endif
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
-#include "cuda/device/nvml.hpp"
 #endif
 #if RUEDA_CUDA_TRAINS
 #include "cuda/backend/cuda_backend.hpp"
@@ -37,8 +36,7 @@ std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
     throw InputError("--backend cuda: no CUDA device here (" + found.reason +
                      "); use --backend cpu or auto");
   }
-  return std::make_unique<cuda::CudaBackend>(
-      cuda::CudaOptions{o.precision, o.deterministic, o.tune});
+  return cuda::make_cuda_backend({o.precision, o.deterministic, o.tune});
 }
 #else
 bool has_cuda_device() { return false; }
@@ -70,7 +68,7 @@ std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
 
 void use_engines(Backend& backend, const std::map<std::string, std::string>& engines) {
 #if RUEDA_CUDA_TRAINS
-  dynamic_cast<cuda::CudaBackend&>(backend).use_engines(engines);
+  cuda::plan_store(backend)->use(engines);
 #else
   static_cast<void>(backend);
   static_cast<void>(engines);
@@ -79,8 +77,7 @@ void use_engines(Backend& backend, const std::map<std::string, std::string>& eng
 
 std::map<std::string, std::string> engines_in_use(const Backend& backend) {
 #if RUEDA_CUDA_TRAINS
-  const auto* cuda = dynamic_cast<const cuda::CudaBackend*>(&backend);
-  if (cuda != nullptr) return cuda->engines();
+  if (const auto* store = cuda::plan_store(backend)) return store->engines();
 #endif
   static_cast<void>(backend);
   return {};

@@ -13,7 +13,6 @@
 #endif
 
 #include "cuda/device/device_query.hpp"
-#include "cuda/device/doctor_device.hpp"
 #include "cuda/device/handles.hpp"
 #include "rueda/core/error.hpp"
 
@@ -103,7 +102,7 @@ TEST_CASE("the loaded libraries give their versions") {
 TEST_CASE("the selected device is the thread's current one", "[device]") {
   const int last = static_cast<int>(rueda::cuda_devices().devices.size()) - 1;
   std::thread([last] {  // a thread of its own, since others begin with device 0
-    rueda::cuda::select_device(last);
+    CHECK(rueda::open_cuda_device(last) > 0);
     int current = -1;
     CHECK(cudaGetDevice(&current) == cudaSuccess);
     CHECK(current == last);
@@ -112,7 +111,7 @@ TEST_CASE("the selected device is the thread's current one", "[device]") {
 }
 
 TEST_CASE("a device that does not exist is an error") {
-  CHECK_THROWS_AS(rueda::cuda::select_device(12345), rueda::RunError);
+  CHECK_THROWS_AS(rueda::open_cuda_device(12345), rueda::RunError);
   static_cast<void>(cudaGetLastError());
 }
 

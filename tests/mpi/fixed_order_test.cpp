@@ -1,6 +1,4 @@
-#include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/tree_sums.hpp"
 
@@ -10,7 +8,7 @@ using namespace rueda::test;
 TEST_CASE("the fixed order has the bits of one rank that adds alone", "[fixed_order]") {
   Communicator comm;
   LazyReduceDevice device;
-  FixedOrderAllReduce fixed(comm, device);
+  FixedOrderAllReduce fixed(std::make_unique<Exchange>(comm), device);
   for (const std::size_t length : lengths_for(comm.size())) {
     const auto mine = rough_sum(fixed, device, comm.rank(), length);
     CAPTURE(length);
@@ -24,7 +22,7 @@ TEST_CASE("neither blocks, pieces nor slices change a bit", "[fixed_order]") {
     for (const std::size_t limit : {7u, 1000000u}) {
       Communicator comm(MPI_COMM_WORLD, limit);
       LazyReduceDevice device;
-      FixedOrderAllReduce fixed(comm, device, scratch);
+      FixedOrderAllReduce fixed(std::make_unique<Exchange>(comm), device, scratch);
       auto slice = filled<rough_value>(comm.rank(), length);
       fixed.sum(std::span(slice).first(409), device.record());
       fixed.sum(std::span(slice).subspan(409), device.record());
@@ -39,8 +37,8 @@ TEST_CASE("neither blocks, pieces nor slices change a bit", "[fixed_order]") {
 TEST_CASE("the fixed order differs from the ring's, else it would prove nothing", "[fixed_order]") {
   Communicator comm;
   HostReduceDevice device;
-  FixedOrderAllReduce fixed(comm, device);
-  RingAllReduce ring(comm, device);
+  FixedOrderAllReduce fixed(std::make_unique<Exchange>(comm), device);
+  RingAllReduce ring(std::make_unique<Exchange>(comm), device);
   const auto in_order = rough_sum(fixed, device, comm.rank(), 4099);
   const auto round_the_ring = rough_sum(ring, device, comm.rank(), 4099);
   CHECK_ON_ALL_RANKS(same_bits(in_order, round_the_ring) == (comm.size() <= 2));
@@ -52,7 +50,7 @@ TEST_CASE("ranks that added micro-batches first have the bits of one rank", "[fi
   constexpr std::size_t length = 1000;
   Communicator comm;
   LazyReduceDevice device;
-  FixedOrderAllReduce fixed(comm, device);
+  FixedOrderAllReduce fixed(std::make_unique<Exchange>(comm), device);
   std::vector<float> slice(length);
   for (std::size_t i = 0; i < length; ++i) {
     const int first = comm.rank() * micro_batches;

@@ -1,6 +1,4 @@
-#include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 
 using namespace rueda;
@@ -10,7 +8,7 @@ TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
   for (const std::size_t limit : {7u, 1000000u}) {
     Communicator comm(MPI_COMM_WORLD, limit);
     LazyReduceDevice device;
-    MpiAllReduce reduce(comm, device);
+    MpiAllReduce reduce(std::make_unique<Exchange>(comm), device);
     for (const std::size_t length : lengths_for(comm.size())) {
       if (limit == 7 && length > 5000) continue;
       CAPTURE(limit, length);
@@ -22,7 +20,7 @@ TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
 TEST_CASE("the ring adds chunk c in the order c, c+1, ...", "[ring]") {
   Communicator comm;
   HostReduceDevice device;
-  RingAllReduce ring(comm, device);
+  RingAllReduce ring(std::make_unique<Exchange>(comm), device);
   constexpr std::size_t length = 1003;
   const auto mine = rough_sum(ring, device, comm.rank(), length);
   const RingPlan plan{length, comm.rank(), comm.size()};
@@ -41,8 +39,8 @@ TEST_CASE("the ring repeats its bits from run to run, in pieces too", "[ring]") 
   Communicator whole;
   Communicator in_pieces(MPI_COMM_WORLD, 7);
   HostReduceDevice device;
-  RingAllReduce first(whole, device);
-  RingAllReduce second(in_pieces, device);
+  RingAllReduce first(std::make_unique<Exchange>(whole), device);
+  RingAllReduce second(std::make_unique<Exchange>(in_pieces), device);
   const auto once = rough_sum(first, device, whole.rank(), 4099);
   CHECK_ON_ALL_RANKS(same_bits(once, rough_sum(first, device, whole.rank(), 4099)));
   CHECK_ON_ALL_RANKS(same_bits(once, rough_sum(second, device, whole.rank(), 4099)));
@@ -51,7 +49,7 @@ TEST_CASE("the ring repeats its bits from run to run, in pieces too", "[ring]") 
 TEST_CASE("the ring tells where its time went", "[ring]") {
   Communicator comm;
   HostReduceDevice device;
-  RingAllReduce ring(comm, device);
+  RingAllReduce ring(std::make_unique<Exchange>(comm), device);
   std::vector<float> slice(100003, 1.0f);
   ring.sum(slice, {});
   const auto times = ring.journal().take_times();

@@ -1,7 +1,5 @@
 // The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
-#include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_spy.hpp"
 #include "tests/support/slow_reduce_device.hpp"
@@ -26,7 +24,7 @@ std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> e
 }
 
 std::unique_ptr<AllReduce> direct(Algorithm algorithm, Communicator& comm, ReduceDevice& device) {
-  return make(algorithm, std::make_unique<DirectExchange>(comm), device);
+  return make(algorithm, std::make_unique<Exchange>(comm), device);
 }
 
 std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, ReduceDevice& device,

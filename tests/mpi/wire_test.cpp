@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/own_algorithms.hpp"
 #include "tests/support/slow_reduce_device.hpp"

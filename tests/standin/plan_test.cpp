@@ -8,11 +8,9 @@
 #include "../cuda/gate.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "standin.hpp"
-#include "tests/cuda/device_vector.hpp"
 
 // Descriptors, engines and plans: what is refused, and what executing does. What the operations
-// give is tested with the backend (tests/backend), batch norm's statistics apart, which it does not
-// use.
+// give is tested with the backend (tests/backend).
 
 namespace {
 
@@ -98,8 +96,8 @@ TEST_CASE("operations whose shapes do not fit are refused") {
   const auto image = [](std::int64_t channels, std::int64_t side) {
     return rueda::cuda::channels_last({2, channels, side, side}, CUDNN_DATA_FLOAT);
   };
-  CHECK_THROWS_WITH(graph.conv_forward(graph.tensor(3, image(8, 7)), graph.tensor(4, image(8, 3)),
-                                       graph.tensor(5, image(2, 7)), {2, 1}),
+  CHECK_THROWS_WITH(graph.conv(rueda::cuda::ConvDirection::forward, graph.tensor(4, image(8, 3)),
+                               graph.tensor(3, image(8, 7)), graph.tensor(5, image(2, 7)), {2, 1}),
                     Contains("shapes"));
 }
 

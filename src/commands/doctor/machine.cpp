@@ -20,7 +20,6 @@
 #include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
-#include "cuda/device/doctor_device.hpp"
 #endif
 
 namespace rueda::doctor {

@@ -17,7 +17,7 @@
 #include "rueda/core/error.hpp"
 #include "wiring/launcher_env.hpp"
 #if RUEDA_WITH_CUDA
-#include "cuda/device/doctor_device.hpp"
+#include "cuda/device/device_query.hpp"
 #endif
 
 namespace rueda::doctor {

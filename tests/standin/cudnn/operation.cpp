@@ -68,16 +68,9 @@ bool is_operation(cudnnBackendDescriptorType_t type) {
 }
 
 Operation make_operation(const Descriptor& descriptor) {
-  switch (descriptor.type) {
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-      return make_pointwise(descriptor);
-    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
-      return make_gen_stats(descriptor);
-    case CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR:
-      return make_bn_finalize(descriptor);
-    default:
-      return make_convolution(descriptor);
-  }
+  return descriptor.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR
+             ? make_pointwise(descriptor)
+             : make_convolution(descriptor);
 }
 
 }  // namespace rueda::standin

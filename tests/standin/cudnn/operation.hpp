@@ -15,8 +15,6 @@ class Bindings {
   explicit Bindings(Pointers pointers) : pointers_(std::move(pointers)) {}
 
   const Dense& get(const TensorSpec& spec);
-  /// The one value of a tensor such as epsilon.
-  double scalar(const TensorSpec& spec) { return static_cast<double>(get(spec).values[0]); }
   void put(const TensorSpec& spec, Dense dense);
 
  private:
@@ -58,8 +56,6 @@ inline constexpr ConvDirection kConvDirections[] = {
 
 // Each refuses shapes that do not fit together.
 Operation make_convolution(const Descriptor& descriptor);
-Operation make_gen_stats(const Descriptor& descriptor);
-Operation make_bn_finalize(const Descriptor& descriptor);
 
 /// Whether descriptors of this type are operations, known or not.
 bool is_operation(cudnnBackendDescriptorType_t type);

@@ -34,7 +34,7 @@ bool is_ready(const Operation& operation, const Ids& left) {
 
 bool same(const TensorSpec& a, const TensorSpec& b) {
   return a.type == b.type && a.dims == b.dims && a.strides == b.strides &&
-         a.is_virtual == b.is_virtual && a.is_by_value == b.is_by_value;
+         a.is_virtual == b.is_virtual;
 }
 
 std::map<std::int64_t, TensorSpec> tensors_of(const std::vector<Operation>& operations) {
@@ -58,7 +58,6 @@ std::map<std::int64_t, TensorSpec> tensors_of(const std::vector<Operation>& oper
 void check_pointer(const TensorSpec& tensor, const void* pointer) {
   const std::string name = "tensor " + std::to_string(tensor.id);
   require(pointer != nullptr, name + " has a null pointer", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-  if (tensor.is_by_value) return;
   require(
       reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(tensor.alignment) ==
           0,
@@ -109,7 +108,6 @@ std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* works
     const auto found = pointers.find(id);
     require(found != pointers.end(), "tensor " + std::to_string(id) + " is not in the pack");
     check_pointer(tensor, found->second);
-    if (tensor.is_by_value) static_cast<void>(bindings.get(tensor));
   }
   const std::size_t bytes = workspace_bytes();
   require(bytes == 0 || is_device_range(workspace, bytes),

@@ -17,8 +17,7 @@ class Plan {
   /// Engine 0 needs none.
   std::size_t workspace_bytes() const;
 
-  /// What is to be done with these pointers. Values that are passed by value are read now. Refuses
-  /// pointers that are missing, misaligned or not of device memory. `workspace` is overwritten.
+  /// What is to be done with these pointers. Refuses pointers that are missing, misaligned or not of device memory. `workspace` is overwritten.
   std::function<void()> bind(const Bindings::Pointers& pointers, void* workspace) const;
 
  private:

@@ -15,8 +15,6 @@ std::size_t element_size(cudnnDataType_t type) {
       return 4;
     case CUDNN_DATA_BFLOAT16:
       return 2;
-    case CUDNN_DATA_INT64:
-      return 8;
     default:
       throw Refusal(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
                     "data type " + std::to_string(type) + " is not known to the stand-in");
@@ -25,9 +23,6 @@ std::size_t element_size(cudnnDataType_t type) {
 
 float read_element(cudnnDataType_t type, const void* memory, std::size_t index) {
   if (type == CUDNN_DATA_FLOAT) return static_cast<const float*>(memory)[index];
-  if (type == CUDNN_DATA_INT64) {
-    return static_cast<float>(static_cast<const std::int64_t*>(memory)[index]);
-  }
   return __bfloat162float(static_cast<const __nv_bfloat16*>(memory)[index]);
 }
 
@@ -35,8 +30,6 @@ float read_element(cudnnDataType_t type, const void* memory, std::size_t index) 
 void write_element(cudnnDataType_t type, void* memory, std::size_t index, float value) {
   if (type == CUDNN_DATA_FLOAT) {
     static_cast<float*>(memory)[index] = value;
-  } else if (type == CUDNN_DATA_INT64) {
-    static_cast<std::int64_t*>(memory)[index] = static_cast<std::int64_t>(value);
   } else {
     static_cast<__nv_bfloat16*>(memory)[index] = __float2bfloat16(value);
   }
@@ -90,7 +83,6 @@ TensorSpec tensor_spec(const Descriptor& descriptor) {
   spec.strides = up_to_four(strides);
   spec.alignment = descriptor.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
   spec.is_virtual = descriptor.one<std::uint8_t>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0;
-  spec.is_by_value = descriptor.one<std::uint8_t>(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0;
   static_cast<void>(element_size(spec.type));
   return spec;
 }

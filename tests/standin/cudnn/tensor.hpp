@@ -20,7 +20,6 @@ struct TensorSpec {
   Dims strides{1, 1, 1, 1};
   std::int64_t alignment = 1;
   bool is_virtual = false;
-  bool is_by_value = false;
 };
 
 /// Refuses what is no sensible tensor.

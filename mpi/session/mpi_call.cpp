@@ -1,13 +1,29 @@
-#include "mpi_turn.hpp"
+#include "mpi_call.hpp"
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
+
+std::string reason(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "an unknown error";
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string world_rank() {
+  int rank = 0;
+  if (!mpi_is_active() || MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) return "unknown";
+  return std::to_string(rank);
+}
 
 // One process has one MPI, hence one turn. Nothing here owns anything of MPI's.
 std::atomic<std::thread::id> owner{};
@@ -15,6 +31,23 @@ std::atomic<const char*> call_name{nullptr};
 std::atomic<SteadyTime::rep> call_since{0};
 
 }  // namespace
+
+void throw_mpi_error(int code, const char* call) {
+  throw RunError(fmt::format(
+      "{} failed on rank {}: {} (code {}); another rank may have ended, see the messages above",
+      call, world_rank(), reason(code), code));
+}
+
+void return_errors(MPI_Comm comm) {
+  check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+bool mpi_is_active() noexcept {
+  int initialized = 0;
+  int finalized = 0;
+  return MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
+         MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
 
 void take_mpi_turn() {
   std::thread::id no_owner{};

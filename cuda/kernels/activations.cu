@@ -1,5 +1,4 @@
-#include "activation_kernels.hpp"
-#include "pack.cuh"
+#include "launch.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 
 namespace rueda::cuda {
@@ -75,6 +74,51 @@ struct ToFp32 {
   __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
 };
 
+// What has to look at the channel of each element: one thread an element, because these touch
+// weights, images and test data, or stand in for a fusion that cuDNN does not offer.
+
+template <typename T>
+struct AddBias {
+  T* y;
+  const T* x;
+  const float* bias;
+  const T* residual;
+  std::size_t channels;
+
+  __device__ void operator()(std::size_t i) const {
+    float v = kernels::to_float(x[i]);
+    if (bias != nullptr) v = v + bias[i % channels];
+    if (residual != nullptr) v = v + kernels::to_float(residual[i]);
+    y[i] = kernels::from_float<T>(v);
+  }
+};
+
+template <typename T>
+struct PadChannels {
+  T* to;
+  const float* from;
+  std::size_t channels;
+  std::size_t to_channels;
+
+  __device__ void operator()(std::size_t i) const {
+    const std::size_t row = i / to_channels;
+    const std::size_t c = i % to_channels;
+    to[i] = kernels::from_float<T>(c < channels ? from[row * channels + c] : 0.0F);
+  }
+};
+
+template <typename T>
+struct DropChannels {
+  float* to;
+  const T* from;
+  std::size_t from_channels;
+  std::size_t channels;
+
+  __device__ void operator()(std::size_t i) const {
+    to[i] = kernels::to_float(from[i / channels * from_channels + i % channels]);
+  }
+};
+
 }  // namespace
 
 cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
@@ -104,6 +148,35 @@ cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t co
                     cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     return for_each(count, ToFp32<T>{to, static_cast<const T*>(from)}, stream);
+  });
+}
+
+cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
+                     const void* residual, std::size_t rows, int channels, cudaStream_t stream) {
+  const auto c = static_cast<std::size_t>(channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * c,
+                    AddBias<T>{static_cast<T*>(y), static_cast<const T*>(x), bias,
+                               static_cast<const T*>(residual), c},
+                    stream);
+  });
+}
+
+cudaError_t pad_channels(Element element, void* to, const float* from, std::size_t rows,
+                         int channels, int to_channels, cudaStream_t stream) {
+  const auto c = static_cast<std::size_t>(channels);
+  const auto padded = static_cast<std::size_t>(to_channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * padded, PadChannels<T>{static_cast<T*>(to), from, c, padded}, stream);
+  });
+}
+
+cudaError_t drop_channels(Element element, float* to, const void* from, std::size_t rows,
+                          int from_channels, int channels, cudaStream_t stream) {
+  const auto c = static_cast<std::size_t>(channels);
+  const auto padded = static_cast<std::size_t>(from_channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * c, DropChannels<T>{to, static_cast<const T*>(from), padded, c}, stream);
   });
 }
 

@@ -1,8 +1,26 @@
 #pragma once
 
+#include <mpi.h>
+
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
+
+/// Throws the RunError that belongs to a failed MPI call: its name, this process's rank in the
+/// world, and what MPI says about `code`.
+[[noreturn]] void throw_mpi_error(int code, const char* call);
+
+/// Every return code of MPI goes through here: `check(MPI_Barrier(comm), "MPI_Barrier")`.
+inline void check(int code, const char* call) {
+  if (code != MPI_SUCCESS) throw_mpi_error(code, call);
+}
+
+/// From now on errors on `comm` come back as return codes instead of ending the job without a word
+/// of ours. Duplicates of `comm` inherit this.
+void return_errors(MPI_Comm comm);
+
+/// Whether MPI calls are allowed: initialized and not yet finalized.
+bool mpi_is_active() noexcept;
 
 // MPI has one owner at a time. Which thread that is changes only by hand-over: the owner gives the
 // turn back, and another one takes it. Every wrapper of MPI asserts that it runs on the owner, so
@@ -31,5 +49,13 @@ class MpiCall {
   MpiCall(const MpiCall&) = delete;
   MpiCall& operator=(const MpiCall&) = delete;
 };
+
+/// Calls a function of MPI in its turn and checks its return code:
+/// `call_mpi("MPI_Barrier", MPI_Barrier, comm)`.
+template <class Function, class... Arguments>
+void call_mpi(const char* name, Function function, Arguments... arguments) {
+  const MpiCall call(name);
+  check(function(arguments...), name);
+}
 
 }  // namespace rueda
