@@ -1,11 +1,10 @@
 // rueda train --resume: a checkpoint's manifest, and the history of finished epochs. The checksum
 // in a manifest keeps no enemy away, so it is put right first.
-#include "rueda/checkpoint/manifest.hpp"
-
 #include <cstdio>
 
 #include <zlib.h>
 
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/fuzz/target.hpp"
 

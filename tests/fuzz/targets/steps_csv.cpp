@@ -1,9 +1,8 @@
 // A steps.csv.
-#include "rueda/record/steps_csv.hpp"
-
 #include <array>
 #include <string_view>
 
+#include "rueda/record/run_json.hpp"
 #include "tests/fuzz/target.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
