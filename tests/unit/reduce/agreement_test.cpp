@@ -81,7 +81,7 @@ TEST_CASE("together throws what the lowest rank met, and names it unless all met
 }
 
 TEST_CASE("a group of one fails in its own words", "[agreement]") {
-  SoloGroup solo;
+  ThreadGroup solo;
   CHECK_THROWS_AS(together(solo, [] { throw InputError("no"); }), InputError);
   CHECK_THROWS_WITH(together(solo, [] { throw InputError("no"); }), "no");
   CHECK_NOTHROW(require_same(solo, "the version", "1.0"));
