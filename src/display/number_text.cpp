@@ -33,10 +33,7 @@ std::string metric_text(double value) {
 
 std::string count_text(std::size_t count) {
   std::string digits = std::to_string(count);
-  for (std::size_t i = digits.size(); i > 3;) {
-    i -= 3;
-    digits.insert(i, ",");
-  }
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
 }
 

@@ -9,7 +9,6 @@
 #include "rueda/core/error.hpp"
 #include "rueda/predict/cost_fit.hpp"
 #include "rueda/record/run_json.hpp"
-#include "rueda/record/steps_csv.hpp"
 
 namespace rueda::predict {
 namespace {

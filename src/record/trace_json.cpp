@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "json_parts.hpp"
 #include "rueda/core/files.hpp"
@@ -52,17 +53,14 @@ Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
 
 double first_moment(const RunRecord& run) {
   double first = std::numeric_limits<double>::infinity();
-  for (const auto& rank : run.trace) {
-    for (const TraceSpan& span : rank) first = std::min(first, span.begin);
-  }
+  for (const TraceSpan& span : run.trace | std::views::join) first = std::min(first, span.begin);
   return first;
 }
 
 double clock_error(const RunRecord& run) {
   double error = 0;
-  for (const EpochRecord& epoch : run.epochs) {
+  for (const EpochRecord& epoch : run.epochs)
     for (const ClockFit& clock : epoch.clocks) error = std::max(error, clock.error());
-  }
   return error;
 }
 

@@ -13,7 +13,7 @@ namespace rueda {
 Console::Console(const RunRecord& run, bool speaks)
     : speaks_(speaks), epochs_(run.config.epochs), steps_(run.steps_per_epoch) {
   const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
-  mode_ = progress_mode(to_string(run.config.progress), terminal);
+  mode_ = progress_mode(run.config.progress, terminal);
   if (speaks_) bar_.emplace(std::cout, terminal, mode_);
 }
 
@@ -22,20 +22,13 @@ void Console::on_step(const StepProgress& p) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
   }
-  if (!bar_) return;
-  bar_->update({.epoch = p.epoch,
-                .epochs = epochs_,
-                .step = p.step,
-                .steps = steps_,
-                .loss = p.loss,
-                .images = p.images,
-                .seconds = p.seconds});
+  if (bar_) bar_->update({p, epochs_, steps_});
 }
 
 void Console::on_epoch(RunRecord& run) {
   report(LogLevel::debug, fmt::format("epoch {} ended", run.epochs.size()));
   if (!speaks_) return;
-  if (mode_ != ProgressMode::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
+  if (mode_ != ProgressChoice::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
   const std::filesystem::path directory = run.config.run_dir;
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),

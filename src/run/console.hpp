@@ -28,7 +28,7 @@ class Console final : public TrainObserver {
   bool speaks_;
   std::size_t epochs_;
   std::size_t steps_;
-  ProgressMode mode_;
+  ProgressChoice mode_;
   std::optional<ProgressBar> bar_;
 };
 

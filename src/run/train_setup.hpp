@@ -8,7 +8,7 @@
 #include "mpi/session/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/checkpoint/manifest.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"

@@ -12,7 +12,6 @@
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
-#include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "study/json_view.hpp"

@@ -11,7 +11,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/predict/cost_fit.hpp"
-#include "rueda/record/steps_csv.hpp"
+#include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/study/logs.hpp"
 #include "rueda/study/study.hpp"

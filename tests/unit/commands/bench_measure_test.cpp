@@ -7,6 +7,7 @@
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
+#include "tests/support/thread_group.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 
@@ -56,7 +57,7 @@ struct Bed {
     return bench::measure({group, *backend}, candidates, memory->floats().size(), effort);
   }
 
-  rueda::SoloGroup group;
+  rueda::test::ThreadGroup group;
   std::unique_ptr<rueda::Backend> backend =
       rueda::open_backend({.choice = rueda::BackendChoice::cpu});
   std::unique_ptr<rueda::Memory> memory;

@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "display/time_table.hpp"
 #include "rueda/display/model_summary.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
@@ -80,12 +80,12 @@ TEST_CASE("device use: the energy of a shared GPU counts once", "[device]") {
 }
 
 TEST_CASE("device use: the table shows what was told", "[device]") {
-  const std::string text = device_table(watched_run());
+  const std::string text = result_table(watched_run());
   CHECK_THAT(text, Contains("utilisation, %  70.0  50.0  90.0"));
   CHECK_THAT(text, Contains("power, W         300   200   400"));
   CHECK_THAT(text, !Contains("temperature"));
   CHECK_THAT(text, Contains("444 J, 2.00 images/J (shared GPUs counted once)"));
-  CHECK(device_table(test::sample_run()).empty());
+  CHECK_THAT(result_table(test::sample_run()), !Contains("GPUs\n"));
 }
 
 TEST_CASE("device use: run.json has columns, and null for what is not told", "[device]") {
