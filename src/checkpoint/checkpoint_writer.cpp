@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 

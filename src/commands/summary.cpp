@@ -14,7 +14,7 @@
 #include "rueda/core/machine.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {

@@ -8,7 +8,7 @@
 #include "rueda/checkpoint/manifest.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
-#include "rueda/train/position.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/train/position.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
 

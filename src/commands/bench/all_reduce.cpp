@@ -6,10 +6,10 @@
 #include "commands/plotter.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
 #include "session.hpp"
 #include "table.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda {

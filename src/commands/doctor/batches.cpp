@@ -5,7 +5,7 @@
 
 #include "machine.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda::doctor {

@@ -9,9 +9,9 @@
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/log.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
 #include "supervisor.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {

@@ -9,7 +9,6 @@
 #include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "wiring/device_choice.hpp"
-#include "wiring/launcher_env.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA

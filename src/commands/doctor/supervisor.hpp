@@ -9,7 +9,7 @@
 #include "doctor.hpp"
 #include "facts.hpp"
 #include "mailbox.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda::doctor {
 

@@ -15,7 +15,7 @@
 #include "mpi/session/session.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "transfer.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -9,7 +9,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/study/study.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
 
 namespace rueda {
 namespace {

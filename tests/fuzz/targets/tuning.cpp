@@ -1,6 +1,6 @@
 // rueda train --tuning-file FILE.
 #include "tests/fuzz/target.hpp"
-#include "wiring/engine_tuning.hpp"
+#include "wiring/open_backend.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text = rueda::fuzz::text_of({data, size});

@@ -17,7 +17,7 @@
 #include "rueda/study/study.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "wiring/engine_tuning.hpp"
+#include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 #include "wiring/timed_setup.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 #include "tests/support/training_bench.hpp"
 #include "timed/timed_backend.hpp"
 
