@@ -1,6 +1,6 @@
 #include "rueda/checkpoint/checkpoint_writer.hpp"
 
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 

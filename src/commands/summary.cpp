@@ -14,7 +14,7 @@
 #include "rueda/display/model_summary.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {

@@ -1,5 +1,3 @@
-#include "directory_claim.hpp"
-
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +12,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
+#include "run_directory.hpp"
 
 namespace rueda {
 namespace {

@@ -13,13 +13,6 @@
 namespace rueda {
 namespace {
 
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
-
 template <typename Number>
 bool read_number(std::string_view text, Number& value) {
   const auto [rest, error] = std::from_chars(text.begin(), text.end(), value);

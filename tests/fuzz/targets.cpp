@@ -31,7 +31,7 @@
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 #include "tests/support/small_graphs.hpp"
-#include "wiring/engine_tuning.hpp"
+#include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace {

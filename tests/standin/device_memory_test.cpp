@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "standin.hpp"
 #include "tests/support/training_bench.hpp"
 

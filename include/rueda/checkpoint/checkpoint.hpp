@@ -9,7 +9,7 @@
 
 #include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
-#include "rueda/train/position.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
 

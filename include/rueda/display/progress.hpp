@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "rueda/train/observer.hpp"
+#include "rueda/train/trainer.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {

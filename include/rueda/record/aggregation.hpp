@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "rueda/record/statistics.hpp"
-#include "rueda/train/epoch_sums.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {

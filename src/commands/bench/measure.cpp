@@ -8,7 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda::bench {
 namespace {

@@ -7,9 +7,9 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/display/number_text.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
 #include "session.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda {

@@ -9,7 +9,7 @@
 #include "rueda/reduce/rank_group.hpp"
 #include "run/log.hpp"
 #include "run/train_setup.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/version.hpp"
 

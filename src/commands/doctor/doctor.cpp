@@ -11,10 +11,10 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 #include "run/log.hpp"
-#include "run/output_file.hpp"
-#include "wiring/launcher_env.hpp"
+#include "run/run_directory.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {

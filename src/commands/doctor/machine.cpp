@@ -13,9 +13,8 @@
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/device_choice.hpp"
-#include "wiring/launcher_env.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA

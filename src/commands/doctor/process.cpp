@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda::doctor {
 namespace {

@@ -15,7 +15,7 @@
 #include "mpi/session/session.hpp"
 #include "process.hpp"
 #include "rueda/core/error.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
 #endif

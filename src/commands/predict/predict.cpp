@@ -13,7 +13,7 @@
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/study.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {

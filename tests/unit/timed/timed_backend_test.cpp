@@ -10,7 +10,7 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 #include "tests/support/training_bench.hpp"
 
 using namespace rueda;

@@ -1,5 +1,3 @@
-#include "rueda/train/device_watch.hpp"
-
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
@@ -11,6 +9,7 @@
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
+#include "train/step_recorder.hpp"
 
 namespace rueda {
 namespace {

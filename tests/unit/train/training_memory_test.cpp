@@ -1,5 +1,3 @@
-#include "rueda/train/training_memory.hpp"
-
 #include <fstream>
 
 #include <catch2/catch.hpp>
@@ -8,6 +6,7 @@
 
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/tree_order.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "tests/support/training_bench.hpp"
 
 namespace rueda::test {

@@ -1,4 +1,4 @@
-#include "rueda/train/epoch_sums.hpp"
+#include "rueda/train/run_record.hpp"
 
 #include <algorithm>
 
@@ -28,16 +28,16 @@ bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) no
 }
 
 void RankSums::operator+=(const StepRecord& s) {
-  ++steps;
-  samples += s.samples;
-  seconds += s.seconds;
-  for (std::size_t p = 0; p < kPhases; ++p) phases[p] += s.phases[p];
-  busy += s.all_reduce_busy;
-  wait += s.all_reduce_wait;
-  add += s.all_reduce_add;
-  prepare += s.prepare_busy;
-  copy += s.copy_busy;
-  copy_bytes += static_cast<double>(s.copy_bytes);
+  *this += RankSums{.steps = 1,
+                    .samples = s.samples,
+                    .seconds = s.seconds,
+                    .phases = s.phases,
+                    .busy = s.all_reduce_busy,
+                    .wait = s.all_reduce_wait,
+                    .add = s.all_reduce_add,
+                    .prepare = s.prepare_busy,
+                    .copy = s.copy_busy,
+                    .copy_bytes = static_cast<double>(s.copy_bytes)};
 }
 
 void RankSums::operator+=(const RankSums& other) {
