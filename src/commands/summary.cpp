@@ -1,11 +1,11 @@
 #include "summary.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 #include <ostream>
 #include <string_view>
+#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -61,12 +61,8 @@ std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
   return text + '\n' + largest_batch_summary(memory, batch, need(std::max<std::size_t>(batch, 1)));
 }
 
-struct Unit {
-  std::string_view name;
-  double bytes;
-};
-constexpr std::array kUnits = {Unit{"TB", 1e12},    Unit{"GB", 1e9},     Unit{"MB", 1e6},
-                               Unit{"TiB", 0x1p40}, Unit{"GiB", 0x1p30}, Unit{"MiB", 0x1p20}};
+constexpr std::pair<std::string_view, double> kUnits[] = {
+    {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}};
 
 }  // namespace
 
@@ -75,9 +71,9 @@ std::size_t parse_memory(const std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  for (const Unit& known : kUnits) {
-    const double bytes = count * known.bytes;
-    if (error != std::errc{} || unit != known.name || !(bytes >= 1.0 && bytes < 1e18)) continue;
+  for (const auto& [name, factor] : kUnits) {
+    const double bytes = count * factor;
+    if (error != std::errc{} || unit != name || !(bytes >= 1.0 && bytes < 1e18)) continue;
     return static_cast<std::size_t>(bytes);
   }
   throw InputError("--memory '" + text +
