@@ -77,11 +77,9 @@ bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
                      std::vector<std::vector<float>> carried) {
   const auto parts = all_reduce.carried();
   const std::vector<std::size_t> counts = all_gather(world, floats_of(parts));  // by rank
-  const bool nothing = std::all_of(counts.begin(), counts.end(), [](auto n) { return n == 0; });
-  if (nothing && carried.empty()) carried.resize(counts.size());
-  bool fits = carried.size() == counts.size();
-  for (std::size_t rank = 0; fits && rank < counts.size(); ++rank)
-    fits = carried[rank].size() == counts[rank];
+  if (carried.empty() && std::ranges::max(counts) == 0) carried.resize(counts.size());
+  const bool fits =
+      std::ranges::equal(carried, counts, {}, [](const auto& one) { return one.size(); });
   if (!all_gather(world, fits).front()) return false;
   carried.resize(counts.size());
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {

@@ -103,13 +103,9 @@ class Fitter {
     const std::size_t most =
         std::clamp<std::size_t>(request_.data.train.size() / parts, 1, kMostSamples);
     const auto bytes = static_cast<std::size_t>(static_cast<double>(room_.bytes) * kFilledPart);
-    return std::max<std::size_t>(1, largest_of_all(bytes, most));
-  }
-
-  std::size_t largest_of_all(std::size_t bytes, std::size_t most) {
     std::size_t mine = 0;
     together(group_, [&] { mine = largest(bytes, most); });
-    return min_over_ranks(group_, mine);
+    return std::max<std::size_t>(1, min_over_ranks(group_, mine));
   }
 
   /// Leaves `batch` planned.
@@ -127,7 +123,7 @@ class Fitter {
     bool done = false;
     together(group_, [&] {
       try {
-        replica_ = allocate_replica(may_fail);
+        allocate_here(may_fail);
         done = true;
       } catch (const OutOfMemory&) {
         if (!may_fail) throw;
@@ -213,15 +209,13 @@ class Fitter {
 
   /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the memory that training
   /// takes later is not available.
-  std::unique_ptr<Replica> allocate_replica(bool all) {
+  void allocate_here(bool all) {
     Backend& backend = request_.backend;
-    auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),
-                                             GradientMemory(request_.all_reduce.arena()));
-    if (all) {
-      backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
-                       need_.staging);
-    }
-    return replica;
+    replica_ = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),
+                                         GradientMemory(request_.all_reduce.arena()));
+    if (!all) return;
+    backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
+                     need_.staging);
   }
 
   MemoryNeed whole_need() const {

@@ -72,33 +72,25 @@ std::string shown(const Json& options, std::string_view name) {
   return at == options.end() ? "not known" : printable(at->dump());
 }
 
-/// A difference in each option of a `policy`: name, here, there.
-template <typename Report>
-void for_differences(Resume policy, const Json& here, const Json& there, Report report) {
-  for (const TrainOption& option : train_options()) {
-    if (option.resume != policy) continue;
-    const std::string mine = shown(here, option.name);
-    const std::string theirs = shown(there, option.name);
-    if (mine != theirs) report(std::string(option.name), mine, theirs);
-  }
-}
-
 void compare_options(ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
   const Json there = Json::parse(point.manifest.config);
-  for_differences(
-      Resume::must_agree, here, there, [&](const auto& name, const auto& mine, const auto& its) {
-        throw InputError(
-            fmt::format("--resume: --{} is {}, but the run of {} has {}: leave it out, or begin a "
-                        "new run with --init-weights {}/weights.safetensors",
-                        name, mine, point.checkpoint, its, point.checkpoint));
-      });
-  for_differences(
-      Resume::changes_bits, here, there, [&](const auto& name, const auto& mine, const auto& its) {
-        point.remarks.push_back(
-            fmt::format("not bit for bit as without the interruption: --{} is {} instead of {}",
-                        name, mine, its));
-      });
+  for (const TrainOption& option : train_options()) {
+    const std::string mine = shown(here, option.name);
+    const std::string its = shown(there, option.name);
+    if (mine == its) continue;
+    if (option.resume == Resume::must_agree) {
+      throw InputError(fmt::format(
+          "--resume: --{} is {}, but the run of {} has {}: leave it out, or begin a new run with "
+          "--init-weights {}/weights.safetensors",
+          option.name, mine, point.checkpoint, its, point.checkpoint));
+    }
+    if (option.resume == Resume::changes_bits) {
+      point.remarks.push_back(
+          fmt::format("not bit for bit as without the interruption: --{} is {} instead of {}",
+                      option.name, mine, its));
+    }
+  }
 }
 
 void compare_data(const ResumePoint& point, const std::vector<std::string>& data) {

@@ -131,13 +131,12 @@ std::string fault_kinds() {
 
 std::string to_string(const CheckpointEvery& every) {
   const char* unit = every.unit == CheckpointEvery::Unit::steps ? "step" : "epoch";
-  return std::to_string(every.count) + unit + (every.count == 1 ? "" : "s");
+  return fmt::format("{}{}{}", every.count, unit, every.count == 1 ? "" : "s");
 }
 
 std::string to_string(const InjectedFault& fault) {
   if (fault.kind == InjectedFault::Kind::none) return {};
-  return std::string(to_string(fault.kind)) + ":" + std::to_string(fault.rank) + ":" +
-         std::to_string(fault.step);
+  return fmt::format("{}:{}:{}", to_string(fault.kind), fault.rank, fault.step);
 }
 
 }  // namespace rueda

@@ -1,7 +1,8 @@
 #include "rueda/train/run_plan.hpp"
 
 #include <algorithm>
-#include <string>
+
+#include <fmt/format.h>
 
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
@@ -25,9 +26,9 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
     throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
   }
   if (static_cast<std::size_t>(fault.rank) < plan.world && fault.step <= steps) return;
-  throw InputError("--inject names rank " + std::to_string(fault.rank) + ", step " +
-                   std::to_string(fault.step) + ", but this run has ranks 0 to " +
-                   std::to_string(plan.world - 1) + " and steps 1 to " + std::to_string(steps));
+  throw InputError(fmt::format(
+      "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
+      fault.rank, fault.step, plan.world - 1, steps));
 }
 
 }  // namespace
