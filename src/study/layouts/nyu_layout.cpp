@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "layout_words.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/study/report.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {
