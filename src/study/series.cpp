@@ -204,19 +204,14 @@ const char* to_string(Scaling scaling) {
 }
 
 std::vector<Series> make_series(const std::vector<Observation>& observations) {
-  std::vector<std::pair<const Observation*, Members>> kinds;  // as they were given
+  std::vector<Members> kinds;
   for (const Observation& o : observations) {
-    const auto same = [&](const auto& kind) {
-      const Observation& first = *kind.first;
-      const bool both_unknown = std::isnan(first.images) && std::isnan(o.images);
-      return Subject(first) == Subject(o) && (first.images == o.images || both_unknown);
-    };
-    auto found = std::ranges::find_if(kinds, same);
-    if (found == kinds.end()) found = kinds.insert(kinds.end(), {&o, {}});
-    found->second.push_back(&o);
+    group_of(kinds, [&](const Members& kind) {
+      return Subject(*kind.front()) == Subject(o) && same_images(*kind.front(), o);
+    }).push_back(&o);
   }
   std::vector<Series> all;
-  for (const auto& [first, members] : kinds) add_kind(all, members);
+  for (const Members& members : kinds) add_kind(all, members);
   name_all(all);
   return all;
 }
