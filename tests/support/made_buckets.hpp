@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda::test {
 

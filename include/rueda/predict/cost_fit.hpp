@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rueda/predict/forecast.hpp"
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda::predict {
 
@@ -41,7 +41,7 @@ struct PairRow {
 struct PairFit {
   double first = 0;
   double second = 0;
-  bool separable = false;  ///< else the rows cannot tell the two apart, and `first` is 0
+  bool separable = false;    ///< else the rows cannot tell the two apart, and `first` is 0
   double typical_error = 0;  ///< root of the mean square of (fitted - y) / y
 };
 

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda {
 
@@ -88,5 +89,18 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs);
 /// Repeats of one configuration as one observation: of each time the median, the least low and the
 /// greatest high of those that are known.
 Observation merged(const std::vector<const Observation*>& repeats);
+
+/// Whether their epochs have the same images, or are both of an unknown number.
+inline bool same_images(const Observation& a, const Observation& b) noexcept {
+  return a.images == b.images || (std::isnan(a.images) && std::isnan(b.images));
+}
+
+/// The first of `groups` that `is_same` accepts, or a new one: groups are in the order in which
+/// their members were given.
+template <typename Members, typename IsSame>
+Members& group_of(std::vector<Members>& groups, IsSame is_same) {
+  const auto found = std::ranges::find_if(groups, is_same);
+  return found == groups.end() ? groups.emplace_back() : *found;
+}
 
 }  // namespace rueda

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "layout_words.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/study/report.hpp"
 #include "study/tables/point_table.hpp"

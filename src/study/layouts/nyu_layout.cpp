@@ -6,26 +6,25 @@
 
 #include <fmt/format.h>
 
-#include "layout_words.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/study/report.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {
 
 /// Series that differ in their batch only, in the order of the batches.
 std::vector<Group> groups_of(const std::vector<SeriesFigures>& all) {
-  std::vector<Group> groups;  // as they were given
+  std::vector<Group> groups;
   for (const SeriesFigures& figures : all) {
     const Series& series = *figures.series;
     if (series.scaling == Scaling::single) continue;
-    const auto found = std::ranges::find_if(groups, [&](const Group& group) {
+    group_of(groups, [&](const Group& group) {
       const Series& first = *group.front()->series;
       return Subject(first) == Subject(series) && first.scaling == series.scaling;
-    });
-    (found == groups.end() ? groups.emplace_back() : *found).push_back(&figures);
+    }).push_back(&figures);
   }
   for (Group& group : groups)
     std::ranges::stable_sort(group, {}, [](const SeriesFigures* s) { return s->series->batch; });

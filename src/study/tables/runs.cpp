@@ -91,9 +91,8 @@ bool same_processor(const Observation& a, const Observation& b) {
 
 /// Whether the ratio of their times is one of processors.
 bool same_work(const Observation& a, const Observation& b) {
-  const bool same_images = a.images == b.images || (std::isnan(a.images) && std::isnan(b.images));
   return a.model == b.model && a.image_size == b.image_size && a.global_batch == b.global_batch &&
-         same_images;
+         same_images(a, b);
 }
 
 std::string processor_name(const Observation& o) {
@@ -122,13 +121,6 @@ void add_row(Table& table, const Observation& slow, const Observation& fast) {
        {"printed_ratio", "Ratio as printed", Show::ratio, printed.value},
        {"printed_ratio_low", "at least", Show::ratio, printed.low},
        {"printed_ratio_high", "at most", Show::ratio, printed.high}});
-}
-
-/// The first of `groups` to whose first member `is_same` applies, or a new one.
-template <typename Group, typename IsSame>
-Group& group_of(std::vector<Group>& groups, IsSame is_same) {
-  const auto found = std::ranges::find_if(groups, is_same);
-  return found == groups.end() ? groups.emplace_back() : *found;
 }
 
 /// Repeats of one configuration.
