@@ -107,9 +107,6 @@ class Refusals(ProgramCase):
             return self.program.run_ranks(ranks, *words, **env)
         return self.program.run(*words, **env)
 
-    def test_missing_data_is_reported_once_for_all_ranks(self):
-        self.refused(self.program.run_ranks(2, "train", "--data", "nowhere"), "nowhere")
-
     def test_damaged_data(self):
         shutil.copytree(self.folder / "data", self.folder / "damaged")
         with open(self.folder / "damaged" / "data_batch_3.bin", "r+b") as file:
@@ -117,12 +114,20 @@ class Refusals(ProgramCase):
         result = self.program.run_ranks(2, "train", "--data", "damaged", *SMALL)
         self.refused(result, "data_batch_3.bin")
 
-    def test_fewer_samples_than_ranks(self):
-        self.refused(self.train("--data-limit", "2", ranks=3), "2", "3")
-
-    def test_run_directory_that_can_not_be_made(self):
+    def test_what_is_refused_once_for_all_ranks(self):
         self.write("plain-file", "")
-        self.refused(self.train("--run-dir", "plain-file/run", ranks=2), "plain-file/run")
+        for ranks, words, *told in (
+            (2, ["--data", "nowhere", "--run-dir", "not-made"], "nowhere"),
+            (3, ["--data-limit", "2"], "2", "3"),
+            (2, ["--run-dir", "plain-file/run"], "plain-file/run"),
+            (0, ["--inject", "nan:1:1"], "--inject", "rank 1"),
+            (0, ["--data", "/dev/zero"], "/dev/zero"),
+            (0, ["--config", "/dev/zero"], "/dev/zero"),
+            (2, ["--backend", "timed", "--compute-from", "no.json"], "--compute-from no.json", "cannot be opened"),
+        ):
+            with self.subTest(words=words):
+                self.refused(self.train(*words, ranks=ranks), *told)
+        self.assertFalse((self.folder / "not-made").exists())
 
     def test_existing_run_is_kept_unless_asked(self):
         self.completed(self.train("--run-dir", "kept"))
@@ -170,18 +175,6 @@ class Refusals(ProgramCase):
         )
         self.refused(result, "data set differs", "100", "128", "rank 1")
 
-    def test_a_fault_that_would_never_come(self):
-        self.refused(self.program.run("train", *SMALL, "--inject", "nan:1:1"), "--inject", "rank 1")
-
-    def test_data_that_never_ends(self):
-        self.refused(self.program.run("train", *SMALL, "--data", "/dev/zero"), "/dev/zero")
-        self.refused(self.program.run("train", *SMALL, "--config", "/dev/zero"), "/dev/zero")
-
-    def test_refused_input_leaves_no_run_directory(self):
-        result = self.program.run("train", *SMALL, "--data", "nowhere", "--run-dir", "not-made")
-        self.refused(result, "nowhere")
-        self.assertFalse((self.folder / "not-made").exists())
-
     def test_ranks_with_different_configurations(self):
         common = ("train", "--data", "data", *SMALL, "--seed")
         result = self.program.run_contexts([(1, (*common, "1")), (1, (*common, "2"))])
@@ -195,10 +188,6 @@ class Refusals(ProgramCase):
         result = self.train("--inject", "flip-bit:1:2", "--check-replicas", "step", ranks=2)
         self.refused(result, "element", "rank 1", code=1)
         self.assertRegex(result.messages[0], r"\w\.(weight|bias)\b")
-
-    def test_a_recorded_run_that_is_not_there(self):
-        words = ("train", "--data", "data", *SMALL, "--backend", "timed", "--compute-from", "no.json")
-        self.refused(self.program.run_ranks(2, *words), "--compute-from no.json", "cannot be opened")
 
 
 class Output(ProgramCase):
