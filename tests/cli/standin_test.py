@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`rueda train --backend cuda`, the whole program on the stand-in (docs/testing.md): ranks, devices,
-transports, precisions, order of work, memory.
+"""The whole program on the stand-in (docs/testing.md), whose device memory is host memory: what training does on
+it (ranks, devices, transports, precisions, order of work, memory), the bench and the doctor.
 
 usage: standin_test.py RUEDA_STANDIN MPIEXEC
 """
@@ -20,6 +20,9 @@ SHARED = ["--backend", "cuda", "--allow-shared-gpu"]
 FIXED = [*SHARED, "--reduce-order", "fixed"]
 DELAYS = {"RUEDA_STANDIN_DELAY_US": "60"}
 STAGING = "warning: gradients are staged"
+SIZES = (4, 40_000, 1_600_000)
+MEASURED = ("--repetitions", "2", "--threads", "1", "--sizes", ",".join(map(str, SIZES)))
+NAMES = ("ring", "mpi", "fixed")
 
 
 class StandInCase(ProgramCase):
@@ -200,6 +203,60 @@ class DeviceMemory(StandInCase):
         for rank in short + long:
             self.assertGreater(rank["allocations"], 0)
             self.assertEqual((rank["overruns"], rank["bytes_in_use"]), (0, 0), rank)
+
+
+class Bench(ProgramCase):
+    time_limit = 200
+
+    def run_bench(self, ranks, *words, **env):
+        return self.program.run_ranks(ranks, "bench", "all-reduce", *words, **env)
+
+    def test_device_memory(self):
+        for ranks, transport in ((2, "device"), (3, "staged")):
+            words = (*MEASURED, *SHARED, "--transport", transport, "--algorithms", ",".join(NAMES), "--json", "a.json")
+            result = self.completed(self.run_bench(ranks, *words, RUEDA_STANDIN_DELAY_US="1"))
+            self.assertIn("note: ranks share a GPU", result.err)
+            record = self.read("a.json")
+            self.assertEqual((record["backend"], record["transport"]), ("cuda", transport))
+            self.assertEqual(record["device"], "stand-in (host memory, no GPU)")
+            rows = [(one["bytes"], one["algorithm"]) for one in record["results"]]
+            self.assertEqual(rows, [(size, name) for size in SIZES for name in NAMES])
+
+    def test_refusals(self):
+        self.refused(self.run_bench(2, "--backend", "cuda"), "ranks 0 and 1 on GPU-")
+        self.refused(self.run_bench(2, *SHARED, "--transport", "auto", CUDA_VISIBLE_DEVICES=""), "no CUDA device")
+
+
+class Doctor(ProgramCase):
+    def examine(self, *words, code=0, gpus=2):
+        result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words,
+                                        RUEDA_STANDIN_DEVICES=str(gpus))
+        self.assertEqual(result.code, code, result)
+        return result, self.read("doctor.json")
+
+    def test_gpu_memory_arrives_and_its_links_are_measured(self):
+        result, report = self.examine()
+        for rank, transfer in zip(report["ranks"], report["transfers"]):
+            self.assertEqual(len(rank["device"]["visible"]), 2)
+            self.assertGreater(rank["device"]["free_bytes"], 0)
+            self.assertTrue(transfer["device"])
+            self.assertEqual(transfer["end"], "arrived")
+            self.assertGreater(transfer["link"]["gb_per_second"], 0)
+        self.assertIn("GPU memory to the right neighbour", result.out)
+
+    def test_ranks_on_one_gpu_are_told(self):
+        _, report = self.examine(gpus=1, code=1)
+        self.assertFalse(report["works"])
+        fault = next(f for f in report["findings"] if "share one GPU" in f["what"])
+        self.assertIn("--allow-shared-gpu", fault["change"])
+
+    def test_a_crash_that_training_survives_is_no_fault(self):
+        result, report = self.examine("--fault", "crash-transfer:1")
+        if report["ranks"][0]["awareness"]["aware"]:
+            self.skipTest("this MPI takes GPU memory, so that a crash is a fault")
+        self.assertTrue(report["works"], result)
+        self.assertEqual(report["transfers"][1]["end"], "crashed")
+        self.assertIn("MPI is not CUDA-aware", result.out)
 
 
 if __name__ == "__main__":
