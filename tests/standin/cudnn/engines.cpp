@@ -1,7 +1,7 @@
 #include <atomic>
 
-#include "plan.hpp"
-#include "tests/standin/runtime/settings.hpp"
+#include "graph.hpp"
+#include "tests/standin/runtime/device.hpp"
 #include "tests/standin/standin.hpp"
 
 namespace rueda {

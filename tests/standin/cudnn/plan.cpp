@@ -1,9 +1,8 @@
-#include "plan.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <set>
 
+#include "graph.hpp"
 #include "tests/standin/runtime/memory.hpp"
 
 namespace rueda::standin {
