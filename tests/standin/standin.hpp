@@ -21,8 +21,4 @@ void standin_reset_peak();
 /// stderr too.
 std::size_t standin_overruns();
 
-/// Whether cuDNN's heuristics offer engines for graphs of a single operation only, as they do for
-/// patterns that a version lacks. By default RUEDA_STANDIN_SINGLE_OPERATION=1 asks for it.
-void standin_single_operation(bool only);
-
 }  // namespace rueda
