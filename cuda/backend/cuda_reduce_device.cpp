@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace rueda::cuda {
-namespace {
-
-int current_device() {
-  int ordinal = 0;
-  check(cudaGetDevice(&ordinal), "cudaGetDevice");
-  return ordinal;
-}
-
-}  // namespace
 
 Event EventPool::take() {
   if (free_.empty()) return make_sleepy_event();
@@ -59,11 +50,12 @@ std::size_t EventPool::size() const {
 }
 
 CudaReduceDevice::CudaReduceDevice(cudaStream_t compute)
-    : ordinal_(current_device()),
-      compute_(compute),
+    : compute_(compute),
       own_(make_urgent_stream()),
       compute_tail_(make_event()),
-      own_tail_(make_event()) {}
+      own_tail_(make_event()) {
+  check(cudaGetDevice(&ordinal_), "cudaGetDevice");
+}
 
 CudaReduceDevice::~CudaReduceDevice() {
   static_cast<void>(cudaSetDevice(ordinal_));
@@ -94,21 +86,6 @@ std::span<float> CudaReduceDevice::keep(std::size_t count) {
   void* memory = kept_.emplace_back(make_device_memory(count * sizeof(float))).get();
   check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
   return {static_cast<float*>(memory), count};
-}
-
-rueda::Event CudaReduceDevice::record() {
-  select();
-  return events_.record({compute_, own_.get()});
-}
-
-rueda::Event CudaReduceDevice::record_on(cudaStream_t stream) {
-  select();
-  return events_.record({stream});
-}
-
-void CudaReduceDevice::wait(rueda::Event event) {
-  select();
-  events_.wait(event);
 }
 
 void CudaReduceDevice::join() {

@@ -73,14 +73,23 @@ class CudaReduceDevice final : public ReduceDevice {
   std::uint64_t check_sum(std::span<const float> values) override;
   std::span<float> keep(std::size_t count) override;
   /// Of both streams.
-  rueda::Event record() override;
+  rueda::Event record() override {
+    select();
+    return events_.record({compute_, own_.get()});
+  }
   /// Of the communication stream alone.
   rueda::Event record_own() override { return record_on(own_.get()); }
   /// Passes when what was queued so far on `stream`, one of this device, is done: a bucket of
   /// gradients that is ready before the rest of the backward pass.
-  rueda::Event record_on(cudaStream_t stream);
+  rueda::Event record_on(cudaStream_t stream) {
+    select();
+    return events_.record({stream});
+  }
   /// The thread sleeps meanwhile. An event is waited for once.
-  void wait(rueda::Event event) override;
+  void wait(rueda::Event event) override {
+    select();
+    events_.wait(event);
+  }
   void join() override;
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
   std::span<float> scratch(std::size_t count) override {
