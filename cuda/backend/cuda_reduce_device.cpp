@@ -1,16 +1,8 @@
 #include "cuda_reduce_device.hpp"
 
-#include <numeric>
 #include <utility>
 
 namespace rueda::cuda {
-
-Event EventPool::take() {
-  if (free_.empty()) return make_sleepy_event();
-  Event event = std::move(free_.back());
-  free_.pop_back();
-  return event;
-}
 
 rueda::Event EventPool::record(std::initializer_list<cudaStream_t> streams) {
   const std::lock_guard lock(mutex_);
@@ -41,12 +33,6 @@ void EventPool::wait(rueda::Event event) {
   auto node = pending_.extract(event.id);
   if (node.empty()) return;
   for (Event& part : node.mapped()) free_.push_back(std::move(part));
-}
-
-std::size_t EventPool::size() const {
-  const std::lock_guard lock(mutex_);
-  return std::accumulate(pending_.begin(), pending_.end(), free_.size(),
-                         [](std::size_t sum, const auto& e) { return sum + e.second.size(); });
 }
 
 CudaReduceDevice::CudaReduceDevice(cudaStream_t compute)

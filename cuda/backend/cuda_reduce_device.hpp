@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cuda/device/handles.hpp"
@@ -23,12 +24,22 @@ class EventPool {
   /// waiting again returns at once.
   void wait(rueda::Event event);
   /// How many CUDA events there are.
-  std::size_t size() const;
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t sum = free_.size();
+    for (const auto& [id, parts] : pending_) sum += parts.size();
+    return sum;
+  }
 
  private:
   using Parts = std::vector<Event>;  ///< one for each stream
 
-  Event take();
+  Event take() {
+    if (free_.empty()) return make_sleepy_event();
+    Event event = std::move(free_.back());
+    free_.pop_back();
+    return event;
+  }
   /// The parts of an event; none of one that was given up.
   std::vector<cudaEvent_t> parts_of(rueda::Event event) const;
 
