@@ -1,25 +1,8 @@
 #include "cuda_reduce_device.hpp"
 
-#include <numeric>
 #include <utility>
 
 namespace rueda::cuda {
-namespace {
-
-int current_device() {
-  int ordinal = 0;
-  check(cudaGetDevice(&ordinal), "cudaGetDevice");
-  return ordinal;
-}
-
-}  // namespace
-
-Event EventPool::take() {
-  if (free_.empty()) return make_sleepy_event();
-  Event event = std::move(free_.back());
-  free_.pop_back();
-  return event;
-}
 
 rueda::Event EventPool::record(std::initializer_list<cudaStream_t> streams) {
   const std::lock_guard lock(mutex_);
@@ -52,18 +35,13 @@ void EventPool::wait(rueda::Event event) {
   for (Event& part : node.mapped()) free_.push_back(std::move(part));
 }
 
-std::size_t EventPool::size() const {
-  const std::lock_guard lock(mutex_);
-  return std::accumulate(pending_.begin(), pending_.end(), free_.size(),
-                         [](std::size_t sum, const auto& e) { return sum + e.second.size(); });
-}
-
 CudaReduceDevice::CudaReduceDevice(cudaStream_t compute)
-    : ordinal_(current_device()),
-      compute_(compute),
+    : compute_(compute),
       own_(make_urgent_stream()),
       compute_tail_(make_event()),
-      own_tail_(make_event()) {}
+      own_tail_(make_event()) {
+  check(cudaGetDevice(&ordinal_), "cudaGetDevice");
+}
 
 CudaReduceDevice::~CudaReduceDevice() {
   static_cast<void>(cudaSetDevice(ordinal_));
@@ -94,21 +72,6 @@ std::span<float> CudaReduceDevice::keep(std::size_t count) {
   void* memory = kept_.emplace_back(make_device_memory(count * sizeof(float))).get();
   check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
   return {static_cast<float*>(memory), count};
-}
-
-rueda::Event CudaReduceDevice::record() {
-  select();
-  return events_.record({compute_, own_.get()});
-}
-
-rueda::Event CudaReduceDevice::record_on(cudaStream_t stream) {
-  select();
-  return events_.record({stream});
-}
-
-void CudaReduceDevice::wait(rueda::Event event) {
-  select();
-  events_.wait(event);
 }
 
 void CudaReduceDevice::join() {

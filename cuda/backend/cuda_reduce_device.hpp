@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cuda/device/handles.hpp"
@@ -23,12 +24,22 @@ class EventPool {
   /// waiting again returns at once.
   void wait(rueda::Event event);
   /// How many CUDA events there are.
-  std::size_t size() const;
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t sum = free_.size();
+    for (const auto& [id, parts] : pending_) sum += parts.size();
+    return sum;
+  }
 
  private:
   using Parts = std::vector<Event>;  ///< one for each stream
 
-  Event take();
+  Event take() {
+    if (free_.empty()) return make_sleepy_event();
+    Event event = std::move(free_.back());
+    free_.pop_back();
+    return event;
+  }
   /// The parts of an event; none of one that was given up.
   std::vector<cudaEvent_t> parts_of(rueda::Event event) const;
 
@@ -73,14 +84,23 @@ class CudaReduceDevice final : public ReduceDevice {
   std::uint64_t check_sum(std::span<const float> values) override;
   std::span<float> keep(std::size_t count) override;
   /// Of both streams.
-  rueda::Event record() override;
+  rueda::Event record() override {
+    select();
+    return events_.record({compute_, own_.get()});
+  }
   /// Of the communication stream alone.
   rueda::Event record_own() override { return record_on(own_.get()); }
   /// Passes when what was queued so far on `stream`, one of this device, is done: a bucket of
   /// gradients that is ready before the rest of the backward pass.
-  rueda::Event record_on(cudaStream_t stream);
+  rueda::Event record_on(cudaStream_t stream) {
+    select();
+    return events_.record({stream});
+  }
   /// The thread sleeps meanwhile. An event is waited for once.
-  void wait(rueda::Event event) override;
+  void wait(rueda::Event event) override {
+    select();
+    events_.wait(event);
+  }
   void join() override;
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
   std::span<float> scratch(std::size_t count) override {

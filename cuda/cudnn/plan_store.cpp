@@ -22,34 +22,21 @@ std::size_t bytes_of(const TensorSpec& spec) {
   return static_cast<std::size_t>(last + 1) * element;
 }
 
-/// Memory for every tensor of a plan, and its workspace.
-class Operands {
- public:
-  Operands(const CudnnPlan& plan, const CudnnGraph& graph, cudaStream_t stream) {
-    std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
-    for (const auto& [id, spec] : graph.in_memory()) {
-      memory_.push_back(make_device_memory(bytes_of(spec)));
-      check(cudaMemsetAsync(memory_.back().get(), kFill, bytes_of(spec), stream),
-            "cudaMemsetAsync");
-      tensors.emplace_back(id, memory_.back().get());
-    }
-    memory_.push_back(make_device_memory(plan.workspace_bytes));
-    pack_ = bind_tensors(tensors, memory_.back().get());
-  }
-  cudnnBackendDescriptor_t pack() const { return pack_.get(); }
-
- private:
-  std::vector<DeviceMemory> memory_;
-  Descriptor pack_;
-};
-
 /// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median
 /// of several after a warm-up.
 double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,
                  const CudnnGraph& graph) {
-  const Operands operands(plan, graph, stream);
+  std::vector<DeviceMemory> memory;
+  std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
+  for (const auto& [id, spec] : graph.in_memory()) {
+    void* tensor = memory.emplace_back(make_device_memory(bytes_of(spec))).get();
+    check(cudaMemsetAsync(tensor, kFill, bytes_of(spec), stream), "cudaMemsetAsync");
+    tensors.emplace_back(id, tensor);
+  }
+  memory.push_back(make_device_memory(plan.workspace_bytes));
+  const Descriptor pack = bind_tensors(tensors, memory.back().get());
   const auto run = [&] {
-    check(cudnnBackendExecute(cudnn, plan.plan.get(), operands.pack()), "cudnnBackendExecute");
+    check(cudnnBackendExecute(cudnn, plan.plan.get(), pack.get()), "cudnnBackendExecute");
   };
   for (int i = 0; i < kWarmUps; ++i) run();
   const Event begin = make_timing_event();

@@ -59,14 +59,6 @@ struct MaskGradient {
   }
 };
 
-struct ToBf16 {
-  kernels::Bfloat16* to;
-  const float* from;
-  __device__ void operator()(std::size_t i) const {
-    to[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
-  }
-};
-
 template <typename T>
 struct ToFp32 {
   float* to;
@@ -141,7 +133,11 @@ cudaError_t mask_gradient(Element element, void* to, const void* output, const v
 }
 
 cudaError_t to_bf16(void* to, const float* from, std::size_t count, cudaStream_t stream) {
-  return for_each(count, ToBf16{static_cast<kernels::Bfloat16*>(to), from}, stream);
+  auto* rounded = static_cast<kernels::Bfloat16*>(to);
+  const auto round = [=] __device__(std::size_t i) {
+    rounded[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
+  };
+  return for_each(count, round, stream);
 }
 
 cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t count,

@@ -196,10 +196,9 @@ struct AveragePoolBackward {
   }
 };
 
-template <typename T>
-bool packs_channels(const ImageShape& s, const void* a, const void* b) {
-  return packs<T>(static_cast<std::size_t>(s.channels), static_cast<const T*>(a),
-                  static_cast<const T*>(b));
+template <typename T, typename... Pointers>
+bool packs_channels(const ImageShape& s, const Pointers*... pointers) {
+  return packs<T>(static_cast<std::size_t>(s.channels), pointers...);
 }
 
 }  // namespace
@@ -208,9 +207,7 @@ cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t*
                      cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPool<T> body{work, static_cast<T*>(y), static_cast<const T*>(x), winners};
-    const bool packed =
-        packs_channels<T>(work.out, y, x) && packs_channels<T>(work.out, winners, x);
-    return for_each_place<T>(work.out, packed, body, stream);
+    return for_each_place<T>(work.out, packs_channels<T>(work.out, y, x, winners), body, stream);
   });
 }
 
@@ -218,9 +215,7 @@ cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,
                               const std::uint8_t* winners, cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPoolBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy), winners};
-    const bool packed =
-        packs_channels<T>(work.in, dx, dy) && packs_channels<T>(work.in, winners, dy);
-    return for_each_place<T>(work.in, packed, body, stream);
+    return for_each_place<T>(work.in, packs_channels<T>(work.in, dx, dy, winners), body, stream);
   });
 }
 
@@ -246,7 +241,7 @@ cudaError_t global_average_pool(Element element, float* y, const void* x, const 
   const ImageShape out{in.images, in.channels, 1, 1};
   return with_type(element, [&]<typename T>() {
     const AveragePool<T> body{in, y, static_cast<const T*>(x)};
-    return for_each_place<T>(out, packs_channels<T>(in, x, nullptr), body, stream);
+    return for_each_place<T>(out, packs_channels<T>(in, x), body, stream);
   });
 }
 
@@ -254,7 +249,7 @@ cudaError_t global_average_pool_backward(Element element, void* dx, const float*
                                          const ImageShape& in, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const AveragePoolBackward<T> body{in, static_cast<T*>(dx), dy};
-    return for_each_place<T>(in, packs_channels<T>(in, dx, nullptr), body, stream);
+    return for_each_place<T>(in, packs_channels<T>(in, dx), body, stream);
   });
 }
 

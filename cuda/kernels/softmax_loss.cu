@@ -6,23 +6,6 @@
 namespace rueda::cuda {
 namespace {
 
-/// One thread a row: rows are many and classes few.
-struct SoftmaxRow {
-  const float* logits;
-  const std::int32_t* labels;
-  int classes;
-  const float* scale;
-  float* gradients;
-  kernels::RowLoss* losses;
-
-  __device__ void operator()(std::size_t row) const {
-    const std::size_t first = row * static_cast<std::size_t>(classes);
-    losses[row] = kernels::softmax_cross_entropy_row(
-        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
-        gradients == nullptr ? nullptr : gradients + first);
-  }
-};
-
 /// One block: a few thousand rows at most.
 __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums) {
   __shared__ double shared[2][kBlockThreads];
@@ -86,10 +69,17 @@ cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t str
   return launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
 }
 
+/// One thread a row: rows are many and classes few.
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
                                   int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream) {
-  return for_each(rows, SoftmaxRow{logits, labels, classes, scale, gradients, losses}, stream);
+  const auto one_row = [=] __device__(std::size_t row) {
+    const std::size_t first = row * static_cast<std::size_t>(classes);
+    losses[row] = kernels::softmax_cross_entropy_row(
+        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
+        gradients == nullptr ? nullptr : gradients + first);
+  };
+  return for_each(rows, one_row, stream);
 }
 
 }  // namespace rueda::cuda

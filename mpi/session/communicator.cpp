@@ -25,7 +25,7 @@ struct Round {
   std::vector<int> offsets;
   std::size_t total = 0;
 
-  Round(const std::vector<std::size_t>& lengths, std::size_t limit, std::size_t index) {
+  Round(const std::vector<std::uint64_t>& lengths, std::size_t limit, std::size_t index) {
     for (const std::size_t length : lengths) {
       const std::size_t count = std::min(limit, length - std::min(length, index * limit));
       counts.push_back(static_cast<int>(count));
@@ -163,22 +163,17 @@ void Communicator::broadcast(std::span<std::byte> data, int root) {
   }
 }
 
-std::vector<std::size_t> Communicator::lengths_of_all(std::size_t mine) {
-  const auto length = static_cast<std::uint64_t>(mine);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
-  call_mpi("MPI_Allgather", MPI_Allgather, &length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T,
-           comm_.get());
-  return {all.begin(), all.end()};
-}
-
 /// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
 /// round takes an equal small part from every rank. Almost always one round is enough.
 std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
   const auto ranks = static_cast<std::size_t>(size_);
   const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);
   const bool receives = root == kEveryRank || root == rank_;
-  const auto lengths = lengths_of_all(mine.size());
-  const std::size_t rounds = pieces(*std::max_element(lengths.begin(), lengths.end()), limit);
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  call_mpi("MPI_Allgather", MPI_Allgather, &length, 1, MPI_UINT64_T, lengths.data(), 1,
+           MPI_UINT64_T, comm_.get());
+  const std::size_t rounds = pieces(std::ranges::max(lengths), limit);
   std::vector<Bytes> result(receives ? ranks : 0);
   for (std::size_t i = 0; i < rounds; ++i) {
     const Round round(lengths, limit, i);

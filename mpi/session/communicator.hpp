@@ -67,7 +67,6 @@ class Communicator final : public RankGroup {
 
   /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
   void sendrecv_piece(std::span<const float> send, int to, std::span<float> receive, int from);
-  std::vector<std::size_t> lengths_of_all(std::size_t mine);
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void note_node();

@@ -84,16 +84,21 @@ TEST_CASE("what adds along the tree has the bits of one rank that adds alone",
   for (const Candidate& candidate : own_algorithms()) {
     if (!candidate.has_tree_order) continue;
     const auto reduce = candidate.make({comm, device});
-    auto slice = filled<rough_value>(comm.rank(), 1003);
-    reduce->sum(std::span(slice).first(409), {});
-    reduce->sum(std::span(slice).subspan(409), {});
-    CAPTURE(candidate.name);
-    CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), slice.size())));
+    for (const std::size_t length : lengths_for(comm.size())) {
+      if (length > candidate.longest) continue;
+      auto slice = filled<rough_value>(comm.rank(), length);
+      reduce->sum(std::span(slice).first(length / 3), {});
+      reduce->sum(std::span(slice).subspan(length / 3), {});
+      CAPTURE(candidate.name, length);
+      CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
+    }
   }
 }
 
-TEST_CASE("segments change no bit of the ring", "[algorithms][many]") {
+TEST_CASE("neither segments nor pieces of messages change a bit of the ring",
+          "[algorithms][many]") {
   Communicator comm;
+  Communicator in_pieces(MPI_COMM_WORLD, 7);
   HostReduceDevice device;
   RingAllReduce whole(std::make_unique<Exchange>(comm), device);
   for (const std::size_t length : {5u, 101u, 203u}) {
@@ -103,6 +108,8 @@ TEST_CASE("segments change no bit of the ring", "[algorithms][many]") {
       CAPTURE(length, segment);
       CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(ring, device, comm.rank(), length)));
     }
+    RingAllReduce pieces(std::make_unique<Exchange>(in_pieces), device);
+    CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(pieces, device, comm.rank(), length)));
   }
 }
 

@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "../runtime/device.hpp"
-#include "../runtime/stream.hpp"
-#include "plan.hpp"
+#include "graph.hpp"
 #include "tests/standin/runtime/stream.hpp"
 
 // The functions of cuDNN that the CUDA part calls.

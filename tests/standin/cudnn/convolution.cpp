@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "operation.hpp"
+#include "graph.hpp"
 
 // Wider vectors where the processor has them; every element is summed in the same order with each.
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 #include "descriptor.hpp"
 
-#include "operation.hpp"
+#include "graph.hpp"
 
 // The types of descriptors, and what attributes each has.
 

@@ -1,13 +1,16 @@
 #include "device.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "settings.hpp"
+#include "rueda/core/random.hpp"
 
 namespace rueda::standin {
 namespace {
@@ -60,6 +63,11 @@ cudaDeviceProp describe(int device) {
   return properties;
 }
 
+std::size_t mean_delay() {
+  static const std::size_t mean = setting("RUEDA_STANDIN_DELAY_US", 0);
+  return mean;
+}
+
 struct ErrorText {
   cudaError_t code;
   const char* name;
@@ -107,6 +115,22 @@ const ErrorText& text_of(cudaError_t code) {
 }
 
 }  // namespace
+
+std::size_t setting(const char* name, std::size_t otherwise) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  return std::stoull(text);
+}
+
+bool has_delays() { return mean_delay() != 0; }
+
+void before_item() {
+  if (!has_delays()) return;
+  static std::atomic<std::size_t> items{0};
+  static const std::size_t seed = setting("RUEDA_STANDIN_SEED", 1);
+  const std::size_t us = mean_delay() / 2 + random_bits(seed, items++) % (mean_delay() + 1);
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
 
 cudaError_t note(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
