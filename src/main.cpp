@@ -91,14 +91,14 @@ int main(int argc, char** argv) {
   try {
     return rueda::run({argv, argv + argc});
   } catch (const rueda::AlreadyReported& reported) {
-    return static_cast<int>(reported.code);
+    return int(reported.code);
   } catch (const rueda::Error& error) {
     if (rueda::speaks_for_all()) rueda::print_error(error.what());
-    return static_cast<int>(error.code());
+    return int(error.code());
   } catch (const std::exception& error) {
     // Nothing says that an unexpected error is the same on all ranks: each prints its own.
     rueda::print_error("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) +
                        ": " + error.what());
-    return static_cast<int>(rueda::ExitCode::run_failed);
+    return int(rueda::ExitCode::run_failed);
   }
 }

@@ -160,7 +160,7 @@ class CudaBackend final : public CudaWork {
   void mark(Mark mark) override {
     close_phase();
     if (mark != Mark::end) {
-      push_range(kPhaseRanges[static_cast<std::size_t>(mark)]);
+      push_range(kPhaseRanges[std::size_t(mark)]);
       in_phase_ = true;
     }
     marks_.set(mark, stream());
@@ -177,17 +177,16 @@ class CudaBackend final : public CudaWork {
 
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override {
     const Shape shape = graph.shape(node);
-    const auto pixels = static_cast<std::size_t>(batch) * static_cast<std::size_t>(shape.height) *
-                        static_cast<std::size_t>(shape.width);
-    return pixels * static_cast<std::size_t>(stored_channels(graph, node, context_)) *
+    const auto pixels = std::size_t(batch) * std::size_t(shape.height) * std::size_t(shape.width);
+    return pixels * std::size_t(stored_channels(graph, node, context_)) *
            bytes_of(element_of(graph.node(node), context_));
   }
 
   /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
   OperationPtr make_operation(const Graph& graph, NodeId node, int batch, Mode mode) override {
     if (node == graph.input()) return nullptr;
-    largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
-    const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
+    largest_batch_ = std::max(largest_batch_, std::size_t(batch));
+    const bool full = mode == Mode::train && std::size_t(batch) == largest_batch_;
     context_.plans->tune_on(tunes_ && full ? stream() : nullptr);
     const OperationRequest request{context_, graph, node, batch, mode, full};
     check_inputs(request);

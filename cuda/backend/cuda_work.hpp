@@ -100,7 +100,7 @@ class CudaWork : public Backend {
 
   void softmax_cross_entropy(const LossRequest& r) override {
     auto* losses = static_cast<kernels::RowLoss*>(losses_.get());
-    const auto rows = static_cast<std::size_t>(r.rows);
+    const auto rows = std::size_t(r.rows);
     check(cuda::softmax_cross_entropy(reinterpret_cast<const float*>(r.logits), r.labels, rows,
                                       r.classes, r.scale, reinterpret_cast<float*>(r.gradient),
                                       losses, stream()),
@@ -186,12 +186,11 @@ class CudaWork : public Backend {
   void for_each_place(const Graph& graph, NodeId node, int batch, std::span<std::byte> host,
                       const F& f) const {
     const Shape shape = graph.shape(node);
-    const auto channels = static_cast<std::size_t>(shape.channels);
-    const auto stored = static_cast<std::size_t>(stored_channels(graph, node, context_));
-    const auto pixels =
-        static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+    const auto channels = std::size_t(shape.channels);
+    const auto stored = std::size_t(stored_channels(graph, node, context_));
+    const auto pixels = std::size_t(shape.height) * std::size_t(shape.width);
     const bool bf16 = element_of(graph.node(node), context_) == Element::bf16;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(batch) * channels * pixels; ++i) {
+    for (std::size_t i = 0; i < std::size_t(batch) * channels * pixels; ++i) {
       const std::size_t at =
           (i / pixels / channels * pixels + i % pixels) * stored + i / pixels % channels;
       if (bf16) {

@@ -78,7 +78,7 @@ class StreamMarks {
   }
 
  private:
-  cudaEvent_t at(Mark mark) const { return events_[static_cast<std::size_t>(mark)].get(); }
+  cudaEvent_t at(Mark mark) const { return events_[std::size_t(mark)].get(); }
   double between(Mark from, Mark to) const { return seconds_between(at(from), at(to)); }
 
   std::array<Event, kMarks> events_;

@@ -14,7 +14,7 @@ constexpr std::size_t kEngineAlignment = 16;
 /// Bytes, 16 at most, that the place of a tensor in an arena is a multiple of.
 std::int64_t alignment_in_arena(const Graph& graph, ParameterId id, Element element) {
   const std::size_t place = GradientLayout(graph).lead() + graph.parameter(id).offset;
-  return static_cast<std::int64_t>(std::gcd(place * bytes_of(element), kEngineAlignment));
+  return std::int64_t(std::gcd(place * bytes_of(element), kEngineAlignment));
 }
 
 cudnnDataType_t cudnn_type(Element element) {
@@ -53,9 +53,7 @@ ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
   if (r.element() == Element::fp32) dw_.alignment = w_.alignment;
 }
 
-std::size_t ConvPlans::weight_count() const {
-  return static_cast<std::size_t>(w_.dims[0] * w_.strides[0]);
-}
+std::size_t ConvPlans::weight_count() const { return std::size_t(w_.dims[0] * w_.strides[0]); }
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {

@@ -21,7 +21,7 @@ class ConvPlans {
 
   /// Numbers in the weights, padded channels included.
   std::size_t weight_count() const;
-  int stored_input_channels() const { return static_cast<int>(x_.dims[1]); }
+  int stored_input_channels() const { return int(x_.dims[1]); }
 
  private:
   std::string key(const char* what) const;

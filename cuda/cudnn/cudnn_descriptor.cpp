@@ -31,7 +31,7 @@ std::size_t Descriptor::get_raw(cudnnBackendAttributeName_t name, cudnnBackendAt
   std::int64_t count = 0;
   check(cudnnBackendGetAttribute(get(), name, type, room, &count, values),
         "cudnnBackendGetAttribute " + std::to_string(name));
-  return static_cast<std::size_t>(count);
+  return std::size_t(count);
 }
 
 Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
@@ -53,7 +53,7 @@ std::vector<Descriptor> Descriptor::get_descriptors(cudnnBackendAttributeName_t 
     raw.push_back(copy.get());
   }
   if (raw.empty()) return copies;
-  const auto room = static_cast<std::int64_t>(raw.size());
+  const auto room = std::int64_t(raw.size());
   copies.resize(
       std::min(copies.size(), get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data())));
   return copies;

@@ -47,7 +47,7 @@ class Descriptor {
 
   template <typename T>
   void set(cudnnBackendAttributeName_t name, std::span<const T> values) {
-    set_raw(name, attribute_type(T{}), static_cast<std::int64_t>(values.size()), values.data());
+    set_raw(name, attribute_type(T{}), std::int64_t(values.size()), values.data());
   }
   template <typename T>
   void set(cudnnBackendAttributeName_t name, const T& value) {
@@ -56,7 +56,7 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) { set(name, value.get()); }
   /// Addresses, which C++ cannot tell from descriptors by their type.
   void set_pointers(cudnnBackendAttributeName_t name, std::span<void* const> pointers) {
-    set_raw(name, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(pointers.size()), pointers.data());
+    set_raw(name, CUDNN_TYPE_VOID_PTR, std::int64_t(pointers.size()), pointers.data());
   }
 
   /// The value of a plain attribute, which must have exactly one element.
@@ -71,7 +71,7 @@ class Descriptor {
   std::vector<T> get_all(cudnnBackendAttributeName_t name) const {
     std::vector<T> values(get_raw(name, attribute_type(T{}), 0, nullptr));
     if (!values.empty()) {
-      const auto room = static_cast<std::int64_t>(values.size());
+      const auto room = std::int64_t(values.size());
       values.resize(get_raw(name, attribute_type(T{}), room, values.data()));
     }
     return values;

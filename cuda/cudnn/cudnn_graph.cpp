@@ -79,7 +79,7 @@ void CudnnGraph::conv(ConvDirection direction, Tensor w, Tensor x, Tensor y,
   set_pair(shape, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, geometry.padding);
   shape.finalize();
 
-  const ConvNames& names = kConvNames[static_cast<std::size_t>(direction)];
+  const ConvNames& names = kConvNames[std::size_t(direction)];
   Descriptor& operation = operations_.emplace_back(names.type);
   operation.set(names.w, at(w));
   operation.set(names.x, at(x));

@@ -41,7 +41,7 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
                                                        CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, 64)) {
     const auto type = knob.get_one<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
     const auto value = knob.get_one<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-    choices += fmt::format("{}k{}={}", choices.empty() ? "" : ",", static_cast<int>(type), value);
+    choices += fmt::format("{}k{}={}", choices.empty() ? "" : ",", int(type), value);
   }
   return fmt::format("eng{}{{{}}}", engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
                      choices);
@@ -58,8 +58,8 @@ std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, s
   }
 #endif
   if (!made.plan.try_finalize()) return std::nullopt;
-  made.workspace_bytes = static_cast<std::size_t>(
-      made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  made.workspace_bytes =
+      std::size_t(made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   return made;
 }
 

@@ -19,7 +19,7 @@ std::size_t bytes_of(const TensorSpec& spec) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < spec.dims.size(); ++i) last += (spec.dims[i] - 1) * spec.strides[i];
   const std::size_t element = spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
-  return static_cast<std::size_t>(last + 1) * element;
+  return std::size_t(last + 1) * element;
 }
 
 /// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median
@@ -97,7 +97,7 @@ CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
     seconds.push_back(time_plan(target_.handle, tuning_, plan, graph));
   }
   const auto best = std::ranges::min_element(seconds) - seconds.begin();
-  return std::move(plans[static_cast<std::size_t>(best)]);
+  return std::move(plans[std::size_t(best)]);
 }
 
 }  // namespace rueda::cuda

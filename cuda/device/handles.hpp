@@ -94,7 +94,7 @@ inline Event make_sleepy_event() {
 inline double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-  return static_cast<double>(milliseconds) / 1000;
+  return double(milliseconds) / 1000;
 }
 
 /// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an

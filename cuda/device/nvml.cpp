@@ -64,7 +64,7 @@ double read(double unit, Function function, Arguments... arguments) {
   if (function == nullptr || function(arguments..., &value) != kSuccess) {
     return DeviceSample::kUnknown;
   }
-  return static_cast<double>(value) * unit;
+  return double(value) * unit;
 }
 
 class Nvml final : public DeviceMonitor {
@@ -86,7 +86,7 @@ class Nvml final : public DeviceMonitor {
     }
     MemoryInfo memory;
     if (library_->memory != nullptr && library_->memory(device_, &memory) == kSuccess) {
-      s.memory_bytes = static_cast<double>(memory.used);
+      s.memory_bytes = double(memory.used);
     }
     s.sm_clock_hz = read<unsigned>(1e6, library_->clock, device_, kSmClock);
     s.memory_clock_hz = read<unsigned>(1e6, library_->clock, device_, kMemoryClock);

@@ -149,7 +149,7 @@ cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t co
 
 cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
                      const void* residual, std::size_t rows, int channels, cudaStream_t stream) {
-  const auto c = static_cast<std::size_t>(channels);
+  const auto c = std::size_t(channels);
   return with_type(element, [&]<typename T>() {
     return for_each(rows * c,
                     AddBias<T>{static_cast<T*>(y), static_cast<const T*>(x), bias,
@@ -160,8 +160,8 @@ cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
 
 cudaError_t pad_channels(Element element, void* to, const float* from, std::size_t rows,
                          int channels, int to_channels, cudaStream_t stream) {
-  const auto c = static_cast<std::size_t>(channels);
-  const auto padded = static_cast<std::size_t>(to_channels);
+  const auto c = std::size_t(channels);
+  const auto padded = std::size_t(to_channels);
   return with_type(element, [&]<typename T>() {
     return for_each(rows * padded, PadChannels<T>{static_cast<T*>(to), from, c, padded}, stream);
   });
@@ -169,8 +169,8 @@ cudaError_t pad_channels(Element element, void* to, const float* from, std::size
 
 cudaError_t drop_channels(Element element, float* to, const void* from, std::size_t rows,
                           int from_channels, int channels, cudaStream_t stream) {
-  const auto c = static_cast<std::size_t>(channels);
-  const auto padded = static_cast<std::size_t>(from_channels);
+  const auto c = std::size_t(channels);
+  const auto padded = std::size_t(from_channels);
   return with_type(element, [&]<typename T>() {
     return for_each(rows * c, DropChannels<T>{to, static_cast<const T*>(from), padded, c}, stream);
   });

@@ -22,12 +22,10 @@ inline constexpr std::size_t kMaxBlocks = 4;
 #endif
 
 __device__ inline std::size_t first_index() {
-  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  return std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
-__device__ inline std::size_t index_stride() {
-  return static_cast<std::size_t>(gridDim.x) * blockDim.x;
-}
+__device__ inline std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim.x; }
 
 /// Queues `kernel` on blocks of this shape.
 template <typename... Parameters>
@@ -46,8 +44,7 @@ cudaError_t launch(void (*kernel)(Parameters...), std::size_t work, cudaStream_t
                    const Parameters&... arguments) {
   if (work == 0) return cudaSuccess;
   const std::size_t blocks = std::min((work - 1) / kBlockThreads + 1, kMaxBlocks);
-  return launch_blocks(kernel, dim3(static_cast<unsigned>(blocks)), dim3(kBlockThreads), stream,
-                       arguments...);
+  return launch_blocks(kernel, dim3(unsigned(blocks)), dim3(kBlockThreads), stream, arguments...);
 }
 
 template <typename Body>

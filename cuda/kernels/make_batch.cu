@@ -5,8 +5,7 @@ namespace rueda::cuda {
 namespace {
 
 constexpr int kImageChannels = 3;
-constexpr std::size_t kImageBytes =
-    static_cast<std::size_t>(kImageChannels) * kernels::kSide * kernels::kSide;
+constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kernels::kSide * kernels::kSide;
 
 /// One thread a pixel, with all its channels: neighbours in a warp then write neighbouring memory,
 /// and what was drawn for the sample serves all channels.
@@ -19,17 +18,17 @@ struct MakePixel {
   BatchTarget target;
 
   __device__ void operator()(std::size_t i) const {
-    const auto size = static_cast<std::size_t>(transform.image_size);
+    const auto size = std::size_t(transform.image_size);
     const std::size_t sample = i / (size * size);
     const std::size_t pixel = i % (size * size);
-    T* values = static_cast<T*>(target.values) + i * static_cast<std::size_t>(target.channels);
+    T* values = static_cast<T*>(target.values) + i * std::size_t(target.channels);
     const std::uint32_t index = source.indices[sample];
     if (pixel == 0) target.labels[sample] = source.labels[index];
     const std::uint8_t* image = source.pixels + index * kImageBytes;
     const kernels::SampleAugment augment =
         transform.augment ? kernels::draw_augment(seed, epoch, index) : kernels::SampleAugment{};
-    const int y = static_cast<int>(pixel / size);
-    const int x = static_cast<int>(pixel % size);
+    const int y = int(pixel / size);
+    const int x = int(pixel % size);
 #pragma unroll  // so that the transform's arrays stay in registers
     for (int c = 0; c < kImageChannels; ++c) {
       values[c] = kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
@@ -44,7 +43,7 @@ cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform&
                        std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                        cudaStream_t stream) {
   if (target.channels < kImageChannels || transform.image_size < 1) return cudaErrorInvalidValue;
-  const auto size = static_cast<std::size_t>(transform.image_size);
+  const auto size = std::size_t(transform.image_size);
   return with_type(target.element, [&]<typename T>() {
     return for_each(source.count * size * size,
                     MakePixel<T>{source, transform, seed, epoch, target}, stream);

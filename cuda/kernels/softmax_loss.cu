@@ -24,8 +24,8 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
     shared[1][threadIdx.x] += shared[1][threadIdx.x + half];
   }
   if (threadIdx.x != 0) return;
-  sums[0] = static_cast<float>(shared[0][0]);
-  sums[1] = static_cast<float>(shared[1][0]);
+  sums[0] = float(shared[0][0]);
+  sums[1] = float(shared[1][0]);
 }
 
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
@@ -74,7 +74,7 @@ cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* label
                                   int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream) {
   const auto one_row = [=] __device__(std::size_t row) {
-    const std::size_t first = row * static_cast<std::size_t>(classes);
+    const std::size_t first = row * std::size_t(classes);
     losses[row] = kernels::softmax_cross_entropy_row(
         logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
         gradients == nullptr ? nullptr : gradients + first);

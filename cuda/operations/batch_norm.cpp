@@ -33,7 +33,7 @@ class BatchNorm final : public Operation {
     work_.gamma = value(norm_.gamma);
     work_.beta = value(norm_.beta);
     work_.statistics = (trains() ? p.batch_statistics : p.running_statistics).data() +
-                       static_cast<std::ptrdiff_t>(norm_.statistics_offset);
+                       std::ptrdiff_t(norm_.statistics_offset);
     work_.partial = r_.context.scratch_floats();
     if (m.output_gradients.empty()) return;
     gradient_.dy = m.output_gradients[0];

@@ -124,7 +124,7 @@ class Conv final : public Operation {
   void unpack() {
     if (!staged()) return;
     float* to = r_.context.gradient(r_.graph, conv_.weight);
-    const std::size_t stored = static_cast<std::size_t>(plans_.stored_input_channels());
+    const std::size_t stored = std::size_t(plans_.stored_input_channels());
     if (padded()) {
       check(drop_channels(r_.element(), to, r_.context.scratch.get(),
                           plans_.weight_count() / stored, plans_.stored_input_channels(),

@@ -81,13 +81,10 @@ struct OperationRequest {
   /// Pixels of the whole batch: the rows of an activation seen as a matrix.
   std::size_t rows_of(NodeId id) const {
     const ImageShape s = shape_of(id);
-    return static_cast<std::size_t>(s.images) * static_cast<std::size_t>(s.height) *
-           static_cast<std::size_t>(s.width);
+    return std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width);
   }
   /// Numbers in the output.
-  std::size_t outputs() const {
-    return rows_of(node) * static_cast<std::size_t>(self().output.channels);
-  }
+  std::size_t outputs() const { return rows_of(node) * std::size_t(self().output.channels); }
 };
 
 // Operations by the kind of their node. They take their inputs for usual activations; a convolution

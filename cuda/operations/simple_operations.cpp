@@ -148,9 +148,9 @@ OperationPtr make_operation(const OperationRequest& r, const GlobalAveragePoolNo
 
 /// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
 OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
-  const int inputs = static_cast<int>(r.graph.shape(r.input()).elements());
+  const int inputs = int(r.graph.shape(r.input()).elements());
   const int units = dense.units;
-  const auto rows = static_cast<std::size_t>(r.batch);
+  const auto rows = std::size_t(r.batch);
   r.context.request_scratch(norm_partial_floats(rows, units) * sizeof(float));
 
   const auto forward = [=](const OperationMemory& m) {

@@ -96,7 +96,7 @@ void VerifiedExchange::sendrecv(std::span<const float> send, int to, std::span<f
 }
 
 std::string VerifiedExchange::name_of(int rank) const {
-  return fmt::format("rank {} on {}", world_rank(rank), hosts_.at(static_cast<std::size_t>(rank)));
+  return fmt::format("rank {} on {}", world_rank(rank), hosts_.at(std::size_t(rank)));
 }
 
 void VerifiedExchange::report(int from, std::size_t floats, std::uint64_t sent,

@@ -27,7 +27,7 @@ void round_trip(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, 
 /// Seconds one way, by the median.
 double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int trips, int peer,
                bool begins) {
-  std::vector<double> seconds(static_cast<std::size_t>(trips), 0.0);
+  std::vector<double> seconds(std::size_t(trips), 0.0);
   for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
   for (double& trip : seconds) {
     const double begin = steady_seconds();
@@ -42,8 +42,7 @@ double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, i
 LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
   const double small = one_way(ring, buffer, 1, kSmallTrips, peer, begins);
   const double large = one_way(ring, buffer, kLargeFloats, kLargeTrips, peer, begins);
-  return {.latency_us = small * 1e6,
-          .gb_per_second = static_cast<double>(kPingPongBytes) / 1e9 / large};
+  return {.latency_us = small * 1e6, .gb_per_second = double(kPingPongBytes) / 1e9 / large};
 }
 
 /// When a rank begins with its right neighbour: even ones first, then odd ones; the last of an odd
@@ -57,9 +56,8 @@ constexpr int kRounds = 2;
 
 /// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
 float pattern(int rank, int round, std::size_t i) {
-  const auto start =
-      static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(round) * 104729;
-  return static_cast<float>((start + i) % 16'000'057);
+  const auto start = std::size_t(rank) * 7919 + std::size_t(round) * 104729;
+  return float((start + i) % 16'000'057);
 }
 
 PatternResult compare(std::span<const float> got, int sender, int round) {

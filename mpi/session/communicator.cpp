@@ -28,8 +28,8 @@ struct Round {
   Round(const std::vector<std::uint64_t>& lengths, std::size_t limit, std::size_t index) {
     for (const std::size_t length : lengths) {
       const std::size_t count = std::min(limit, length - std::min(length, index * limit));
-      counts.push_back(static_cast<int>(count));
-      offsets.push_back(static_cast<int>(total));
+      counts.push_back(int(count));
+      offsets.push_back(int(total));
       total += count;
     }
   }
@@ -133,12 +133,11 @@ void Communicator::sendrecv(std::span<const float> send, int to, std::span<float
 void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span<float> receive,
                                   int from) {
   MPI_Status status{};
-  call_mpi("MPI_Sendrecv", MPI_Sendrecv, send.data(), static_cast<int>(send.size()), MPI_FLOAT, to,
-           kTag, receive.data(), static_cast<int>(receive.size()), MPI_FLOAT, from, kTag,
-           comm_.get(), &status);
+  call_mpi("MPI_Sendrecv", MPI_Sendrecv, send.data(), int(send.size()), MPI_FLOAT, to, kTag,
+           receive.data(), int(receive.size()), MPI_FLOAT, from, kTag, comm_.get(), &status);
   int count = 0;
   check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
-  if (static_cast<std::size_t>(count) != receive.size()) {
+  if (std::size_t(count) != receive.size()) {
     throw RunError(fmt::format(
         "rank {} expected {} floats from rank {} but got {}: the ranks are not at the same step",
         rank_, receive.size(), from, count));
@@ -148,8 +147,8 @@ void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span
 void Communicator::all_reduce_sum(std::span<float> data) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
-    call_mpi("MPI_Allreduce", MPI_Allreduce, MPI_IN_PLACE, part.data(),
-             static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, comm_.get());
+    call_mpi("MPI_Allreduce", MPI_Allreduce, MPI_IN_PLACE, part.data(), int(part.size()), MPI_FLOAT,
+             MPI_SUM, comm_.get());
   }
 }
 
@@ -158,15 +157,14 @@ void Communicator::barrier() { call_mpi("MPI_Barrier", MPI_Barrier, comm_.get())
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
-    call_mpi("MPI_Bcast", MPI_Bcast, part.data(), static_cast<int>(part.size()), MPI_BYTE, root,
-             comm_.get());
+    call_mpi("MPI_Bcast", MPI_Bcast, part.data(), int(part.size()), MPI_BYTE, root, comm_.get());
   }
 }
 
 /// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
 /// round takes an equal small part from every rank. Almost always one round is enough.
 std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
-  const auto ranks = static_cast<std::size_t>(size_);
+  const auto ranks = std::size_t(size_);
   const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);
   const bool receives = root == kEveryRank || root == rank_;
   const std::uint64_t length = mine.size();
@@ -178,7 +176,7 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
   for (std::size_t i = 0; i < rounds; ++i) {
     const Round round(lengths, limit, i);
     const auto part = piece(mine, limit, i);
-    const int count = static_cast<int>(part.size());
+    const int count = int(part.size());
     Bytes buffer(receives ? round.total : 0);
     if (root == kEveryRank) {
       call_mpi("MPI_Allgatherv", MPI_Allgatherv, part.data(), count, MPI_BYTE, buffer.data(),

@@ -35,7 +35,7 @@ class Communicator final : public RankGroup {
   /// This rank's host.
   const std::string& host() const { return host_; }
   /// The number in MPI_COMM_WORLD of rank `rank` of this group.
-  int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
+  int world_rank(int rank) const { return world_ranks_.at(std::size_t(rank)); }
 
   /// For windows, which MPI makes of a group. Stays this object's.
   MPI_Comm handle() const { return comm_.get(); }

@@ -16,7 +16,7 @@ std::string reason(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "an unknown error";
-  return {text.data(), static_cast<std::size_t>(length)};
+  return {text.data(), std::size_t(length)};
 }
 
 std::string world_rank() {

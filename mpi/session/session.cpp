@@ -27,7 +27,7 @@ constexpr std::array<MpiLevel, 4> kLevels = {{{MPI_THREAD_SINGLE, "MPI_THREAD_SI
                                               {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
                                               {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}}};
 
-const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(static_cast<std::size_t>(level)); }
+const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(std::size_t(level)); }
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Session::~Session() {
 
 void Session::abort(ExitCode code) noexcept {
   std::fflush(nullptr);
-  if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, int(code));
   end_process("", code);
 }
 

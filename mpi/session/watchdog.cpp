@@ -39,7 +39,7 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
   const bool in_sum = reduce.act.kind != ReduceAct::Kind::none;
   return fmt::format("{}. rank {} on {}: in {} for {} s{}",
                      in_sum ? "the ring is stuck" : "stuck outside the ring", rank.rank, rank.host,
-                     call, static_cast<long>(seconds), in_sum ? place_of(reduce) : "");
+                     call, long(seconds), in_sum ? place_of(reduce) : "");
 }
 
 Watchdog::Watchdog(Watched watched) : watched_(std::move(watched)) {

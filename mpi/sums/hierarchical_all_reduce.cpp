@@ -29,29 +29,29 @@ HostLayout HostLayout::of(Communicator& ranks) {
 HostLayout::HostLayout(const std::vector<int>& host_of_rank) {
   std::map<int, int> numbers;
   for (const int name : host_of_rank) {
-    const int host = numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second;
+    const int host = numbers.try_emplace(name, int(numbers.size())).first->second;
     if (host == hosts()) ranks_.emplace_back();
-    ranks_[static_cast<std::size_t>(host)].push_back(static_cast<int>(host_of_.size()));
+    ranks_[std::size_t(host)].push_back(int(host_of_.size()));
     host_of_.push_back(host);
   }
 }
 
 int HostLayout::local_rank_of(int rank) const {
   const auto& all = ranks_on(host_of(rank));
-  return static_cast<int>(std::find(all.begin(), all.end(), rank) - all.begin());
+  return int(std::find(all.begin(), all.end(), rank) - all.begin());
 }
 
 int HostLayout::fewest() const noexcept {
-  return static_cast<int>(std::ranges::min_element(ranks_, {}, &std::vector<int>::size)->size());
+  return int(std::ranges::min_element(ranks_, {}, &std::vector<int>::size)->size());
 }
 
 int HostLayout::most() const noexcept {
-  return static_cast<int>(std::ranges::max_element(ranks_, {}, &std::vector<int>::size)->size());
+  return int(std::ranges::max_element(ranks_, {}, &std::vector<int>::size)->size());
 }
 
 bool HostLayout::keeps_tree_order() const noexcept {
   if (hosts() == 1) return true;
-  if (fewest() != most() || !std::has_single_bit(static_cast<unsigned>(most()))) return false;
+  if (fewest() != most() || !std::has_single_bit(unsigned(most()))) return false;
   return std::is_sorted(host_of_.begin(), host_of_.end());
 }
 
@@ -67,8 +67,8 @@ HierarchicalAllReduce::HierarchicalAllReduce(Communicator& world, ReduceDevice& 
       segment_(parts.segment),
       fixed_order_(parts.fixed_order) {
   const auto& host = layout.ranks_on(layout.host_of(world.rank()));
-  const auto all = static_cast<int>(host.size());
-  const auto rank_at = [&](int local) { return host[static_cast<std::size_t>(local)]; };
+  const auto all = int(host.size());
+  const auto rank_at = [&](int local) { return host[std::size_t(local)]; };
   if (!has_shard()) partner_ = rank_at(local_ % shards_);
   for (int p = local_ + shards_; has_shard() && p < all; p += shards_)
     guests_.push_back(rank_at(p));

@@ -17,12 +17,10 @@ class HostLayout {
   /// An invented one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
   explicit HostLayout(const std::vector<int>& host_of_rank);
 
-  int hosts() const noexcept { return static_cast<int>(ranks_.size()); }
-  int host_of(int rank) const { return host_of_.at(static_cast<std::size_t>(rank)); }
+  int hosts() const noexcept { return int(ranks_.size()); }
+  int host_of(int rank) const { return host_of_.at(std::size_t(rank)); }
   /// The ranks on a host, ascending.
-  const std::vector<int>& ranks_on(int host) const {
-    return ranks_.at(static_cast<std::size_t>(host));
-  }
+  const std::vector<int>& ranks_on(int host) const { return ranks_.at(std::size_t(host)); }
   /// The number of `rank` among those of its host.
   int local_rank_of(int rank) const;
   /// Ranks of the host that has fewest, and of the one that has most.

@@ -30,8 +30,8 @@ SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device
     : ranks_(ranks),
       device_(device),
       window_(ranks, arena_floats, mailbox_floats),
-      from_(static_cast<std::size_t>(ranks.size())),
-      to_(static_cast<std::size_t>(ranks.size())),
+      from_(std::size_t(ranks.size())),
+      to_(std::size_t(ranks.size())),
       mailbox_floats_(mailbox_floats) {}
 
 Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
@@ -54,12 +54,12 @@ bool SharedAllReduce::in_arena(std::span<const float> slice) const {
 }
 
 void SharedAllReduce::sum_in_place(std::span<float> slice) {
-  const auto offset = static_cast<std::size_t>(slice.data() - window_.arena(ranks_.rank()).data());
+  const auto offset = std::size_t(slice.data() - window_.arena(ranks_.rank()).data());
   meet({offset, slice.size()});
   journal().add("shared", 0, [&] {
     const Range chunk = RingPlan{slice.size(), ranks_.rank(), ranks_.size()}.chunk(ranks_.rank());
     for (int rank = 0; rank < ranks_.size(); ++rank) {
-      const auto i = static_cast<std::size_t>(rank);
+      const auto i = std::size_t(rank);
       from_[i] = to_[i] = window_.arena(rank).data() + offset + chunk.begin;
     }
     device_.sum_all(from_, to_, chunk.size());
@@ -74,7 +74,7 @@ void SharedAllReduce::sum_by_mailbox(std::span<float> block) {
   meet({SharedWindow::kMailbox, block.size()});
   journal().add("shared", 0, [&] {
     for (int rank = 0; rank < ranks_.size(); ++rank) {
-      from_[static_cast<std::size_t>(rank)] = window_.mailbox(rank, turn).data();
+      from_[std::size_t(rank)] = window_.mailbox(rank, turn).data();
     }
     to_[0] = block.data();
     device_.sum_all(from_, std::span(to_).first(1), block.size());

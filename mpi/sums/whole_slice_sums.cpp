@@ -22,9 +22,7 @@
 namespace rueda {
 namespace {
 
-int left_part(int count) {
-  return static_cast<int>(std::bit_floor(static_cast<unsigned>(count - 1)));
-}
+int left_part(int count) { return int(std::bit_floor(unsigned(count - 1))); }
 
 }  // namespace
 
@@ -67,7 +65,7 @@ void DoublingAllReduce::spread(Block block, int have, std::span<float> slice) {
 
 std::size_t CentralAllReduce::scratch_floats(std::size_t length) const {
   if (ranks_->size() == 1 || ranks_->rank() != 0) return 0;
-  return (TreeOrder::slots_needed(static_cast<std::size_t>(ranks_->size())) - 1) * length;
+  return (TreeOrder::slots_needed(std::size_t(ranks_->size())) - 1) * length;
 }
 
 void CentralAllReduce::add_up(std::span<float> slice, bool) {

@@ -75,7 +75,7 @@ std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {
   if (found == lost_.end()) {
     found = lost_.insert(found, {slice, device_.keep(slice.size())});
   }
-  const auto begin = static_cast<std::size_t>(slice.data() - found->of.data());
+  const auto begin = std::size_t(slice.data() - found->of.data());
   return found->values.subspan(begin, slice.size());
 }
 
@@ -84,8 +84,8 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
   const Segments segments = Segments::of(plan.largest_chunk(), segment_);
   const std::size_t lag = segments.in_flight();
   const std::size_t room = floats_for(segments.length);
-  const std::size_t messages = static_cast<std::size_t>(plan.steps()) * segments.count;
-  const auto step_of = [&](std::size_t m) { return static_cast<int>(m / segments.count); };
+  const std::size_t messages = std::size_t(plan.steps()) * segments.count;
+  const auto step_of = [&](std::size_t m) { return int(m / segments.count); };
   const auto segment = [&](int chunk, std::size_t m) {
     return segments.cut(plan.chunk(chunk), m % segments.count);
   };
@@ -121,16 +121,14 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
 void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
                                    std::span<float> lost, std::span<float> scratch) {
   const std::size_t room = floats_for(plan.largest_chunk());
-  const auto buffer = [&](int turn) {
-    return scratch.subspan(static_cast<std::size_t>(turn % 2) * room, room);
-  };
+  const auto buffer = [&](int turn) { return scratch.subspan(std::size_t(turn % 2) * room, room); };
   std::array<Event, 2> widened{};  // by buffer
   const auto widen = [&](int turn, Range chunk) {
     device_.widen(cut_if_any(slice, chunk), narrow_view(buffer(turn), chunk.size()));
-    widened[static_cast<std::size_t>(turn % 2)] = device_.record_own();
+    widened[std::size_t(turn % 2)] = device_.record_own();
   };
   const auto wait = [&](int turn) {
-    device_.wait(std::exchange(widened[static_cast<std::size_t>(turn % 2)], {}));
+    device_.wait(std::exchange(widened[std::size_t(turn % 2)], {}));
   };
 
   const Range owned = plan.chunk(plan.owned());

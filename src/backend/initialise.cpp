@@ -41,7 +41,7 @@ std::vector<float> initial_statistics(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr) continue;
-    const auto channels = static_cast<std::size_t>(node.output.channels);
+    const auto channels = std::size_t(node.output.channels);
     std::fill_n(running.data() + bn->statistics_offset + channels, channels, 1.0F);
   }
   return running;
@@ -54,7 +54,7 @@ void Replica::initialise(std::uint64_t seed) {
   for (const Parameter& p : graph_.parameters()) {
     const std::uint64_t key = key_of(p.name);
     for (std::size_t i = 0; i < p.count; ++i) {
-      values[p.offset + i] = static_cast<float>(draw(p, random_bits(seed, key, i)));
+      values[p.offset + i] = float(draw(p, random_bits(seed, key, i)));
     }
   }
   backend_.upload(parameters(), values);

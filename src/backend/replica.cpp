@@ -24,8 +24,7 @@ ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batc
   Programs programs;
   for (const std::size_t batch : batches) {
     if (batch == 0 || programs.contains(batch)) continue;
-    programs[batch] =
-        std::make_unique<Program>(graph_, backend_, static_cast<int>(batch), mode, recompute_);
+    programs[batch] = std::make_unique<Program>(graph_, backend_, int(batch), mode, recompute_);
   }
   return programs;
 }
@@ -105,10 +104,9 @@ std::vector<float> Replica::values_per_image() const {
   for (const Node& node : graph_.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr || bn->running_variance == RunningVariance::biased) continue;
-    const auto channels = static_cast<std::ptrdiff_t>(node.output.channels);
-    const auto variances =
-        values.begin() + static_cast<std::ptrdiff_t>(bn->statistics_offset) + channels;
-    std::fill_n(variances, channels, static_cast<float>(node.output.height * node.output.width));
+    const auto channels = std::ptrdiff_t(node.output.channels);
+    const auto variances = values.begin() + std::ptrdiff_t(bn->statistics_offset) + channels;
+    std::fill_n(variances, channels, float(node.output.height * node.output.width));
   }
   return values;
 }
@@ -167,7 +165,7 @@ void Replica::compute_loss() {
                                   .sums = &scalars().sums,
                                   .scale = &scalars().scale,
                                   .gradient = current_->logits_gradient()});
-  write_tail(static_cast<float>(current_->batch()));
+  write_tail(float(current_->batch()));
 }
 
 void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
@@ -186,7 +184,7 @@ ComputeSeconds Replica::compute(float scale) {
     return {};
   }
   set_scale(scale);
-  backend_.replay(static_cast<std::uint64_t>(current_->batch()), [this] {
+  backend_.replay(std::uint64_t(current_->batch()), [this] {
     backend_.mark(Mark::forward);
     forward();
     backend_.mark(Mark::loss);
@@ -278,7 +276,7 @@ void Replica::update_running_statistics(float samples) {
       begin = bn->statistics_offset;
       momentum = bn->momentum;
     }
-    end = bn->statistics_offset + 2 * static_cast<std::size_t>(node.output.channels);
+    end = bn->statistics_offset + 2 * std::size_t(node.output.channels);
   }
   update();
 }

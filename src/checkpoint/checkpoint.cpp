@@ -101,8 +101,8 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) input.refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
     if (count == 0) break;
-    sum.crc32 = crc32({bytes.data(), static_cast<std::size_t>(count)}, sum.crc32);
-    sum.bytes += static_cast<std::size_t>(count);
+    sum.crc32 = crc32({bytes.data(), std::size_t(count)}, sum.crc32);
+    sum.bytes += std::size_t(count);
   }
   return sum;
 }

@@ -47,7 +47,7 @@ std::optional<std::size_t> take_number(std::string_view& text, std::string_view 
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + word.size(), end, number);
   if (error != std::errc{}) return std::nullopt;
-  text = {rest, static_cast<std::size_t>(end - rest)};
+  text = {rest, std::size_t(end - rest)};
   return number;
 }
 

@@ -29,7 +29,7 @@ std::string hex(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
 std::uint32_t sum_of(const Json& j) {
   const std::string text = j;
   if (text.size() == 8 && text.find_first_not_of("0123456789abcdef") == text.npos)
-    return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16));
+    return std::uint32_t(std::stoul(text, nullptr, 16));
   throw InputError("'" + printable(text) + "' is no checksum");
 }
 
@@ -124,7 +124,7 @@ Manifest read_manifest(const Json& j) {
 
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
   const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
-  return static_cast<std::uint32_t>(::crc32_z(before, begin, bytes.size()));
+  return std::uint32_t(::crc32_z(before, begin, bytes.size()));
 }
 
 InputFile checkpoint_file(const fs::path& path) {

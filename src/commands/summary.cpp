@@ -41,8 +41,7 @@ std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
     if (!memory.empty()) throw InputError("--memory " + memory + ": " + why);
     return "Memory: unknown, " + why + '\n';
   }
-  const int threads =
-      options.threads > 0 ? options.threads : static_cast<int>(allowed_cores().size());
+  const int threads = options.threads > 0 ? options.threads : int(allowed_cores().size());
   const auto backend = open_planned(options, threads);
   const auto need = [&](std::size_t batch) {
     return usual_training_memory(graph, *backend, batch, options.ranks, options.recompute);
@@ -52,7 +51,7 @@ std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
   const std::string text =
       fmt::format("Memory of one rank of {}: {}, {}, {}{}{}, batch of {}\n", options.ranks,
                   backend->name(),
-                  on_cpu ? counted(static_cast<std::size_t>(threads), "thread") : backend->device(),
+                  on_cpu ? counted(std::size_t(threads), "thread") : backend->device(),
                   to_string(options.precision), recomputes ? ", recompute " : "",
                   recomputes ? to_string(options.recompute) : "", options.batch_per_rank) +
       memory_table(need(options.batch_per_rank));
@@ -69,12 +68,12 @@ constexpr std::pair<std::string_view, double> kUnits[] = {
 std::size_t parse_memory(const std::string& text) {
   double count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  std::string_view unit(rest, std::size_t(text.data() + text.size() - rest));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const auto& [name, factor] : kUnits) {
     const double bytes = count * factor;
     if (error != std::errc{} || unit != name || !(bytes >= 1.0 && bytes < 1e18)) continue;
-    return static_cast<std::size_t>(bytes);
+    return std::size_t(bytes);
   }
   throw InputError("--memory '" + text +
                    "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");

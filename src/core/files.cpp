@@ -33,7 +33,7 @@ void write_all(int fd, const fs::path& path, std::string_view text) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path, "writing", errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
+    text.remove_prefix(std::size_t(written));
   }
 }
 
@@ -148,7 +148,7 @@ void require_regular_file(const InputFile& file, std::size_t most_bytes) {
 std::string read_whole(const InputFile& file, std::size_t most_bytes) {
   require_regular_file(file, most_bytes);
   std::error_code error;
-  std::string text(static_cast<std::size_t>(fs::file_size(file.path, error)), '\0');
+  std::string text(std::size_t(fs::file_size(file.path, error)), '\0');
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream) file.refuse("it cannot be opened");
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -22,7 +22,7 @@ std::size_t usable_cores(const NodeCores& node) {
   std::set<int> all;
   for (const auto& cores : node.allowed) all.insert(cores.begin(), cores.end());
   if (node.quota <= 0) return all.size();
-  return std::clamp<std::size_t>(static_cast<std::size_t>(node.quota), 1, all.size());
+  return std::clamp<std::size_t>(std::size_t(node.quota), 1, all.size());
 }
 
 std::string remark_on(const NodeCores& node, std::size_t local, std::size_t threads) {
@@ -44,7 +44,7 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
         "fewer ranks or --threads",
         count(usable, "core"), ranks, wanted);
   }
-  const auto online = static_cast<std::size_t>(node.online);
+  const auto online = std::size_t(node.online);
   if (!node.launched || node.quota > 0 || usable >= online) return "";
   return fmt::format(
       "the launcher leaves {} of this node unused: add --bind-to none (mpirun) or --cpus-per-task "
@@ -82,12 +82,12 @@ std::vector<int> allowed_cores() {
   std::vector<int> cores;
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
   for (int c = 0; known && c < CPU_SETSIZE; ++c)
-    if (CPU_ISSET(static_cast<std::size_t>(c), &set)) cores.push_back(c);
+    if (CPU_ISSET(std::size_t(c), &set)) cores.push_back(c);
   if (cores.empty()) cores.push_back(0);
   return cores;
 }
 
-int online_cores() { return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
+int online_cores() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 double cpu_quota() {
   std::ifstream limit("/sys/fs/cgroup/cpu.max");
@@ -101,18 +101,18 @@ double core_share(const NodeCores& node, std::size_t local) {
   for (const int core : node.allowed[local]) {
     const auto sharers = std::ranges::count_if(
         node.allowed, [core](auto& cores) { return std::ranges::count(cores, core) > 0; });
-    share += 1.0 / static_cast<double>(sharers);
+    share += 1.0 / double(sharers);
   }
   if (node.quota <= 0) return share;
-  return std::min(share, node.quota / static_cast<double>(node.allowed.size()));
+  return std::min(share, node.quota / double(node.allowed.size()));
 }
 
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested) {
   ThreadChoice choice;
   // A hair more than the sum of thirds, so that 3 x 1/3 counts as a whole core.
   const double share = core_share(node, local) + 1e-9;
-  choice.threads = requested > 0 ? requested : std::max(1, static_cast<int>(share));
-  choice.remark = remark_on(node, local, static_cast<std::size_t>(choice.threads));
+  choice.threads = requested > 0 ? requested : std::max(1, int(share));
+  choice.remark = remark_on(node, local, std::size_t(choice.threads));
   return choice;
 }
 

@@ -25,7 +25,7 @@ class BatchNorm final : public Operation {
       : r_(r),
         norm_(norm),
         data_(r.input_desc()),
-        channels_(static_cast<std::size_t>(r.self().output.channels)),
+        channels_(std::size_t(r.self().output.channels)),
         forward_desc_({r.forward_kind(), data_, norm.epsilon, flags_of(norm, r.mode)},
                       user_scratchpad(), r.context.engine) {
     r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());

@@ -21,7 +21,7 @@ using tag = memory::format_tag;
 std::size_t block_of(const Node& node, ActivationLayout layout) {
   if (is_plain(node)) return 1;
   const bool blocked = layout != ActivationLayout::channels_last;
-  return static_cast<std::size_t>(blocked ? static_cast<int>(layout) : node.output.channels);
+  return std::size_t(blocked ? int(layout) : node.output.channels);
 }
 
 tag format_tag(ActivationLayout layout) {
@@ -87,9 +87,9 @@ memory::desc Context::desc(const Graph& graph, NodeId node, int batch) const {
 BlockedView blocked_view(const Graph& graph, NodeId node, ActivationLayout layout) {
   const Node& n = graph.node(node);
   const std::size_t block = block_of(n, layout);
-  const auto channels = static_cast<std::size_t>(n.output.channels);
+  const auto channels = std::size_t(n.output.channels);
   return {.channels = (channels + block - 1) / block * block,
-          .pixels = static_cast<std::size_t>(n.output.height * n.output.width),
+          .pixels = std::size_t(n.output.height * n.output.width),
           .block = block};
 }
 

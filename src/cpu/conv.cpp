@@ -26,7 +26,7 @@ struct ConvShape {
     const auto plain = arena_conv_desc(r.graph.parameter(conv.weight));
     weights = memory::desc(plain.dims(), source.data_type(), memory::format_tag::any);
     weights_gradient = memory::desc(plain.dims(), memory::data_type::f32, memory::format_tag::any);
-    if (conv.bias != kNone) bias = vector_desc(static_cast<std::size_t>(conv.filters));
+    if (conv.bias != kNone) bias = vector_desc(std::size_t(conv.filters));
     strides = {conv.stride, conv.stride};
     padding = {conv.padding, conv.padding};
   }

@@ -24,7 +24,7 @@ class Dense final : public Operation {
         dense_(dense),
         source_(matrix(r.batch, r.graph.shape(r.input()).channels)),
         weights_(matrix(dense.units, r.graph.shape(r.input()).channels)),
-        bias_(vector_desc(static_cast<std::size_t>(dense.units))),
+        bias_(vector_desc(std::size_t(dense.units))),
         output_(matrix(r.batch, dense.units)),
         forward_desc_({r.forward_kind(), source_, weights_, bias_, output_}, user_scratchpad(),
                       r.context.engine) {

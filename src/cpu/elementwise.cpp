@@ -115,13 +115,13 @@ void CpuBackend::softmax_cross_entropy(const LossRequest& r) {
   double loss = 0;
   double correct = 0;
   for (int row = 0; row < r.rows; ++row) {
-    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(row) * r.classes;
+    const std::ptrdiff_t first = std::ptrdiff_t(row) * r.classes;
     const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
         from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
-    loss += static_cast<double>(of_row.loss);
+    loss += double(of_row.loss);
     correct += of_row.correct ? 1.0 : 0.0;
   }
-  *r.sums = {static_cast<float>(loss), static_cast<float>(correct)};
+  *r.sums = {float(loss), float(correct)};
 }
 
 void CpuBackend::write_step_sums(StepSums* to, const LossSums* sums,
@@ -185,12 +185,12 @@ std::uint64_t CpuBackend::hash(std::span<const float> values) {
 void CpuBackend::write_activation(const Graph& graph, NodeId node, int batch,
                                   std::span<const float> nchw, std::byte* activation) {
   const BlockedView view = blocked_view(graph, node, context_.format.layout);
-  const auto images = static_cast<std::size_t>(batch);
+  const auto images = std::size_t(batch);
   with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
     T* to = elements<T>(activation);
     std::fill_n(to, images * view.image_elements(), T{});
     for_each_element(
-        view, images, static_cast<std::size_t>(graph.shape(node).channels),
+        view, images, std::size_t(graph.shape(node).channels),
         [&](std::size_t at, std::size_t plain) { to[at] = kernels::from_float<T>(nchw[plain]); });
   });
 }
@@ -201,7 +201,7 @@ void CpuBackend::read_activation(const Graph& graph, NodeId node, int batch,
   with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
     const T* from = elements<T>(activation);
     for_each_element(
-        view, static_cast<std::size_t>(batch), static_cast<std::size_t>(graph.shape(node).channels),
+        view, std::size_t(batch), std::size_t(graph.shape(node).channels),
         [&](std::size_t at, std::size_t plain) { nchw[plain] = kernels::to_float(from[at]); });
   });
 }

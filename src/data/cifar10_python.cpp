@@ -48,7 +48,7 @@ std::size_t label_count(const Pickle& pickle, const PickleValue& labels) {
   if (!vector)
     pickle.fail(labels.offset,
                 fmt::format("'labels' is {}, expected a list of integers", name_of(labels.kind)));
-  return static_cast<std::size_t>(labels.items[1]->items[0]->integer);
+  return std::size_t(labels.items[1]->items[0]->integer);
 }
 
 std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size_t i) {
@@ -62,7 +62,7 @@ std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size
   if (label < 0 || label >= kClasses)
     pickle.fail(value.offset,
                 fmt::format("image {} has label {}, expected 0 to {}", i, label, kClasses - 1));
-  return static_cast<std::uint8_t>(label);
+  return std::uint8_t(label);
 }
 
 void append_pixels(std::string_view raw, bool fortran, std::size_t images, ImageSet& set) {
@@ -73,7 +73,7 @@ void append_pixels(std::string_view raw, bool fortran, std::size_t images, Image
   // NumPy pickles a transposed array as it lies: byte p of all images, then byte p+1.
   for (std::size_t i = 0; i < images; ++i)
     for (std::size_t p = 0; p < kImageBytes; ++p)
-      set.pixels.push_back(static_cast<std::uint8_t>(raw[p * images + i]));
+      set.pixels.push_back(std::uint8_t(raw[p * images + i]));
 }
 
 }  // namespace

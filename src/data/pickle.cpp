@@ -70,7 +70,7 @@ class Machine {
     if (to_mark && marks_.empty()) pickle_.fail("the pickle closes a group that it never opened");
     if (to_mark) count = reachable();
     if (count > reachable()) pickle_.fail("the pickle uses a value that it never made");
-    const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
+    const auto first = stack_.end() - std::ptrdiff_t(count);
     Items items(first, stack_.end());
     stack_.erase(first, stack_.end());
     if (to_mark) marks_.pop_back();
@@ -80,10 +80,10 @@ class Machine {
   // One for each kind of opcode.
 
   void constant(const Opcode& op) {
-    push(pickle_.add({.kind = op.kind, .integer = static_cast<std::int64_t>(op.count)}));
+    push(pickle_.add({.kind = op.kind, .integer = std::int64_t(op.count)}));
   }
   void number(const Opcode& op) {
-    const auto value = static_cast<std::int64_t>(take_number(op.count));
+    const auto value = std::int64_t(take_number(op.count));
     push(pickle_.add({.kind = Kind::integer, .integer = value}));
   }
   void signed_integer(const Opcode& op) {
@@ -233,14 +233,14 @@ Pickle read_pickle(std::span<const std::uint8_t> bytes, const std::string& file_
 std::uint64_t unsigned_number(std::string_view little_endian) {
   std::uint64_t value = 0;
   for (std::size_t i = little_endian.size(); i-- > 0;)
-    value = value << 8 | static_cast<std::uint8_t>(little_endian[i]);
+    value = value << 8 | std::uint8_t(little_endian[i]);
   return value;
 }
 
 std::int64_t signed_number(std::string_view little_endian) {
   if (little_endian.empty()) return 0;
-  const unsigned unused = 64 - 8 * static_cast<unsigned>(little_endian.size());
-  return static_cast<std::int64_t>(unsigned_number(little_endian) << unused) >> unused;
+  const unsigned unused = 64 - 8 * unsigned(little_endian.size());
+  return std::int64_t(unsigned_number(little_endian) << unused) >> unused;
 }
 
 }  // namespace rueda

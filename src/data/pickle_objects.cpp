@@ -14,7 +14,7 @@ std::string_view name_of(PickleKind kind) noexcept {
   constexpr std::array<std::string_view, 11> kNames{
       "None",    "a boolean",    "an integer", "a byte string",        "a text",       "a list",
       "a tuple", "a dictionary", "a global",   "a NumPy element type", "a NumPy array"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return kNames[std::size_t(kind)];
 }
 
 const PickleValue* PickleValue::find(std::string_view key) const {
@@ -60,7 +60,7 @@ std::string_view Pickle::as_latin1(const PickleValue& text) {
       lead = byte;
       continue;
     }
-    latin1 += static_cast<char>(lead == 0 ? byte : (lead & 3) << 6 | (byte & 0x3f));
+    latin1 += char(lead == 0 ? byte : (lead & 3) << 6 | (byte & 0x3f));
     lead = 0;
   }
   if (lead != 0) fail(text.offset, "a byte string is not Latin-1 text");
@@ -98,7 +98,7 @@ std::uint64_t element_size(const Pickle& pickle, const PickleValue& dtype) {
   if (code.size() != 2 || kLetters.find(code[0]) == code.npos || kSizes.find(code[1]) == code.npos)
     pickle.fail(fmt::format("array elements of type '{}' are not supported: expected 'u1' (uint8)",
                             printable(code)));
-  return static_cast<std::uint64_t>(code[1] - '0');
+  return std::uint64_t(code[1] - '0');
 }
 
 PickleValue* make_dtype(Pickle& pickle, const PickleValue& arguments) {
@@ -143,7 +143,7 @@ void fill_array(Pickle& pickle, PickleValue& array, const PickleValue& dtype,
     // Factors below 2^32 with the product checked each time can not overflow 64 bits.
     if (extent < 0 || extent > INT32_MAX || size > INT32_MAX)
       pickle.fail(fmt::format("array extent {} is out of range", extent));
-    size *= static_cast<std::uint64_t>(extent);
+    size *= std::uint64_t(extent);
   }
   if (size != raw.bytes.size())
     pickle.fail(fmt::format("the array's shape {} needs {} bytes, there are {}", shape_text(shape),
@@ -196,7 +196,7 @@ constexpr std::array<Global, 11> kGlobals{{
 PickleValue* find_global(Pickle& pickle, std::string_view module, std::string_view name) {
   for (std::size_t i = 0; i < kGlobals.size(); ++i) {
     if (kGlobals[i].module == module && kGlobals[i].name == name)
-      return pickle.add({.kind = Kind::global, .integer = static_cast<std::int64_t>(i)});
+      return pickle.add({.kind = Kind::global, .integer = std::int64_t(i)});
   }
   pickle.fail(
       fmt::format("the pickle asks for '{}.{}', which no CIFAR-10 file needs: refused, "
@@ -208,7 +208,7 @@ PickleValue* reduce(Pickle& pickle, const PickleValue& global, const PickleValue
   if (global.kind != Kind::global)
     pickle.fail(fmt::format("{} can not be called", name_of(global.kind)));
   if (arguments.kind != Kind::tuple) pickle.fail("a call has no list of arguments");
-  const Global& known = kGlobals[static_cast<std::size_t>(global.integer)];
+  const Global& known = kGlobals[std::size_t(global.integer)];
   if (known.call == nullptr)
     pickle.fail(fmt::format("'{}' is called in a way that no CIFAR-10 file needs", known.name));
   return known.call(pickle, arguments);
@@ -237,11 +237,10 @@ std::int64_t integer_element(const Pickle& pickle, const PickleValue& dtype, std
   const bool integer = code.size() == 2 && (code[0] == 'u' || code[0] == 'i');
   if (!integer || dtype.integer == '>')
     pickle.fail(offset, fmt::format("elements of type '{}{}' are not little-endian integers",
-                                    static_cast<char>(dtype.integer), printable(code)));
-  const auto width = static_cast<std::size_t>(code[1] - '0');
+                                    char(dtype.integer), printable(code)));
+  const auto width = std::size_t(code[1] - '0');
   const std::string_view element = raw.substr(index * width, width);
-  return code[0] == 'i' ? signed_number(element)
-                        : static_cast<std::int64_t>(unsigned_number(element));
+  return code[0] == 'i' ? signed_number(element) : std::int64_t(unsigned_number(element));
 }
 
 std::string shape_text(const PickleValue& shape) {

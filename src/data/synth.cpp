@@ -23,7 +23,7 @@ class Draws {
   bool coin() noexcept { return (bits() >> 63) != 0; }
   /// An integer from `low` to `high`, both included.
   int between(int low, int high) noexcept {
-    return low + static_cast<int>(to_below(bits(), static_cast<std::uint32_t>(high - low + 1)));
+    return low + int(to_below(bits(), std::uint32_t(high - low + 1)));
   }
 
  private:
@@ -84,11 +84,11 @@ void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
   const Mask mask = draw_mask(label, placement);
   for (std::size_t c = 0; c < background.size(); ++c) {
     for (std::size_t i = 0; i < mask.size(); ++i) {
-      const int x = static_cast<int>(i % kImageSide) - kImageSide / 2;
-      const int y = static_cast<int>(i / kImageSide) - kImageSide / 2;
+      const int x = int(i % kImageSide) - kImageSide / 2;
+      const int y = int(i / kImageSide) - kImageSide / 2;
       const int behind = background[c] + (slope_x * x + slope_y * y) / (kImageSide / 2);
       const int covered = (behind * (16 - mask[i]) + foreground[c] * mask[i] + 8) / 16;
-      *pixels++ = static_cast<std::uint8_t>(std::clamp(covered + draw_noise(draws), 0, 255));
+      *pixels++ = std::uint8_t(std::clamp(covered + draw_noise(draws), 0, 255));
     }
   }
 }
@@ -96,9 +96,9 @@ void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
 /// The labels 0, 1, ... 9, 0, 1, ... in random order.
 std::vector<std::uint8_t> draw_labels(std::size_t count, std::uint64_t key) {
   std::vector<std::uint8_t> labels(count);
-  for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::uint8_t>(i % kClasses);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = std::uint8_t(i % kClasses);
   for (std::size_t i = count; i-- > 1;) {
-    const auto bound = static_cast<std::uint32_t>(i + 1);
+    const auto bound = std::uint32_t(i + 1);
     std::swap(labels[i], labels[to_below(random_bits(key, key_of("labels"), i), bound)]);
   }
   return labels;

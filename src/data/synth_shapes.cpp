@@ -11,7 +11,7 @@ constexpr int kUnit = 4096;
 constexpr int kPixel = 256;    ///< steps of a Placement per pixel
 constexpr int kOne = 1 << 14;  ///< 1.0 of sine and cosine
 
-constexpr int of_unit(double fraction) { return static_cast<int>(fraction * kUnit); }
+constexpr int of_unit(double fraction) { return int(fraction * kUnit); }
 
 /// A point in the motif's frame: u to the right, v down.
 struct Point {
@@ -27,7 +27,7 @@ constexpr bool within(Point p, int radius) { return squared_length(p) <= radius 
 constexpr int sine(int angle) {
   const int a = angle & 0xffff;
   const int x = a & 0x7fff;
-  const int parabola = static_cast<int>((static_cast<std::int64_t>(x) * (0x8000 - x)) >> 14);
+  const int parabola = int((std::int64_t(x) * (0x8000 - x)) >> 14);
   const int bent = (parabola * 775 + (parabola * parabola >> 14) * 225) / 1000;
   return a < 0x8000 ? bent : -bent;
 }
@@ -108,8 +108,7 @@ class Frame {
   Point operator()(int x, int y) const {
     const std::int64_t dx = x - place_.centre_x;
     const std::int64_t dy = y - place_.centre_y;
-    return {static_cast<int>((dx * cosine_ + dy * sine_) >> kShift),
-            static_cast<int>((dy * cosine_ - dx * sine_) >> kShift)};
+    return {int((dx * cosine_ + dy * sine_) >> kShift), int((dy * cosine_ - dx * sine_) >> kShift)};
   }
 
  private:
@@ -150,8 +149,8 @@ Mask draw_mask(std::size_t label, const Placement& place) {
   Mask mask{};
   for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
     for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
-      mask[static_cast<std::size_t>(y * kImageSide + x)] =
-          static_cast<std::uint8_t>(covered_samples(kMotifs.at(label), place, frame, x, y));
+      mask[std::size_t(y * kImageSide + x)] =
+          std::uint8_t(covered_samples(kMotifs.at(label), place, frame, x, y));
   return mask;
 }
 

@@ -21,7 +21,7 @@ struct Placement {
 };
 
 /// How much of each pixel of the image the motif covers, in sixteenths: 4 x 4 samples a pixel.
-using Mask = std::array<std::uint8_t, static_cast<std::size_t>(kImageSide) * kImageSide>;
+using Mask = std::array<std::uint8_t, std::size_t(kImageSide) * kImageSide>;
 
 /// Draws a motif. Integers throughout, so the same on every machine and with every compiler.
 Mask draw_mask(std::size_t label, const Placement& placement);

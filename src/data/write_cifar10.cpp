@@ -46,7 +46,7 @@ std::string_view pixels_of(const ImageSet& set, Range images) {
 std::string binary_batch(const ImageSet& set, Range images) {
   std::string bytes;
   for (std::size_t i = images.begin; i < images.end; ++i) {
-    bytes += static_cast<char>(set.labels[i]);
+    bytes += char(set.labels[i]);
     bytes += pixels_of(set, {i, i + 1});
   }
   return bytes;
@@ -60,7 +60,7 @@ std::string pickled_integer(std::uint64_t value) {
                                : value < 0x10000 ? std::pair{'M', 2}
                                                  : std::pair{'J', 4};
   std::string bytes(1, opcode);
-  for (int i = 0; i < width; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i));
   return bytes;
 }
 
@@ -68,7 +68,7 @@ std::string pickled_integer(std::uint64_t value) {
 std::string pickled_string(std::string_view text) {
   const bool is_short = text.size() < 0x100;
   std::string bytes = is_short ? "U" : "T";
-  for (int i = 0; i < (is_short ? 1 : 4); ++i) bytes += static_cast<char>(text.size() >> (8 * i));
+  for (int i = 0; i < (is_short ? 1 : 4); ++i) bytes += char(text.size() >> (8 * i));
   return bytes.append(text);
 }
 

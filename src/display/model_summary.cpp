@@ -69,7 +69,7 @@ std::string layers(const Graph& graph) {
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     const Node& node = graph.node(id);
     const std::size_t parameters = parameters_of(graph, node);
-    const auto flops = static_cast<double>(forward_flops(graph, id));
+    const auto flops = double(forward_flops(graph, id));
     table.add({node.name, std::visit(TypeText{}, node.kind), shape_text(node.output),
                parameters == 0 ? "" : count_text(parameters),
                flops == 0 ? "" : fmt::format("{:.3f}", flops / 1e6)});
@@ -78,9 +78,9 @@ std::string layers(const Graph& graph) {
 }
 
 std::string gflop(const char* what, std::uint64_t flops, std::size_t batch) {
-  const double per_image = static_cast<double>(flops) / 1e9;
+  const double per_image = double(flops) / 1e9;
   return fmt::format("  {:<14}{:.4g} GFLOP per image, {:.4g} GFLOP per batch of {}\n", what,
-                     per_image, per_image * static_cast<double>(batch), batch);
+                     per_image, per_image * double(batch), batch);
 }
 
 std::string totals(const Graph& graph, std::size_t batch) {
@@ -95,7 +95,7 @@ std::string totals(const Graph& graph, std::size_t batch) {
          gflop("training", training_flops(graph), batch);
 }
 
-std::string text_of(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string text_of(std::size_t bytes) { return bytes_text(double(bytes)); }
 
 void add_group(TextTable& table, const MemoryNeed& need, bool of_batch) {
   table.add({of_batch ? "batch" : "model", text_of(of_batch ? need.of_batch() : need.of_model()),

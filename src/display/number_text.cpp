@@ -12,7 +12,7 @@ namespace {
 /// Decimals that leave three significant digits, `least` of them at least.
 int decimals_for(double value, int least) {
   if (!std::isfinite(value) || value == 0) return least;
-  const int leading = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  const int leading = int(std::floor(std::log10(std::abs(value))));
   return std::clamp(2 - leading, least, 12);
 }
 

@@ -109,10 +109,10 @@ std::vector<std::string> details(const Progress& p) {
   std::vector<std::string> all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
                                   fmt::format("loss: {}", metric_text(p.loss))};
   if (p.step == 0 || !(p.seconds > 0)) return all;
-  all.push_back(rate_text(static_cast<double>(p.images) / p.seconds) + " images/s");
-  const double step_seconds = p.seconds / static_cast<double>(p.step);
+  all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
+  const double step_seconds = p.seconds / double(p.step);
   const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;
-  all.push_back(clock_text(step_seconds * static_cast<double>(left)) + " left");
+  all.push_back(clock_text(step_seconds * double(left)) + " left");
   return all;
 }
 
@@ -146,7 +146,7 @@ ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {
 }
 
 std::string progress_text(const Progress& p, int columns) {
-  const auto room = static_cast<std::size_t>(std::max(columns, 0));
+  const auto room = std::size_t(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
   constexpr std::size_t kFrame = 3;  // the bar's, and a blank
   std::vector<std::string> parts = details(p);
@@ -186,7 +186,7 @@ void ProgressBar::update(const Progress& p) {
   const int columns = std::max(terminal_.width() - 1, 0);
   const std::string text = progress_text(p, columns);
   // A window made narrower must not wrap either.
-  const std::size_t before = std::min(shown_, static_cast<std::size_t>(columns));
+  const std::size_t before = std::min(shown_, std::size_t(columns));
   const std::size_t leftover = before > text.size() ? before - text.size() : 0;
   out_ << '\r' << text << std::string(leftover, ' ') << std::flush;
   shown_ = text.size();
@@ -199,14 +199,13 @@ void ProgressBar::clear() {
 }
 
 std::string epoch_line(const EpochRecord& e, std::size_t epochs, std::size_t ranks) {
-  const double step_seconds = e.seconds / static_cast<double>(e.steps);
+  const double step_seconds = e.seconds / double(e.steps);
   std::string line =
       fmt::format("Epoch {}/{} - {}/{} - {} s - {} s/step - {} - {} images/s", e.epoch, epochs,
                   e.steps, e.steps, seconds_text(e.seconds), seconds_text(step_seconds),
                   score(e.train), rate_text(e.images_per_second));
   if (ranks > 1)
-    line +=
-        fmt::format(" ({} per rank)", rate_text(e.images_per_second / static_cast<double>(ranks)));
+    line += fmt::format(" ({} per rank)", rate_text(e.images_per_second / double(ranks)));
   if (e.test)
     line += fmt::format(" - val_loss: {} - val_accuracy: {}", metric_text(e.test->loss),
                         metric_text(e.test->accuracy));

@@ -17,7 +17,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr std::size_t kIndent = 17;
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 /// Nothing where there is no text.
 std::string entry(const char* label, const std::string& text) {
@@ -124,7 +124,7 @@ std::string energy_line(const RunRecord& run) {
     const auto of_epoch = epoch_joules(epoch, run);
     if (!of_epoch) return "";
     joules += *of_epoch;
-    images += static_cast<double>(epoch.train.samples);
+    images += double(epoch.train.samples);
   }
   if (joules <= 0) return "";
   return fmt::format("  energy of the training steps: {} J, {} images/J{}\n", rate_text(joules),
@@ -169,7 +169,7 @@ std::string input_text(const RunRecord& run) {
 std::string communication_text(const RunRecord& run) {
   if (run.epochs.empty() || run.ranks.size() < 2) return "";
   const StepBreakdown b = shown_steps(run).breakdown;
-  const auto bytes = static_cast<double>(run.gradient_bytes);
+  const auto bytes = double(run.gradient_bytes);
   std::string text =
       fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
                   bytes_text(bytes), milliseconds(b.busy.mean), milliseconds(b.wait.mean),
@@ -199,7 +199,7 @@ std::string steady(const RunRecord& run) {
   std::string text = fmt::format("{} s, {} images/s", seconds_text(s.epoch_seconds),
                                  rate_text(s.images_per_second));
   if (run.ranks.size() > 1) {
-    const auto ranks = static_cast<double>(run.ranks.size());
+    const auto ranks = double(run.ranks.size());
     text += fmt::format(" ({} per rank)", rate_text(s.images_per_second / ranks));
   }
   return text + (s.includes_warm_up ? ", includes warm-up" : "");

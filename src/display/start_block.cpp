@@ -174,7 +174,7 @@ std::string memory(const Ranks& ranks) {
   const auto most =
       std::ranges::max_element(ranks, {}, [](const RankInfo& rank) { return rank.memory.total(); });
   if (most == ranks.end()) return "";
-  const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  const auto text = [](std::size_t bytes) { return bytes_text(double(bytes)); };
   return fmt::format("{} per rank: {} for the model, {} for the batch", text(most->memory.total()),
                      text(most->memory.of_model()), text(most->memory.of_batch()));
 }
@@ -192,7 +192,7 @@ std::string transport(const RunRecord& run) {
 }
 
 std::string all_reduce(const RunRecord& run) {
-  const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
+  const std::string bytes = bytes_text(double(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
   std::string text = run.all_reduce + transport(run);
   if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;

@@ -8,8 +8,8 @@ namespace rueda {
 std::uint64_t forward_flops(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (const auto* conv = std::get_if<ConvNode>(&node.kind)) {
-    const auto kernel = static_cast<std::uint64_t>(conv->kernel);
-    const auto channels = static_cast<std::uint64_t>(graph.shape(node.inputs.at(0)).channels);
+    const auto kernel = std::uint64_t(conv->kernel);
+    const auto channels = std::uint64_t(graph.shape(node.inputs.at(0)).channels);
     return 2 * node.output.elements() * kernel * kernel * channels;
   }
   if (std::holds_alternative<DenseNode>(node.kind)) {

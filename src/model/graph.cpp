@@ -22,7 +22,7 @@ int window_output(const std::string& layer, int extent, int kernel, int stride, 
 
 std::size_t product(const std::vector<int>& dims) {
   std::size_t n = 1;
-  for (const int d : dims) n *= static_cast<std::size_t>(d);
+  for (const int d : dims) n *= std::size_t(d);
   return n;
 }
 
@@ -84,7 +84,7 @@ NodeId GraphBuilder::batch_norm(const std::string& name, NodeId x, const BatchNo
   bn.beta =
       declare({.name = named(name, "bias", "beta"), .dims = {in.channels}, .init = Init::zeros});
   bn.statistics_offset = graph_.statistics_count_;
-  graph_.statistics_count_ += 2 * static_cast<std::size_t>(in.channels);
+  graph_.statistics_count_ += 2 * std::size_t(in.channels);
   return append(name, bn, {x}, in);
 }
 
@@ -116,7 +116,7 @@ NodeId GraphBuilder::global_average_pool(const std::string& name, NodeId x) {
 }
 
 NodeId GraphBuilder::dense(const std::string& name, NodeId x, const DenseOptions& o) {
-  const int inputs = static_cast<int>(shape(x).elements());
+  const int inputs = int(shape(x).elements());
   DenseNode dense{o.units, kNone, kNone};
   dense.weight = declare({.name = named(name, "weight", "kernel"),
                           .dims = {o.units, inputs},
@@ -132,7 +132,7 @@ Graph GraphBuilder::finish() && {
   ordered.reserve(graph_.parameters_.size());
   for (auto node = graph_.nodes_.rbegin(); node != graph_.nodes_.rend(); ++node) {
     for_each_parameter(node->kind, [&](ParameterId& id) {
-      Parameter& parameter = graph_.parameters_[static_cast<std::size_t>(id)];
+      Parameter& parameter = graph_.parameters_[std::size_t(id)];
       parameter.offset = graph_.parameter_count_;
       graph_.parameter_count_ += parameter.count;
       ordered.push_back(std::move(parameter));

@@ -182,7 +182,7 @@ Graph resnet_v2(int depth, int image_size, int classes) {
   NodeId x = v2_stem(g);
   int filters = 64;
   for (int s = 0; s < 4; ++s, filters *= 2) {
-    x = v2_stack(g, "conv" + std::to_string(s + 2), x, blocks[static_cast<std::size_t>(s)], filters,
+    x = v2_stack(g, "conv" + std::to_string(s + 2), x, blocks[std::size_t(s)], filters,
                  s == 3 ? 1 : 2);
   }
   x = g.batch_norm("post_bn", x, kNormRelu);

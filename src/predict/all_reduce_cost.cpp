@@ -37,7 +37,7 @@ std::array<float, kValues> exponential_values() {
   };
   std::array<float, kValues> values{};
   for (std::size_t i = 0; i < kValues; ++i) {
-    values[i] = static_cast<float>((integral(i + 1) - integral(i)) * kValues);
+    values[i] = float((integral(i + 1) - integral(i)) * kValues);
   }
   return values;
 }
@@ -59,7 +59,7 @@ constexpr std::size_t kMostRings = 1000;
 
 const char* to_string(Scheme scheme) {
   constexpr std::array kWords = {"ring", "hierarchical", "doubling", "best"};
-  return kWords.at(static_cast<std::size_t>(scheme));
+  return kWords.at(std::size_t(scheme));
 }
 
 double added_bytes(std::size_t ranks, double bytes) noexcept {
@@ -104,7 +104,7 @@ double all_reduce_seconds(Scheme scheme, const Machine& machine, std::size_t ran
     return scheme_seconds(machine, ranks, bytes);
   };
   return scheme == Scheme::best ? seconds(*std::ranges::min_element(kSchemes, {}, seconds))
-                                : seconds(kSchemes.at(static_cast<std::size_t>(scheme)));
+                                : seconds(kSchemes.at(std::size_t(scheme)));
 }
 
 double simulate_ring(const RingSimulation& ring) {
@@ -112,7 +112,7 @@ double simulate_ring(const RingSimulation& ring) {
   if (ring.ranks <= 1) return 0;
   std::vector<std::uint32_t> streams;
   for (std::size_t rank = 0; rank < ring.ranks; ++rank) {
-    streams.push_back(static_cast<std::uint32_t>(random_bits(ring.seed, rank)) | 1U);
+    streams.push_back(std::uint32_t(random_bits(ring.seed, rank)) | 1U);
   }
   std::vector<double> ended(ring.ranks, 0.0);  // when the last step of each rank ended
   const double varies = ring.message_seconds * ring.noise;

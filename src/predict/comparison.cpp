@@ -30,7 +30,7 @@ EpochForecast forecast_of(const RunResult& run, const CostFit& fit, const Graph&
   if (!run.bucket_bytes.empty()) model.buckets = bucket_schedule(graph, run.bucket_bytes);
   return forecast_epoch(model, {.ranks = run.world_size(),
                                 .global_batch = run.global_batch,
-                                .images = static_cast<std::size_t>(observe(run).images),
+                                .images = std::size_t(observe(run).images),
                                 .micro_batches = run.micro_batches,
                                 .scheme = scheme_of(run),
                                 .overlap = run.overlaps});
@@ -79,7 +79,7 @@ Table comparison_table(std::vector<RunResult> runs, const CostFit& fit,
     return run.model != fit.network || run.image_size != fit.image_size;
   });
   std::ranges::stable_sort(runs, {}, &RunResult::world_size);
-  const Graph graph = build_model(fit.network, static_cast<int>(fit.image_size), kClasses);
+  const Graph graph = build_model(fit.network, int(fit.image_size), kClasses);
   std::vector<double> errors;  // %
   Table table{.id = "measured", .title = "Predicted and measured"};
   for (const RunResult& run : runs) {

@@ -42,7 +42,7 @@ void solve(PairFit& fit, const std::vector<PairRow>& rows) {
 /// Of these phases of a mean full step.
 template <Phase... phases>
 double seconds_of(const RunResult& run) {
-  return (... + run.steady_full_step.phases[static_cast<std::size_t>(phases)].mean);
+  return (... + run.steady_full_step.phases[std::size_t(phases)].mean);
 }
 constexpr auto compute_of = seconds_of<Phase::forward, Phase::loss, Phase::backward>;
 

@@ -66,7 +66,7 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
 }
 
 Graph graph_of(const std::string& network, std::size_t image_size) {
-  return build_model(network, static_cast<int>(image_size), kClasses);
+  return build_model(network, int(image_size), kClasses);
 }
 
 /// For a network or an image size that was not run: by FLOPs.
@@ -168,7 +168,7 @@ void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Gra
                       !runs.front().bucket_bytes.empty();
   const double bytes = target.bucket_mb.value_or(kUsualBucketMb) * kMegabyte;
   fit.model.buckets = as_run ? bucket_schedule(graph, runs.front().bucket_bytes)
-                             : bucket_schedule(graph, static_cast<std::size_t>(bytes));
+                             : bucket_schedule(graph, std::size_t(bytes));
 }
 
 void set_noise(CostFit& fit, const Runs& runs) {

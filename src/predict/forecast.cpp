@@ -95,7 +95,7 @@ std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> 
   std::vector<Bucket> unknown;
   std::size_t end = 0;
   for (const double b : bytes) {
-    end += static_cast<std::size_t>(b) / sizeof(float);
+    end += std::size_t(b) / sizeof(float);
     ends.push_back(end);
     unknown.push_back({b, 1});
   }

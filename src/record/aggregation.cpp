@@ -14,10 +14,10 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   if (sorted.empty()) return kNan;
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
+  const double position = q * double(sorted.size() - 1);
+  const auto below = std::size_t(position);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double share = position - static_cast<double>(below);
+  const double share = position - double(below);
   return sorted[below] + share * (sorted[above] - sorted[below]);
 }
 
@@ -70,7 +70,7 @@ Spread spread_of(std::span<const double> values) {
   if (values.empty()) return {0, kNan, kNan, kNan, kNan, kNan, kNan};
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
-  const auto n = static_cast<double>(sorted.size());
+  const auto n = double(sorted.size());
   const double mean = sum_of(sorted) / n;
   double squares = 0;
   for (const double v : sorted) squares += (v - mean) * (v - mean);
@@ -85,7 +85,7 @@ Spread spread_of(std::span<const double> values) {
 
 std::optional<Bandwidth> bandwidth(double bytes, double seconds, std::size_t ranks) {
   if (ranks < 2 || !(seconds > 0)) return std::nullopt;
-  const auto p = static_cast<double>(ranks);
+  const auto p = double(ranks);
   const double algbw = bytes / seconds / 1e9;
   return Bandwidth{algbw, algbw * 2 * (p - 1) / p};
 }
@@ -98,7 +98,7 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
   std::erase_if(sums.ranks, [](const RankSums& s) { return s.steps == 0; });
   const auto per_step = [&sums](auto value) {
     return spread_of(values_of(sums.ranks, [&value](const RankSums& s) {
-      return std::invoke(value, s) / static_cast<double>(s.steps);
+      return std::invoke(value, s) / double(s.steps);
     }));
   };
   for (std::size_t p = 0; p < kPhases; ++p)

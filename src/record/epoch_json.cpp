@@ -11,7 +11,7 @@ namespace {
 
 template <Phase phase>
 Spread exposed(const StepBreakdown& b) {
-  return b.phases[static_cast<std::size_t>(phase)];
+  return b.phases[std::size_t(phase)];
 }
 
 template <typename Record>
@@ -87,8 +87,7 @@ std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_
       total += s;
       if (!is_kind(s, global_batch, StepKind::full)) continue;
       total.full_steps.push_back(s.seconds);
-      total.full_compute.push_back(s.seconds -
-                                   s.phases[static_cast<std::size_t>(Phase::all_reduce)]);
+      total.full_compute.push_back(s.seconds - s.phases[std::size_t(Phase::all_reduce)]);
     }
   }
   return totals;
@@ -133,7 +132,7 @@ Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
 Json communication_json(const StepBreakdown& b, std::span<const EpochRecord> epochs,
                         const RunRecord& run) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const auto bytes = static_cast<double>(run.gradient_bytes);
+  const auto bytes = double(run.gradient_bytes);
   const auto rate =
       bandwidth(bytes, b.slowest_busy, run.ranks.size()).value_or(Bandwidth{kNan, kNan});
   Json j;
@@ -157,7 +156,7 @@ Json energy_json(const EpochRecord& e, const RunRecord& run) {
   const bool counts = joules && *joules > 0;
   Json j;
   j["joules"] = json_of(joules);
-  j["images_per_joule"] = counts ? Json(static_cast<double>(e.train.samples) / *joules) : Json();
+  j["images_per_joule"] = counts ? Json(double(e.train.samples) / *joules) : Json();
   j["per_rank"] = e.energy_joules;
   return j;
 }

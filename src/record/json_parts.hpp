@@ -57,7 +57,7 @@ inline const std::tuple kEpochTimeFields{
     Field{"learning_rate", &EpochRecord::learning_rate}, Field{"seconds", &EpochRecord::seconds},
     Field{"images_per_second", &EpochRecord::images_per_second},
     Field{"images_per_second_per_rank",
-          [](const EpochRecord& e) { return e.images_per_second / static_cast<double>(e.ranks); }},
+          [](const EpochRecord& e) { return e.images_per_second / double(e.ranks); }},
     Field{"parameter_hash", &EpochRecord::parameter_hash}};
 
 /// One element of `epochs`.

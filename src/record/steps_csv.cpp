@@ -67,7 +67,7 @@ double number(const std::vector<std::string_view>& row, std::size_t column) {
 bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) {
   line.resize(kLongestLine + 1);
   stream.getline(line.data(), static_cast<std::streamsize>(line.size()));
-  const auto got = static_cast<std::size_t>(stream.gcount());
+  const auto got = std::size_t(stream.gcount());
   if (stream.fail() && got + 1 >= line.size()) {
     file.refuse("a line has more than " + std::to_string(kLongestLine) + " bytes");
   }
@@ -120,7 +120,7 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   const auto names = cells(line);
   std::vector<std::size_t> positions;
   for (const std::string_view column : columns) {
-    const auto at = static_cast<std::size_t>(std::ranges::find(names, column) - names.begin());
+    const auto at = std::size_t(std::ranges::find(names, column) - names.begin());
     positions.push_back(at < names.size() ? at : std::string::npos);
   }
   std::vector<double> values(columns.size());

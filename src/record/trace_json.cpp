@@ -36,10 +36,10 @@ void add_names(Json& events, const RunRecord& run, std::size_t rank) {
 Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
   Json j;
   j["name"] = span.name.data();
-  j["cat"] = kLaneNames.at(static_cast<std::size_t>(span.lane));
+  j["cat"] = kLaneNames.at(std::size_t(span.lane));
   j["ph"] = "X";
   j["pid"] = rank;
-  j["tid"] = static_cast<int>(span.lane);
+  j["tid"] = int(span.lane);
   j["ts"] = (span.begin - origin) * 1e6;
   j["dur"] = (span.end - span.begin) * 1e6;
   Json& args = j["args"];

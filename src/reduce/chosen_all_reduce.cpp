@@ -14,9 +14,7 @@ constexpr std::array<const char*, 8> kWords = {"auto",   "ring",    "doubling", 
 
 }  // namespace
 
-const char* to_string(Algorithm algorithm) {
-  return kWords.at(static_cast<std::size_t>(algorithm));
-}
+const char* to_string(Algorithm algorithm) { return kWords.at(std::size_t(algorithm)); }
 
 const char* to_string(Wire wire) { return wire == Wire::bf16 ? "bf16" : "fp32"; }
 
@@ -38,7 +36,7 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
   const auto& rows = table_.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto known = std::ranges::find(rows, rows[i].way, &ReduceTable::Row::way);
-    const auto first = static_cast<std::size_t>(known - rows.begin());
+    const auto first = std::size_t(known - rows.begin());
     if (first == i) parts_.push_back(make(rows[i].way));
     part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
     const bool ends = rows[i].most_bytes == std::numeric_limits<std::size_t>::max();
@@ -50,7 +48,7 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
 
 AllReduce& ChosenAllReduce::for_length(std::size_t length) {
   const ReduceTable::Row& row = table_.row(length * sizeof(float));
-  AllReduce& part = *part_of_row_[static_cast<std::size_t>(&row - table_.rows.data())];
+  AllReduce& part = *part_of_row_[std::size_t(&row - table_.rows.data())];
   part.write_into(journal());
   return part;
 }

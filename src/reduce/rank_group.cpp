@@ -24,7 +24,7 @@ struct AgreedRunError final : RunError, Agreed {
 /// How `work` ended on one rank: the exit code as a character, then the message.
 std::string attempt(const std::function<void()>& work) {
   const auto outcome = [](ExitCode code, const char* message) {
-    return std::string(1, static_cast<char>(code)) + message;
+    return std::string(1, char(code)) + message;
   };
   try {
     work();
@@ -85,7 +85,7 @@ void together(RankGroup& group, const std::function<void()>& work) {
   if (first == outcomes.end()) return;
   const auto hosts = all_gather_text(group, host_name());
   const bool alike = std::ranges::count(outcomes, *first) == std::ssize(outcomes);
-  const auto rank = static_cast<std::size_t>(first - outcomes.begin());
+  const auto rank = std::size_t(first - outcomes.begin());
   throw_agreed(code_of(*first), (alike ? "" : rank_on_host(rank, hosts) + ": ") + first->substr(1));
 }
 
@@ -110,7 +110,7 @@ void require_same(RankGroup& group, const std::string& what, const std::string& 
   const auto other = std::ranges::find_if(texts, [&](auto& t) { return t != texts[0]; });
   if (other == texts.end()) return;
   const auto hosts = all_gather_text(group, host_name());
-  const auto rank = static_cast<std::size_t>(other - texts.begin());
+  const auto rank = std::size_t(other - texts.begin());
   throw_agreed(ExitCode::bad_input,
                fmt::format("{} differs between ranks: {}; give every rank the same", what,
                            first_difference(texts[0], *other, hosts, rank)));
@@ -134,7 +134,7 @@ std::string host_name() {
 void end_process(const std::string& message, ExitCode code) noexcept {
   if (!message.empty()) std::fputs((message + '\n').c_str(), stderr);
   std::fflush(nullptr);
-  std::_Exit(static_cast<int>(code));
+  std::_Exit(int(code));
 }
 
 }  // namespace rueda

@@ -86,7 +86,7 @@ bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
     carried[rank].resize(counts[rank]);
     world.broadcast(std::as_writable_bytes(std::span(carried[rank])), 0);
   }
-  upload_all(backend, carried[static_cast<std::size_t>(world.rank())], parts);
+  upload_all(backend, carried[std::size_t(world.rank())], parts);
   return true;
 }
 
@@ -95,7 +95,7 @@ bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
 void Resuming::begin(TrainConfig& config, const std::vector<std::string>& data) {
   point_ = find_resume_point(world_, config);
   if (!point_) return;
-  const auto ranks = static_cast<std::size_t>(world_.size());
+  const auto ranks = std::size_t(world_.size());
   together(world_, [&] { adopt(*point_, config, ranks, data); });
 }
 
@@ -117,7 +117,7 @@ std::optional<HostWeights> Resuming::read(const Graph& graph, RunRecord& run) {
                              .checkpoint = point_->checkpoint,
                              .epochs = at.epochs,
                              .steps = at.steps,
-                             .ranks = static_cast<std::size_t>(world_.size())});
+                             .ranks = std::size_t(world_.size())});
   if (world_.rank() != 0) return std::nullopt;
   velocities_ = std::move(snapshot.velocities);
   carried_ = std::move(snapshot.carried);
@@ -157,7 +157,7 @@ void RunCheckpoints::open(std::vector<std::string> data) {
 /// short calls, so that the watchdog of training, which looks for ranks that stopped, sees none.
 void RunCheckpoints::await_writer() {
   const Stopwatch watch;
-  const double most = kPatience * static_cast<double>(run_.config.stall_seconds);
+  const double most = kPatience * double(run_.config.stall_seconds);
   for (bool busy = true; busy;) {
     together(world_, [&] {
       busy = writer_ && !writer_->wait_for(kBeat);

@@ -61,8 +61,7 @@ void sign(const std::filesystem::path& path) {
 std::string signature(int fd) {
   std::array<char, 512> text{};
   const ssize_t count = ::pread(fd, text.data(), text.size(), 0);
-  return count > 0 ? printable(std::string(text.data(), static_cast<std::size_t>(count)))
-                   : "another process";
+  return count > 0 ? printable(std::string(text.data(), std::size_t(count))) : "another process";
 }
 
 }  // namespace

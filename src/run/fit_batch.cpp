@@ -62,8 +62,8 @@ class Fitter {
   Fitter(RankGroup& group, const FitRequest& request)
       : group_(group),
         request_(request),
-        world_(static_cast<std::size_t>(group.size())),
-        rank_(static_cast<std::size_t>(group.rank())) {}
+        world_(std::size_t(group.size())),
+        rank_(std::size_t(group.rank())) {}
 
   /// Collective, as are the members down to finish().
   FittedReplica fit() {
@@ -102,7 +102,7 @@ class Fitter {
     const std::size_t parts = run_.sampler.parts;
     const std::size_t most =
         std::clamp<std::size_t>(request_.data.train.size() / parts, 1, kMostSamples);
-    const auto bytes = static_cast<std::size_t>(static_cast<double>(room_.bytes) * kFilledPart);
+    const auto bytes = std::size_t(double(room_.bytes) * kFilledPart);
     std::size_t mine = 0;
     together(group_, [&] { mine = largest(bytes, most); });
     return std::max<std::size_t>(1, min_over_ranks(group_, mine));

@@ -20,7 +20,7 @@ using spdlog::level::level_enum;
 
 /// `off` leaves what ends the run, which is logged as critical.
 level_enum level_of(LogLevel level) {
-  static_assert(static_cast<int>(LogLevel::off) == static_cast<int>(level_enum::critical));
+  static_assert(int(LogLevel::off) == int(level_enum::critical));
   return static_cast<level_enum>(level);
 }
 

@@ -38,7 +38,7 @@ namespace {
 std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
                                 const ReduceJournal& journal, double patience) {
   if (config.stall_seconds == 0 || world.size() == 1) return nullptr;
-  const double seconds = patience * static_cast<double>(config.stall_seconds);
+  const double seconds = patience * double(config.stall_seconds);
   return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
 }
 
@@ -279,7 +279,7 @@ int run_train(const TrainConfig& config, std::string command_line) {
   report_errors_of_ranks(session, [&] {
     code = TrainRun(config, std::move(command_line), device, session, clock).execute();
   });
-  return static_cast<int>(code);
+  return int(code);
 }
 
 void refuse_train(const Error& error) {

@@ -71,7 +71,7 @@ RankCores agree_on_cores(Communicator& world, int requested_threads) {
   std::size_t local = 0;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     if (hosts[rank] != world.host()) continue;
-    if (rank == static_cast<std::size_t>(world.rank())) local = node.allowed.size();
+    if (rank == std::size_t(world.rank())) local = node.allowed.size();
     node.allowed.push_back(cores[rank]);
   }
   return {choose_threads(node, local, requested_threads), core_share(node, local)};
@@ -99,7 +99,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.data_source = data.source;
   run.parameters = graph.parameter_count();
   run.statistics = graph.statistics_count();
-  run.train_flops_per_image = static_cast<double>(training_flops(graph));
+  run.train_flops_per_image = double(training_flops(graph));
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.learning_rate;
@@ -116,7 +116,7 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
   std::vector<RankInfo> infos;
   for (const std::string& one : all_gather_text(world, text)) {
     infos.push_back(nlohmann::json::parse(one));
-    infos.back().rank = static_cast<int>(infos.size()) - 1;
+    infos.back().rank = int(infos.size()) - 1;
   }
   return infos;
 }

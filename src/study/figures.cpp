@@ -7,7 +7,7 @@
 namespace rueda {
 namespace {
 
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 /// The repeat whose epochs are nearest to the point's: parts of one run add up, medians of parts
 /// over several do not.
@@ -176,7 +176,7 @@ std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
 EpochParts epoch_parts(const PointFigures& figures) {
   const Point& point = *figures.point;
   const Spread& step = figures.run->steady_full_step_seconds;
-  const auto images = static_cast<std::size_t>(point.images);
+  const auto images = std::size_t(point.images);
   const auto full_steps = double(images / point.global_batch);
   std::vector<double> epochs;  // the step's mean is over all of them, too
   for (const EpochResult* epoch : steady_epochs(*figures.run)) epochs.push_back(epoch->seconds);

@@ -92,7 +92,7 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
 
 const char* to_string(Purpose purpose) {
   constexpr std::array kWords = {"time", "cost", "knee", "efficiency"};
-  return kWords.at(static_cast<std::size_t>(purpose));
+  return kWords.at(std::size_t(purpose));
 }
 
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {

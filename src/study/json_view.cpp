@@ -76,7 +76,7 @@ std::size_t JsonView::count() const {
   if (!(value >= 0) || value > kMostCount || value != std::floor(value)) {
     refuse("is not a whole number from 0");
   }
-  return static_cast<std::size_t>(value);
+  return std::size_t(value);
 }
 
 std::size_t JsonView::positive() const {

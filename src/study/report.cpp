@@ -110,7 +110,7 @@ Json series_json(const SeriesFigures& figures) {
       {"source", s.source},
       {"model", s.model},
       {"variant", s.variant},
-      {"processor", kProcessors.at(static_cast<std::size_t>(s.processor))},
+      {"processor", kProcessors.at(std::size_t(s.processor))},
       {"image_size", s.image_size},
       {"scaling", to_string(s.scaling)},
       {"batch", s.batch},
@@ -124,8 +124,7 @@ Json table_json(const Table& table) {
                                  "ratio", "percent", "bytes",   "gigabytes"};
   Json columns = Json::array();
   for (const auto& [key, heading, show] : table.columns) {
-    columns.push_back(
-        {{"key", key}, {"heading", heading}, {"show", kShows.at(static_cast<std::size_t>(show))}});
+    columns.push_back({{"key", key}, {"heading", heading}, {"show", kShows.at(std::size_t(show))}});
   }
   Json rows = Json::array();
   for (const auto& row : table.rows) {

@@ -19,7 +19,7 @@ using Sentence = std::optional<std::string>;
 
 constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
 constexpr double kWorthNaming = 0.05;  // of the loss
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
@@ -61,7 +61,7 @@ std::string joined(const std::vector<std::string>& words) {
 std::string reason_of(Purpose purpose, double efficiency) {
   constexpr std::array kReasons = {"for the shortest epoch", "for the fewest device hours",
                                    "for the best balance (most speedup x efficiency)"};
-  const auto index = static_cast<std::size_t>(purpose);
+  const auto index = std::size_t(purpose);
   if (index < kReasons.size()) return kReasons.at(index);
   return "as the most that keep an efficiency of " + percent(efficiency);
 }

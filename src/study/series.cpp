@@ -135,7 +135,7 @@ Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point
 
 const char* to_string(Processor processor) {
   constexpr std::array kWords = {"CPU", "GPU", "timed"};
-  return kWords.at(static_cast<std::size_t>(processor));
+  return kWords.at(std::size_t(processor));
 }
 
 Observation observe(const RunResult& run) {
@@ -157,7 +157,7 @@ Observation observe(const RunResult& run) {
   seen.epoch = exactly(median_of(seconds));
   seen.first_epoch = exactly(run.epochs.front().seconds);
   seen.full_step = exactly(run.steady_full_step_seconds.median);
-  seen.mean_step = exactly(seen.epoch.value / static_cast<double>(seen.steps));
+  seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
   seen.oversubscribed = is_oversubscribed(run);
   seen.includes_warm_up = run.epochs.size() == 1;
   seen.runs = {&run};
@@ -200,7 +200,7 @@ Observation merged(const std::vector<const Observation*>& repeats) {
 
 const char* to_string(Scaling scaling) {
   constexpr std::array kWords = {"weak", "strong", "single"};
-  return kWords.at(static_cast<std::size_t>(scaling));
+  return kWords.at(std::size_t(scaling));
 }
 
 std::vector<Series> make_series(const std::vector<Observation>& observations) {

@@ -124,7 +124,7 @@ void read_summary(RunResult& run, const JsonView& j) {
 
 void check_schema(const JsonView& j) {
   if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
-  if (j.count("schema_version") != static_cast<std::size_t>(kRunSchemaVersion)) {
+  if (j.count("schema_version") != std::size_t(kRunSchemaVersion)) {
     j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
   }
 }
@@ -139,7 +139,7 @@ int exit_code(const JsonView& j) {
   constexpr double kMost = 1'000'000;
   const double code = j.number();
   if (!(code >= -kMost && code <= kMost)) j.refuse("is no exit code");
-  return static_cast<int>(code);
+  return int(code);
 }
 
 Attempt read_attempt(const fs::path& file) {

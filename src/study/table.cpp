@@ -26,14 +26,13 @@ std::string number_text(double value, Show show) {
   constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
   switch (show) {
     case Show::count:
-      return count_text(static_cast<std::size_t>(std::llround(std::max(0.0, value))));
+      return count_text(std::size_t(std::llround(std::max(0.0, value))));
     case Show::seconds:
       return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
     case Show::millis:
       return millis_text(value);
     case Show::rate:
-      return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
-                           : rate_text(value);
+      return value >= 1000 ? count_text(std::size_t(std::llround(value))) : rate_text(value);
     case Show::ratio:
       return fmt::format("{:.2f}", value);
     case Show::percent:

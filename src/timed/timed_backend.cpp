@@ -75,8 +75,7 @@ double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percen
 }
 
 void Schedule::work(double share, int images) {
-  const double seconds =
-      share * factor_ * compute_.seconds * images / static_cast<double>(compute_.images);
+  const double seconds = share * factor_ * compute_.seconds * images / double(compute_.images);
   due_ += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
   timepiece_.wait_until(due_);
 }
@@ -109,8 +108,8 @@ std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
 std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                         Mode) {
   if (node == graph.input()) return nullptr;
-  const auto all = static_cast<double>(forward_flops(graph));
-  const auto own = static_cast<double>(forward_flops(graph, node));
+  const auto all = double(forward_flops(graph));
+  const auto own = double(forward_flops(graph, node));
   return std::make_unique<Wait>(schedule_, own / all, batch);
 }
 

@@ -28,7 +28,7 @@ void check_training(const TrainConfig& config) {
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require(!config.nesterov || config.momentum > 0,
           "--nesterov looks ahead along the momentum: give a --momentum above 0 with it");
-  require(config.warmup_epochs <= static_cast<double>(config.epochs),
+  require(config.warmup_epochs <= double(config.epochs),
           "--warmup-epochs must be from 0 to the number of --epochs");
 }
 
@@ -121,7 +121,7 @@ void validate(const TrainConfig& config) {
 
 std::size_t bucket_bytes(const TrainConfig& config) {
   if (config.bucket_mb == 0) return 0;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(config.bucket_mb * 1e6));
+  return std::max<std::size_t>(1, std::size_t(config.bucket_mb * 1e6));
 }
 
 std::string fault_kinds() {

@@ -27,7 +27,7 @@ class Evaluator {
       : config_(config),
         group_(group),
         replica_(replica),
-        plan_(plan_evaluation(test.size(), plan.world, static_cast<std::size_t>(group.rank()),
+        plan_(plan_evaluation(test.size(), plan.world, std::size_t(group.rank()),
                               plan.largest_micro_batch())),
         images_(test.size()),
         held_(replica.backend().hold(test)),
@@ -48,7 +48,7 @@ class Evaluator {
     for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
       const std::size_t end = std::min(begin + plan_.batch, plan_.share.end);
       const LossSums sums = score_batch(begin, end);
-      mine += {sums.loss, sums.correct, static_cast<double>(end - begin)};
+      mine += {sums.loss, sums.correct, double(end - begin)};
       begin = end;
     }
     stop_unless_finite(group_, std::isfinite(mine.loss), "the test loss is NaN or infinite");
@@ -60,7 +60,7 @@ class Evaluator {
  private:
   LossSums score_batch(std::size_t begin, std::size_t end) {
     std::vector<std::uint32_t> indices(end - begin);
-    std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(begin));
+    std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
     return replica_.infer({held_.get(), {indices, transform_, config_.seed, 0}});
   }
 

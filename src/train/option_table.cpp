@@ -29,9 +29,9 @@ struct MemberType<Type TrainConfig::*> {
 template <auto kMember, typename Enum = typename MemberType<decltype(kMember)>::type>
 Words words(Enum last = static_cast<Enum>(words_of(Enum{}).size() - 1)) {
   Words words{{},
-              [](const C& c) { return static_cast<std::size_t>(c.*kMember); },
+              [](const C& c) { return std::size_t(c.*kMember); },
               [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
+  for (std::size_t i = 0; i <= std::size_t(last); ++i) {
     words.words.push_back(to_string(static_cast<Enum>(i)));
   }
   return words;
@@ -43,7 +43,7 @@ NumberIn<Number> number(Number C::*member, const OptionRange& range = {}) {
 }
 
 constexpr OptionRange whole(std::size_t least, double most = 1e6) {
-  return {.least = static_cast<double>(least), .most = most};
+  return {.least = double(least), .most = most};
 }
 
 Words shuffle_words() {

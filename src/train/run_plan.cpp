@@ -15,7 +15,7 @@ namespace {
 
 double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
   if (config.scale_lr == ScaleLr::none) return config.lr;
-  return config.lr * static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
+  return config.lr * double(global_batch) / double(config.base_batch);
 }
 
 /// A fault that would never come would look like a check that misses it.
@@ -25,7 +25,7 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1) {
     throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
   }
-  if (static_cast<std::size_t>(fault.rank) < plan.world && fault.step <= steps) return;
+  if (std::size_t(fault.rank) < plan.world && fault.step <= steps) return;
   throw InputError(fmt::format(
       "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
       fault.rank, fault.step, plan.world - 1, steps));

@@ -37,7 +37,7 @@ void RankSums::operator+=(const StepRecord& s) {
                     .add = s.all_reduce_add,
                     .prepare = s.prepare_busy,
                     .copy = s.copy_busy,
-                    .copy_bytes = static_cast<double>(s.copy_bytes)};
+                    .copy_bytes = double(s.copy_bytes)};
 }
 
 void RankSums::operator+=(const RankSums& other) {

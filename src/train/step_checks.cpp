@@ -41,7 +41,7 @@ std::optional<std::size_t> first_difference(const std::vector<ReplicaHashes>& al
   std::size_t first = all.front().size();
   for (const ReplicaHashes& hashes : all) {
     const auto [mine, zero] = std::mismatch(hashes.begin(), hashes.end(), all.front().begin());
-    first = std::min(first, static_cast<std::size_t>(mine - hashes.begin()));
+    first = std::min(first, std::size_t(mine - hashes.begin()));
   }
   return first == all.front().size() ? std::nullopt : std::optional(first);
 }
@@ -52,13 +52,13 @@ std::optional<std::uint64_t> majority(const std::vector<ReplicaHashes>& all, std
     const auto votes = std::count_if(all.begin(), all.end(), [&](const ReplicaHashes& h) {
       return h[tensor] == candidate[tensor];
     });
-    if (2 * static_cast<std::size_t>(votes) > all.size()) return candidate[tensor];
+    if (2 * std::size_t(votes) > all.size()) return candidate[tensor];
   }
   return std::nullopt;
 }
 
 std::string shown(std::size_t rank, float value) {
-  return fmt::format("rank {} has {:.9g} (bits {:08x})", rank, static_cast<double>(value),
+  return fmt::format("rank {} has {:.9g} (bits {:08x})", rank, double(value),
                      kernels::bits_of(value));
 }
 
@@ -95,7 +95,7 @@ std::string verdict(const std::vector<ReplicaHashes>& all, std::size_t tensor,
 
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step,
                   Replica& replica) {
-  if (static_cast<std::size_t>(fault.rank) != rank || fault.step != step) return;
+  if (std::size_t(fault.rank) != rank || fault.step != step) return;
   using Kind = InjectedFault::Kind;  // corrupt_message is injected where messages arrive
   if (fault.kind == Kind::flip_bit)
     overwrite(replica, replica.parameters().size() / 2, bit_flipped);

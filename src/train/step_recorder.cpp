@@ -33,7 +33,7 @@ void append(std::vector<std::vector<Part>>& all, const std::vector<std::vector<P
 
 TraceSpan of_phase(const PhaseSpan& phase) {
   TraceSpan span{.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)};
-  span.set_name(kPhaseNames[static_cast<std::size_t>(phase.phase)]);
+  span.set_name(kPhaseNames[std::size_t(phase.phase)]);
   return span;
 }
 
@@ -41,7 +41,7 @@ TraceSpan of_bucket(const BucketRecord& bucket) {
   TraceSpan span{.begin = std::min(bucket.ready, bucket.begin),
                  .end = bucket.end,
                  .lane = TraceLane::buckets,
-                 .bucket = static_cast<std::int16_t>(bucket.bucket)};
+                 .bucket = std::int16_t(bucket.bucket)};
   span.set_name("bucket " + std::to_string(bucket.bucket));
   return span;
 }
@@ -50,7 +50,7 @@ TraceSpan of_act(const ReduceSpan& done) {
   TraceSpan span{.begin = steady_seconds(done.begin),
                  .end = steady_seconds(done.end),
                  .lane = TraceLane::all_reduce,
-                 .bucket = static_cast<std::int16_t>(done.bucket),
+                 .bucket = std::int16_t(done.bucket),
                  .part = done.act.step,
                  .to = done.act.to,
                  .from = done.act.from};
@@ -155,7 +155,7 @@ void StepRecorder::begin_step(std::size_t global_step) {
 
 void StepRecorder::divide(const ComputeSeconds& seconds, Phase input) {
   PhaseSeconds phases{};
-  const auto book = [&](Phase phase, double s) { phases[static_cast<std::size_t>(phase)] = s; };
+  const auto book = [&](Phase phase, double s) { phases[std::size_t(phase)] = s; };
   book(input, seconds.load);
   book(Phase::forward, seconds.forward);
   book(Phase::loss, seconds.loss);
@@ -165,10 +165,10 @@ void StepRecorder::divide(const ComputeSeconds& seconds, Phase input) {
 }
 
 void StepRecorder::end_step(StepRecord step, const StepSums& sums, const InputBusy& input) {
-  const auto samples = static_cast<double>(sums.samples);
-  step.global_samples = static_cast<std::uint32_t>(sums.samples);
-  step.train_loss = static_cast<double>(sums.loss) / samples;
-  step.train_accuracy = static_cast<double>(sums.correct) / samples;
+  const auto samples = double(sums.samples);
+  step.global_samples = std::uint32_t(sums.samples);
+  step.train_loss = double(sums.loss) / samples;
+  step.train_accuracy = double(sums.correct) / samples;
   std::vector<BucketRecord> buckets = reducer_.take_records();
   step.prepare_busy = input.prepare;
   step.copy_busy = input.copy;
@@ -184,8 +184,8 @@ void StepRecorder::end_step(StepRecord step, const StepSums& sums, const InputBu
   steps_.push_back(step);
   buckets_.insert(buckets_.end(), buckets.begin(), buckets.end());
   if (global_step_ > traced_) return;
-  const auto spans = trace_step(static_cast<std::uint32_t>(global_step_), timer_.take_spans(),
-                                buckets, reducer_.journal().take_spans());
+  const auto spans = trace_step(std::uint32_t(global_step_), timer_.take_spans(), buckets,
+                                reducer_.journal().take_spans());
   trace_.insert(trace_.end(), spans.begin(), spans.end());
 }
 

@@ -150,8 +150,8 @@ kernels::PixelTransform pixel_transform(const TrainConfig& config) {
   t.augment = config.augment == Augment::standard;
   for (std::size_t c = 0; c < 3; ++c) {
     const bool cifar10 = config.normalize == Normalize::cifar10;
-    t.mean[c] = static_cast<float>(cifar10 ? 255.0 * kMean[c] : 0.0);
-    t.scale[c] = static_cast<float>(cifar10 ? 1.0 / (255.0 * kDeviation[c]) : 1.0 / 255.0);
+    t.mean[c] = float(cifar10 ? 255.0 * kMean[c] : 0.0);
+    t.scale[c] = float(cifar10 ? 1.0 / (255.0 * kDeviation[c]) : 1.0 / 255.0);
   }
   return t;
 }

@@ -139,7 +139,7 @@ class Trainer::Loop {
   void run_micro_batches(std::size_t step) {
     Replica& replica = parts_.replica;
     // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
-    const float scale = 1.0F / static_cast<float>(sampler_.step_samples(step - 1));
+    const float scale = 1.0F / float(sampler_.step_samples(step - 1));
     // Only a single micro-batch's gradients are final when backward announces them.
     parts_.reducer.begin(global_step(step), plan_.micro_batches == 1);
     for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
@@ -191,9 +191,9 @@ class Trainer::Loop {
 
   void record_step(std::size_t step, const StepSums& sums) {
     const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1), rank());
-    recorder_.end_step({.epoch = static_cast<std::uint32_t>(epoch()),
-                        .step = static_cast<std::uint32_t>(step),
-                        .samples = static_cast<std::uint32_t>(mine),
+    recorder_.end_step({.epoch = std::uint32_t(epoch()),
+                        .step = std::uint32_t(step),
+                        .samples = std::uint32_t(mine),
                         .learning_rate = rate_of(step)},
                        sums, input_->take_busy());
     position_.steps = step;
@@ -201,7 +201,7 @@ class Trainer::Loop {
     totals += {sums.loss, sums.correct, sums.samples};
     parts_.observer.on_step({.epoch = epoch(),
                              .step = step,
-                             .images = static_cast<std::size_t>(totals.samples),
+                             .images = std::size_t(totals.samples),
                              .loss = totals.loss / totals.samples,
                              .seconds = seconds_so_far()});
   }
@@ -235,7 +235,7 @@ class Trainer::Loop {
   double seconds_so_far() const { return position_.seconds + watch_.seconds() - paused_; }
   /// The current one, from 1.
   std::size_t epoch() const { return position_.epochs + 1; }
-  std::size_t rank() const { return static_cast<std::size_t>(parts_.group.rank()); }
+  std::size_t rank() const { return std::size_t(parts_.group.rank()); }
   std::size_t global_step(std::size_t step) const {
     return position_.epochs * sampler_.steps_per_epoch() + step;
   }

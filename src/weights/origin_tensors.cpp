@@ -25,7 +25,7 @@ std::vector<std::size_t> packed_strides(const std::vector<int>& dims) {
   std::size_t stride = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {
     strides[axis] = stride;
-    stride *= static_cast<std::size_t>(dims[axis]);
+    stride *= std::size_t(dims[axis]);
   }
   return strides;
 }
@@ -38,7 +38,7 @@ OriginTensor parameter_tensor(const Parameter& parameter, Origin origin) {
                       .strides = {}};
   const auto strides = packed_strides(parameter.dims);
   for (const std::size_t axis : axes_of(parameter.dims.size(), origin)) {
-    tensor.shape.push_back(static_cast<std::size_t>(parameter.dims[axis]));
+    tensor.shape.push_back(std::size_t(parameter.dims[axis]));
     tensor.strides.push_back(strides[axis]);
   }
   return tensor;
@@ -52,7 +52,7 @@ void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& ten
   const auto* norm = std::get_if<BatchNormNode>(&node.kind);
   if (norm == nullptr) return;
   const bool keras = graph.origin() == Origin::keras;
-  const auto channels = static_cast<std::size_t>(node.output.channels);
+  const auto channels = std::size_t(node.output.channels);
   tensors.push_back({node.name + (keras ? "/moving_mean" : ".running_mean"),
                      {channels},
                      false,

@@ -47,10 +47,9 @@ SelectedDevice select_device(BackendChoice backend) {
     const auto devices = cuda_devices().devices;
     if (devices.empty()) return selected;  // open_backend says why
     const DeviceChoice choice =
-        choose_device(launcher_local_rank(environment_variable), has_peers(),
-                                              static_cast<int>(devices.size()));
+        choose_device(launcher_local_rank(environment_variable), has_peers(), int(devices.size()));
     open_cuda_device(choice.ordinal);
-    selected.uuid = devices.at(static_cast<std::size_t>(choice.ordinal)).uuid;
+    selected.uuid = devices.at(std::size_t(choice.ordinal)).uuid;
     selected.remark = choice.remark;
   } catch (...) {
     selected.failure = std::current_exception();

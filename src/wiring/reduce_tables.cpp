@@ -89,7 +89,7 @@ std::vector<int> read_layout(const Json& json) {
   for (const Json& host : json) {
     const std::size_t number = whole_number(host, "a host in layout");
     if (number >= kMostHosts) throw Fault{"layout numbers a million hosts or more"};
-    layout.push_back(static_cast<int>(number));
+    layout.push_back(int(number));
   }
   return layout;
 }
@@ -149,7 +149,7 @@ std::vector<int> layout_of(const std::vector<std::string>& hosts) {
   for (const std::string& host : hosts) {
     auto at = std::find(known.begin(), known.end(), host);
     if (at == known.end()) at = known.insert(known.end(), host);
-    layout.push_back(static_cast<int>(at - known.begin()));
+    layout.push_back(int(at - known.begin()));
   }
   return layout;
 }

@@ -40,7 +40,7 @@ class Activation {
   }
   Vector read() const {
     const Shape s = graph_.shape(node_);
-    std::vector<float> nchw(static_cast<std::size_t>(kBatch * s.channels * s.height * s.width));
+    std::vector<float> nchw(std::size_t(kBatch * s.channels * s.height * s.width));
     backend_.read_activation(graph_, node_, kBatch, data(), nchw);
     return to_doubles(nchw);
   }
@@ -99,7 +99,7 @@ void check_sums(Precision precision) {
       backend->sum_gradients(graph, node, kBatch, a.data(), a.data(), b.data());
       Vector expected;
       for (std::size_t i = 0; i < count; ++i) {
-        expected.push_back(static_cast<double>(static_cast<float>(x[i] + y[i])));
+        expected.push_back(double(float(x[i] + y[i])));
       }
       CHECK(a.read() == as_stored(expected, stored));
     }
@@ -171,7 +171,7 @@ Vector decided_parameters(const Graph& graph, const ReferenceBatch& batch) {
 /// another of nearly equal values: ten times that. (Over ten batches the worst layer's distance was
 /// 0.06 on average on either backend, and 0.21 at most.)
 double network_tolerance(const Graph& graph) {
-  return 10 * 0x1p-8 * std::sqrt(2.0 * static_cast<double>(graph.nodes().size()));
+  return 10 * 0x1p-8 * std::sqrt(2.0 * double(graph.nodes().size()));
 }
 
 TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][bf16]") {
@@ -189,7 +189,7 @@ TEST_CASE("replica: a step in bf16 is near the exact one", "[backend][replica][b
       check_gradients(graph, to_doubles(bench.gradients()), expected.gradients,
                       network_tolerance(graph));
       const StepSums sums = bench.replica().step_sums();
-      CHECK(static_cast<double>(sums.loss) == Approx(expected.loss).epsilon(0x1p-8));
+      CHECK(double(sums.loss) == Approx(expected.loss).epsilon(0x1p-8));
       CHECK(sums.nonfinite == 0.0F);
     }
   }
@@ -228,8 +228,7 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
   of_convolutions([&](const Parameter& p) {
     const float value = bench.read(bench.replica().parameters().subspan(p.offset, 1)).front();
     CHECK(value == 1.0F - 16 * 0x1p-11F);
-    std::fill_n(parameters.begin() + static_cast<std::ptrdiff_t>(p.offset), p.count,
-                static_cast<double>(value));
+    std::fill_n(parameters.begin() + std::ptrdiff_t(p.offset), p.count, double(value));
   });
   const std::vector<float> after = gradients();
   CHECK(after != before);

@@ -40,13 +40,13 @@ class Float64Training {
     double loss = 0;
     for (std::size_t k = 0; k < micro_batches; ++k) {
       const Range part = even_split(samples.size(), micro_batches, k);
-      const std::vector<std::uint32_t> mine(samples.begin() + static_cast<long>(part.begin),
-                                            samples.begin() + static_cast<long>(part.end));
-      loss += micro_batch(epoch, mine, static_cast<double>(samples.size()), gradients, statistics);
+      const std::vector<std::uint32_t> mine(samples.begin() + long(part.begin),
+                                            samples.begin() + long(part.end));
+      loss += micro_batch(epoch, mine, double(samples.size()), gradients, statistics);
     }
     update(gradients, rate(epoch, step));
-    update_running(statistics, static_cast<double>(samples.size()));
-    return loss / static_cast<double>(samples.size());
+    update_running(statistics, double(samples.size()));
+    return loss / double(samples.size());
   }
 
   /// Mean loss over the test images, which are never augmented.
@@ -56,8 +56,7 @@ class Float64Training {
     std::iota(all.begin(), all.end(), 0U);
     const Tensor logits =
         reference_logits(of_.graph, parameters_, running_, images(test, all, std::nullopt));
-    return test::softmax_cross_entropy(logits, labels(test, all), 1).loss /
-           static_cast<double>(test.size());
+    return test::softmax_cross_entropy(logits, labels(test, all), 1).loss / double(test.size());
   }
 
   const Vector& parameters() const { return parameters_; }
@@ -71,7 +70,7 @@ class Float64Training {
     const ReferenceStep one = reference_step(of_.graph, parameters_, images(train, samples, epoch),
                                              labels(train, samples), 1 / of_step);
     for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] += one.gradients[i];
-    add_statistics(one.statistics, static_cast<double>(samples.size()), statistics);
+    add_statistics(one.statistics, double(samples.size()), statistics);
     return one.loss;
   }
 
@@ -80,7 +79,7 @@ class Float64Training {
     for (const Node& node : of_.graph.nodes()) {
       const auto* bn = std::get_if<BatchNormNode>(&node.kind);
       if (bn == nullptr) continue;
-      const auto channels = static_cast<std::size_t>(node.output.channels);
+      const auto channels = std::size_t(node.output.channels);
       const double values = samples * node.output.height * node.output.width;
       for (std::size_t i = 0; i < 2 * channels; ++i) {
         const double unbiased = i < channels ? 1 : values / (values - 1);
@@ -108,9 +107,9 @@ class Float64Training {
   /// Rises linearly over the first epoch to `lr`, then falls as half a cosine to 0.
   double rate(std::size_t epoch, std::size_t step) const {
     constexpr double kSteps = 3;
-    if (epoch == 0) return of_.config.lr * static_cast<double>(step + 1) / kSteps;
-    const double behind = static_cast<double>((epoch - 1) * 3 + step);
-    const double all = kSteps * static_cast<double>(of_.config.epochs - 1);
+    if (epoch == 0) return of_.config.lr * double(step + 1) / kSteps;
+    const double behind = double((epoch - 1) * 3 + step);
+    const double all = kSteps * double(of_.config.epochs - 1);
     return of_.config.lr * (1 + std::cos(std::acos(-1.0) * behind / all)) / 2;
   }
 
@@ -120,13 +119,13 @@ class Float64Training {
     const int side = of_.config.image_size;
     kernels::PixelTransform transform{.image_size = side, .augment = epoch.has_value()};
     for (float& scale : transform.scale) scale = 1.0F / 255.0F;
-    Tensor made(static_cast<int>(samples.size()), 3, side, side);
+    Tensor made(int(samples.size()), 3, side, side);
     for_each_place(made, [&](int n, int c, int y, int x) {
-      const std::uint32_t sample = samples[static_cast<std::size_t>(n)];
+      const std::uint32_t sample = samples[std::size_t(n)];
       const auto augment =
           epoch ? kernels::draw_augment(of_.config.seed, *epoch, sample) : kernels::SampleAugment{};
-      made.at(n, c, y, x) = static_cast<double>(
-          kernels::input_value(set.image(sample).data(), transform, augment, c, y, x));
+      made.at(n, c, y, x) =
+          double(kernels::input_value(set.image(sample).data(), transform, augment, c, y, x));
     });
     return made;
   }
@@ -200,7 +199,7 @@ TEST_CASE("A whole training follows one in double precision", "[backend][trainer
       const double expected = reference.step(number, s, samples, config.accumulate);
       CAPTURE(number, s);
       CHECK(epoch.step_records[0][s].train_loss == Approx(expected).epsilon(2e-3));
-      loss += expected * static_cast<double>(samples.size());
+      loss += expected * double(samples.size());
     }
     CHECK(epoch.train.loss == Approx(loss / 40).epsilon(2e-3));
     REQUIRE(epoch.test);

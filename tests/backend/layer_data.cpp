@@ -11,7 +11,7 @@ ConvData::ConvData(const Graph& graph, const ConvCase& c, Precision p)
       node(std::get<ConvNode>(graph.nodes().back().kind)),
       x(as_stored(random_tensor(1, c.batch, {c.channels, c.height, c.width}), p)),
       weight(as_stored(random_vector(2, graph.parameter(node.weight).count), p)),
-      bias(random_vector(3, c.bias ? static_cast<std::size_t>(c.filters) : 0)),
+      bias(random_vector(3, c.bias ? std::size_t(c.filters) : 0)),
       dy(as_stored(random_tensor(4, c.batch, graph.shape(graph.logits())), p)) {}
 
 Vector ConvData::parameters() const {
@@ -65,7 +65,7 @@ Tensor uneven_channels(const NormCase& c) {
   return x;
 }
 
-std::size_t count(const NormCase& c) { return static_cast<std::size_t>(c.channels); }
+std::size_t count(const NormCase& c) { return std::size_t(c.channels); }
 
 }  // namespace
 
@@ -79,14 +79,14 @@ NormData::NormData(const Graph& graph, const NormCase& c, Precision p)
       one(count(c), 1.0),
       zero(count(c), 0.0),
       moments(batch_moments(x)),
-      epsilon(static_cast<double>(c.epsilon)),
-      values(static_cast<double>(c.batch) * c.height * c.width),
+      epsilon(double(c.epsilon)),
+      values(double(c.batch) * c.height * c.width),
       reach(zero) {
   measure();
 }
 
 double NormData::deviation(int c) const {
-  return std::sqrt(moments.variance[static_cast<std::size_t>(c)] + epsilon);
+  return std::sqrt(moments.variance[std::size_t(c)] + epsilon);
 }
 
 Tensor NormData::before_relu() const {
@@ -107,7 +107,7 @@ Vector NormData::parameters() const {
 void NormData::measure() {
   const Tensor unit = normalise(x, moments, one, zero, epsilon);
   for_each_place(x, [&](int n, int c, int h, int w) {
-    double& r = reach[static_cast<std::size_t>(c)];
+    double& r = reach[std::size_t(c)];
     r = std::max(r, std::abs(x.at(n, c, h, w)) / deviation(c) + std::abs(unit.at(n, c, h, w)));
   });
 }
@@ -117,7 +117,7 @@ void NormData::measure() {
 void check_output(const NormData& d, const Tensor& y) {
   Tensor magnitude = d.x;
   for_each_place(magnitude, [&](int n, int c, int h, int w) {
-    const auto i = static_cast<std::size_t>(c);
+    const auto i = std::size_t(c);
     magnitude.at(n, c, h, w) = std::abs(d.gamma[i]) * d.reach[i] + std::abs(d.beta[i]);
   });
   if (!d.residual.values.empty()) magnitude = sum(magnitude, magnitudes(d.residual));
@@ -131,10 +131,10 @@ void check_statistics(const NormData& d, const Vector& statistics) {
   expected.insert(expected.end(), d.moments.variance.begin(), d.moments.variance.end());
   Vector magnitude;
   for (int c = 0; c < d.x.c; ++c) {
-    magnitude.push_back(d.reach[static_cast<std::size_t>(c)] * d.deviation(c));
+    magnitude.push_back(d.reach[std::size_t(c)] * d.deviation(c));
   }
   for (int c = 0; c < d.x.c; ++c) {
-    const auto i = static_cast<std::size_t>(c);
+    const auto i = std::size_t(c);
     magnitude.push_back(d.moments.variance[i] + 2 * magnitude[i] * d.deviation(c));
   }
   CHECK(excess(statistics, expected, magnitude, d.values + 8) <= 1);
@@ -154,7 +154,7 @@ void check_inference(const Graph& graph, const NormCase& c, Precision p, const V
   const Tensor y = bench.forward(inputs);
   const Tensor expected = c.relu ? relu(d.before_relu()) : d.before_relu();
   // Six roundings of a value of at most (|x| + |mean|) gamma / deviation + |beta| (+ |residual|).
-  const Vector magnitude(y.size(), 2.4 * 1.5 / std::sqrt(0.1) + static_cast<double>(inputs.size()));
+  const Vector magnitude(y.size(), 2.4 * 1.5 / std::sqrt(0.1) + double(inputs.size()));
   CHECK(excess(y.values, expected.values, magnitude, 1, p) <= 1);
   CHECK(bench.damage() == "");
 }
@@ -167,7 +167,7 @@ void check_gradients(const NormData& d, OperationBench& bench, const Tensor& dx)
   Tensor magnitude = d.x;
   Vector for_gamma = d.zero;
   for_each_place(magnitude, [&](int n, int c, int h, int w) {
-    const auto i = static_cast<std::size_t>(c);
+    const auto i = std::size_t(c);
     const double mean = (sum_of_dy[i] + std::abs(expected.gamma[i])) / d.values;
     magnitude.at(n, c, h, w) =
         std::abs(d.gamma[i]) / d.deviation(c) * (std::abs(dy.at(n, c, h, w)) + d.reach[i] * mean);

@@ -27,10 +27,10 @@ void check_statistics(const Graph& graph, const Vector& tail, const ReferenceSte
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr) continue;
     CAPTURE(node.name);
-    const double values = static_cast<double>(samples) * node.output.height * node.output.width;
+    const double values = double(samples) * node.output.height * node.output.width;
     const bool biased = bn->running_variance == RunningVariance::biased;
     const double correction = biased ? 1.0 : values / (values - 1.0);
-    const auto channels = static_cast<std::size_t>(node.output.channels);
+    const auto channels = std::size_t(node.output.channels);
     for (std::size_t c = 0; c < channels; ++c) {
       const std::size_t i = bn->statistics_offset + c;
       const double deviation = std::sqrt(step.statistics[i + channels]);
@@ -54,15 +54,15 @@ void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indic
   ReplicaBench bench(graph, images, parameters, {indices.size()}, {}, variant);
   bench.step(indices, 0.125F);
 
-  const int samples = static_cast<int>(indices.size());
+  const int samples = int(indices.size());
   const Vector actual = to_doubles(bench.gradients());
   check_gradients(graph, actual, expected.gradients, kNetworkTolerance);
-  const auto tail = actual.begin() + static_cast<std::ptrdiff_t>(graph.parameter_count());
+  const auto tail = actual.begin() + std::ptrdiff_t(graph.parameter_count());
   check_statistics(graph, Vector(tail, actual.end()), expected, samples);
   const StepSums sums = bench.replica().step_sums();
-  CHECK(static_cast<double>(sums.loss) == Approx(expected.loss).epsilon(kNetworkTolerance));
-  CHECK(static_cast<int>(sums.correct) == expected.correct);
-  CHECK(static_cast<int>(sums.samples) == samples);
+  CHECK(double(sums.loss) == Approx(expected.loss).epsilon(kNetworkTolerance));
+  CHECK(int(sums.correct) == expected.correct);
+  CHECK(int(sums.samples) == samples);
   CHECK(sums.nonfinite == 0.0F);
   CHECK(sums.stop == 0.0F);
 }
@@ -88,7 +88,7 @@ Verdict judge(const Tensor& logits, const std::vector<std::int32_t>& labels) {
   for (int n = 0; n < logits.n; ++n) {
     Tensor row(1, logits.c, 1, 1);
     for (int k = 0; k < logits.c; ++k) row.at(0, k, 0, 0) = logits.at(n, k, 0, 0);
-    v.correct += softmax_cross_entropy(row, {labels[static_cast<std::size_t>(n)]}, 1).correct;
+    v.correct += softmax_cross_entropy(row, {labels[std::size_t(n)]}, 1).correct;
     std::sort(row.values.begin(), row.values.end());
     v.lead = std::min(v.lead, row.values[9] - row.values[8]);
   }
@@ -111,9 +111,9 @@ TEST_CASE("replica: inference uses the running statistics", "[backend][replica]"
     ReplicaBench bench(graph, images, parameters, {}, {4});
     bench.backend().upload(bench.replica().running_statistics(), to_floats(running));
     const LossSums sums = bench.infer(indices);
-    CHECK(static_cast<double>(sums.loss) ==
+    CHECK(double(sums.loss) ==
           Approx(softmax_cross_entropy(logits, batch.labels, 1).loss).epsilon(kNetworkTolerance));
-    CHECK(static_cast<int>(sums.correct) == expected.correct);
+    CHECK(int(sums.correct) == expected.correct);
   }
 }
 
@@ -159,7 +159,7 @@ std::vector<std::string> plan_text(const Graph& graph, Recompute what) {
   std::vector<std::string> text;
   for (NodeId node = 0; node <= graph.logits(); ++node) {
     if (!plan.repeats(node)) continue;
-    const NodeId before = plan.before[static_cast<std::size_t>(node)];
+    const NodeId before = plan.before[std::size_t(node)];
     text.push_back(graph.node(node).name + " before " + graph.node(before).name);
   }
   return text;

@@ -149,8 +149,7 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[backend
   // As if three micro-batches had summed to these: 6 samples, means 2 and -1, variances 5 and 3.
   std::vector<float> arena(GradientLayout(graph).total(), 0.0F);
   const auto fill = [&](std::size_t first, float value) {
-    std::fill_n(arena.begin() + static_cast<std::ptrdiff_t>(graph.parameter_count() + first), 8,
-                value);
+    std::fill_n(arena.begin() + std::ptrdiff_t(graph.parameter_count() + first), 8, value);
   };
   fill(0, 12.0F);
   fill(8, 30.0F);
@@ -214,7 +213,7 @@ struct Distribution {
 
 Distribution measure(const Vector& values) {
   Distribution d;
-  const double n = static_cast<double>(values.size());
+  const double n = double(values.size());
   for (const double v : values) d.mean += v / n;
   for (const double v : values) d.variance += (v - d.mean) * (v - d.mean) / n;
   for (const double v : values) {

@@ -182,14 +182,14 @@ TEST_CASE("stream input: phases and busy times", "[backend][stream]") {
   TrainConfig config = small_run();
   const bool copies =
       open_backend_under_test()->make_stager(config.image_size, config.batch_per_rank)->copies();
-  const auto side = static_cast<std::size_t>(config.image_size);
+  const auto side = std::size_t(config.image_size);
   const std::size_t pixel_bytes = config.batch_per_rank * 3 * side * side * sizeof(float);
   const RunRecord run = train(config, InputMode::stream, 2);
   for (const StepRecord& step : run.epochs[1].step_records[0]) {
     const double sum = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
     CHECK(sum == Approx(step.seconds).epsilon(1e-9));
     CHECK(step.prepare_busy > 0);
-    CHECK((step.phases[static_cast<std::size_t>(Phase::copy)] > 0) == copies);
+    CHECK((step.phases[std::size_t(Phase::copy)] > 0) == copies);
     CHECK((step.copy_busy > 0) == copies);
     CHECK((step.copy_bytes > pixel_bytes) == copies);
   }
@@ -198,7 +198,7 @@ TEST_CASE("stream input: phases and busy times", "[backend][stream]") {
   CHECK(resident.prepare_busy == 0);
   CHECK(resident.copy_busy == 0);
   CHECK(resident.copy_bytes == 0);
-  CHECK(resident.phases[static_cast<std::size_t>(Phase::copy)] == 0);
+  CHECK(resident.phases[std::size_t(Phase::copy)] == 0);
 }
 
 TEST_CASE("stream input: a run that ends before its last epoch", "[backend][stream]") {

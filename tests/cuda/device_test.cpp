@@ -52,7 +52,7 @@ TEST_CASE("every device is described", "[device]") {
   std::set<std::string> uuids;
   for (std::size_t i = 0; i < found.devices.size(); ++i) {
     const auto& device = found.devices[i];
-    CHECK(device.ordinal == static_cast<int>(i));
+    CHECK(device.ordinal == int(i));
     CHECK_FALSE(device.name.empty());
     CHECK(device.capability_major >= 5);
     CHECK(device.memory_bytes > 0);
@@ -101,7 +101,7 @@ TEST_CASE("the loaded libraries give their versions") {
 }
 
 TEST_CASE("the selected device is the thread's current one", "[device]") {
-  const int last = static_cast<int>(rueda::cuda_devices().devices.size()) - 1;
+  const int last = int(rueda::cuda_devices().devices.size()) - 1;
   std::thread([last] {  // a thread of its own, since others begin with device 0
     CHECK(rueda::open_cuda_device(last) > 0);
     int current = -1;
@@ -120,7 +120,7 @@ TEST_CASE("what a device exchange buffer is given it gives back", "[device]") {
   CHECK(rueda::open_cuda_device(0) > 0);
   const auto buffer = rueda::make_device_exchange_buffer(1000);
   std::vector<float> values(1000), back(1000, -1);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i);
   for (const auto side : {buffer->send_side(), buffer->receive_side()}) {
     CHECK(side.size() == values.size());
     buffer->upload(side, values);

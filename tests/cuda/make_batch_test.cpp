@@ -28,10 +28,10 @@ constexpr std::size_t kMargin = 16;
 rueda::ImageSet some_images() {
   rueda::ImageSet set;
   for (std::size_t i = 0; i < kImages * rueda::kImageBytes; ++i) {
-    set.pixels.push_back(static_cast<std::uint8_t>(rueda::random_bits(5, i)));
+    set.pixels.push_back(std::uint8_t(rueda::random_bits(5, i)));
   }
   for (std::size_t i = 0; i < kImages; ++i) {
-    set.labels.push_back(static_cast<std::uint8_t>((i * 3 + 1) % rueda::kClasses));
+    set.labels.push_back(std::uint8_t((i * 3 + 1) % rueda::kClasses));
   }
   return set;
 }
@@ -47,8 +47,8 @@ void make_on_host(const rueda::ImageSet& images, std::uint32_t index, std::size_
   const auto augment =
       t.augment ? kernels::draw_augment(kSeed, kEpoch, index) : kernels::SampleAugment{};
   const std::uint8_t* image = images.image(index).data();
-  const auto pixels = static_cast<std::size_t>(t.image_size * t.image_size);
-  auto value = values.begin() + static_cast<std::ptrdiff_t>(n * pixels) * channels;
+  const auto pixels = std::size_t(t.image_size * t.image_size);
+  auto value = values.begin() + std::ptrdiff_t(n * pixels) * channels;
   for (int y = 0; y < t.image_size; ++y) {
     for (int x = 0; x < t.image_size; ++x) {
       for (int c = 0; c < channels; ++c) {
@@ -65,10 +65,10 @@ void compare(const kernels::PixelTransform& t, int channels, std::size_t count) 
   const rueda::ImageSet images = some_images();
   std::vector<std::uint32_t> indices;
   for (std::size_t n = 0; n < count; ++n) {
-    indices.push_back(static_cast<std::uint32_t>((n * 5 + 22) % kImages));
+    indices.push_back(std::uint32_t((n * 5 + 22) % kImages));
   }
-  const auto pixels = static_cast<std::size_t>(t.image_size * t.image_size);
-  const std::size_t elements = count * pixels * static_cast<std::size_t>(channels);
+  const auto pixels = std::size_t(t.image_size * t.image_size);
+  const std::size_t elements = count * pixels * std::size_t(channels);
   std::vector<T> values(elements + kMargin, kernels::from_float<T>(kSentinel));
   std::vector<std::int32_t> labels(count + kMargin, -1);
 

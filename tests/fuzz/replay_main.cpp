@@ -51,9 +51,9 @@ void change_byte(Bytes& bytes, Draw& draw) {
   if (bytes.empty()) return;
   std::uint8_t& byte = bytes[below(bytes.size(), draw)];
   if (draw() % 2 == 0)
-    byte ^= static_cast<std::uint8_t>(1U << (draw() % 8));
+    byte ^= std::uint8_t(1U << (draw() % 8));
   else
-    byte = static_cast<std::uint8_t>(draw());
+    byte = std::uint8_t(draw());
 }
 
 void put_number(Bytes& bytes, Draw& draw) {
@@ -63,7 +63,7 @@ void put_number(Bytes& bytes, Draw& draw) {
   const std::size_t width = std::size_t{1} << (draw() % 4);
   const std::size_t at = below(bytes.size(), draw);
   for (std::size_t i = 0; i < width && at + i < bytes.size(); ++i)
-    bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
+    bytes[at + i] = std::uint8_t(value >> (8 * i));
 }
 
 void insert_text(Bytes& bytes, std::ptrdiff_t at, std::string_view text) {

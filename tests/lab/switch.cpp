@@ -58,7 +58,7 @@ void enter(const std::string& network_namespace) {
 std::int64_t bytes_on_wire(const Frame& frame) {
   Offload o{};
   std::memcpy(&o, frame.bytes->data(), sizeof o);
-  const auto bytes = static_cast<std::int64_t>(frame.length - sizeof o);
+  const auto bytes = std::int64_t(frame.length - sizeof o);
   if (o.bundle == 0 || o.segment == 0) return bytes;
   const std::int64_t segments = (bytes - o.header + o.segment - 1) / o.segment;
   return bytes + (std::max<std::int64_t>(segments, 1) - 1) * o.header;
@@ -78,7 +78,7 @@ Tap::Tap(const std::string& network_namespace, const std::string& device) {
 bool Tap::read(Frame& frame) const {
   const ssize_t got = ::read(descriptor_, frame.bytes->data(), frame.bytes->size());
   if (got < static_cast<ssize_t>(kShortestFrame)) return false;
-  frame.length = static_cast<std::size_t>(got);
+  frame.length = std::size_t(got);
   frame.on_wire = bytes_on_wire(frame);
   return true;
 }
@@ -125,13 +125,12 @@ std::string Switch::report() const {
   char line[200];
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const Port& p = ports_[i];
-    const double frames = std::max(1.0, static_cast<double>(p.passed));
+    const double frames = std::max(1.0, double(p.passed));
     std::snprintf(line, sizeof line,
                   "wire: port %zu: %llu frames, late by %.1f us on average, %.1f at most; "
                   "%llu lost leaving the host, %llu entering it\n",
                   i, static_cast<unsigned long long>(p.passed), p.late / frames * 1e-3,
-                  static_cast<double>(p.latest) * 1e-3,
-                  static_cast<unsigned long long>(p.up.dropped),
+                  double(p.latest) * 1e-3, static_cast<unsigned long long>(p.up.dropped),
                   static_cast<unsigned long long>(p.down.dropped));
     text += line;
   }
@@ -140,7 +139,7 @@ std::string Switch::report() const {
 
 std::int64_t Switch::time_on_wire(std::int64_t bytes) const {
   if (kind_.bits_per_second <= 0) return 0;
-  return static_cast<std::int64_t>(static_cast<double>(bytes) * 8e9 / kind_.bits_per_second);
+  return std::int64_t(double(bytes) * 8e9 / kind_.bits_per_second);
 }
 
 std::unique_ptr<Frame::Bytes> Switch::take() {
@@ -199,7 +198,7 @@ void Switch::enter(Port& to, Frame frame) {
 void Switch::hand_over(Port& to, Frame frame) {
   const std::int64_t late = now() - frame.due;
   to.latest = std::max(to.latest, late);
-  to.late += static_cast<double>(late);
+  to.late += double(late);
   ++to.passed;
   if (!to.tap.write(frame)) ++to.down.dropped;
   give(std::move(frame));

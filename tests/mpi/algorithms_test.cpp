@@ -16,7 +16,7 @@ namespace {
 class DelayedExchange final : public Exchange {
  public:
   explicit DelayedExchange(Communicator& ranks)
-      : Exchange(ranks), random_(static_cast<unsigned>(ranks.world_rank(ranks.rank())) + 3) {}
+      : Exchange(ranks), random_(unsigned(ranks.world_rank(ranks.rank())) + 3) {}
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     if (random_() % 4 == 0) {
@@ -132,7 +132,7 @@ TEST_CASE("every algorithm waits for a device that is late", "[algorithms]") {
   Communicator comm;
   for (const Candidate& candidate : own_algorithms()) {
     for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 11);
+      SlowReduceDevice device(unsigned(comm.rank()) + 11);
       const auto staged = [&](Communicator& ranks) -> std::unique_ptr<Exchange> {
         return std::make_unique<StagedExchange>(ranks, device, 50);
       };

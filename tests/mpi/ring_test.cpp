@@ -61,7 +61,7 @@ TEST_CASE("neither blocks, pieces nor slices change a bit", "[fixed_order]") {
       fixed.sum(std::span(slice).subspan(409), device.record());
       CAPTURE(scratch, limit);
       CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
-      const auto peers = static_cast<std::size_t>(comm.size() - 1);
+      const auto peers = std::size_t(comm.size() - 1);
       CHECK_ON_ALL_RANKS(device.largest_scratch() <= std::max(scratch, peers));
     }
   }

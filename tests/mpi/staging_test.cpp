@@ -36,7 +36,7 @@ std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, Reduc
 std::vector<std::size_t> lengths_around(std::size_t piece, int ranks) {
   std::vector<std::size_t> lengths;
   for (std::size_t pieces = 0; pieces <= 4; ++pieces) {
-    const std::size_t whole = pieces * piece * static_cast<std::size_t>(ranks);
+    const std::size_t whole = pieces * piece * std::size_t(ranks);
     if (whole > 0) lengths.push_back(whole - 1);
     lengths.push_back(whole);
     lengths.push_back(whole + 1);
@@ -85,8 +85,7 @@ TEST_CASE("long chunks are staged in pieces of the usual size", "[staging]") {
   Communicator comm;
   LazyReduceDevice device;
   const auto reduce = staged(Algorithm::ring, comm, device);
-  CHECK_ON_ALL_RANKS(
-      sums_exactly(*reduce, device, comm, chunk * static_cast<std::size_t>(comm.size())));
+  CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, chunk * std::size_t(comm.size())));
 }
 
 TEST_CASE("staging goes above the count limit", "[staging]") {
@@ -104,7 +103,7 @@ TEST_CASE("MPI sees host memory only when staged, device memory only when not", 
   const bool alone = comm.size() == 1;
   for (const Algorithm algorithm : kAlgorithms) {
     for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()));
+      SlowReduceDevice device(unsigned(comm.rank()));
       const auto reduce =
           through_host ? staged(algorithm, comm, device, 100) : direct(algorithm, comm, device);
       const auto slice = device.allocate(1003);

@@ -104,7 +104,7 @@ TEST_CASE("verified messages of devices that are late, and above the count limit
   for (const std::size_t limit : {1u, 7u, 1000u}) {
     Communicator comm(MPI_COMM_WORLD, limit);
     for (const Candidate& candidate : own_algorithms()) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 5);
+      SlowReduceDevice device(unsigned(comm.rank()) + 5);
       const auto verified = [&](Communicator& ranks) -> std::unique_ptr<Exchange> {
         return std::make_unique<VerifiedExchange>(direct_exchange(ranks), ranks, device, book);
       };
@@ -136,7 +136,7 @@ TEST_CASE("every message that is corrupted is found by who receives it", "[verif
 TEST_CASE("of a corrupted message place, ranks, hosts, length and sums are told", "[verified]") {
   Communicator comm;
   if (comm.size() == 1) return;
-  const Trial trial = try_sum(comm, ring_of(0), 10U * static_cast<unsigned>(comm.size()), true, 0);
+  const Trial trial = try_sum(comm, ring_of(0), 10U * unsigned(comm.size()), true, 0);
   const int last = comm.size() - 1;
   const auto name = [&](int rank) { return "rank " + std::to_string(rank) + " on " + comm.host(); };
   const std::string text = trial.told.empty() ? "" : trial.told.front();
@@ -154,7 +154,7 @@ TEST_CASE("unverified, the ring hides what its first half corrupts and spreads i
           "[verified]") {
   Communicator comm;
   if (comm.size() == 1) return;
-  const auto steps = static_cast<std::size_t>(comm.size() - 1);
+  const auto steps = std::size_t(comm.size() - 1);
   constexpr std::size_t length = 1003;
   const Trial right = try_sum(comm, ring_of(0), length, false, 10 * steps);
   REQUIRE_FALSE(right.corrupted);

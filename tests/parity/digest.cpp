@@ -21,7 +21,7 @@ std::array<double, kProjections> project(const std::string& name, std::span<cons
   std::array<double, kProjections> sums{};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t signs = formula_bits(key, i);
-    const auto value = static_cast<double>(values[i]);
+    const auto value = double(values[i]);
     for (std::size_t k = 0; k < kProjections; ++k) {
       sums[k] += ((signs >> k) & 1U) != 0 ? value : -value;
     }
@@ -58,10 +58,10 @@ Deviation deviation(const std::string& name, std::span<const float> values, cons
   }
   double norm = std::sqrt(squares / kProjections);
   const std::string key = "sample/" + name;
-  const auto count = static_cast<std::uint32_t>(values.size());
+  const auto count = std::uint32_t(values.size());
   for (std::size_t j = 0; j < digest.samples.size(); ++j) {
     const float value = values[to_below(formula_bits(key, j), count)];
-    norm = std::max(norm, std::abs(static_cast<double>(value) - digest.samples[j]));
+    norm = std::max(norm, std::abs(double(value) - digest.samples[j]));
   }
   if (std::isnan(norm)) norm = std::numeric_limits<double>::infinity();
   return {.norm = norm, .relative = norm / digest.norm};
@@ -145,7 +145,7 @@ std::string check_output(const std::string& what, const Output& output,
     for (const double exact : row) {
       if (i == output.logits.size()) return what + ": too few logits\n";
       squares += exact * exact;
-      differences += std::pow(static_cast<double>(output.logits[i++]) - exact, 2);
+      differences += std::pow(double(output.logits[i++]) - exact, 2);
     }
   }
   if (i != output.logits.size()) return what + ": too many logits\n";

@@ -114,7 +114,7 @@ double largest_difference(std::span<const float> values, const std::vector<doubl
   if (values.size() != expected.size()) return INFINITY;
   double largest = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(values[i]) - expected[i]);
+    const double difference = std::abs(double(values[i]) - expected[i]);
     largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
   }
   return largest;
@@ -133,7 +133,7 @@ TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[backend]
                    .nesterov = expected.at("nesterov")});
     std::vector<float> values;
     for (std::size_t i = 0; i < count; ++i) {
-      values.push_back(static_cast<float>(formula_unit("sgd/values", i)));
+      values.push_back(float(formula_unit("sgd/values", i)));
     }
     const DeviceFloats device(*backend, values);
     const auto& rates = expected.at("rates");
@@ -141,7 +141,7 @@ TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[backend]
       INFO("momentum " << expected.at("momentum") << ", step " << s);
       std::vector<float> gradients;
       for (std::size_t i = 0; i < count; ++i) {
-        gradients.push_back(static_cast<float>(formula_unit("sgd/gradients", s * count + i)));
+        gradients.push_back(float(formula_unit("sgd/gradients", s * count + i)));
       }
       const DeviceFloats of_step(*backend, gradients);
       optimizer.update(device.span(), of_step.span(), 0, rates[s]);

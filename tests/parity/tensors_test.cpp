@@ -66,14 +66,14 @@ const Kind& node_of(const Graph& graph, const std::string& name) {
 template <typename Kind>
 std::size_t count_of(const Graph& graph) {
   const auto& nodes = graph.nodes();
-  return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [](const Node& n) {
+  return std::size_t(std::count_if(nodes.begin(), nodes.end(), [](const Node& n) {
     return std::holds_alternative<Kind>(n.kind);
   }));
 }
 
 std::size_t count_of(const json& layers, const std::string& type) {
-  return static_cast<std::size_t>(std::count_if(
-      layers.begin(), layers.end(), [&](const json& layer) { return layer.at("class") == type; }));
+  return std::size_t(std::count_if(layers.begin(), layers.end(),
+                                   [&](const json& layer) { return layer.at("class") == type; }));
 }
 
 void check_conv(const ConvNode& conv, const json& layer) {

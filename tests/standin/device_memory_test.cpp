@@ -104,8 +104,8 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
                     {training.group, training.replica, *reducer, training.data, counter, clock});
     trainer.run(run);
   }
-  const auto peak = static_cast<double>(standin_peak_bytes() - before);
-  const auto planned = static_cast<double>(need.total());
+  const auto peak = double(standin_peak_bytes() - before);
+  const auto planned = double(need.total());
   CHECK(peak / planned == Approx(1.0).epsilon(0.02));
   CHECK(std::abs(peak - planned) <= kRounding);
 }

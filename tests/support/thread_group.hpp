@@ -31,15 +31,15 @@ class ThreadGroup final : public RankGroup {
   }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(shared_->boxes.size()); }
+  int size() const override { return int(shared_->boxes.size()); }
   void barrier() override { shared_->meeting.arrive_and_wait(); }
   void broadcast(std::span<std::byte> data, int root) override {
     const auto all = all_gather(data);
-    const auto& from = all[static_cast<std::size_t>(root)];
+    const auto& from = all[std::size_t(root)];
     std::copy(from.begin(), from.end(), data.begin());
   }
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
-    shared_->boxes[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
+    shared_->boxes[std::size_t(rank_)].assign(mine.begin(), mine.end());
     barrier();
     auto all = shared_->boxes;
     barrier();  // no rank refills a box that another still reads
@@ -52,7 +52,7 @@ class ThreadGroup final : public RankGroup {
 
  private:
   struct Shared {
-    explicit Shared(int size) : meeting(size), boxes(static_cast<std::size_t>(size)) {}
+    explicit Shared(int size) : meeting(size), boxes(std::size_t(size)) {}
     std::barrier<> meeting;
     std::vector<Bytes> boxes;
   };

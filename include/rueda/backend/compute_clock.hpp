@@ -30,7 +30,7 @@ class HostMarks {
   }
 
  private:
-  static std::size_t index(Mark mark) { return static_cast<std::size_t>(mark); }
+  static std::size_t index(Mark mark) { return std::size_t(mark); }
   double between(Mark from, Mark to) const {
     return std::chrono::duration<double>(at_[index(to)] - at_[index(from)]).count();
   }

@@ -4,8 +4,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "rueda/train/trainer.hpp"
 #include "rueda/train/run_record.hpp"
+#include "rueda/train/trainer.hpp"
 
 namespace rueda {
 

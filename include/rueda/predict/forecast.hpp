@@ -189,9 +189,7 @@ struct EpochForecast {
   double seconds = 0;
 
   std::size_t steps() const noexcept { return full_steps + (partial_images > 0 ? 1 : 0); }
-  double images_per_second() const noexcept {
-    return static_cast<double>(scenario.images) / seconds;
-  }
+  double images_per_second() const noexcept { return double(scenario.images) / seconds; }
 };
 
 /// A step of `images` images over all ranks. Each rank has as many as even_split gives the largest.

@@ -174,9 +174,7 @@ constexpr auto words_of(LastBatch) { return std::array{"keep", "drop"}; }
 
 template <typename Enum>
 requires requires(Enum value) { words_of(value); }
-constexpr const char* to_string(Enum value) {
-  return words_of(value).at(static_cast<std::size_t>(value));
-}
+constexpr const char* to_string(Enum value) { return words_of(value).at(std::size_t(value)); }
 
 /// The kinds of faults, for messages.
 std::string fault_kinds();

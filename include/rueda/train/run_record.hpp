@@ -87,7 +87,7 @@ struct Totals {
     samples += other.samples;
   }
   Score score(double seconds) const {
-    return {loss / samples, correct / samples, static_cast<std::size_t>(samples), seconds};
+    return {loss / samples, correct / samples, std::size_t(samples), seconds};
   }
 };
 

@@ -126,7 +126,7 @@ class PhaseTimer {
   /// From now on time counts for `phase`.
   void enter(Phase phase) {
     const auto now = Clock::now();
-    seconds_[static_cast<std::size_t>(current_)] += elapsed(last_, now);
+    seconds_[std::size_t(current_)] += elapsed(last_, now);
     keep(current_, last_, now);
     last_ = now;
     current_ = phase;
@@ -142,7 +142,7 @@ class PhaseTimer {
     for (const double part : parts) sum += part;
     const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
     for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
-    seconds_[static_cast<std::size_t>(Phase::other)] += passed - sum * share;
+    seconds_[std::size_t(Phase::other)] += passed - sum * share;
     keep_parts(parts, share, sum * share, now);
   }
 

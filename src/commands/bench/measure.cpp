@@ -23,7 +23,7 @@ std::uint32_t spread(std::uint32_t index) { return index * 0x9e3779b1U; }
 
 /// The distance between the whole numbers of two ranks: so small that sums stay below 2^24.
 std::uint32_t stride(int ranks) {
-  const auto p = static_cast<std::uint32_t>(ranks);
+  const auto p = std::uint32_t(ranks);
   const std::uint32_t left = (1U << 24U) / p - kDigits;
   return std::min(1009U, std::max(1U, 2 * left / std::max(1U, p)));
 }
@@ -112,17 +112,16 @@ Seconds slowest_of(RankGroup& group, const Seconds& mine) {
 }  // namespace
 
 float KnownSums::value(int rank, std::uint32_t index) const {
-  const auto r = static_cast<std::uint32_t>(rank);
+  const auto r = std::uint32_t(rank);
   if (kind_ == Kind::whole) {
-    return static_cast<float>(r * stride(ranks_) + (spread(index) >> 22U) + 1);
+    return float(r * stride(ranks_) + (spread(index) >> 22U) + 1);
   }
-  return static_cast<float>(static_cast<std::int32_t>(mixed(spread(index) + r * 0x85ebca6bU))) *
-         0x1p-31F;
+  return float(std::int32_t(mixed(spread(index) + r * 0x85ebca6bU))) * 0x1p-31F;
 }
 
 void KnownSums::fill(int rank, std::size_t first, std::span<float> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = value(rank, static_cast<std::uint32_t>(first + i));
+    values[i] = value(rank, std::uint32_t(first + i));
   }
 }
 
@@ -136,7 +135,7 @@ std::optional<std::size_t> KnownSums::first_wrong(std::size_t first,
     std::array<double, kSummed> magnitude{};
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::size_t i = 0; i < count; ++i) {
-        const double x = value(rank, static_cast<std::uint32_t>(first + begin + i));
+        const double x = value(rank, std::uint32_t(first + begin + i));
         sum[i] += x;
         magnitude[i] += std::abs(x);
       }

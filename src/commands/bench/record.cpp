@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 double error_bound(const SystemInfo& system) {
-  return KnownSums::error_bound(static_cast<int>(system.ranks()), system.wire);
+  return KnownSums::error_bound(int(system.ranks()), system.wire);
 }
 
 /// Of bytes, network, algorithm, repetitions, median, p99, algbw, busbw, times MPI.
@@ -86,8 +86,8 @@ bool has_segments(Algorithm algorithm) {
 
 /// Where the way of `lower` bytes ends and that of `upper` begins: whole floats.
 std::size_t border(std::size_t lower, std::size_t upper) {
-  const double middle = std::sqrt(static_cast<double>(lower) * static_cast<double>(upper));
-  return static_cast<std::size_t>(middle) / sizeof(float) * sizeof(float);
+  const double middle = std::sqrt(double(lower) * double(upper));
+  return std::size_t(middle) / sizeof(float) * sizeof(float);
 }
 
 /// With the least median; `before` where it takes at most kNoise times that.
@@ -109,8 +109,7 @@ const ReduceWay& fastest(const std::vector<Trial>& trials, std::size_t bytes,
 
 Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
   Figures figures{.median = median_of(row.seconds), .p99 = quantile(row.seconds, 0.99)};
-  if (const auto by_median =
-          bandwidth(static_cast<double>(row.size.bytes), figures.median, ranks)) {
+  if (const auto by_median = bandwidth(double(row.size.bytes), figures.median, ranks)) {
     figures.algbw = by_median->algbw;
     figures.busbw = by_median->busbw;
   }
@@ -250,7 +249,7 @@ std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
   using Tick = std::chrono::steady_clock::period;
   Json json = {{"rueda_reduce_table", 1}};
   json.update(system_json(system));
-  json["clock_tick_seconds"] = static_cast<double>(Tick::num) / static_cast<double>(Tick::den);
+  json["clock_tick_seconds"] = double(Tick::num) / double(Tick::den);
   json["rows"] = Json::parse(rows_text(table));
   json["rows_hash"] = rows_hash(table);
   json["measured"] = Json::array();

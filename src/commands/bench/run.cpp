@@ -122,7 +122,7 @@ void plot_record(const std::string& json, const std::string& file) {
 /// The ways of one length from the fastest to the slowest, with their medians.
 std::string length_text(std::vector<Trial> trials) {
   std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return median_of(trial.seconds); });
-  std::string text = bytes_text(static_cast<double>(trials.front().bytes)) + ":";
+  std::string text = bytes_text(double(trials.front().bytes)) + ":";
   for (const Trial& trial : trials) {
     text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + way_text(trial.way);
   }
@@ -174,7 +174,7 @@ class Tuning {
     const SystemInfo& system = session_.system();
     std::string text = fmt::format(
         "rueda bench tune: {}, {} lengths from 16 B to {}, {} ways to sum, about {} s at most\n",
-        ranks_text(system.hosts), lengths_.size(), bytes_text(static_cast<double>(lengths_.back())),
+        ranks_text(system.hosts), lengths_.size(), bytes_text(double(lengths_.back())),
         ways_.size(), setting_text(options_.seconds));
     if (!left_out_.empty()) text += "left out, because not to be had here:" + left_out_ + '\n';
     return text + "memory: " + system.device + "; to MPI: " + system.transport + "\n\n";
@@ -185,7 +185,7 @@ class Tuning {
     const auto distinct = [&](std::size_t i) {
       return is_distinct(ways_[i], bytes, session_.system().ranks());
     };
-    const double share = options_.seconds / static_cast<double>(lengths_.size());
+    const double share = options_.seconds / double(lengths_.size());
     auto seconds = session_.measure(bytes, {.seconds = share}, distinct);
     auto next = seconds.begin();
     for (std::size_t i = 0; i < ways_.size(); ++i) {

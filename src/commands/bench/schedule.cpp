@@ -15,7 +15,7 @@
 namespace rueda::bench {
 namespace {
 
-auto at(int index) { return static_cast<std::size_t>(index); }
+auto at(int index) { return std::size_t(index); }
 
 /// Which chunk a rank sends in a step of one of the ring's phases.
 using Sender = int (RingPlan::*)(int) const noexcept;
@@ -55,7 +55,7 @@ class WholeSlices {
     const int number = std::max(one, other);
     one = other = number + 1;
     auto& steps = schedule_.steps;
-    while (steps.size() <= at(number)) steps.push_back({"", static_cast<int>(steps.size()), {}});
+    while (steps.size() <= at(number)) steps.push_back({"", int(steps.size()), {}});
     Step& step = steps[at(number)];
     for (const Message& message : messages) {
       const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
@@ -73,7 +73,7 @@ class WholeSlices {
 /// As DoublingAllReduce cuts a block of ranks; tests/mpi compares the messages.
 void add_doubling(WholeSlices& slices, int first, int count) {
   if (count == 1) return;
-  const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(count - 1)));
+  const int left = int(std::bit_floor(unsigned(count - 1)));
   const int right = count - left;
   add_doubling(slices, first, left);
   add_doubling(slices, first + left, right);
@@ -94,7 +94,7 @@ void add_central(WholeSlices& slices, int ranks) {
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
 std::string ranks_in(unsigned held, int ranks) {
-  const auto has = [&](int r) { return (held >> static_cast<unsigned>(r % ranks) & 1U) != 0; };
+  const auto has = [&](int r) { return (held >> unsigned(r % ranks) & 1U) != 0; };
   const int count = std::popcount(held);
   if (count == ranks) return "*";
   int first = 0;
@@ -117,7 +117,7 @@ bool sends(const Step* next, int rank, int chunk) {
 }
 
 std::string holdings_text(const Holdings& holdings, const Step* next) {
-  const int ranks = static_cast<int>(holdings.size());
+  const int ranks = int(holdings.size());
   const auto chunks = holdings.front().size();
   TextTable table(std::vector<Align>(chunks + 1, Align::left), 2);
   std::vector<std::string> head = {"chunk"};
@@ -126,8 +126,8 @@ std::string holdings_text(const Holdings& holdings, const Step* next) {
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::string> cells = {"rank " + std::to_string(rank)};
     for (std::size_t c = 0; c < chunks; ++c) {
-      const unsigned held = holdings[static_cast<std::size_t>(rank)][c];
-      cells.push_back((sends(next, rank, static_cast<int>(c)) ? ">" : " ") + ranks_in(held, ranks));
+      const unsigned held = holdings[std::size_t(rank)][c];
+      cells.push_back((sends(next, rank, int(c)) ? ">" : " ") + ranks_in(held, ranks));
     }
     table.add(cells);
   }
@@ -148,7 +148,7 @@ std::string step_text(const Step& step, std::size_t chunks) {
 }
 
 std::string bytes_of(double floats) {
-  return count_text(static_cast<std::size_t>(floats * sizeof(float))) + " bytes";
+  return count_text(std::size_t(floats * sizeof(float))) + " bytes";
 }
 
 std::string chunk_text(const Schedule& schedule) {
@@ -165,15 +165,14 @@ std::string totals(const Schedule& schedule) {
   const auto [least, most] = std::ranges::minmax_element(sent, {}, &Traffic::floats);
   std::size_t messages = 0;
   double floats = 0;
-  for (const Traffic& t : sent) messages += t.messages, floats += static_cast<double>(t.floats);
+  for (const Traffic& t : sent) messages += t.messages, floats += double(t.floats);
   const double p = schedule.ranks;
-  const double bound = 2 * (p - 1) / p * static_cast<double>(schedule.length);
+  const double bound = 2 * (p - 1) / p * double(schedule.length);
   const bool same = least->floats == most->floats && least->messages == most->messages;
   const std::string text = fmt::format(
       "A rank sends {}{}, {}. No algorithm does with less than 2(P-1)/P of the slice for the rank "
       "that sends most, {}.",
-      same ? "" : "up to ", counted(most->messages, "message"),
-      bytes_of(static_cast<double>(most->floats)),
+      same ? "" : "up to ", counted(most->messages, "message"), bytes_of(double(most->floats)),
       bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)));
   return paragraph("", 0, text) + fmt::format("All ranks together: {}, {}.\n",
                                               counted(messages, "message"), bytes_of(floats));
@@ -197,7 +196,7 @@ Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
 Holdings first_holdings(const Schedule& schedule) {
   Holdings holdings;
   for (int rank = 0; rank < schedule.ranks; ++rank) {
-    holdings.emplace_back(schedule.chunks.size(), 1U << static_cast<unsigned>(rank));
+    holdings.emplace_back(schedule.chunks.size(), 1U << unsigned(rank));
   }
   return holdings;
 }
@@ -225,10 +224,10 @@ std::vector<Traffic> sent_by_rank(const Schedule& schedule) {
 
 std::string explain(const BenchExplainOptions& options) {
   const Schedule schedule = schedule_of(options.algorithm, options.ranks, options.length);
-  std::string text = fmt::format(
-      "{}: {} sum {} ({}) in {}.\n", to_string(options.algorithm),
-      counted(static_cast<std::size_t>(options.ranks), "rank"), counted(options.length, "float"),
-      bytes_of(static_cast<double>(options.length)), chunk_text(schedule));
+  std::string text =
+      fmt::format("{}: {} sum {} ({}) in {}.\n", to_string(options.algorithm),
+                  counted(std::size_t(options.ranks), "rank"), counted(options.length, "float"),
+                  bytes_of(double(options.length)), chunk_text(schedule));
   if (options.ranks == 1) return text + "There is nobody to send to.\n";
   text +=
       paragraph("", 0,

@@ -108,7 +108,7 @@ int in_session(BackendChoice backend, const std::function<void()>& prepare,
     });
     perform(device);
   });
-  return static_cast<int>(ExitCode::done);
+  return int(ExitCode::done);
 }
 
 }  // namespace rueda::bench

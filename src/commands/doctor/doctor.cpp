@@ -101,7 +101,7 @@ class Supervisor {
 
   void begin(const std::string& step, int factor) {
     cluster_.progress.step = step;
-    limit_ = static_cast<double>(options_.timeout) * factor;
+    limit_ = double(options_.timeout) * factor;
     in_transfer_ = step == kTransferStep;
     if (in_transfer_) {
       introduce();
@@ -166,7 +166,7 @@ class Supervisor {
   void compare_notes() {
     mailbox_.put(*mine_);
     if (!asked_at_) mailbox_.ask_to_stop();
-    if (speaks_) return collect(static_cast<std::size_t>(self().size));
+    if (speaks_) return collect(std::size_t(self().size));
     // Until the rank that speaks has read the notes: once this process is gone without its worker
     // having left MPI, launchers end all ranks.
     if (mailbox_.reachable()) {
@@ -186,13 +186,13 @@ class Supervisor {
     for (std::size_t found = 0; found < ranks && !late();) {
       found = 0;
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const auto note = mailbox_.get(static_cast<int>(rank));
+        const auto note = mailbox_.get(int(rank));
         if (note) cluster_.transfers[rank] = *note;
         found += note ? 1 : 0;
       }
       if (found < ranks) poll(nullptr, 0, kPollMilliseconds);
     }
-    cluster_.transfers.at(static_cast<std::size_t>(self().rank)) = *mine_;
+    cluster_.transfers.at(std::size_t(self().rank)) = *mine_;
   }
 
   /// The report comes in two parts, and the file is written with each: the launcher may end the run
@@ -274,7 +274,7 @@ int run_doctor(const DoctorOptions& options) {
     check_output_file("--json", options.json);
     std::cout << "rueda doctor " << program_version() << "\n\n" << std::flush;
   }
-  return static_cast<int>(doctor::Supervisor(options, speaks).run());
+  return int(doctor::Supervisor(options, speaks).run());
 }
 
 }  // namespace rueda

@@ -74,7 +74,7 @@ struct DeviceFacts {
 
   /// The one that the rank would take, or nullptr.
   const GpuFacts* taken() const {
-    const auto index = static_cast<std::size_t>(takes);
+    const auto index = std::size_t(takes);
     return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
   }
 };

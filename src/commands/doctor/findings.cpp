@@ -70,7 +70,7 @@ void find_unused_allocation(const RankFacts& first, int hosts, Findings& finding
 void find_in_launch(const ClusterFacts& cluster, Findings& findings) {
   const RankFacts& first = cluster.ranks.front();
   if (!first.launch.refusal.empty()) return find_singletons(first, findings);
-  const auto hosts = static_cast<int>(ranks_by_host(cluster.ranks).size());
+  const auto hosts = int(ranks_by_host(cluster.ranks).size());
   if (first.launch.in_slurm) find_unused_allocation(first, hosts, findings);
 }
 
@@ -117,7 +117,7 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
       const std::string& own = transfers[r].detail;
       if (outside.empty()) outside = own;
       if (transfers[r].end != end) continue;
-      ranks.push_back(static_cast<int>(r));
+      ranks.push_back(int(r));
       if (detail.empty()) detail = own;
     }
     if (ranks.empty()) continue;
@@ -179,9 +179,7 @@ void find_uneven(const DataFacts& data, const char* split, const ClassCounts& co
   const auto [least, most] = std::ranges::minmax_element(counts);
   const bool whole = std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
   if (*least == *most || (!whole && *least > 0)) return;
-  const auto name_of = [&](auto at) {
-    return data.class_names[static_cast<std::size_t>(at - counts.begin())];
-  };
+  const auto name_of = [&](auto at) { return data.class_names[std::size_t(at - counts.begin())]; };
   add(findings, whole ? Severity::fault : Severity::remark,
       fmt::format("the {} set has {} images of class {} and {} of {}{}", split, *least,
                   name_of(least), *most, name_of(most),

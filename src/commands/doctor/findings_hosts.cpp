@@ -34,7 +34,7 @@ struct Host {
   }
   const RankFacts& first() const { return *ranks.front(); }
   bool srun() const { return first().launch.launcher == "srun"; }
-  std::size_t online() const { return static_cast<std::size_t>(first().cores.online); }
+  std::size_t online() const { return std::size_t(first().cores.online); }
 };
 
 /// Options that give each rank its own equal part of the host's cores.

@@ -63,7 +63,7 @@ void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
       facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
     }
     if (facts.visible.empty()) return;
-    const int visible = static_cast<int>(facts.visible.size());
+    const int visible = int(facts.visible.size());
     facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
     facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
   } catch (const std::exception& error) {
@@ -127,7 +127,7 @@ void share_out_cores(std::vector<RankFacts>& ranks) {
                    .launched = peers.front()->launch.launcher != "none"};
     for (const RankFacts* peer : peers) node.allowed.push_back(peer->cores.allowed);
     for (std::size_t local = 0; local < peers.size(); ++local) {
-      CoreFacts& cores = ranks[static_cast<std::size_t>(peers[local]->rank)].cores;
+      CoreFacts& cores = ranks[std::size_t(peers[local]->rank)].cores;
       const ThreadChoice choice = choose_threads(node, local, 0);
       cores.share = core_share(node, local);
       cores.threads = choice.threads;
@@ -167,7 +167,7 @@ std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
     const auto sharers = std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
       return share_memory(rank, other);
     });
-    least = std::min(least, free / static_cast<std::size_t>(sharers));
+    least = std::min(least, free / std::size_t(sharers));
   }
   return ranks.empty() ? 0 : least - least / 20;
 }

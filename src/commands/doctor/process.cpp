@@ -94,7 +94,7 @@ void Child::receive(int milliseconds) {
   if (poll(&waiting, 1, milliseconds) <= 0) return;  // in vain, or a signal came
   std::array<char, 1 << 16> bytes{};
   const ssize_t count = read(facts_, bytes.data(), bytes.size());
-  if (count > 0) buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  if (count > 0) buffer_.append(bytes.data(), std::size_t(count));
   if (count == 0) closed_ = true;
 }
 

@@ -18,7 +18,7 @@ constexpr std::size_t kHostEnd = 9;     // characters of either end
 constexpr std::size_t kWidestName = 28;
 constexpr std::size_t kUuid = 12;  // characters, which differ between GPUs
 
-std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
+std::string bytes(std::size_t count) { return bytes_text(double(count)); }
 
 /// Both ends of a long host name: some names begin with a number, others end with one.
 std::string short_host(const std::string& name) {
@@ -45,7 +45,7 @@ std::string rank_table(Cells head, std::vector<Align> align, const std::vector<C
     auto at = table_lines.end();
     if (cells.size() > kMostLines) at = std::ranges::find(table_lines, cells[rank], &Line::cells);
     if (at == table_lines.end()) at = table_lines.insert(at, {{}, cells[rank]});
-    at->ranks.push_back(static_cast<int>(rank));
+    at->ranks.push_back(int(rank));
   }
   align.insert(align.begin(), Align::right);
   head.insert(head.begin(), "rank");
@@ -102,9 +102,8 @@ std::string links_section(const char* memory, const std::vector<LinkFacts>& link
 
 std::string launcher_text(const RankFacts& first, std::size_t hosts) {
   const LaunchFacts& launch = first.launch;
-  const std::string world =
-      fmt::format("MPI's world: {} on {}", counted(static_cast<std::size_t>(first.size), "rank"),
-                  counted(hosts, "host"));
+  const std::string world = fmt::format(
+      "MPI's world: {} on {}", counted(std::size_t(first.size), "rank"), counted(hosts, "host"));
   if (launch.launcher == "none") return "none (one process); " + world;
   return fmt::format("{}, {} {} ({}); {}", launch.launcher, launch.told_size,
                      launch.told_size == 1 ? "process" : "processes", launch.told_by, world);
@@ -113,8 +112,8 @@ std::string launcher_text(const RankFacts& first, std::size_t hosts) {
 std::string slurm_text(const LaunchFacts& launch) {
   if (!launch.in_slurm) return "not inside an allocation";
   const int cores = launch.slurm_cpus_per_task;
-  return fmt::format("{}, {}{}, {}", counted(static_cast<std::size_t>(launch.slurm_nodes), "node"),
-                     counted(static_cast<std::size_t>(launch.slurm_tasks), "task"),
+  return fmt::format("{}, {}{}, {}", counted(std::size_t(launch.slurm_nodes), "node"),
+                     counted(std::size_t(launch.slurm_tasks), "task"),
                      cores > 0 ? fmt::format(", {} cores a task", cores) : "",
                      launch.slurm_gpus.empty() ? "no GPUs asked for" : launch.slurm_gpus);
 }
@@ -136,7 +135,7 @@ std::string launch_section(const ClusterFacts& cluster) {
 }
 
 std::string cores_text(const CoreFacts& cores) {
-  const bool all = cores.allowed.size() == static_cast<std::size_t>(cores.online);
+  const bool all = cores.allowed.size() == std::size_t(cores.online);
   return fmt::format("{} of {}{}{}", ranges_text(cores.allowed), cores.online,
                      all ? ", not bound" : ", bound",
                      cores.quota > 0 ? fmt::format(", quota of {:.3g}", cores.quota) : "");

@@ -171,7 +171,7 @@ class Worker {
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
       if (count <= 0) return;  // the supervisor has ended
-      sent += static_cast<std::size_t>(count);
+      sent += std::size_t(count);
     }
   }
 
@@ -263,7 +263,7 @@ class Worker {
     ranks_ = std::move(ranks);
     share_out_cores(ranks_);
     if (speaks_for_all()) return write_line({{"ranks", ranks_}});
-    const auto own = ranks_.size() > 1 ? static_cast<std::size_t>(facts_.rank) : 0;
+    const auto own = ranks_.size() > 1 ? std::size_t(facts_.rank) : 0;
     write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
   }
 

@@ -249,7 +249,7 @@ void write_folder(const std::string& folder, const std::vector<Table>& tables) {
 
 const char* to_string(OverlapChoice choice) {
   constexpr std::array kWords = {"auto", "on", "off"};
-  return kWords.at(static_cast<std::size_t>(choice));
+  return kWords.at(std::size_t(choice));
 }
 
 void validate(PredictOptions& o) {

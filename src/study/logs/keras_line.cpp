@@ -97,7 +97,7 @@ std::optional<RunHeader> model_header(std::string_view line) {
 std::string plain(std::string_view key) {
   std::string result;
   for (const unsigned char c : key) {
-    result += c == ' ' || c == '-' ? '_' : static_cast<char>(std::tolower(c));
+    result += c == ' ' || c == '-' ? '_' : char(std::tolower(c));
   }
   return result;
 }
@@ -109,7 +109,7 @@ std::optional<std::size_t> take_number(std::string_view& text) noexcept {
   std::size_t value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc() || value >= kMost) return {};
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  text.remove_prefix(std::size_t(read.ptr - text.data()));
   return value;
 }
 

@@ -149,7 +149,7 @@ std::vector<LoggedRun> read_file(const KerasLog& log) {
 /// Logs that count samples have no steps.
 void count_steps(LoggedRun& run) {
   if (run.global_batch == 0 || !(run.images > 0)) return;
-  const auto steps = static_cast<std::size_t>(std::ceil(run.images / double(run.global_batch)));
+  const auto steps = std::size_t(std::ceil(run.images / double(run.global_batch)));
   for (LoggedEpoch& epoch : run.epochs) {
     if (epoch.steps == 0) epoch.steps = steps;
   }

@@ -100,7 +100,7 @@ const std::vector<Rule>& rules_of(cudnnBackendDescriptorType_t type) {
 Value::Value(cudnnBackendAttributeType_t type_, std::int64_t count_, const void* elements)
     : type(type_), count(count_) {
   const auto* first = static_cast<const std::byte*>(elements);
-  bytes.assign(first, first + static_cast<std::size_t>(count) * element_bytes(type));
+  bytes.assign(first, first + std::size_t(count) * element_bytes(type));
 }
 
 DescriptorPtr Descriptor::child(cudnnBackendAttributeName_t name,

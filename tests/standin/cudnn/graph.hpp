@@ -37,10 +37,10 @@ struct Dense {
 
   Dense() = default;
   explicit Dense(const Dims& size)
-      : dims(size), values(static_cast<std::size_t>(size[0] * size[1] * size[2] * size[3])) {}
+      : dims(size), values(std::size_t(size[0] * size[1] * size[2] * size[3])) {}
 
   std::size_t at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
-    return static_cast<std::size_t>(((n * dims[2] + h) * dims[3] + w) * dims[1] + c);
+    return std::size_t(((n * dims[2] + h) * dims[3] + w) * dims[1] + c);
   }
   /// The channels of a pixel.
   float* pixel(std::int64_t n, std::int64_t h, std::int64_t w) { return &values[at(n, 0, h, w)]; }

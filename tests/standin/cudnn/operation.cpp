@@ -48,9 +48,8 @@ void each_pixel(const TensorSpec& spec, const Body& body) {
   for (std::int64_t n = 0; n < spec.dims[0]; ++n) {
     for (std::int64_t h = 0; h < spec.dims[2]; ++h) {
       for (std::int64_t w = 0; w < spec.dims[3]; ++w, ++pixel) {
-        body(pixel * static_cast<std::size_t>(spec.dims[1]),
-             static_cast<std::size_t>(n * spec.strides[0] + h * spec.strides[2] +
-                                      w * spec.strides[3]));
+        body(pixel * std::size_t(spec.dims[1]),
+             std::size_t(n * spec.strides[0] + h * spec.strides[2] + w * spec.strides[3]));
       }
     }
   }
@@ -59,8 +58,8 @@ void each_pixel(const TensorSpec& spec, const Body& body) {
 /// Calls body(element of dense, element in memory) for every element.
 template <typename Body>
 void each_element(const TensorSpec& spec, const Body& body) {
-  const auto channels = static_cast<std::size_t>(spec.dims[1]);
-  const auto stride = static_cast<std::size_t>(spec.strides[1]);
+  const auto channels = std::size_t(spec.dims[1]);
+  const auto stride = std::size_t(spec.strides[1]);
   each_pixel(spec, [&](std::size_t pixel, std::size_t first) {
     for (std::size_t c = 0; c < channels; ++c) body(pixel + c, first + c * stride);
   });
@@ -132,13 +131,13 @@ TensorSpec tensor_spec(const Descriptor& descriptor) {
 std::size_t extent_bytes(const TensorSpec& spec) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < 4; ++i) last += (spec.dims[i] - 1) * spec.strides[i];
-  return (static_cast<std::size_t>(last) + 1) * element_size(spec.type);
+  return (std::size_t(last) + 1) * element_size(spec.type);
 }
 
 Dense load(const TensorSpec& spec, const void* memory) {
   Dense dense(spec.dims);
   if (spec.type == CUDNN_DATA_FLOAT && spec.strides[1] == 1) {
-    const auto bytes = static_cast<std::size_t>(spec.dims[1]) * sizeof(float);
+    const auto bytes = std::size_t(spec.dims[1]) * sizeof(float);
     each_pixel(spec, [&](std::size_t pixel, std::size_t first) {
       std::memcpy(&dense.values[pixel], static_cast<const float*>(memory) + first, bytes);
     });

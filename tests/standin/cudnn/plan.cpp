@@ -137,9 +137,7 @@ Plan::Plan(const Descriptor& engine_config) {
   engine_ = engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
 }
 
-std::size_t Plan::workspace_bytes() const {
-  return kWorkspacePerEngine * static_cast<std::size_t>(engine_);
-}
+std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::size_t(engine_); }
 
 std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* workspace) const {
   Bindings bindings(pointers);
@@ -174,7 +172,7 @@ Value value_of(const Descriptor& d, cudnnBackendAttributeName_t name) {
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       return numerical_notes(d.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-      return integer(static_cast<std::int64_t>(d.plan->workspace_bytes()));
+      return integer(std::int64_t(d.plan->workspace_bytes()));
     default:
       const auto found = d.values.find(name);
       return found == d.values.end() ? Value{} : found->second;

@@ -231,6 +231,6 @@ std::uint64_t lane_value(unsigned lane) {
   return runner->taken[runner->fibre->thread / kWarp][lane];
 }
 
-unsigned lane() { return static_cast<unsigned>(runner->fibre->thread % kWarp); }
+unsigned lane() { return unsigned(runner->fibre->thread % kWarp); }
 
 }  // namespace rueda::standin

@@ -86,7 +86,7 @@ T __shfl_down_sync(unsigned, T value, unsigned distance) {
 
 template <typename T>
 T __shfl_xor_sync(unsigned, T value, int bits) {
-  return rueda::standin::shuffle(value, rueda::standin::lane() ^ static_cast<unsigned>(bits));
+  return rueda::standin::shuffle(value, rueda::standin::lane() ^ unsigned(bits));
 }
 
 inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }

@@ -40,7 +40,7 @@ cudaError_t end(Capture& capture) {
 /// another one, in which a dependency that was forgotten shows.
 std::vector<Node> in_order(const std::vector<Node>& nodes) {
   if (!has_delays()) return nodes;
-  std::mt19937 random(static_cast<unsigned>(setting("RUEDA_STANDIN_SEED", 1)));
+  std::mt19937 random(unsigned(setting("RUEDA_STANDIN_SEED", 1)));
   std::vector<std::size_t> left(nodes.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
   std::set<std::size_t> done;

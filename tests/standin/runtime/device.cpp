@@ -35,7 +35,7 @@ std::vector<int> listed(const std::string& text, int all) {
 }
 
 std::vector<int> find_visible() {
-  const int all = static_cast<int>(setting("RUEDA_STANDIN_DEVICES", 1));
+  const int all = int(setting("RUEDA_STANDIN_DEVICES", 1));
   if (const char* text = std::getenv("CUDA_VISIBLE_DEVICES")) return listed(text, all);
   std::vector<int> result;
   for (int i = 0; i < all; ++i) result.push_back(i);
@@ -47,7 +47,7 @@ const std::vector<int>& visible() {
   return it;
 }
 
-int physical(int device) { return visible()[static_cast<std::size_t>(device)]; }
+int physical(int device) { return visible()[std::size_t(device)]; }
 
 bool exists(int device) { return device >= 0 && device < device_count(); }
 
@@ -55,7 +55,7 @@ cudaDeviceProp describe(int device) {
   cudaDeviceProp properties{};
   std::memcpy(properties.name, kName, sizeof kName);
   std::memcpy(properties.uuid.bytes, "rueda stand-in", 14);
-  properties.uuid.bytes[15] = static_cast<char>(physical(device));
+  properties.uuid.bytes[15] = char(physical(device));
   properties.totalGlobalMem = device_bytes();
   properties.major = 9;
   properties.multiProcessorCount = kMultiprocessors;
@@ -137,7 +137,7 @@ cudaError_t note(cudaError_t code) {
   return code;
 }
 
-int device_count() { return static_cast<int>(visible().size()); }
+int device_count() { return int(visible().size()); }
 
 int current_device() { return chosen_device; }
 

@@ -88,8 +88,8 @@ std::vector<BufferLife> random_lives(std::uint64_t seed) {
   std::vector<BufferLife> lives;
   const std::uint32_t count = 1 + to_below(random_bits(seed, 0), 40);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const int first = static_cast<int>(to_below(random_bits(seed, i, 1), 30));
-    const int length = static_cast<int>(to_below(random_bits(seed, i, 2), 12));
+    const int first = int(to_below(random_bits(seed, i, 1), 30));
+    const int length = int(to_below(random_bits(seed, i, 2), 12));
     lives.push_back({to_below(random_bits(seed, i, 3), 2000), first, first + length});
   }
   return lives;

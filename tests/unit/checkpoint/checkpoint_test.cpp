@@ -113,7 +113,7 @@ TEST_CASE("checkpoint: no changed byte of the manifest goes unnoticed", "[checkp
   const std::string text = to_json(some_manifest());
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string damaged = text;
-    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    damaged[i] = char(damaged[i] ^ 1);
     CHECK_THROWS_AS(parse_manifest(damaged, "x"), InputError);
     CHECK_THROWS_AS(parse_manifest(text.substr(0, i), "x"), InputError);
   }

@@ -84,9 +84,9 @@ TEST_CASE("every schedule leaves the sum of all on every rank and adds no value 
   Holdings holdings = first_holdings(schedule);
   for (const Step& step : schedule.steps) {
     for (const Message& m : step.messages) {
-      const auto chunk = static_cast<std::size_t>(m.chunk);
-      const unsigned sent = holdings[static_cast<std::size_t>(m.from)][chunk];
-      if (m.adds) REQUIRE((sent & holdings[static_cast<std::size_t>(m.to)][chunk]) == 0);
+      const auto chunk = std::size_t(m.chunk);
+      const unsigned sent = holdings[std::size_t(m.from)][chunk];
+      if (m.adds) REQUIRE((sent & holdings[std::size_t(m.to)][chunk]) == 0);
     }
     holdings = holdings_after(step, holdings);
   }

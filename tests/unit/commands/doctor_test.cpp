@@ -37,9 +37,7 @@ long ranks_lines(const ClusterFacts& cluster) {
   const std::string report = machine_report(cluster);
   const std::size_t begin = report.find("\nRanks"), end = report.find("\nGPUs");
   REQUIRE(end > begin);
-  return std::count(report.begin() + static_cast<long>(begin),
-                    report.begin() + static_cast<long>(end), '\n') -
-         3;
+  return std::count(report.begin() + long(begin), report.begin() + long(end), '\n') - 3;
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ bool every_member(std::string_view) { return true; }
 /// Bytes that do not compress, so that cuts of the archive fall into them.
 Bytes noise(std::size_t count, std::uint32_t state = 12345) {
   Bytes bytes(count);
-  for (auto& byte : bytes)
-    byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  for (auto& byte : bytes) byte = std::uint8_t((state = state * 1664525 + 1013904223) >> 24);
   return bytes;
 }
 
@@ -37,7 +36,7 @@ class AddressSpaceLimit {
     REQUIRE(pages > 0);
     REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
     rlimit limit = before_;
-    limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + more;
+    limit.rlim_cur = pages * std::size_t(sysconf(_SC_PAGESIZE)) + more;
     REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
   }
   AddressSpaceLimit(const AddressSpaceLimit&) = delete;
@@ -56,7 +55,7 @@ void append_header(Bytes& tar, char type, std::size_t size) {
   std::memcpy(header.data(), "member", 6);
   put(100, "%07zo", 0644);
   put(124, "%011zo", size);
-  header[156] = static_cast<std::uint8_t>(type);
+  header[156] = std::uint8_t(type);
   std::memcpy(header.data() + 257, "ustar\00000", 8);
   std::memset(header.data() + 148, ' ', 8);
   put(148, "%06zo", std::accumulate(header.begin(), header.end(), std::size_t{0}));
@@ -151,8 +150,7 @@ TEST_CASE("a truncated archive is refused wherever it is cut", "[archive]") {
   REQUIRE(whole.size() > 6000);
   for (std::size_t cut = 0; cut < 6000; cut += 97) {
     CAPTURE(cut);
-    write_bytes(scratch.file,
-                Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut)));
+    write_bytes(scratch.file, Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(cut)));
     CHECK_THAT(scratch.refused(), Contains("cannot read the archive " + scratch.file.string()) &&
                                       Contains("download it again"));
   }

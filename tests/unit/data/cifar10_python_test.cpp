@@ -98,7 +98,7 @@ TEST_CASE("arrays of another type, shape or order are refused or turned", "[cifa
   const ImageSet made = numbered_images(2);
   std::string turned;
   for (std::size_t p = 0; p < kImageBytes; ++p)
-    for (std::size_t i = 0; i < 2; ++i) turned += static_cast<char>(made.image(i)[p]);
+    for (std::size_t i = 0; i < 2; ++i) turned += char(made.image(i)[p]);
   ImageSet set;
   decode_python(with_array(2, kImageBytes, "u1", true, turned), "file", set);
   CHECK(set.pixels == made.pixels);

@@ -112,7 +112,7 @@ TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]"
   const Bytes whole = read_bytes(file);
   for (std::size_t cut = 0; cut < whole.size(); cut += 211) {
     CAPTURE(cut);
-    write_bytes(file, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut)));
+    write_bytes(file, Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(cut)));
     CHECK_THAT(read_refusal(directory), Contains(file.string()));
   }
   write_bytes(file, Bytes(whole.begin(), whole.end() - 1));

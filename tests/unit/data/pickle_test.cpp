@@ -14,15 +14,14 @@ using Catch::Matchers::Contains;
 void append_hex(std::string_view hex, Bytes& bytes) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   for (std::size_t i = 0; i < hex.size(); i += 2)
-    bytes.push_back(static_cast<std::uint8_t>(digit(hex[i]) * 16 + digit(hex[i + 1])));
+    bytes.push_back(std::uint8_t(digit(hex[i]) * 16 + digit(hex[i + 1])));
 }
 
 /// The pixels that the stored pickles were made with.
 Bytes stored_pixels() {
   Bytes pixels;
   for (std::size_t i = 0; i < 2; ++i)
-    for (std::size_t p = 0; p < kImageBytes; ++p)
-      pixels.push_back(static_cast<std::uint8_t>((7 * i + p) % 100));
+    for (std::size_t p = 0; p < kImageBytes; ++p) pixels.push_back(std::uint8_t((7 * i + p) % 100));
   return pixels;
 }
 
@@ -62,7 +61,7 @@ TEST_CASE("every cut is refused and no flipped byte crashes the reader", "[pickl
     const std::size_t tail = head + 2 * kImageBytes;
     for (std::size_t i = 0; i<whole.size(); i += i> head && i + 64 < tail ? 61 : 1) {
       CAPTURE(stored.writer, i);
-      const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(i));
+      const Bytes cut(whole.begin(), whole.begin() + std::ptrdiff_t(i));
       CHECK_THAT(read_refusal(cut), Contains("some/file: byte "));
       Bytes flipped = whole;
       flipped[i] ^= 0x5a;

@@ -125,7 +125,7 @@ TEST_CASE("fixed slices are contiguous, disjoint and complete", "[sampler]") {
           std::iota(slice.begin(), slice.end(), next);
           CHECK(sorted(own) == slice);
           CHECK((own == slice) == !shuffle);
-          if (epoch == 3) next += static_cast<std::uint32_t>(own.size());
+          if (epoch == 3) next += std::uint32_t(own.size());
         }
       }
       CHECK(next == 107);

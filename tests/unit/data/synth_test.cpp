@@ -33,7 +33,7 @@ std::array<int, kClasses> counts(const ImageSet& set) {
 double mean(std::span<const std::uint8_t> image) {
   double sum = 0;
   for (const auto byte : image) sum += byte;
-  return sum / static_cast<double>(image.size());
+  return sum / double(image.size());
 }
 
 int covered(std::size_t label, const Placement& place) {

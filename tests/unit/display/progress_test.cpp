@@ -52,7 +52,7 @@ TEST_CASE("progress: the line, from its begin to its end", "[progress]") {
 
 TEST_CASE("progress: never wider than asked, and never less than it could say", "[progress]") {
   for (int columns = 0; columns <= 130; ++columns)
-    CHECK(progress_text(kTwelveOfTwenty, columns).size() <= static_cast<std::size_t>(columns));
+    CHECK(progress_text(kTwelveOfTwenty, columns).size() <= std::size_t(columns));
   CHECK_THAT(progress_text(kTwelveOfTwenty, 60), Catch::EndsWith("813 images/s"));
   CHECK_THAT(progress_text(kTwelveOfTwenty, 50), Catch::EndsWith("loss: 1.2345"));
   CHECK(progress_text(kTwelveOfTwenty, 15) == "Epoch 2/3 12/20");

@@ -233,7 +233,7 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   run = test::sample_run();
   run.auto_all_reduce = "shared";
   check(result_table(run), {}, {"advice"});  // 9.7 % of a step
-  change_steps(run, [](auto& s) { s.phases[static_cast<std::size_t>(Phase::all_reduce)] *= 2; });
+  change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 2; });
   check(result_table(run), {"% of a step: --all-reduce auto takes shared here"});
   run.auto_all_reduce.clear();
   check(result_table(run), {}, {"advice"});

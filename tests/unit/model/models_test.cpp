@@ -112,8 +112,8 @@ TEST_CASE("flops: convolution and dense by hand, the rest nothing", "[flops]") {
 
 TEST_CASE("flops: ResNet-18 at 32 pixels", "[flops]") {
   const Graph graph = build_model("resnet18", 32, 10);
-  CHECK(static_cast<double>(forward_flops(graph)) / 1e9 == Approx(1.111).margin(0.0005));
-  CHECK(static_cast<double>(training_flops(graph)) / 1e9 == Approx(3.329).margin(0.0005));
+  CHECK(double(forward_flops(graph)) / 1e9 == Approx(1.111).margin(0.0005));
+  CHECK(double(training_flops(graph)) / 1e9 == Approx(3.329).margin(0.0005));
 }
 
 }  // namespace

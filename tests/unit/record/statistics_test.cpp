@@ -11,14 +11,14 @@ using namespace rueda;
 
 namespace {
 
-constexpr auto kReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kReduce = std::size_t(Phase::all_reduce);
 
 /// A step whose phases are 1/8, 2/8 ... of nothing in particular: exact in binary.
 StepRecord step_of(std::uint32_t global_samples, double unit) {
   StepRecord s;
   s.samples = global_samples / 2;
   s.global_samples = global_samples;
-  for (std::size_t p = 0; p < kPhases; ++p) s.phases[p] = unit * static_cast<double>(p + 1);
+  for (std::size_t p = 0; p < kPhases; ++p) s.phases[p] = unit * double(p + 1);
   s.seconds = unit * 36;
   s.all_reduce_busy = unit * 7;
   s.all_reduce_add = unit * 2;

@@ -24,7 +24,7 @@ struct Caught {
 Caught caught_by_ranks(int size, const std::function<void(RankGroup&)>& body) {
   std::vector<Caught> all(static_cast<std::size_t>(size));
   ThreadGroup::run(size, [&](ThreadGroup& group) {
-    auto& mine = all[static_cast<std::size_t>(group.rank())];
+    auto& mine = all[std::size_t(group.rank())];
     try {
       body(group);
     } catch (const Error& error) {
@@ -45,8 +45,8 @@ Caught together_on_three(const std::function<void(int)>& work) {
 
 /// require_same on as many ranks as there are texts.
 Caught require_same_of(const std::vector<std::string>& texts) {
-  return caught_by_ranks(static_cast<int>(texts.size()), [&](RankGroup& group) {
-    require_same(group, "the configuration", texts[static_cast<std::size_t>(group.rank())]);
+  return caught_by_ranks(int(texts.size()), [&](RankGroup& group) {
+    require_same(group, "the configuration", texts[std::size_t(group.rank())]);
   });
 }
 
@@ -54,7 +54,7 @@ Caught require_same_of(const std::vector<std::string>& texts) {
 
 TEST_CASE("together does the work and throws nothing if nobody failed", "[agreement]") {
   std::vector<int> worked(3, 0);
-  CHECK_FALSE(together_on_three([&](int rank) { ++worked[static_cast<std::size_t>(rank)]; }).threw);
+  CHECK_FALSE(together_on_three([&](int rank) { ++worked[std::size_t(rank)]; }).threw);
   CHECK(worked == std::vector<int>{1, 1, 1});
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// What the ranks hold, chunk by chunk: the set of ranks whose values are in the sum, as bits.
 using Holdings = std::vector<std::vector<std::uint32_t>>;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) { return std::size_t(i); }
 
 Holdings only_own_values(int size) {
   Holdings holds(at(size));

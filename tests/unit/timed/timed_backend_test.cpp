@@ -128,9 +128,8 @@ TEST_CASE("timed: layers wait in proportion to their FLOPs", "[timed]") {
   bench.compute(64);
   double share = 0;
   for (NodeId node = 1; node <= bench.graph.logits(); ++node) {
-    share += static_cast<double>(forward_flops(bench.graph, node)) /
-             static_cast<double>(forward_flops(bench.graph));
-    const auto wait = static_cast<std::size_t>(node - 1);
+    share += double(forward_flops(bench.graph, node)) / double(forward_flops(bench.graph));
+    const auto wait = std::size_t(node - 1);
     CHECK(seconds(begin, bench.time.waits.at(wait)) == Approx(0.1 * share).margin(1e-6));
   }
 }
@@ -194,7 +193,7 @@ TEST_CASE("The time of each phase is booked on it", "[timed][booking]") {
   SoloTraining training(slow_run(), {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
   const RunRecord run = training.train();
   for (const StepRecord& step : run.epochs[0].step_records[0]) {
-    const auto seconds = [&](Phase phase) { return step.phases[static_cast<std::size_t>(phase)]; };
+    const auto seconds = [&](Phase phase) { return step.phases[std::size_t(phase)]; };
     CHECK(seconds(Phase::forward) >= 0.99 * kForward);
     CHECK(seconds(Phase::backward) >= 0.99 * kBackward);
     CHECK(seconds(Phase::optimizer) >= std::chrono::duration<double>(kUpdate).count());

@@ -25,7 +25,7 @@ class Counting final : public DeviceMonitor {
     const std::lock_guard lock(mutex_);
     ++count_;
     grown_.notify_all();
-    return {.power_watts = static_cast<double>(count_)};
+    return {.power_watts = double(count_)};
   }
   void await(int count) {
     std::unique_lock lock(mutex_);
@@ -47,7 +47,7 @@ TEST_CASE("device watch: samples from the beginning on, each handed out once", "
   double power = 0;
   double seconds = 0;
   for (int turn = 0; turn < 2; ++turn) {
-    monitor.await(static_cast<int>(power) + 2);
+    monitor.await(int(power) + 2);
     for (const DeviceSample& sample : watch.take()) {
       CHECK(sample.power_watts == power + 1);
       CHECK(sample.seconds >= seconds);

@@ -8,9 +8,7 @@
 namespace rueda {
 namespace {
 
-double of(const PhaseSeconds& seconds, Phase phase) {
-  return seconds[static_cast<std::size_t>(phase)];
-}
+double of(const PhaseSeconds& seconds, Phase phase) { return seconds[std::size_t(phase)]; }
 
 double sum(const PhaseSeconds& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
@@ -18,9 +16,9 @@ double sum(const PhaseSeconds& seconds) {
 
 PhaseSeconds parts(double load, double forward, double backward) {
   PhaseSeconds seconds{};
-  seconds[static_cast<std::size_t>(Phase::load)] = load;
-  seconds[static_cast<std::size_t>(Phase::forward)] = forward;
-  seconds[static_cast<std::size_t>(Phase::backward)] = backward;
+  seconds[std::size_t(Phase::load)] = load;
+  seconds[std::size_t(Phase::forward)] = forward;
+  seconds[std::size_t(Phase::backward)] = backward;
   return seconds;
 }
 

@@ -38,12 +38,12 @@ struct Draft {
   std::size_t index_of(const std::string& name) const {
     const auto found = std::find_if(tensors.begin(), tensors.end(),
                                     [&](const TensorData& tensor) { return tensor.name == name; });
-    return static_cast<std::size_t>(found - tensors.begin());
+    return std::size_t(found - tensors.begin());
   }
   TensorData& at(const std::string& name) { return tensors.at(index_of(name)); }
   std::vector<float>& values_of(const std::string& name) { return values.at(index_of(name)); }
   void erase(const std::string& name) {
-    const auto index = static_cast<long>(index_of(name));
+    const auto index = long(index_of(name));
     values.erase(values.begin() + index);
     tensors.erase(tensors.begin() + index);
   }
@@ -111,8 +111,8 @@ TEST_CASE("weights: PyTorch's step counters stand first, Keras has none", "[weig
   CHECK(tensors.front().shape.empty());
   const Bytes bytes = read_bytes(path);
   const std::size_t data = bytes.size() - tensors.back().end;
-  CHECK(Bytes(bytes.begin() + static_cast<long>(data),
-              bytes.begin() + static_cast<long>(data) + 8) == Bytes{2, 1, 0, 0, 0, 0, 0, 0});
+  CHECK(Bytes(bytes.begin() + long(data), bytes.begin() + long(data) + 8) ==
+        Bytes{2, 1, 0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("weights: values come from the place that the file names", "[weights]") {
