@@ -6,7 +6,7 @@
 #
 #   --seconds N   for each target, one after the other [120]
 #   --jobs N      processes that search at a time [1]
-#   TARGET        a name in tests/fuzz/targets [all of them]
+#   TARGET        a name in the table of tests/fuzz/targets.cpp [all of them]
 #
 # New inputs that reach further go to build-fuzz/corpus/TARGET and are taken up by the next run; what
 # breaks a reader goes to build-fuzz/found/TARGET. The last line is "N passed, N failed".
@@ -61,20 +61,20 @@ search() { # target
   local target=$1 own=$directory/corpus/$1 found=$directory/found/$1 more=()
   [ "$workers" -le 1 ] || more=("-fork=$workers" -ignore_crashes=0)
   mkdir -p "$own" "$found"
-  "$directory/tests/fuzz/fuzz-$target" "$own" "tests/fuzz/corpus/$(corpus_of "$target")" \
+  RUEDA_FUZZ_TARGET=$target "$directory/tests/fuzz/fuzz" "$own" "tests/fuzz/corpus/$(corpus_of "$target")" \
     "${limits[@]}" -max_len="$(longest_of "$target")" -max_total_time="$seconds" \
     "${more[@]}" -artifact_prefix="$found/" -print_final_stats=1
 }
 
 CXX=$(find_clang)
 export CXX
-mapfile -t all < <(basename -s .cpp tests/fuzz/targets/*.cpp)
+mapfile -t all < <(sed -n 's/^    {"\([a-z_]*\)", ".*/\1/p' tests/fuzz/targets.cpp)
 [ ${#chosen[@]} -gt 0 ] || chosen=("${all[@]}")
 for target in "${chosen[@]}"; do
-  [ -f "tests/fuzz/targets/$target.cpp" ] ||
+  [[ " ${all[*]} " == *" $target "* ]] ||
     { echo "no target is called $target: give some of ${all[*]}" >&2; exit 2; }
-  targets+=("fuzz-$target")
 done
+targets=(fuzz)
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0"
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressions=0"
 build "$directory" -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=debug \

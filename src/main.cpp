@@ -1,8 +1,13 @@
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
@@ -10,105 +15,90 @@
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/train/options.hpp"
 #include "run/log.hpp"
 #include "run/train.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 
+namespace rueda {
 namespace {
 
-using rueda::ExitCode;
+/// Runs a command of one process, which prints on one of those that were started.
+int run_alone(const auto& work) {
+  if (speaks_for_all()) work(std::cout);
+  return 0;
+}
 
-/// Dispatches a request; one overload per subcommand.
-struct Runner {
-  std::string command_line;
-
-  int operator()(const rueda::PrintText& print) const {
-    if (rueda::speaks_for_all()) std::cout << print.text;
-    return 0;
-  }
-  int operator()(const rueda::TrainConfig& config) const {
-    return rueda::run_train(config, command_line);
-  }
-  int operator()(const rueda::SummaryOptions& options) const {
-    if (rueda::speaks_for_all()) rueda::run_summary(options, std::cout);
-    return 0;
-  }
-  int operator()(const rueda::DoctorOptions& options) const { return rueda::run_doctor(options); }
-  int operator()(const rueda::BenchAllReduceOptions& options) const {
-    return rueda::run_bench_all_reduce(options);
-  }
-  int operator()(const rueda::BenchTuneOptions& options) const {
-    return rueda::run_bench_tune(options);
-  }
-  int operator()(const rueda::BenchExplainOptions& options) const {
-    const std::string text = rueda::bench::explain(options);
-    if (rueda::speaks_for_all()) std::cout << text;
-    return 0;
-  }
-  int operator()(const rueda::PredictOptions& options) const {
-    if (rueda::speaks_for_all()) rueda::run_predict(options, std::cout);
-    return 0;
-  }
-  int operator()(const rueda::ReportOptions& options) const {
-    if (rueda::speaks_for_all()) rueda::run_report(options, std::cout);
-    return 0;
-  }
-  int operator()(const rueda::SynthRequest& request) const {
-    if (rueda::speaks_for_all()) rueda::run_synth(request, std::cout);
-    return 0;
-  }
-};
+int dispatch(const Request& request, const std::string& command_line) {
+  return std::visit(
+      Overloaded{
+          [](const PrintText& print) { return run_alone([&](auto& out) { out << print.text; }); },
+          [&](const TrainConfig& config) { return run_train(config, command_line); },
+          [](const SummaryOptions& o) {
+            return run_alone([&](auto& out) { run_summary(o, out); });
+          },
+          [](const DoctorOptions& options) { return run_doctor(options); },
+          [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
+          [](const BenchTuneOptions& options) { return run_bench_tune(options); },
+          [](const BenchExplainOptions& options) {
+            const std::string text = bench::explain(options);
+            return run_alone([&](auto& out) { out << text; });
+          },
+          [](const PredictOptions& o) {
+            return run_alone([&](auto& out) { run_predict(o, out); });
+          },
+          [](const ReportOptions& o) { return run_alone([&](auto& out) { run_report(o, out); }); },
+          [](const SynthRequest& o) { return run_alone([&](auto& out) { run_synth(o, out); }); },
+      },
+      request);
+}
 
 /// The argument as a shell would take it back.
 std::string shell_word(std::string_view argument) {
-  const auto plain = [](char c) {
-    return std::string_view("_-./:=,+@%").find(c) != std::string_view::npos ||
-           (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
-  bool as_it_is = !argument.empty();
+  constexpr std::string_view kPlain =
+      "_-./:=,+@%0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const bool plain = argument.find_first_not_of(kPlain) == argument.npos;
+  if (plain && !argument.empty()) return std::string(argument);
   std::string text = "'";
-  for (const char c : argument) {
-    as_it_is = as_it_is && plain(c);
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return as_it_is ? std::string(argument) : text + "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
 }
 
 /// Where one rank alone has a faulty command line, the others must not wait for it, and the user
 /// must see the error.
-rueda::Request parse(const std::vector<std::string>& arguments) {
+Request parse(const std::vector<std::string>& arguments) {
   try {
-    return rueda::parse_command_line(arguments);
-  } catch (const rueda::Error& error) {
+    return parse_command_line(arguments);
+  } catch (const Error& error) {
     const std::string command = arguments.empty() ? "" : arguments.front();
     const bool needs_all = command == "train" || command == "bench";
-    if (needs_all && rueda::has_peers()) rueda::refuse_train(error);
+    if (needs_all && has_peers()) refuse_train(error);
     throw;
   }
 }
 
 int run(const std::vector<std::string>& words) {
-  Runner runner;
-  for (const std::string& word : words)
-    runner.command_line += (runner.command_line.empty() ? "" : " ") + shell_word(word);
-  const std::vector<std::string> arguments(words.begin() + 1, words.end());
-  return std::visit(runner, parse(arguments));
+  std::vector<std::string> shown;
+  std::ranges::transform(words, std::back_inserter(shown), shell_word);
+  const std::string command_line = fmt::format("{}", fmt::join(shown, " "));
+  return dispatch(parse({words.begin() + 1, words.end()}), command_line);
 }
 
 }  // namespace
+}  // namespace rueda
 
 int main(int argc, char** argv) {
   try {
-    return run({argv, argv + argc});
+    return rueda::run({argv, argv + argc});
   } catch (const rueda::AlreadyReported& reported) {
-    return static_cast<int>(reported.code);
+    return int(reported.code);
   } catch (const rueda::Error& error) {
     if (rueda::speaks_for_all()) rueda::print_error(error.what());
-    return static_cast<int>(error.code());
+    return int(error.code());
   } catch (const std::exception& error) {
     // Nothing says that an unexpected error is the same on all ranks: each prints its own.
     rueda::print_error("unexpected failure on rank " + std::to_string(rueda::rank_by_launcher()) +
                        ": " + error.what());
-    return static_cast<int>(ExitCode::run_failed);
+    return int(rueda::ExitCode::run_failed);
   }
 }

@@ -190,7 +190,7 @@ def compiled_first(every):
     return {
         includes[0].target
         for file, includes in every.items()
-        if includes and file.suffix == ".cpp" and room_of(file) != "tests"
+        if includes and file.suffix == ".cpp"
     }
 
 

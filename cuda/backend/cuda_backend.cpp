@@ -3,18 +3,61 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <variant>
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define RUEDA_WITH_NVTX 1
+#else
+#define RUEDA_WITH_NVTX 0
+#endif
 
-#include "cuda/cudnn/cudnn_plan.hpp"
-#include "cuda/device/device_query.hpp"
-#include "cuda/kernels/kernels.hpp"
-#include "cuda/operations/named_operation.hpp"
-#include "cuda/operations/operations.hpp"
+#include "cuda_reduce_device.hpp"
+#include "cuda_work.hpp"
+#include "recording.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/model/fusion.hpp"
 
 namespace rueda::cuda {
 namespace {
+
+/// Begins a stretch of this thread's time that profilers show under `name`. Ranges lie in each
+/// other. Without a profiler, or where the toolkit has no NVTX, nothing happens.
+void push_range([[maybe_unused]] const char* name) {
+#if RUEDA_WITH_NVTX
+  nvtxRangePushA(name);
+#endif
+}
+
+void pop_range() {
+#if RUEDA_WITH_NVTX
+  nvtxRangePop();
+#endif
+}
+
+/// An operation whose calls profilers show under its layer's name.
+class NamedOperation final : public Operation {
+ public:
+  NamedOperation(OperationPtr operation, std::string name)
+      : operation_(std::move(operation)), name_(std::move(name)) {}
+
+  OperationNeeds needs() const override { return operation_->needs(); }
+  void bind(const OperationMemory& memory) override { operation_->bind(memory); }
+  void forward() override { in_range(&Operation::forward); }
+  void recompute() override { in_range(&Operation::recompute); }
+  void backward() override { in_range(&Operation::backward); }
+
+ private:
+  /// An error ends the program, hence a range that it leaves open does no harm.
+  void in_range(void (Operation::*work)()) {
+    push_range(name_.c_str());
+    ((*operation_).*work)();
+    pop_range();
+  }
+
+  OperationPtr operation_;
+  std::string name_;
+};
 
 /// cuBLAS' own scratch memory: with it, products on a stream are the same bits every time and may
 /// be recorded.
@@ -29,8 +72,14 @@ bool is_special(const OperationRequest& r, NodeId node) {
   return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
 }
 
-/// For nodes that take their inputs for usual activations. A convolution may read the image.
-const OperationRequest& behind_convolution(const OperationRequest& r) {
+/// Dense layers take what is behind a global pooling; all others take usual activations, and a
+/// convolution may read the image.
+void check_inputs(const OperationRequest& r) {
+  if (std::holds_alternative<DenseNode>(r.self().kind)) {
+    if (is_behind_pooling(r.graph.node(r.input()))) return;
+    throw RunError("layer " + r.self().name +
+                   ": the cuda backend has dense layers only behind a global average pool");
+  }
   const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
   for (const NodeId input : r.self().inputs) {
     const bool is_first = input == r.input();
@@ -39,44 +88,7 @@ const OperationRequest& behind_convolution(const OperationRequest& r) {
                    ": the cuda backend has only convolutions on the image, and only dense layers "
                    "behind a global average pool");
   }
-  return r;
 }
-
-const OperationRequest& behind_pooling(const OperationRequest& r) {
-  if (!is_behind_pooling(r.graph.node(r.input()))) {
-    throw RunError("layer " + r.self().name +
-                   ": the cuda backend has dense layers only behind a global average pool");
-  }
-  return r;
-}
-
-/// Picks the maker of each kind of node.
-struct Maker {
-  const OperationRequest& request;
-
-  std::unique_ptr<Operation> operator()(const InputNode&) const { return nullptr; }
-  std::unique_ptr<Operation> operator()(const ConvNode& n) const {
-    return make_conv(behind_convolution(request), n);
-  }
-  std::unique_ptr<Operation> operator()(const BatchNormNode& n) const {
-    return make_batch_norm(behind_convolution(request), n);
-  }
-  std::unique_ptr<Operation> operator()(const AddNode& n) const {
-    return make_add(behind_convolution(request), n);
-  }
-  std::unique_ptr<Operation> operator()(const MaxPoolNode& n) const {
-    return make_max_pool(behind_convolution(request), n);
-  }
-  std::unique_ptr<Operation> operator()(const PadShortcutNode& n) const {
-    return make_pad_shortcut(behind_convolution(request), n);
-  }
-  std::unique_ptr<Operation> operator()(const GlobalAveragePoolNode&) const {
-    return make_global_average_pool(behind_convolution(request));
-  }
-  std::unique_ptr<Operation> operator()(const DenseNode& n) const {
-    return make_dense(behind_pooling(request), n);
-  }
-};
 
 CudnnHandle make_cudnn(cudaStream_t stream) {
   cudnnHandle_t raw = nullptr;
@@ -97,141 +109,159 @@ CublasHandle make_cublas(cudaStream_t stream, Precision precision) {
   return handle;
 }
 
+class CudaBackend final : public CudaWork {
+ public:
+  explicit CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
+    context_.precision = options.precision;
+    context_.deterministic = options.deterministic;
+    context_.stream = make_stream();
+    context_.cudnn = make_cudnn(stream());
+    context_.cublas = make_cublas(stream(), options.precision);
+    const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
+                            .deterministic = options.deterministic};
+    context_.plans =
+        std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
+    reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
+    context_.request_scratch(kCublasWorkspace);
+    announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
+    std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
+  }
+  /// Its memory may still be in use.
+  ~CudaBackend() override { static_cast<void>(cudaStreamSynchronize(stream())); }
+
+  PlanStore& plans() const { return *context_.plans; }
+
+  std::string_view name() const override { return "cuda"; }
+  std::string device() const override {
+    int ordinal = 0;
+    check(cudaGetDevice(&ordinal), "cudaGetDevice");
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+    return properties.name;
+  }
+  ReduceDevice& reduce_device() override { return *reduce_device_; }
+
+  Graph prepare(const Graph& graph) const override {
+    return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
+  }
+  void replay(std::uint64_t key, const std::function<void()>& work) override {
+    close_phase();
+    push_range("forward and backward");
+    recordings_[key].run(stream(), work);
+    close_phase();
+    pop_range();
+  }
+  void begin_range(const char* name) override { push_range(name); }
+  void end_range() override {
+    close_phase();
+    pop_range();
+  }
+  /// The host's time for the work between two marks: when it is queued, or recorded.
+  void mark(Mark mark) override {
+    close_phase();
+    if (mark != Mark::end) {
+      push_range(kPhaseRanges[std::size_t(mark)]);
+      in_phase_ = true;
+    }
+    marks_.set(mark, stream());
+  }
+  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
+
+  /// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
+  void announce(std::size_t bucket) override {
+    check(count_up(counters(), bucket, stream()), "count_up");
+  }
+  std::uint64_t announced(std::size_t bucket) const override {
+    return std::atomic_ref(counters()[bucket]).load(std::memory_order_acquire);
+  }
+
+  std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override {
+    const Shape shape = graph.shape(node);
+    const auto pixels = std::size_t(batch) * std::size_t(shape.height) * std::size_t(shape.width);
+    return pixels * std::size_t(stored_channels(graph, node, context_)) *
+           bytes_of(element_of(graph.node(node), context_));
+  }
+
+  /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
+  OperationPtr make_operation(const Graph& graph, NodeId node, int batch, Mode mode) override {
+    if (node == graph.input()) return nullptr;
+    largest_batch_ = std::max(largest_batch_, std::size_t(batch));
+    const bool full = mode == Mode::train && std::size_t(batch) == largest_batch_;
+    context_.plans->tune_on(tunes_ && full ? stream() : nullptr);
+    const OperationRequest request{context_, graph, node, batch, mode, full};
+    check_inputs(request);
+    const auto make = [&]<typename Kind>(const Kind& kind) -> OperationPtr {
+      if constexpr (std::is_same_v<Kind, InputNode>) {
+        return nullptr;
+      } else {
+        return cuda::make_operation(request, kind);
+      }
+    };
+    return std::make_unique<NamedOperation>(std::visit(make, request.self().kind),
+                                            request.self().name);
+  }
+
+  std::size_t packed_bytes() const override { return context_.packed.bytes(); }
+  std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  std::size_t buffer_bytes() const override {
+    return largest_batch_ * (sizeof(kernels::RowLoss) + sizeof(std::uint32_t)) +
+           sizeof(std::uint64_t);
+  }
+
+  /// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.
+  void forget_plans() override {
+    finish();
+    recordings_.clear();
+    context_.packed = {};
+    context_.scratch = {};
+    context_.scratch_bytes = kCublasWorkspace;
+    largest_batch_ = 0;
+    losses_ = {};
+    indices_ = {};
+    host_indices_ = {};
+    hash_ = {};
+  }
+
+  void bind_parameters(const Graph& graph, const ParameterMemory& memory) override {
+    graph_ = graph;
+    context_.parameters = memory;
+    context_.packed.allocate(memory.values);
+    context_.scratch = make_device_memory(context_.scratch_bytes);
+    check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
+          "cublasSetWorkspace");
+    losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
+    indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
+    host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
+    hash_ = make_device_memory(sizeof(std::uint64_t));
+  }
+  void pack_parameters() override { context_.packed.pack_all(graph_, stream()); }
+
+ private:
+  std::uint64_t* counters() const { return static_cast<std::uint64_t*>(announcements_.get()); }
+  void close_phase() {
+    if (in_phase_) pop_range();
+    in_phase_ = false;
+  }
+
+  bool tunes_;
+  std::unique_ptr<CudaReduceDevice> reduce_device_;
+  Graph graph_;  ///< of the parameters
+  StreamMarks marks_;
+  PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
+  bool in_phase_ = false;       ///< a range of a mark is open
+  std::map<std::uint64_t, Recording> recordings_;
+  std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
+};
+
 }  // namespace
 
-CudaBackend::CudaBackend(const CudaOptions& options) : tunes_(options.tune) {
-  context_.precision = options.precision;
-  context_.deterministic = options.deterministic;
-  context_.stream = make_stream();
-  context_.cudnn = make_cudnn(stream());
-  context_.cublas = make_cublas(stream(), options.precision);
-  const PlanLimits limits{.tensor_cores = options.precision != Precision::fp32,
-                          .deterministic = options.deterministic};
-  context_.plans = std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
-  reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
-  context_.request_scratch(kCublasWorkspace);
-  announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
-  std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
+  return std::make_unique<CudaBackend>(options);
 }
 
-/// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.
-void CudaBackend::forget_plans() {
-  finish();
-  recordings_.clear();
-  context_.packed = {};
-  context_.scratch = {};
-  context_.scratch_bytes = kCublasWorkspace;
-  largest_batch_ = 0;
-  losses_ = {};
-  indices_ = {};
-  host_indices_ = {};
-  hash_ = {};
+PlanStore* plan_store(const Backend& backend) {
+  const auto* cuda = dynamic_cast<const CudaBackend*>(&backend);
+  return cuda == nullptr ? nullptr : &cuda->plans();
 }
-
-/// Its memory may still be in use.
-CudaBackend::~CudaBackend() { static_cast<void>(cudaStreamSynchronize(stream())); }
-
-std::string CudaBackend::device() const {
-  int ordinal = 0;
-  check(cudaGetDevice(&ordinal), "cudaGetDevice");
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-  return properties.name;
-}
-
-Graph CudaBackend::prepare(const Graph& graph) const {
-  return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
-}
-
-void CudaBackend::replay(std::uint64_t key, const std::function<void()>& work) {
-  close_phase();
-  const NvtxRange range("forward and backward");
-  recordings_[key].run(stream(), work);
-  close_phase();
-}
-
-void CudaBackend::begin_range(const char* name) { push_range(name); }
-
-void CudaBackend::end_range() {
-  close_phase();
-  pop_range();
-}
-
-/// The host's time for the work between two marks: when it is queued, or recorded.
-void CudaBackend::mark(Mark mark) {
-  close_phase();
-  if (mark != Mark::end) {
-    push_range(kPhaseRanges[static_cast<std::size_t>(mark)]);
-    in_phase_ = true;
-  }
-  marks_.set(mark, stream());
-}
-
-void CudaBackend::close_phase() {
-  if (in_phase_) pop_range();
-  in_phase_ = false;
-}
-
-ComputeSeconds CudaBackend::compute_seconds() { return marks_.seconds(); }
-
-/// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
-void CudaBackend::announce(std::size_t bucket) {
-  check(count_up(static_cast<std::uint64_t*>(announcements_.get()), bucket, stream()), "count_up");
-}
-
-std::uint64_t CudaBackend::announced(std::size_t bucket) const {
-  auto* counters = static_cast<std::uint64_t*>(announcements_.get());
-  return std::atomic_ref(counters[bucket]).load(std::memory_order_acquire);
-}
-
-std::size_t CudaBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
-  const Shape shape = graph.shape(node);
-  const auto pixels = static_cast<std::size_t>(batch) * static_cast<std::size_t>(shape.height) *
-                      static_cast<std::size_t>(shape.width);
-  return pixels * static_cast<std::size_t>(stored_channels(graph, node, context_)) *
-         bytes_of(element_of(graph.node(node), context_));
-}
-
-std::unique_ptr<Operation> CudaBackend::make_operation(const Graph& graph, NodeId node, int batch,
-                                                       Mode mode) {
-  largest_batch_ = std::max(largest_batch_, static_cast<std::size_t>(batch));
-  const bool full = mode == Mode::train && static_cast<std::size_t>(batch) == largest_batch_;
-  if (tunes_) tune(full);
-  const OperationRequest request{context_, graph, node, batch, mode, full};
-  auto operation = std::visit(Maker{request}, graph.node(node).kind);
-  if (!operation) return nullptr;
-  return std::make_unique<NamedOperation>(std::move(operation), graph.node(node).name);
-}
-
-/// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
-void CudaBackend::tune(bool full) {
-  if (!full) {
-    context_.plans->tune_with({});
-    return;
-  }
-  context_.plans->tune_with([this](const CudnnPlan& plan, const CudnnGraph& graph) {
-    return time_plan(context_.cudnn.get(), stream(), plan, graph);
-  });
-}
-
-void CudaBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {
-  graph_ = graph;
-  context_.parameters = memory;
-  context_.packed.allocate(memory.values);
-  context_.scratch = make_device_memory(context_.scratch_bytes);
-  check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
-        "cublasSetWorkspace");
-  losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
-  indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
-  host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));
-  hash_ = make_device_memory(sizeof(std::uint64_t));
-}
-
-std::size_t CudaBackend::buffer_bytes() const {
-  return largest_batch_ * (sizeof(kernels::RowLoss) + sizeof(std::uint32_t)) +
-         sizeof(std::uint64_t);
-}
-
-void CudaBackend::pack_parameters() { context_.packed.pack_all(graph_, stream()); }
 
 }  // namespace rueda::cuda

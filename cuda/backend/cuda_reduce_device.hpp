@@ -1,12 +1,53 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "cuda/device/event_pool.hpp"
 #include "cuda/device/handles.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda::cuda {
+
+/// CUDA events behind the numbers that an all-reduce knows them by. Used again once they have been
+/// waited for, so that a step creates none. Any thread may call, with the device set.
+class EventPool {
+ public:
+  /// Passes when all work queued so far on each of `streams` is done.
+  rueda::Event record(std::initializer_list<cudaStream_t> streams);
+  /// Sleeps until `event` has passed, and gives it up: each is waited for by one thread, and
+  /// waiting again returns at once.
+  void wait(rueda::Event event);
+  /// How many CUDA events there are.
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t sum = free_.size();
+    for (const auto& [id, parts] : pending_) sum += parts.size();
+    return sum;
+  }
+
+ private:
+  using Parts = std::vector<Event>;  ///< one for each stream
+
+  Event take() {
+    if (free_.empty()) return make_sleepy_event();
+    Event event = std::move(free_.back());
+    free_.pop_back();
+    return event;
+  }
+  /// The parts of an event; none of one that was given up.
+  std::vector<cudaEvent_t> parts_of(rueda::Event event) const;
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, Parts> pending_;
+  Parts free_;
+  std::uint64_t last_ = 0;
+};
 
 /// The all-reduce's view of a GPU. Its work goes over a stream of its own, the communication
 /// stream, beside the compute stream on which the network runs: so that the two overlap, and the
@@ -23,50 +64,94 @@ class CudaReduceDevice final : public ReduceDevice {
   CudaReduceDevice(const CudaReduceDevice&) = delete;
   CudaReduceDevice& operator=(const CudaReduceDevice&) = delete;
 
-  void add(std::span<float> into, std::span<const float> from) override;
-  void copy(std::span<float> to, std::span<const float> from) override;
+  void add(std::span<float> into, std::span<const float> from) override {
+    check(accumulate(into.data(), from.data(), into.size(), stream()), "accumulate");
+  }
+  void copy(std::span<float> to, std::span<const float> from) override {
+    move(to, from, cudaMemcpyDeviceToDevice);
+  }
   void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-              std::span<float> lost) override;
-  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override;
-  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override;
+              std::span<float> lost) override {
+    check(narrow_wire(to.data(), from.data(), lost.data(), to.size(), stream()), "narrow_wire");
+  }
+  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
+    check(add_wire(into.data(), from.data(), into.size(), stream()), "add_wire");
+  }
+  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
+    check(widen_wire(to.data(), from.data(), to.size(), stream()), "widen_wire");
+  }
   /// On a third stream, so that it does not wait for the additions.
   std::uint64_t check_sum(std::span<const float> values) override;
   std::span<float> keep(std::size_t count) override;
   /// Of both streams.
-  rueda::Event record() override;
+  rueda::Event record() override {
+    select();
+    return events_.record({compute_, own_.get()});
+  }
   /// Of the communication stream alone.
-  rueda::Event record_own() override;
+  rueda::Event record_own() override { return record_on(own_.get()); }
   /// Passes when what was queued so far on `stream`, one of this device, is done: a bucket of
   /// gradients that is ready before the rest of the backward pass.
-  rueda::Event record_on(cudaStream_t stream);
+  rueda::Event record_on(cudaStream_t stream) {
+    select();
+    return events_.record({stream});
+  }
   /// The thread sleeps meanwhile. An event is waited for once.
-  void wait(rueda::Event event) override;
+  void wait(rueda::Event event) override {
+    select();
+    events_.wait(event);
+  }
   void join() override;
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
-  std::span<float> scratch(std::size_t count) override;
+  std::span<float> scratch(std::size_t count) override {
+    return grown(scratch_, count, make_device_memory);
+  }
 
   bool memory_is_on_host() const override { return false; }
   /// Pinned.
-  std::span<float> host_scratch(std::size_t count) override;
-  void to_host(std::span<float> host, std::span<const float> device) override;
-  void from_host(std::span<float> device, std::span<const float> host) override;
+  std::span<float> host_scratch(std::size_t count) override {
+    return grown(host_scratch_, count, make_pinned_memory);
+  }
+  void to_host(std::span<float> host, std::span<const float> device) override {
+    move(host, device, cudaMemcpyDeviceToHost);
+  }
+  void from_host(std::span<float> device, std::span<const float> host) override {
+    move(device, host, cudaMemcpyHostToDevice);
+  }
 
-  /// Makes the device current for this thread.
-  void select() const;
-  /// The communication stream.
-  cudaStream_t stream() const { return own_.get(); }
+  /// Makes the device current for this thread: CUDA keeps one for each, and begins with device 0.
+  void select() const { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
+  /// The communication stream, of a device that is current for this thread from now on.
+  cudaStream_t stream() const {
+    select();
+    return own_.get();
+  }
   /// CUDA events made so far.
   std::size_t events() const { return events_.size(); }
 
  private:
   /// What check sums are made with, from the first one on.
   struct Checks {
-    Stream stream;
-    DeviceMemory sum;
-    PinnedMemory host;
+    Stream stream = make_urgent_stream();
+    DeviceMemory sum = make_device_memory(sizeof(std::uint64_t));
+    PinnedMemory host = make_pinned_memory(sizeof(std::uint64_t));
+  };
+  /// Memory that grows on demand.
+  template <typename Owner>
+  struct Growing {
+    Owner memory;
+    std::size_t count = 0;
   };
 
-  void open_checks();
+  template <typename Owner>
+  std::span<float> grown(Growing<Owner>& scratch, std::size_t count, Owner (*make)(std::size_t)) {
+    if (count > scratch.count) {
+      wait(record_own());
+      scratch = {};  // first, so that the two never exist at once
+      scratch = {make(count * sizeof(float)), count};
+    }
+    return {static_cast<float*>(scratch.memory.get()), count};
+  }
   void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind);
 
   int ordinal_ = 0;
@@ -75,12 +160,10 @@ class CudaReduceDevice final : public ReduceDevice {
   EventPool events_;
   Event compute_tail_;  ///< of the last join
   Event own_tail_;
-  DeviceMemory scratch_;
-  std::size_t scratch_count_ = 0;
-  PinnedMemory host_scratch_;
-  std::size_t host_scratch_count_ = 0;
+  Growing<DeviceMemory> scratch_;
+  Growing<PinnedMemory> host_scratch_;
   std::vector<DeviceMemory> kept_;
-  Checks checks_;
+  std::optional<Checks> checks_;
 };
 
 }  // namespace rueda::cuda

@@ -1,7 +1,9 @@
 #include "nccl_all_reduce.hpp"
 
 #include <exception>
-#include <string>
+
+#include <fmt/format.h>
+#include <nccl.h>
 
 #include "rueda/core/error.hpp"
 
@@ -11,8 +13,8 @@ namespace {
 void check_nccl(ncclResult_t result, const char* call) {
   if (result == ncclSuccess) return;
   const char* more = ncclGetLastError(nullptr);
-  throw RunError(std::string(call) + ": " + ncclGetErrorString(result) +
-                 (more != nullptr && *more != '\0' ? std::string(" (") + more + ")" : ""));
+  throw RunError(fmt::format("{}: {}{}", call, ncclGetErrorString(result),
+                             more != nullptr && *more != '\0' ? fmt::format(" ({})", more) : ""));
 }
 
 /// The same on all ranks.
@@ -25,35 +27,50 @@ ncclUniqueId agree_on_id(RankGroup& ranks) {
   return id;
 }
 
+class NcclAllReduce final : public AllReduce {
+ public:
+  NcclAllReduce(RankGroup& ranks, CudaReduceDevice& device) : device_(device), size_(ranks.size()) {
+    const ncclUniqueId id = agree_on_id(ranks);
+    device_.select();
+    together(ranks, [&] {
+      check_nccl(ncclCommInitRank(&comm_, size_, id, ranks.rank()), "ncclCommInitRank");
+    });
+  }
+  /// Where an error unwinds, peers may never come to end this together.
+  ~NcclAllReduce() override {
+    if (comm_ == nullptr) return;
+    static_cast<void>(std::uncaught_exceptions() == 0 ? ncclCommDestroy(comm_)
+                                                      : ncclCommAbort(comm_));
+  }
+  NcclAllReduce(const NcclAllReduce&) = delete;
+  NcclAllReduce& operator=(const NcclAllReduce&) = delete;
+
+  std::string_view name() const override { return "nccl"; }
+  /// All time counts as transfer, NCCL's additions included.
+  rueda::Event sum(std::span<float> slice, rueda::Event ready) override {
+    if (size_ == 1 || slice.empty()) return ready;
+    device_.wait(ready);
+    journal().transfer("ncclAllReduce", 0, -1, -1, [&] {
+      check_nccl(ncclAllReduce(slice.data(), slice.data(), slice.size(), ncclFloat32, ncclSum,
+                               comm_, device_.stream()),
+                 "ncclAllReduce");
+      device_.wait(device_.record_own());
+    });
+    return {};
+  }
+  /// None of ours; NCCL's own buffers are not known.
+  std::size_t scratch_floats(std::size_t) const override { return 0; }
+
+ private:
+  CudaReduceDevice& device_;
+  int size_;
+  ncclComm_t comm_ = nullptr;
+};
+
 }  // namespace
 
-NcclAllReduce::NcclAllReduce(RankGroup& ranks, CudaReduceDevice& device)
-    : device_(device), size_(ranks.size()) {
-  const ncclUniqueId id = agree_on_id(ranks);
-  device_.select();
-  together(ranks, [&] {
-    check_nccl(ncclCommInitRank(&comm_, size_, id, ranks.rank()), "ncclCommInitRank");
-  });
-}
-
-/// Where an error unwinds, peers may never come to end this together.
-NcclAllReduce::~NcclAllReduce() {
-  if (comm_ == nullptr) return;
-  static_cast<void>(std::uncaught_exceptions() == 0 ? ncclCommDestroy(comm_)
-                                                    : ncclCommAbort(comm_));
-}
-
-rueda::Event NcclAllReduce::sum(std::span<float> slice, rueda::Event ready) {
-  if (size_ == 1 || slice.empty()) return ready;
-  device_.wait(ready);
-  device_.select();
-  journal().transfer("ncclAllReduce", 0, -1, -1, [&] {
-    check_nccl(ncclAllReduce(slice.data(), slice.data(), slice.size(), ncclFloat32, ncclSum, comm_,
-                             device_.stream()),
-               "ncclAllReduce");
-    device_.wait(device_.record_own());
-  });
-  return {};
+std::unique_ptr<AllReduce> make_nccl_all_reduce(RankGroup& ranks, CudaReduceDevice& device) {
+  return std::make_unique<NcclAllReduce>(ranks, device);
 }
 
 }  // namespace rueda::cuda

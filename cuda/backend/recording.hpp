@@ -17,9 +17,39 @@ using CudaGraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 /// they need, recorded into a CUDA graph the second time, and replayed with one launch from then.
 class Recording {
  public:
-  void run(cudaStream_t stream, const std::function<void()>& work);
+  void run(cudaStream_t stream, const std::function<void()>& work) {
+    if (!has_run_) {
+      work();
+      has_run_ = true;
+      return;
+    }
+    if (!graph_) {
+      const CudaGraph graph = record(stream, work);
+      cudaGraphExec_t raw = nullptr;
+      check(cudaGraphInstantiate(&raw, graph.get(), 0), "cudaGraphInstantiate");
+      graph_ = CudaGraphExec(raw);
+    }
+    check(cudaGraphLaunch(graph_.get(), stream), "cudaGraphLaunch");
+  }
 
  private:
+  /// Records what `work` queues on `stream`. If it throws, the recording is ended and dropped
+  /// first.
+  static CudaGraph record(cudaStream_t stream, const std::function<void()>& work) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
+    cudaGraph_t raw = nullptr;
+    try {
+      work();
+    } catch (...) {
+      static_cast<void>(cudaStreamEndCapture(stream, &raw));
+      const CudaGraph dropped(raw);
+      throw;
+    }
+    check(cudaStreamEndCapture(stream, &raw), "cudaStreamEndCapture");
+    return CudaGraph(raw);
+  }
+
   bool has_run_ = false;
   CudaGraphExec graph_;
 };
@@ -27,13 +57,30 @@ class Recording {
 /// Moments on a stream, in recordings too.
 class StreamMarks {
  public:
-  StreamMarks();
-  void set(Mark mark, cudaStream_t stream);
+  StreamMarks() {
+    for (Event& event : events_) event = make_timing_event();
+  }
+
+  void set(Mark mark, cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+    // External: a node of the recording, not an order within it.
+    const unsigned flags =
+        status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+    check(cudaEventRecordWithFlags(at(mark), stream, flags), "cudaEventRecordWithFlags");
+  }
+
   /// Waits for the last mark.
-  ComputeSeconds seconds() const;
+  ComputeSeconds seconds() const {
+    check(cudaEventSynchronize(at(Mark::end)), "cudaEventSynchronize");
+    return {between(Mark::load, Mark::forward), between(Mark::forward, Mark::loss),
+            between(Mark::loss, Mark::backward), between(Mark::backward, Mark::end)};
+  }
 
  private:
-  double between(Mark from, Mark to) const;
+  cudaEvent_t at(Mark mark) const { return events_[std::size_t(mark)].get(); }
+  double between(Mark from, Mark to) const { return seconds_between(at(from), at(to)); }
+
   std::array<Event, kMarks> events_;
 };
 

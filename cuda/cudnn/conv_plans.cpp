@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {
@@ -12,7 +14,11 @@ constexpr std::size_t kEngineAlignment = 16;
 /// Bytes, 16 at most, that the place of a tensor in an arena is a multiple of.
 std::int64_t alignment_in_arena(const Graph& graph, ParameterId id, Element element) {
   const std::size_t place = GradientLayout(graph).lead() + graph.parameter(id).offset;
-  return static_cast<std::int64_t>(std::gcd(place * bytes_of(element), kEngineAlignment));
+  return std::int64_t(std::gcd(place * bytes_of(element), kEngineAlignment));
+}
+
+cudnnDataType_t cudnn_type(Element element) {
+  return element == Element::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }
 
 TensorSpec activation(const OperationRequest& r, NodeId node) {
@@ -27,21 +33,16 @@ TensorSpec in_fp32(TensorSpec spec) {
 }
 
 std::string extents(const TensorSpec& spec) {
-  std::string text;
-  for (const std::int64_t extent : spec.dims) {
-    text += (text.empty() ? "" : "x") + std::to_string(extent);
-  }
-  return text;
+  const auto [n, c, h, w] = spec.dims;
+  return fmt::format("{}x{}x{}x{}", n, c, h, w);
 }
 
 }  // namespace
 
 ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
-    : plans_(*r.context.plans),
+    : r_(r),
       geometry_{conv.stride, conv.padding},
-      precision_(r.context.precision),
-      bias_(conv.bias != kNone),
-      residual_(r.has_residual()),
+      has_bias_(conv.bias != kNone),
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
   w_ = channels_last({conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element()));
@@ -52,27 +53,24 @@ ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
   if (r.element() == Element::fp32) dw_.alignment = w_.alignment;
 }
 
-std::size_t ConvPlans::weight_count() const {
-  return static_cast<std::size_t>(w_.dims[0] * w_.strides[0]);
-}
+std::size_t ConvPlans::weight_count() const { return std::size_t(w_.dims[0] * w_.strides[0]); }
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
-  return std::string(what) + " " + to_string(precision_) + " " + extents(x_) + " by " +
-         extents(w_) + " stride " + std::to_string(geometry_.stride) + " padding " +
-         std::to_string(geometry_.padding) +
-         (w_.alignment == 16 ? "" : " aligned " + std::to_string(w_.alignment));
+  return fmt::format("{} {} {} by {} stride {} padding {}{}", what, to_string(r_.context.precision),
+                     extents(x_), extents(w_), geometry_.stride, geometry_.padding,
+                     w_.alignment == 16 ? "" : fmt::format(" aligned {}", w_.alignment));
 }
 
 const CudnnPlan* ConvPlans::forward(bool fused) const {
-  const bool bias = fused && bias_;
-  const bool residual = fused && residual_;
+  const bool bias = fused && has_bias_;
+  const bool residual = fused && r_.has_residual();
   const std::string name =
       key("forward") + (bias ? " + bias" : "") + (residual ? " + residual" : "");
-  return plans_.find(name, [&](CudnnGraph& g) {
+  return r_.context.plans->find(name, [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
     auto result = bias || residual ? g.intermediate(in_fp32(y_)) : y;
-    g.conv_forward(g.tensor(kX, x_), g.tensor(kW, w_), result, geometry_);
+    g.conv(ConvDirection::forward, g.tensor(kW, w_), g.tensor(kX, x_), result, geometry_);
     if (bias) {
       const auto sum = residual ? g.intermediate(in_fp32(y_)) : y;
       g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kBias, per_channel(y_.dims[1])), sum);
@@ -83,14 +81,16 @@ const CudnnPlan* ConvPlans::forward(bool fused) const {
 }
 
 const CudnnPlan* ConvPlans::data_gradient() const {
-  return plans_.find(key("data gradient"), [&](CudnnGraph& g) {
-    g.conv_data_gradient(g.tensor(kDy, y_), g.tensor(kW, w_), g.tensor(kX, x_), geometry_);
+  return r_.context.plans->find(key("data gradient"), [&](CudnnGraph& g) {
+    g.conv(ConvDirection::data_gradient, g.tensor(kW, w_), g.tensor(kX, x_), g.tensor(kDy, y_),
+           geometry_);
   });
 }
 
 const CudnnPlan* ConvPlans::weight_gradient() const {
-  return plans_.find(key("weight gradient"), [&](CudnnGraph& g) {
-    g.conv_weight_gradient(g.tensor(kX, x_), g.tensor(kDy, y_), g.tensor(kW, dw_), geometry_);
+  return r_.context.plans->find(key("weight gradient"), [&](CudnnGraph& g) {
+    g.conv(ConvDirection::weight_gradient, g.tensor(kW, dw_), g.tensor(kX, x_), g.tensor(kDy, y_),
+           geometry_);
   });
 }
 

@@ -21,16 +21,14 @@ class ConvPlans {
 
   /// Numbers in the weights, padded channels included.
   std::size_t weight_count() const;
-  int stored_input_channels() const { return static_cast<int>(x_.dims[1]); }
+  int stored_input_channels() const { return int(x_.dims[1]); }
 
  private:
   std::string key(const char* what) const;
 
-  PlanStore& plans_;
+  OperationRequest r_;
   ConvGeometry geometry_;
-  Precision precision_;
-  bool bias_;
-  bool residual_;
+  bool has_bias_;
   TensorSpec x_, w_, dw_, y_;
 };
 

@@ -1,5 +1,7 @@
 #include "cudnn_descriptor.hpp"
 
+#include <fmt/format.h>
+
 #include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
@@ -7,9 +9,9 @@ namespace rueda::cuda {
 void throw_cudnn_error(cudnnStatus_t status, const std::string& call, std::source_location place) {
   char details[2048] = "";
   cudnnGetLastErrorString(details, sizeof details);
-  std::string text = call + " failed: " + cudnnGetErrorString(status);
-  if (details[0] != '\0') text += std::string(" (") + details + ")";
-  throw RunError(text + " [" + place.file_name() + ":" + std::to_string(place.line()) + "]");
+  const std::string more = details[0] != '\0' ? fmt::format(" ({})", details) : "";
+  throw RunError(fmt::format("{} failed: {}{} [{}:{}]", call, cudnnGetErrorString(status), more,
+                             place.file_name(), place.line()));
 }
 
 Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
@@ -29,12 +31,7 @@ std::size_t Descriptor::get_raw(cudnnBackendAttributeName_t name, cudnnBackendAt
   std::int64_t count = 0;
   check(cudnnBackendGetAttribute(get(), name, type, room, &count, values),
         "cudnnBackendGetAttribute " + std::to_string(name));
-  return static_cast<std::size_t>(count);
-}
-
-std::size_t Descriptor::count(cudnnBackendAttributeName_t name,
-                              cudnnBackendAttributeType_t type) const {
-  return get_raw(name, type, 0, nullptr);
+  return std::size_t(count);
 }
 
 Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
@@ -48,24 +45,24 @@ Descriptor Descriptor::get_descriptor(cudnnBackendAttributeName_t name,
 std::vector<Descriptor> Descriptor::get_descriptors(cudnnBackendAttributeName_t name,
                                                     cudnnBackendDescriptorType_t type,
                                                     std::size_t most) const {
-  std::vector<Descriptor> copies(std::min(most, count(name, CUDNN_TYPE_BACKEND_DESCRIPTOR)));
+  std::vector<Descriptor> copies(
+      std::min(most, get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr)));
   std::vector<cudnnBackendDescriptor_t> raw;
   for (Descriptor& copy : copies) {
     copy = Descriptor(type);
     raw.push_back(copy.get());
   }
   if (raw.empty()) return copies;
-  const auto room = static_cast<std::int64_t>(raw.size());
+  const auto room = std::int64_t(raw.size());
   copies.resize(
       std::min(copies.size(), get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data())));
   return copies;
 }
 
-void Descriptor::finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
-
 bool Descriptor::try_finalize() {
   const cudnnStatus_t status = cudnnBackendFinalize(get());
-  if (is_not_supported(status)) return false;
+  // cuDNN understood the question and has nothing for it.
+  if (status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR) return false;
   check(status, "cudnnBackendFinalize");
   return true;
 }

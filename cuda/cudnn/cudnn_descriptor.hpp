@@ -25,36 +25,19 @@ inline void check(cudnnStatus_t status, const std::string& call,
   if (status != CUDNN_STATUS_SUCCESS) throw_cudnn_error(status, call, place);
 }
 
-/// Whether cuDNN understood the question and has nothing for it.
-inline bool is_not_supported(cudnnStatus_t status) {
-  return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
-}
-
-/// Which CUDNN_TYPE_* a C++ type is sent as.
-template <typename T>
-inline constexpr cudnnBackendAttributeType_t kAttributeType = T::has_no_attribute_type;
-template <>
-inline constexpr auto kAttributeType<std::int64_t> = CUDNN_TYPE_INT64;
-template <>
-inline constexpr auto kAttributeType<float> = CUDNN_TYPE_FLOAT;
-template <>
-inline constexpr auto kAttributeType<bool> = CUDNN_TYPE_BOOLEAN;
-template <>
-inline constexpr auto kAttributeType<char> = CUDNN_TYPE_CHAR;
-template <>
-inline constexpr auto kAttributeType<cudnnHandle_t> = CUDNN_TYPE_HANDLE;
-template <>
-inline constexpr auto kAttributeType<cudnnDataType_t> = CUDNN_TYPE_DATA_TYPE;
-template <>
-inline constexpr auto kAttributeType<cudnnConvolutionMode_t> = CUDNN_TYPE_CONVOLUTION_MODE;
-template <>
-inline constexpr auto kAttributeType<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
-template <>
-inline constexpr auto kAttributeType<cudnnBackendHeurMode_t> = CUDNN_TYPE_HEUR_MODE;
-template <>
-inline constexpr auto kAttributeType<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
-template <>
-inline constexpr auto kAttributeType<cudnnBackendDescriptor_t> = CUDNN_TYPE_BACKEND_DESCRIPTOR;
+// Which CUDNN_TYPE_* a value of a C++ type is sent as.
+constexpr auto attribute_type(std::int64_t) { return CUDNN_TYPE_INT64; }
+constexpr auto attribute_type(float) { return CUDNN_TYPE_FLOAT; }
+constexpr auto attribute_type(bool) { return CUDNN_TYPE_BOOLEAN; }
+constexpr auto attribute_type(char) { return CUDNN_TYPE_CHAR; }
+constexpr auto attribute_type(cudnnHandle_t) { return CUDNN_TYPE_HANDLE; }
+constexpr auto attribute_type(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
+constexpr auto attribute_type(cudnnConvolutionMode_t) { return CUDNN_TYPE_CONVOLUTION_MODE; }
+constexpr auto attribute_type(cudnnPointwiseMode_t) { return CUDNN_TYPE_POINTWISE_MODE; }
+constexpr auto attribute_type(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
+constexpr auto attribute_type(cudnnBackendKnobType_t) { return CUDNN_TYPE_KNOB_TYPE; }
+constexpr auto attribute_type(cudnnBackendNumericalNote_t) { return CUDNN_TYPE_NUMERICAL_NOTE; }
+constexpr auto attribute_type(cudnnBackendDescriptor_t) { return CUDNN_TYPE_BACKEND_DESCRIPTOR; }
 
 /// Sole owner of one backend descriptor.
 class Descriptor {
@@ -64,7 +47,7 @@ class Descriptor {
 
   template <typename T>
   void set(cudnnBackendAttributeName_t name, std::span<const T> values) {
-    set_raw(name, kAttributeType<T>, static_cast<std::int64_t>(values.size()), values.data());
+    set_raw(name, attribute_type(T{}), std::int64_t(values.size()), values.data());
   }
   template <typename T>
   void set(cudnnBackendAttributeName_t name, const T& value) {
@@ -73,23 +56,23 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) { set(name, value.get()); }
   /// Addresses, which C++ cannot tell from descriptors by their type.
   void set_pointers(cudnnBackendAttributeName_t name, std::span<void* const> pointers) {
-    set_raw(name, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(pointers.size()), pointers.data());
+    set_raw(name, CUDNN_TYPE_VOID_PTR, std::int64_t(pointers.size()), pointers.data());
   }
 
   /// The value of a plain attribute, which must have exactly one element.
   template <typename T>
   T get_one(cudnnBackendAttributeName_t name) const {
     T value{};
-    get_raw(name, kAttributeType<T>, 1, &value);
+    get_raw(name, attribute_type(T{}), 1, &value);
     return value;
   }
   /// All elements of a plain attribute.
   template <typename T>
   std::vector<T> get_all(cudnnBackendAttributeName_t name) const {
-    std::vector<T> values(count(name, kAttributeType<T>));
+    std::vector<T> values(get_raw(name, attribute_type(T{}), 0, nullptr));
     if (!values.empty()) {
-      const auto room = static_cast<std::int64_t>(values.size());
-      values.resize(get_raw(name, kAttributeType<T>, room, values.data()));
+      const auto room = std::int64_t(values.size());
+      values.resize(get_raw(name, attribute_type(T{}), room, values.data()));
     }
     return values;
   }
@@ -101,7 +84,7 @@ class Descriptor {
                                           cudnnBackendDescriptorType_t type,
                                           std::size_t most) const;
 
-  void finalize();
+  void finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
   /// false if cuDNN does not support what was described; other failures throw.
   bool try_finalize();
 
@@ -111,9 +94,9 @@ class Descriptor {
  private:
   void set_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                std::int64_t count, const void* values);
+  /// How many elements there are, of which it reads up to `room`.
   std::size_t get_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                       std::int64_t room, void* values) const;
-  std::size_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
 
   Handle<cudnnBackendDescriptor_t, cudnnBackendDestroyDescriptor> handle_;
 };

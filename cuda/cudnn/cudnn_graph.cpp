@@ -1,6 +1,34 @@
 #include "cudnn_graph.hpp"
 
 namespace rueda::cuda {
+namespace {
+
+/// A direction of a convolution, and what its attributes are called.
+struct ConvNames {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t w, x, y, geometry, alpha, beta;
+};
+
+/// By ConvDirection.
+constexpr ConvNames kConvNames[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+
+}  // namespace
 
 TensorSpec channels_last(const std::array<std::int64_t, 4>& dims, cudnnDataType_t type) {
   const auto [n, c, h, w] = dims;
@@ -35,10 +63,8 @@ void CudnnGraph::add(Tensor id, const TensorSpec& spec, bool is_virtual) {
   tensors_.emplace(id, std::move(d));
 }
 
-/// `names` are the operation's attributes: three operands, geometry, alpha, beta.
-void CudnnGraph::conv(cudnnBackendDescriptorType_t type,
-                      const std::array<cudnnBackendAttributeName_t, 6>& names,
-                      const std::array<Tensor, 3>& operands, const ConvGeometry& geometry) {
+void CudnnGraph::conv(ConvDirection direction, Tensor w, Tensor x, Tensor y,
+                      const ConvGeometry& geometry) {
   const auto set_pair = [](Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t v) {
     const std::array<std::int64_t, 2> values{v, v};
     d.set(name, std::span<const std::int64_t>(values));
@@ -53,44 +79,15 @@ void CudnnGraph::conv(cudnnBackendDescriptorType_t type,
   set_pair(shape, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, geometry.padding);
   shape.finalize();
 
-  Descriptor& operation = operations_.emplace_back(type);
-  for (std::size_t i = 0; i < operands.size(); ++i) operation.set(names[i], at(operands[i]));
-  operation.set(names[3], shape);
-  operation.set(names[4], 1.0F);
-  operation.set(names[5], 0.0F);
+  const ConvNames& names = kConvNames[std::size_t(direction)];
+  Descriptor& operation = operations_.emplace_back(names.type);
+  operation.set(names.w, at(w));
+  operation.set(names.x, at(x));
+  operation.set(names.y, at(y));
+  operation.set(names.geometry, shape);
+  operation.set(names.alpha, 1.0F);
+  operation.set(names.beta, 0.0F);
   operation.finalize();
-}
-
-void CudnnGraph::conv_forward(Tensor x, Tensor w, Tensor y, const ConvGeometry& geometry) {
-  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-       {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
-       {x, w, y}, geometry);
-}
-
-void CudnnGraph::conv_data_gradient(Tensor dy, Tensor w, Tensor dx, const ConvGeometry& geometry) {
-  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-       {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
-       {dy, w, dx}, geometry);
-}
-
-void CudnnGraph::conv_weight_gradient(Tensor x, Tensor dy, Tensor dw,
-                                      const ConvGeometry& geometry) {
-  conv(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-       {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
-       {x, dy, dw}, geometry);
 }
 
 void CudnnGraph::binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y) {

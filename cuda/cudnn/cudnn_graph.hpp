@@ -23,6 +23,8 @@ TensorSpec channels_last(const std::array<std::int64_t, 4>& dims, cudnnDataType_
 /// One fp32 value per channel.
 TensorSpec per_channel(std::int64_t channels);
 
+enum class ConvDirection { forward, data_gradient, weight_gradient };
+
 struct ConvGeometry {
   std::int64_t stride = 1;
   std::int64_t padding = 0;
@@ -50,9 +52,9 @@ class CudnnGraph {
   /// The tensors that lie in memory.
   const std::map<Tensor, TensorSpec>& in_memory() const noexcept { return in_memory_; }
 
-  void conv_forward(Tensor x, Tensor w, Tensor y, const ConvGeometry& geometry);
-  void conv_data_gradient(Tensor dy, Tensor w, Tensor dx, const ConvGeometry& geometry);
-  void conv_weight_gradient(Tensor x, Tensor dy, Tensor dw, const ConvGeometry& geometry);
+  /// A convolution of x by w gives y, or makes x or w from the other two: `x`, `w` and `y` may
+  /// stand for their gradients.
+  void conv(ConvDirection direction, Tensor w, Tensor x, Tensor y, const ConvGeometry& geometry);
   /// y = mode(a, b), in fp32; extents of 1 are broadcast.
   void binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y);
 
@@ -62,9 +64,6 @@ class CudnnGraph {
  private:
   void add(Tensor id, const TensorSpec& spec, bool is_virtual);
   const Descriptor& at(Tensor id) const { return tensors_.at(id); }
-  void conv(cudnnBackendDescriptorType_t type,
-            const std::array<cudnnBackendAttributeName_t, 6>& names,
-            const std::array<Tensor, 3>& operands, const ConvGeometry& geometry);
 
   std::map<Tensor, Descriptor> tensors_;
   std::map<Tensor, TensorSpec> in_memory_;

@@ -1,8 +1,9 @@
 #include "cudnn_plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
+
+#include <fmt/format.h>
 
 namespace rueda::cuda {
 namespace {
@@ -26,7 +27,7 @@ std::vector<Descriptor> configs_by(cudnnBackendHeurMode_t mode, const CudnnTarge
 bool allowed(const Descriptor& engine, const PlanLimits& limits) {
   const auto notes = engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   const auto has = [&](cudnnBackendNumericalNote_t note) {
-    return std::find(notes.begin(), notes.end(), note) != notes.end();
+    return std::ranges::find(notes, note) != notes.end();
   };
   if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
   if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
@@ -35,22 +36,15 @@ bool allowed(const Descriptor& engine, const PlanLimits& limits) {
 }
 
 std::string name_of(const Descriptor& config, const Descriptor& engine) {
-  std::string name =
-      "eng" + std::to_string(engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)) + "{";
-  const auto knobs = config.get_descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                                            CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, 64);
-  for (const Descriptor& knob : knobs) {
-    std::array<std::int64_t, 2> choice{};
-    cudnnBackendKnobType_t type{};
-    std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(knob.get(), CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
-                                   CUDNN_TYPE_KNOB_TYPE, 1, &count, &type),
-          "cudnnBackendGetAttribute knob type");
-    choice[1] = knob.get_one<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-    name +=
-        (name.ends_with('{') ? "k" : ",k") + std::to_string(type) + "=" + std::to_string(choice[1]);
+  std::string choices;
+  for (const Descriptor& knob : config.get_descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                                       CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, 64)) {
+    const auto type = knob.get_one<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+    const auto value = knob.get_one<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    choices += fmt::format("{}k{}={}", choices.empty() ? "" : ",", int(type), value);
   }
-  return name + "}";
+  return fmt::format("eng{}{{{}}}", engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
+                     choices);
 }
 
 std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine) {
@@ -64,8 +58,8 @@ std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, s
   }
 #endif
   if (!made.plan.try_finalize()) return std::nullopt;
-  made.workspace_bytes = static_cast<std::size_t>(
-      made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  made.workspace_bytes =
+      std::size_t(made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   return made;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,9 +36,48 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
 Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
                         void* workspace);
 
-/// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median
-/// of several after a warm-up.
-double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,
-                 const CudnnGraph& graph);
+/// Which engine each kind of work is to use: what a tuning file holds. The key says what is
+/// computed on which shapes, the value is CudnnPlan::engine.
+using EngineChoices = std::map<std::string, std::string>;
+
+/// Makes one plan for each kind of work and keeps it: layers of equal shape share theirs.
+class PlanStore {
+ public:
+  /// The target outlives the store.
+  PlanStore(const CudnnTarget& target, const PlanLimits& limits)
+      : target_(target), limits_(limits) {}
+  /// Engines that are to be used where they are named; for all other work cuDNN's first suggestion
+  /// is. Drops all plans made so far.
+  void use(EngineChoices chosen);
+
+  using Build = std::function<void(CudnnGraph&)>;
+
+  /// The plan for the graph that `build` writes down; null if no engine supports it. Throws
+  /// RunError where a chosen engine is not to be had any more.
+  const CudnnPlan* find(const std::string& key, const Build& build);
+
+  /// From now on work that is new is timed on `stream` among the first few suggestions, and the
+  /// fastest is taken; null ends it.
+  void tune_on(cudaStream_t stream) { tuning_ = stream; }
+
+  /// Every engine in use, by key.
+  const EngineChoices& engines() const noexcept { return engines_; }
+
+ private:
+  CudnnPlan make(const std::string& key, const CudnnGraph& graph, const Descriptor& operations);
+
+  CudnnTarget target_;
+  PlanLimits limits_;
+  EngineChoices chosen_;
+  EngineChoices engines_;
+  cudaStream_t tuning_ = nullptr;
+  /// A plan and all that it was made from, which cuDNN is not known to copy.
+  struct Entry {
+    CudnnGraph graph;
+    Descriptor operations;
+    CudnnPlan plan;
+  };
+  std::map<std::string, Entry> plans_;
+};
 
 }  // namespace rueda::cuda

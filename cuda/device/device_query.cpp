@@ -1,6 +1,10 @@
 #include "device_query.hpp"
 
+#include <array>
+#include <bit>
+
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #if RUEDA_WITH_CUDNN
 #include <cudnn_graph.h>
 #endif
@@ -14,11 +18,7 @@ namespace {
 CudaDevice describe(int ordinal) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-  unsigned char uuid[16];
-  static_assert(sizeof properties.uuid.bytes == sizeof uuid);
-  for (std::size_t i = 0; i < sizeof uuid; ++i) {
-    uuid[i] = static_cast<unsigned char>(properties.uuid.bytes[i]);
-  }
+  const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
   return {ordinal,          properties.name,           properties.major,
           properties.minor, properties.totalGlobalMem, uuid_text(uuid)};
 }
@@ -33,29 +33,49 @@ cudaError_t count_devices(int& count) {
   return code;
 }
 
+/// Plain cudaMalloc memory of the device that is current when it is made.
+class DeviceExchangeBuffer final : public ExchangeBuffer {
+ public:
+  /// Throws RunError if the device has not enough memory.
+  explicit DeviceExchangeBuffer(std::size_t floats)
+      : floats_(floats),
+        send_(make_device_memory(floats * sizeof(float))),
+        receive_(make_device_memory(floats * sizeof(float))) {}
+
+  std::span<float> send_side() override { return {static_cast<float*>(send_.get()), floats_}; }
+  std::span<float> receive_side() override {
+    return {static_cast<float*>(receive_.get()), floats_};
+  }
+  void upload(std::span<float> to, std::span<const float> host) override { copy(to, host); }
+  void download(std::span<float> host, std::span<const float> from) override { copy(host, from); }
+
+ private:
+  /// A copy from pageable memory may return before the device has it, hence the synchronisation.
+  static void copy(std::span<float> to, std::span<const float> from) {
+    check(cudaMemcpy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  std::size_t floats_;
+  DeviceMemory send_;
+  DeviceMemory receive_;
+};
+
 }  // namespace
 
-void select_device(int ordinal) {
-  check(cudaSetDevice(ordinal), "cudaSetDevice");
-  check(cudaFree(nullptr), "cudaFree");  // does nothing but what every first call does
-}
-
 std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 std::string cudnn_version_text(std::size_t version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
-         std::to_string(version % 100);
+  return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
 std::string uuid_text(std::span<const unsigned char, 16> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
   std::string text = "GPU";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 15];
+    text += fmt::format("{:02x}", bytes[i]);
   }
   return text;
 }
@@ -77,9 +97,11 @@ std::string no_device_reason(int driver_version, int runtime_version,
 
 }  // namespace cuda
 
+using cuda::check;
+
 CudaDevices cuda_devices() {
   CudaDevices result;
-  cuda::check(cudaRuntimeGetVersion(&result.runtime_version), "cudaRuntimeGetVersion");
+  check(cudaRuntimeGetVersion(&result.runtime_version), "cudaRuntimeGetVersion");
   if (cudaDriverGetVersion(&result.driver_version) != cudaSuccess) result.driver_version = 0;
   int count = 0;
   const cudaError_t code = cuda::count_devices(count);
@@ -91,15 +113,39 @@ CudaDevices cuda_devices() {
   return result;
 }
 
+std::size_t open_cuda_device(int ordinal) {
+  check(cudaSetDevice(ordinal), "cudaSetDevice");
+  check(cudaFree(nullptr), "cudaFree");  // does nothing but what every first call does
+  return free_cuda_memory();
+}
+
+std::size_t free_cuda_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+std::unique_ptr<ExchangeBuffer> make_device_exchange_buffer(std::size_t floats) {
+  return std::make_unique<cuda::DeviceExchangeBuffer>(floats);
+}
+
 std::vector<std::pair<std::string, std::string>> cuda_component_versions() {
   int runtime = 0;
-  cuda::check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   std::vector<std::pair<std::string, std::string>> versions = {
       {"CUDA", cuda::cuda_version_text(runtime)}};
-#if RUEDA_WITH_CUDNN
-  versions.emplace_back("cuDNN", cuda::cudnn_version_text(cudnnGetVersion()));
-#endif
+  if (const auto cudnn = cudnn_versions()) versions.emplace_back("cuDNN", cudnn->loaded);
   return versions;
+}
+
+std::optional<CudnnVersions> cudnn_versions() {
+#if RUEDA_WITH_CUDNN
+  return CudnnVersions{cuda::cudnn_version_text(CUDNN_VERSION),
+                       cuda::cudnn_version_text(cudnnGetVersion())};
+#else
+  return std::nullopt;
+#endif
 }
 
 }  // namespace rueda

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "rueda/backend/device_monitor.hpp"
+#include "rueda/reduce/exchange_buffer.hpp"
 
 namespace rueda {
 
@@ -30,15 +35,36 @@ struct CudaDevices {
 /// there and does not answer is (RunError). Creates no context, so no GPU memory is used.
 CudaDevices cuda_devices();
 
+/// Makes device `ordinal` the current one of the calling thread and opens its context, which takes
+/// some hundred MB of its memory, so that a later search for a context, such as MPI's at its
+/// initialisation, finds this one; returns the bytes that are free then. Other threads begin with
+/// device 0. Throws RunError if the device does not answer. To be called before MPI is initialised.
+std::size_t open_cuda_device(int ordinal);
+
+/// Bytes of the current device's memory that are free. Throws RunError.
+std::size_t free_cuda_memory();
+
+/// Buffers of `floats` on the current device. Throws RunError if they do not fit.
+std::unique_ptr<ExchangeBuffer> make_device_exchange_buffer(std::size_t floats);
+
 /// ("CUDA", "13.0") and, if it was built in, ("cuDNN", "9.1.0"), as the loaded libraries say.
 std::vector<std::pair<std::string, std::string>> cuda_component_versions();
 
-namespace cuda {
+/// cuDNN as the program was compiled against it and as the loader found it: "9.19.0".
+struct CudnnVersions {
+  std::string compiled;
+  std::string loaded;
+};
 
-/// Makes device `ordinal` the current one of the calling thread and creates its context, so that
-/// a later search for a context, such as MPI's at its initialisation, finds this one. Other
-/// threads begin with device 0. Throws RunError.
-void select_device(int ordinal);
+/// Nothing if the program was built without cuDNN.
+std::optional<CudnnVersions> cudnn_versions();
+
+/// The monitor of the GPU with this UUID ("GPU-8f2c..."), by NVIDIA's management library, which is
+/// looked for at run time only. By its UUID, because the library counts all GPUs of the machine,
+/// whatever CUDA_VISIBLE_DEVICES says. Null where there is no such library or GPU.
+std::unique_ptr<DeviceMonitor> open_nvml(const std::string& uuid);
+
+namespace cuda {
 
 /// "13.0" from 13000: CUDA's own numbering of driver and runtime.
 std::string cuda_version_text(int version);

@@ -3,19 +3,20 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {
 
-/// File and line, without the folders that only the building machine has.
-std::string text_of(const std::source_location& place) {
-  std::string_view file = place.file_name();
-  file.remove_prefix(file.find_last_of('/') + 1);
-  return std::string(file) + ":" + std::to_string(place.line());
+/// Without the folders that only the building machine has.
+std::string_view file_of(const std::source_location& place) {
+  const std::string_view file = place.file_name();
+  return file.substr(file.find_last_of('/') + 1);
 }
 
-std::string remedy_for(cudaError_t code) {
+const char* remedy_for(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
       return "; lower --batch-per-rank, give --on-oom halve, or end what else uses the GPU (see "
@@ -30,9 +31,9 @@ std::string remedy_for(cudaError_t code) {
 }  // namespace
 
 void throw_cuda_error(cudaError_t code, const char* call, std::source_location place) {
-  const std::string message = std::string(call) + " failed: " + cudaGetErrorString(code) + " (" +
-                              cudaGetErrorName(code) + ", at " + text_of(place) + ")" +
-                              remedy_for(code);
+  const std::string message =
+      fmt::format("{} failed: {} ({}, at {}:{}){}", call, cudaGetErrorString(code),
+                  cudaGetErrorName(code), file_of(place), place.line(), remedy_for(code));
   if (code != cudaErrorMemoryAllocation) throw RunError(message);
   // CUDA keeps it as its last error, where the check of a later launch would find it.
   static_cast<void>(cudaGetLastError());

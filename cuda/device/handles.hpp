@@ -90,6 +90,13 @@ inline Event make_sleepy_event() {
   return make_event_with(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
+/// Of the device, between two timing events that have passed.
+inline double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+  return double(milliseconds) / 1000;
+}
+
 /// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an
 /// empty handle.
 inline DeviceMemory make_device_memory(std::size_t bytes) {

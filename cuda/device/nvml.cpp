@@ -1,6 +1,6 @@
-#include "nvml.hpp"
-
 #include <dlfcn.h>
+
+#include "device_query.hpp"
 
 // The few functions that are used, as NVIDIA's reference of NVML has them; its header is not in
 // every toolkit.
@@ -31,35 +31,30 @@ struct CloseLibrary {
 
 /// The functions; those that the library lacks are null.
 class Library {
- public:
-  explicit Library(void* raw) : raw_(raw) {
-    look_up("nvmlInit_v2", initialise);
-    look_up("nvmlShutdown", shut_down);
-    look_up("nvmlDeviceGetHandleByUUID", device_by_uuid);
-    look_up("nvmlDeviceGetTotalEnergyConsumption", energy);
-    look_up("nvmlDeviceGetUtilizationRates", utilization);
-    look_up("nvmlDeviceGetMemoryInfo", memory);
-    look_up("nvmlDeviceGetClockInfo", clock);
-    look_up("nvmlDeviceGetPowerUsage", power);
-    look_up("nvmlDeviceGetTemperature", temperature);
-  }
+  struct Symbol {
+    void* address;
+    template <typename Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Symbol find(const char* name) { return {dlsym(raw_.get(), name)}; }
 
-  int (*initialise)() = nullptr;
-  int (*shut_down)() = nullptr;
-  int (*device_by_uuid)(const char*, Device*) = nullptr;
-  int (*energy)(Device, unsigned long long*) = nullptr;  ///< millijoules
-  int (*utilization)(Device, Utilization*) = nullptr;
-  int (*memory)(Device, MemoryInfo*) = nullptr;
-  int (*clock)(Device, int, unsigned*) = nullptr;  ///< MHz
-  int (*power)(Device, unsigned*) = nullptr;       ///< milliwatts
-  int (*temperature)(Device, int, unsigned*) = nullptr;
-
- private:
-  template <typename Function>
-  void look_up(const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(raw_.get(), name));
-  }
   std::unique_ptr<void, CloseLibrary> raw_;
+
+ public:
+  explicit Library(void* raw) : raw_(raw) {}
+
+  int (*initialise)() = find("nvmlInit_v2");
+  int (*shut_down)() = find("nvmlShutdown");
+  int (*device_by_uuid)(const char*, Device*) = find("nvmlDeviceGetHandleByUUID");
+  /// Millijoules.
+  int (*energy)(Device, unsigned long long*) = find("nvmlDeviceGetTotalEnergyConsumption");
+  int (*utilization)(Device, Utilization*) = find("nvmlDeviceGetUtilizationRates");
+  int (*memory)(Device, MemoryInfo*) = find("nvmlDeviceGetMemoryInfo");
+  int (*clock)(Device, int, unsigned*) = find("nvmlDeviceGetClockInfo");  ///< MHz
+  int (*power)(Device, unsigned*) = find("nvmlDeviceGetPowerUsage");      ///< milliwatts
+  int (*temperature)(Device, int, unsigned*) = find("nvmlDeviceGetTemperature");
 };
 
 /// What `function` writes, times `unit`; NaN if it is not there or fails.
@@ -69,7 +64,7 @@ double read(double unit, Function function, Arguments... arguments) {
   if (function == nullptr || function(arguments..., &value) != kSuccess) {
     return DeviceSample::kUnknown;
   }
-  return static_cast<double>(value) * unit;
+  return double(value) * unit;
 }
 
 class Nvml final : public DeviceMonitor {
@@ -91,7 +86,7 @@ class Nvml final : public DeviceMonitor {
     }
     MemoryInfo memory;
     if (library_->memory != nullptr && library_->memory(device_, &memory) == kSuccess) {
-      s.memory_bytes = static_cast<double>(memory.used);
+      s.memory_bytes = double(memory.used);
     }
     s.sm_clock_hz = read<unsigned>(1e6, library_->clock, device_, kSmClock);
     s.memory_clock_hz = read<unsigned>(1e6, library_->clock, device_, kMemoryClock);

@@ -1,4 +1,3 @@
-#include "activation_kernels.hpp"
 #include "columns.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 
@@ -69,9 +68,9 @@ struct FinishStatistics {
   __device__ void operator()(int channel, const double (&sums)[2]) const {
     const double shift = sums[0] / rows;
     const double variance = sums[1] / rows - shift * shift;
-    statistics[channel] = static_cast<float>(kernels::to_float(x[channel]) + shift);
+    statistics[channel] = float(kernels::to_float(x[channel]) + shift);
     // Written so that a NaN stays one.
-    statistics[channels + channel] = static_cast<float>(variance < 0.0 ? 0.0 : variance);
+    statistics[channels + channel] = float(variance < 0.0 ? 0.0 : variance);
   }
 };
 
@@ -152,8 +151,8 @@ struct FinishGradient {
   float* dgamma;
 
   __device__ void operator()(int channel, const double (&sums)[2]) const {
-    dbeta[channel] = static_cast<float>(sums[0]);
-    dgamma[channel] = static_cast<float>(sums[1]);
+    dbeta[channel] = float(sums[0]);
+    dgamma[channel] = float(sums[1]);
   }
 };
 
@@ -220,14 +219,14 @@ struct ColumnSums {
 struct FinishSums {
   float* sums;
   __device__ void operator()(int channel, const double (&of)[1]) const {
-    sums[channel] = static_cast<float>(of[0]);
+    sums[channel] = float(of[0]);
   }
 };
 
 template <typename T>
 bool packs_columns(const NormWork& w, const NormGradient& g = {}) {
-  return packs<T>(static_cast<std::size_t>(w.channels), w.x, w.residual, w.y, g.dy, g.dy_other,
-                  g.addend, g.dx, g.residual_gradient);
+  return packs<T>(std::size_t(w.channels), w.x, w.residual, w.y, g.dy, g.dy_other, g.addend, g.dx,
+                  g.residual_gradient);
 }
 
 }  // namespace
@@ -239,13 +238,13 @@ std::size_t norm_partial_floats(std::size_t rows, int channels) {
     if (channels % width != 0) continue;
     splits = std::max<std::size_t>(splits, column_tiles(rows, channels, width).grid.y);
   }
-  return splits * kSums * static_cast<std::size_t>(channels);
+  return splits * kSums * std::size_t(channels);
 }
 
 cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
     const T* x = static_cast<const T*>(w.x);
-    const FinishStatistics<T> finish{x, w.statistics, w.channels, static_cast<double>(w.rows)};
+    const FinishStatistics<T> finish{x, w.statistics, w.channels, double(w.rows)};
     return reduce_columns<T>(w.rows, w.channels, packs_columns<T>(w),
                              StatisticsSums<T>{x, w.channels}, w.partial, finish, stream);
   });
@@ -264,7 +263,7 @@ cudaError_t norm_backward(const NormWork& w, const NormGradient& g, cudaStream_t
         reduce_columns<T>(w.rows, w.channels, packed, GradientSums<T>{w, g}, w.partial,
                           FinishGradient{g.dbeta, g.dgamma}, stream);
     if (summed != cudaSuccess || g.dx == nullptr) return summed;
-    const InputGradient<T> body{w, g, static_cast<float>(w.rows)};
+    const InputGradient<T> body{w, g, float(w.rows)};
     return for_each_in_columns<T>(w.rows, w.channels, packed, body, stream);
   });
 }
@@ -273,7 +272,7 @@ cudaError_t column_sums(Element element, float* sums, const void* from, std::siz
                         int channels, float* partial, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const T* matrix = static_cast<const T*>(from);
-    const bool packed = packs<T>(static_cast<std::size_t>(channels), matrix);
+    const bool packed = packs<T>(std::size_t(channels), matrix);
     return reduce_columns<T>(rows, channels, packed, ColumnSums<T>{matrix, channels}, partial,
                              FinishSums{sums}, stream);
   });

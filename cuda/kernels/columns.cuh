@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pack.cuh"
+#include "launch.cuh"
 
 // Matrices with a row per pixel and a column per channel. A thread keeps to its columns, so what
 // belongs to a channel is read once; a block is some columns wide and many rows high.
@@ -21,35 +21,23 @@ inline constexpr std::size_t kColumnBlocks = 512;
 inline constexpr std::size_t kRowsPerThread = 8;
 
 inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
-  const auto lanes = static_cast<unsigned>(channels / width);
+  const auto lanes = unsigned(channels / width);
   unsigned across = 1;
   while (across < lanes && across < 32) across *= 2;
   const unsigned down = kBlockThreads / across;
   const unsigned columns = (lanes - 1) / across + 1;
   const std::size_t useful = (rows - 1) / (down * kRowsPerThread) + 1;
   const std::size_t splits = std::min(useful, std::max<std::size_t>(1, kColumnBlocks / columns));
-  return {dim3(columns, static_cast<unsigned>(splits)), dim3(across, down)};
-}
-
-template <typename... Parameters>
-cudaError_t launch_tiles(void (*kernel)(Parameters...), const ColumnTiles& tiles,
-                         cudaStream_t stream, const Parameters&... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = tiles.grid;
-  config.blockDim = tiles.block;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  return {dim3(columns, unsigned(splits)), dim3(across, down)};
 }
 
 __device__ inline int first_channel(int width) {
-  return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * width;
+  return int(blockIdx.x * blockDim.x + threadIdx.x) * width;
 }
 __device__ inline std::size_t first_row() {
-  return static_cast<std::size_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  return std::size_t(blockIdx.y) * blockDim.y + threadIdx.y;
 }
-__device__ inline std::size_t row_stride() {
-  return static_cast<std::size_t>(gridDim.y) * blockDim.y;
-}
+__device__ inline std::size_t row_stride() { return std::size_t(gridDim.y) * blockDim.y; }
 
 /// Body::run<width>(state, row, first channel) on every pack, with what Body::begin<width> made of
 /// the columns.
@@ -67,12 +55,10 @@ __global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) 
 template <typename T, typename Body>
 cudaError_t for_each_in_columns(std::size_t rows, int channels, bool packed, const Body& body,
                                 cudaStream_t stream) {
-  if (!packed) {
-    return launch_tiles(&each_pack_of_columns<1, Body>, column_tiles(rows, channels, 1), stream,
-                        body, rows, channels);
-  }
-  return launch_tiles(&each_pack_of_columns<kWide<T>, Body>, column_tiles(rows, channels, kWide<T>),
-                      stream, body, rows, channels);
+  const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
+  return launch_blocks(
+      packed ? &each_pack_of_columns<kWide<T>, Body> : &each_pack_of_columns<1, Body>, tiles.grid,
+      tiles.block, stream, body, rows, channels);
 }
 
 /// Body::kSums sums over the rows of each column, one set for each row of blocks: partial has
@@ -93,7 +79,7 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
   }
   const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
   const auto place = [&](int s, int i, unsigned t) {
-    return (static_cast<unsigned>(s * width + i)) * kBlockThreads + t;
+    return (unsigned(s * width + i)) * kBlockThreads + t;
   };
   for (int s = 0; s < kSums; ++s) {
     for (int i = 0; i < width; ++i) shared[place(s, i, thread)] = sums[s][i];
@@ -109,7 +95,7 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
   }
   if (threadIdx.y != 0 || !mine) return;
   for (int s = 0; s < kSums; ++s) {
-    float* to = partial + (static_cast<std::size_t>(blockIdx.y) * kSums + s) * channels + channel;
+    float* to = partial + (std::size_t(blockIdx.y) * kSums + s) * channels + channel;
     for (int i = 0; i < width; ++i) to[i] = shared[place(s, i, thread)];
   }
 }
@@ -119,11 +105,11 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
 template <int kSums, typename Finish>
 __global__ void finish_columns(const float* partial, unsigned splits, int channels, Finish finish) {
   const unsigned lane = threadIdx.x;
-  const int channel = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
+  const int channel = int(blockIdx.x * blockDim.y + threadIdx.y);
   double sums[kSums] = {};
   for (unsigned split = lane; split < splits && channel < channels; split += 32) {
     for (int s = 0; s < kSums; ++s) {
-      sums[s] += partial[(static_cast<std::size_t>(split) * kSums + s) * channels + channel];
+      sums[s] += partial[(std::size_t(split) * kSums + s) * channels + channel];
     }
   }
   for (int s = 0; s < kSums; ++s) {
@@ -140,14 +126,12 @@ cudaError_t reduce_columns(std::size_t rows, int channels, bool packed, const Bo
   constexpr unsigned kChannelsPerBlock = 8;
   const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
   const cudaError_t summed =
-      packed
-          ? launch_tiles(&sum_columns<kWide<T>, Body>, tiles, stream, body, rows, channels, partial)
-          : launch_tiles(&sum_columns<1, Body>, tiles, stream, body, rows, channels, partial);
+      launch_blocks(packed ? &sum_columns<kWide<T>, Body> : &sum_columns<1, Body>, tiles.grid,
+                    tiles.block, stream, body, rows, channels, partial);
   if (summed != cudaSuccess) return summed;
-  const ColumnTiles last{dim3((static_cast<unsigned>(channels) - 1) / kChannelsPerBlock + 1),
-                         dim3(32, kChannelsPerBlock)};
-  return launch_tiles(&finish_columns<Body::kSums, Finish>, last, stream,
-                      static_cast<const float*>(partial), tiles.grid.y, channels, finish);
+  const dim3 last((unsigned(channels) - 1) / kChannelsPerBlock + 1);
+  return launch_blocks(&finish_columns<Body::kSums, Finish>, last, dim3(32, kChannelsPerBlock),
+                       stream, static_cast<const float*>(partial), tiles.grid.y, channels, finish);
 }
 
 }  // namespace rueda::cuda

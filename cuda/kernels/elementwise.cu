@@ -1,7 +1,6 @@
-#include "kernels.hpp"
 #include "launch.cuh"
+#include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/statistics.hpp"
 #include "rueda/kernels/wire.hpp"
 
 // One float per thread, or four where memory traffic is all that counts.
@@ -48,58 +47,6 @@ struct SgdUpdate {
   }
 };
 
-struct WeighStatistics {
-  float* to;
-  const float* from;
-  const float* values_per_image;
-  float samples;
-
-  __device__ void operator()(std::size_t i) const {
-    to[i] = kernels::weighted_statistic(from[i], samples,
-                                        kernels::bessel(samples * values_per_image[i]));
-  }
-};
-
-struct UpdateRunning {
-  float* running;
-  const float* weighted_sums;
-  float samples;
-  float momentum;
-
-  __device__ void operator()(std::size_t i) const {
-    running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
-  }
-};
-
-using kernels::Bfloat16;
-
-struct NarrowWire {
-  Bfloat16* to;
-  const float* from;
-  float* lost;
-
-  __device__ void operator()(std::size_t i) const {
-    to[i] = lost == nullptr ? kernels::from_float<Bfloat16>(from[i])
-                            : kernels::narrow_with_feedback(from[i], lost[i]);
-  }
-};
-
-struct AddWire {
-  float* into;
-  const Bfloat16* from;
-
-  __device__ void operator()(std::size_t i) const {
-    into[i] = into[i] + kernels::to_float(from[i]);
-  }
-};
-
-struct WidenWire {
-  float* to;
-  const Bfloat16* from;
-
-  __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
-};
-
 using Sum = unsigned long long;  // the 64-bit type that atomicAdd takes
 static_assert(sizeof(Sum) == sizeof(std::uint64_t));
 
@@ -136,36 +83,53 @@ cudaError_t queue_sum(const float* values, std::size_t count, std::uint64_t* sum
 }  // namespace
 
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_float4(into, from), Accumulate{into, from}, stream);
+  return for_each_four(count, aligned_for_packs(into, from), Accumulate{into, from}, stream);
 }
 
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_float4(values, velocities, gradients),
+  return for_each_four(count, aligned_for_packs(values, velocities, gradients),
                        SgdUpdate{values, velocities, gradients, step}, stream);
 }
 
 cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,
                              std::size_t count, float samples, cudaStream_t stream) {
-  return for_each(count, WeighStatistics{to, from, values_per_image, samples}, stream);
+  const auto weigh = [=] __device__(std::size_t i) {
+    const float bessel = kernels::bessel(samples * values_per_image[i]);
+    to[i] = kernels::weighted_statistic(from[i], samples, bessel);
+  };
+  return for_each(count, weigh, stream);
 }
 
 cudaError_t update_running(float* running, const float* weighted_sums, std::size_t count,
                            float samples, float momentum, cudaStream_t stream) {
-  return for_each(count, UpdateRunning{running, weighted_sums, samples, momentum}, stream);
+  const auto update = [=] __device__(std::size_t i) {
+    running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
+  };
+  return for_each(count, update, stream);
 }
 
-cudaError_t narrow_wire(Bfloat16* to, const float* from, float* lost, std::size_t count,
+cudaError_t narrow_wire(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
                         cudaStream_t stream) {
-  return for_each(count, NarrowWire{to, from, lost}, stream);
+  const auto narrow = [=] __device__(std::size_t i) {
+    to[i] = lost == nullptr ? kernels::from_float<kernels::Bfloat16>(from[i])
+                            : kernels::narrow_with_feedback(from[i], lost[i]);
+  };
+  return for_each(count, narrow, stream);
 }
 
-cudaError_t add_wire(float* into, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
-  return for_each(count, AddWire{into, from}, stream);
+cudaError_t add_wire(float* into, const kernels::Bfloat16* from, std::size_t count,
+                     cudaStream_t stream) {
+  const auto add = [=] __device__(std::size_t i) {
+    into[i] = into[i] + kernels::to_float(from[i]);
+  };
+  return for_each(count, add, stream);
 }
 
-cudaError_t widen_wire(float* to, const Bfloat16* from, std::size_t count, cudaStream_t stream) {
-  return for_each(count, WidenWire{to, from}, stream);
+cudaError_t widen_wire(float* to, const kernels::Bfloat16* from, std::size_t count,
+                       cudaStream_t stream) {
+  const auto widen = [=] __device__(std::size_t i) { to[i] = kernels::to_float(from[i]); };
+  return for_each(count, widen, stream);
 }
 
 cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,

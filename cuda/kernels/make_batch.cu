@@ -1,17 +1,15 @@
-#include "kernels.hpp"
-#include "pack.cuh"
+#include "launch.cuh"
 #include "rueda/kernels/pixel.hpp"
 
 namespace rueda::cuda {
 namespace {
 
 constexpr int kImageChannels = 3;
-constexpr std::size_t kImageBytes =
-    static_cast<std::size_t>(kImageChannels) * kernels::kSide * kernels::kSide;
+constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kernels::kSide * kernels::kSide;
 
-/// One thread a pixel, with all its channels: neighbours in a warp then write neighbouring memory
-/// in either layout, and what was drawn for the sample serves all channels.
-template <Layout layout, typename T>
+/// One thread a pixel, with all its channels: neighbours in a warp then write neighbouring memory,
+/// and what was drawn for the sample serves all channels.
+template <typename T>
 struct MakePixel {
   BatchSource source;
   kernels::PixelTransform transform;
@@ -20,49 +18,24 @@ struct MakePixel {
   BatchTarget target;
 
   __device__ void operator()(std::size_t i) const {
-    const auto size = static_cast<std::size_t>(transform.image_size);
+    const auto size = std::size_t(transform.image_size);
     const std::size_t sample = i / (size * size);
     const std::size_t pixel = i % (size * size);
-    T* values = static_cast<T*>(target.values);
+    T* values = static_cast<T*>(target.values) + i * std::size_t(target.channels);
     const std::uint32_t index = source.indices[sample];
     if (pixel == 0) target.labels[sample] = source.labels[index];
     const std::uint8_t* image = source.pixels + index * kImageBytes;
     const kernels::SampleAugment augment =
         transform.augment ? kernels::draw_augment(seed, epoch, index) : kernels::SampleAugment{};
-    const int y = static_cast<int>(pixel / size);
-    const int x = static_cast<int>(pixel % size);
+    const int y = int(pixel / size);
+    const int x = int(pixel % size);
 #pragma unroll  // so that the transform's arrays stay in registers
     for (int c = 0; c < kImageChannels; ++c) {
-      values[place(sample, pixel, c)] =
-          kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
+      values[c] = kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
     }
-    for (int c = kImageChannels; c < target.channels; ++c) {
-      values[place(sample, pixel, c)] = T{};
-    }
-  }
-
-  __device__ std::size_t place(std::size_t sample, std::size_t pixel, int c) const {
-    const auto channels = static_cast<std::size_t>(target.channels);
-    const auto size = static_cast<std::size_t>(transform.image_size);
-    const auto channel = static_cast<std::size_t>(c);
-    if constexpr (layout == Layout::nhwc) {
-      return (sample * size * size + pixel) * channels + channel;
-    } else {
-      return (sample * channels + channel) * size * size + pixel;
-    }
+    for (int c = kImageChannels; c < target.channels; ++c) values[c] = T{};
   }
 };
-
-template <Layout layout>
-cudaError_t make_in_layout(const BatchSource& source, const kernels::PixelTransform& transform,
-                           std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
-                           cudaStream_t stream) {
-  const auto size = static_cast<std::size_t>(transform.image_size);
-  return with_type(target.element, [&]<typename T>() {
-    return for_each(source.count * size * size,
-                    MakePixel<layout, T>{source, transform, seed, epoch, target}, stream);
-  });
-}
 
 }  // namespace
 
@@ -70,9 +43,11 @@ cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform&
                        std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                        cudaStream_t stream) {
   if (target.channels < kImageChannels || transform.image_size < 1) return cudaErrorInvalidValue;
-  return target.layout == Layout::nhwc
-             ? make_in_layout<Layout::nhwc>(source, transform, seed, epoch, target, stream)
-             : make_in_layout<Layout::nchw>(source, transform, seed, epoch, target, stream);
+  const auto size = std::size_t(transform.image_size);
+  return with_type(target.element, [&]<typename T>() {
+    return for_each(source.count * size * size,
+                    MakePixel<T>{source, transform, seed, epoch, target}, stream);
+  });
 }
 
 }  // namespace rueda::cuda

@@ -1,5 +1,4 @@
-#include "activation_kernels.hpp"
-#include "pack.cuh"
+#include "launch.cuh"
 #include "rueda/kernels/max_pool.hpp"
 
 // A thread takes sixteen bytes of channels of one pixel, or one channel where they do not divide
@@ -17,23 +16,22 @@ struct Place {
 };
 
 __device__ inline Place place_of(std::size_t i, const ImageShape& s, int width) {
-  auto rest = static_cast<unsigned>(i);
-  const auto packs = static_cast<unsigned>(s.channels / width);
+  auto rest = unsigned(i);
+  const auto packs = unsigned(s.channels / width);
   Place p;
-  p.c = static_cast<int>(rest % packs) * width;
+  p.c = int(rest % packs) * width;
   rest /= packs;
-  p.x = static_cast<int>(rest % static_cast<unsigned>(s.width));
-  rest /= static_cast<unsigned>(s.width);
-  p.y = static_cast<int>(rest % static_cast<unsigned>(s.height));
-  p.n = static_cast<int>(rest / static_cast<unsigned>(s.height));
+  p.x = int(rest % unsigned(s.width));
+  rest /= unsigned(s.width);
+  p.y = int(rest % unsigned(s.height));
+  p.n = int(rest / unsigned(s.height));
   return p;
 }
 
 __device__ inline std::size_t offset(const ImageShape& s, int n, int y, int x, int c) {
-  const auto row = static_cast<std::size_t>(n) * static_cast<std::size_t>(s.height) +
-                   static_cast<std::size_t>(y);
-  const auto pixel = row * static_cast<std::size_t>(s.width) + static_cast<std::size_t>(x);
-  return pixel * static_cast<std::size_t>(s.channels) + static_cast<std::size_t>(c);
+  const auto row = std::size_t(n) * std::size_t(s.height) + std::size_t(y);
+  const auto pixel = row * std::size_t(s.width) + std::size_t(x);
+  return pixel * std::size_t(s.channels) + std::size_t(c);
 }
 
 /// body.run<width>(place) for every pack of an activation of this shape.
@@ -50,9 +48,8 @@ template <typename T, typename Body>
 cudaError_t for_each_place(const ImageShape& s, bool packed, const Body& body,
                            cudaStream_t stream) {
   const int width = packed ? kWide<T> : 1;
-  const auto packs = static_cast<std::size_t>(s.images) * static_cast<std::size_t>(s.height) *
-                     static_cast<std::size_t>(s.width) *
-                     static_cast<std::size_t>(s.channels / width);
+  const auto packs = std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width) *
+                     std::size_t(s.channels / width);
   if (packs >= (std::size_t{1} << 32U)) return cudaErrorInvalidValue;
   return packed ? for_each(packs, OnPlace<kWide<T>, Body>{s, body}, stream)
                 : for_each(packs, OnPlace<1, Body>{s, body}, stream);
@@ -89,7 +86,7 @@ struct MaxPool {
     store(y + at, largest);
     if (winners == nullptr) return;
     Pack<std::uint8_t, width> places;
-    for (int i = 0; i < width; ++i) places.values[i] = static_cast<std::uint8_t>(winner[i]);
+    for (int i = 0; i < width; ++i) places.values[i] = std::uint8_t(winner[i]);
     *reinterpret_cast<Pack<std::uint8_t, width>*>(winners + at) = places;
   }
 };
@@ -177,9 +174,8 @@ struct AveragePool {
         for (int i = 0; i < width; ++i) sum[i] += v[i];
       }
     }
-    float* to = y + static_cast<std::size_t>(p.n) * static_cast<std::size_t>(in.channels) +
-                static_cast<std::size_t>(p.c);
-    for (int i = 0; i < width; ++i) to[i] = sum[i] / static_cast<float>(in.height * in.width);
+    float* to = y + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
+    for (int i = 0; i < width; ++i) to[i] = sum[i] / float(in.height * in.width);
   }
 };
 
@@ -191,18 +187,16 @@ struct AveragePoolBackward {
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const float* from = dy + static_cast<std::size_t>(p.n) * static_cast<std::size_t>(in.channels) +
-                        static_cast<std::size_t>(p.c);
+    const float* from = dy + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
     float v[width];
-    for (int i = 0; i < width; ++i) v[i] = from[i] / static_cast<float>(in.height * in.width);
+    for (int i = 0; i < width; ++i) v[i] = from[i] / float(in.height * in.width);
     store(dx + offset(in, p.n, p.y, p.x, p.c), v);
   }
 };
 
-template <typename T>
-bool packs_channels(const ImageShape& s, const void* a, const void* b) {
-  return packs<T>(static_cast<std::size_t>(s.channels), static_cast<const T*>(a),
-                  static_cast<const T*>(b));
+template <typename T, typename... Pointers>
+bool packs_channels(const ImageShape& s, const Pointers*... pointers) {
+  return packs<T>(std::size_t(s.channels), pointers...);
 }
 
 }  // namespace
@@ -211,9 +205,7 @@ cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t*
                      cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPool<T> body{work, static_cast<T*>(y), static_cast<const T*>(x), winners};
-    const bool packed =
-        packs_channels<T>(work.out, y, x) && packs_channels<T>(work.out, winners, x);
-    return for_each_place<T>(work.out, packed, body, stream);
+    return for_each_place<T>(work.out, packs_channels<T>(work.out, y, x, winners), body, stream);
   });
 }
 
@@ -221,9 +213,7 @@ cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,
                               const std::uint8_t* winners, cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPoolBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy), winners};
-    const bool packed =
-        packs_channels<T>(work.in, dx, dy) && packs_channels<T>(work.in, winners, dy);
-    return for_each_place<T>(work.in, packed, body, stream);
+    return for_each_place<T>(work.in, packs_channels<T>(work.in, dx, dy, winners), body, stream);
   });
 }
 
@@ -249,7 +239,7 @@ cudaError_t global_average_pool(Element element, float* y, const void* x, const 
   const ImageShape out{in.images, in.channels, 1, 1};
   return with_type(element, [&]<typename T>() {
     const AveragePool<T> body{in, y, static_cast<const T*>(x)};
-    return for_each_place<T>(out, packs_channels<T>(in, x, nullptr), body, stream);
+    return for_each_place<T>(out, packs_channels<T>(in, x), body, stream);
   });
 }
 
@@ -257,7 +247,7 @@ cudaError_t global_average_pool_backward(Element element, void* dx, const float*
                                          const ImageShape& in, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const AveragePoolBackward<T> body{in, static_cast<T*>(dx), dy};
-    return for_each_place<T>(in, packs_channels<T>(in, dx, nullptr), body, stream);
+    return for_each_place<T>(in, packs_channels<T>(in, dx), body, stream);
   });
 }
 

@@ -1,28 +1,10 @@
 #include <cmath>
 
-#include "kernels.hpp"
 #include "launch.cuh"
 #include "rueda/kernels/softmax_loss.hpp"
 
 namespace rueda::cuda {
 namespace {
-
-/// One thread a row: rows are many and classes few.
-struct SoftmaxRow {
-  const float* logits;
-  const std::int32_t* labels;
-  int classes;
-  const float* scale;
-  float* gradients;
-  kernels::RowLoss* losses;
-
-  __device__ void operator()(std::size_t row) const {
-    const std::size_t first = row * static_cast<std::size_t>(classes);
-    losses[row] = kernels::softmax_cross_entropy_row(
-        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
-        gradients == nullptr ? nullptr : gradients + first);
-  }
-};
 
 /// One block: a few thousand rows at most.
 __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums) {
@@ -42,8 +24,8 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
     shared[1][threadIdx.x] += shared[1][threadIdx.x + half];
   }
   if (threadIdx.x != 0) return;
-  sums[0] = static_cast<float>(shared[0][0]);
-  sums[1] = static_cast<float>(shared[1][0]);
+  sums[0] = float(shared[0][0]);
+  sums[1] = float(shared[1][0]);
 }
 
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
@@ -84,17 +66,20 @@ cudaError_t write_step_sums(float* to, const float* sums, const float* statistic
 }
 
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(1);
-  config.blockDim = dim3(1);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, &add_one, counters, slot);
+  return launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
 }
 
+/// One thread a row: rows are many and classes few.
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
                                   int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream) {
-  return for_each(rows, SoftmaxRow{logits, labels, classes, scale, gradients, losses}, stream);
+  const auto one_row = [=] __device__(std::size_t row) {
+    const std::size_t first = row * std::size_t(classes);
+    losses[row] = kernels::softmax_cross_entropy_row(
+        logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
+        gradients == nullptr ? nullptr : gradients + first);
+  };
+  return for_each(rows, one_row, stream);
 }
 
 }  // namespace rueda::cuda

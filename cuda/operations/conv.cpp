@@ -1,4 +1,4 @@
-#include <optional>
+#include <fmt/format.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
 #include "rueda/backend/memory_plan.hpp"
@@ -12,28 +12,19 @@ namespace {
 /// unpadded; else it is staged in scratch memory and converted.
 class Conv final : public Operation {
  public:
-  Conv(const OperationRequest& r, const ConvNode& conv)
-      : context_(r.context),
-        graph_(r.graph),
-        name_(r.self().name),
-        conv_(conv),
-        plans_(r, conv),
-        element_(r.element()),
-        rows_(r.rows_of(r.node)),
-        input_channels_(r.graph.shape(r.input()).channels),
-        residual_(r.has_residual()) {
-    context_.packed.request(r.graph, conv.weight, element_, plans_.stored_input_channels());
+  Conv(const OperationRequest& r, const ConvNode& conv) : r_(r), conv_(conv), plans_(r, conv) {
+    r.context.packed.request(r.graph, conv.weight, r.element(), plans_.stored_input_channels());
     plan_forward(r.full);
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
 
   OperationNeeds needs() const override {
-    return {.keeps_input = true, .passes_gradient = residual_ ? 0b10U : 0U};
+    return {.keeps_input = true, .passes_gradient = r_.has_residual() ? 0b10U : 0U};
   }
 
   void bind(const OperationMemory& m) override {
     memory_ = m;
-    void* weights = const_cast<void*>(context_.packed.at(graph_, conv_.weight));
+    void* weights = const_cast<void*>(r_.context.packed.at(r_.graph, conv_.weight));
     bind_forward(weights);
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
@@ -48,11 +39,11 @@ class Conv final : public Operation {
 
   void forward() override {
     execute(forward_, forward_pack_);
-    if (fused_ || (conv_.bias == kNone && !residual_)) return;
-    const float* bias = conv_.bias == kNone ? nullptr : context_.value(graph_, conv_.bias);
-    check(add_bias(element_, memory_.output, memory_.output, bias,
-                   residual_ ? memory_.inputs[1] : nullptr, rows_, conv_.filters,
-                   context_.stream.get()),
+    if (fused_ || (conv_.bias == kNone && !r_.has_residual())) return;
+    const float* bias = conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias);
+    check(add_bias(r_.element(), memory_.output, memory_.output, bias,
+                   r_.has_residual() ? memory_.inputs[1] : nullptr, r_.rows_of(r_.node),
+                   conv_.filters, r_.stream()),
           "add_bias");
   }
 
@@ -61,21 +52,23 @@ class Conv final : public Operation {
     execute(weights_, weights_pack_);
     unpack();
     if (conv_.bias == kNone) return;
-    check(column_sums(element_, context_.gradient(graph_, conv_.bias), memory_.output_gradients[0],
-                      rows_, conv_.filters, context_.scratch_floats(), context_.stream.get()),
+    check(column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
+                      memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
+                      r_.context.scratch_floats(), r_.stream()),
           "column_sums");
   }
 
  private:
   const CudnnPlan* require(const CudnnPlan* plan, const char* what) {
     if (plan == nullptr) {
-      throw RunError("cuDNN has no engine for the " + std::string(what) + " of layer " + name_ +
-                     " in this precision on this GPU" +
-                     (context_.deterministic ? ", none that is deterministic; try without "
-                                               "--deterministic"
-                                             : ""));
+      const char* why = r_.context.deterministic
+                            ? ", none that is deterministic; try without --deterministic"
+                            : "";
+      throw RunError(
+          fmt::format("cuDNN has no engine for the {} of layer {} in this precision on this GPU{}",
+                      what, r_.self().name, why));
     }
-    context_.request_scratch(staging_bytes() + plan->workspace_bytes);
+    r_.context.request_scratch(staging_bytes() + plan->workspace_bytes);
     return plan;
   }
 
@@ -91,22 +84,25 @@ class Conv final : public Operation {
     weights_ = require(plans_.weight_gradient(), "weight gradient");
     if (wants_data) data_ = require(plans_.data_gradient(), "data gradient");
     if (conv_.bias != kNone) {
-      context_.request_scratch(norm_partial_floats(rows_, conv_.filters) * sizeof(float));
+      r_.context.request_scratch(norm_partial_floats(r_.rows_of(r_.node), conv_.filters) *
+                                 sizeof(float));
     }
   }
 
-  bool padded() const { return plans_.stored_input_channels() != input_channels_; }
-  bool staged() const { return padded() || element_ != Element::fp32; }
+  bool padded() const {
+    return plans_.stored_input_channels() != r_.graph.shape(r_.input()).channels;
+  }
+  bool staged() const { return padded() || r_.element() != Element::fp32; }
   /// At the start of the scratch memory, before the workspace.
   std::size_t staging_bytes() const {
-    return staged() ? aligned_bytes(plans_.weight_count() * bytes_of(element_)) : 0;
+    return staged() ? aligned_bytes(plans_.weight_count() * bytes_of(r_.element())) : 0;
   }
   void* plan_workspace() const {
-    return static_cast<std::byte*>(context_.scratch.get()) + staging_bytes();
+    return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();
   }
   void* gradient_target() const {
-    return staged() ? context_.scratch.get()
-                    : static_cast<void*>(context_.gradient(graph_, conv_.weight));
+    return staged() ? r_.context.scratch.get()
+                    : static_cast<void*>(r_.context.gradient(r_.graph, conv_.weight));
   }
 
   void bind_forward(void* weights) {
@@ -114,41 +110,35 @@ class Conv final : public Operation {
                                                                  {ConvPlans::kW, weights},
                                                                  {ConvPlans::kY, memory_.output}};
     if (fused_ && conv_.bias != kNone) {
-      tensors.emplace_back(ConvPlans::kBias, context_.value(graph_, conv_.bias));
+      tensors.emplace_back(ConvPlans::kBias, r_.context.value(r_.graph, conv_.bias));
     }
-    if (fused_ && residual_) tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
+    if (fused_ && r_.has_residual()) tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
     forward_pack_ = bind_tensors(tensors, plan_workspace());
   }
 
   void execute(const CudnnPlan* plan, const Descriptor& tensors) {
-    check(cudnnBackendExecute(context_.cudnn.get(), plan->plan.get(), tensors.get()),
+    check(cudnnBackendExecute(r_.context.cudnn.get(), plan->plan.get(), tensors.get()),
           "cudnnBackendExecute");
   }
 
   void unpack() {
     if (!staged()) return;
-    float* to = context_.gradient(graph_, conv_.weight);
-    const std::size_t stored = static_cast<std::size_t>(plans_.stored_input_channels());
+    float* to = r_.context.gradient(r_.graph, conv_.weight);
+    const std::size_t stored = std::size_t(plans_.stored_input_channels());
     if (padded()) {
-      check(drop_channels(element_, to, context_.scratch.get(), plans_.weight_count() / stored,
-                          plans_.stored_input_channels(), input_channels_, context_.stream.get()),
+      check(drop_channels(r_.element(), to, r_.context.scratch.get(),
+                          plans_.weight_count() / stored, plans_.stored_input_channels(),
+                          r_.graph.shape(r_.input()).channels, r_.stream()),
             "drop_channels");
     } else {
-      check(to_fp32(element_, to, context_.scratch.get(), plans_.weight_count(),
-                    context_.stream.get()),
+      check(to_fp32(r_.element(), to, r_.context.scratch.get(), plans_.weight_count(), r_.stream()),
             "to_fp32");
     }
   }
 
-  Context& context_;
-  const Graph& graph_;
-  std::string name_;
+  OperationRequest r_;
   ConvNode conv_;
   ConvPlans plans_;
-  Element element_;
-  std::size_t rows_;
-  int input_channels_;
-  bool residual_;
   bool fused_ = false;
   const CudnnPlan* forward_ = nullptr;
   const CudnnPlan* data_ = nullptr;
@@ -159,7 +149,7 @@ class Conv final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_conv(const OperationRequest& request, const ConvNode& conv) {
+OperationPtr make_operation(const OperationRequest& request, const ConvNode& conv) {
   return std::make_unique<Conv>(request, conv);
 }
 

@@ -1,13 +1,63 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <source_location>
 
-#include "cuda/backend/context.hpp"
-#include "cuda/kernels/activation_kernels.hpp"
-#include "rueda/backend/operation.hpp"
-#include "rueda/model/graph.hpp"
+#include <cublas_v2.h>
+
+#include "cuda/cudnn/cudnn_plan.hpp"
+#include "cuda/device/handles.hpp"
+#include "cuda/kernels/kernels.hpp"
+#include "packed_weights.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/precision.hpp"
 
 namespace rueda::cuda {
+
+/// Throws the RunError that belongs to a failed cuBLAS call.
+[[noreturn]] void throw_cublas_error(cublasStatus_t status, const char* call,
+                                     std::source_location place);
+
+inline void check(cublasStatus_t status, const char* call,
+                  std::source_location place = std::source_location::current()) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw_cublas_error(status, call, place);
+}
+
+using CublasHandle = Handle<cublasHandle_t, cublasDestroy>;
+
+/// What all operations of a backend share.
+struct Context {
+  Precision precision = Precision::fp32;
+  bool deterministic = false;
+  Stream stream;
+  CudnnHandle cudnn;
+  CublasHandle cublas;
+  std::unique_ptr<PlanStore> plans;
+  PackedWeights packed;
+  ParameterMemory parameters;
+  std::size_t scratch_bytes = 0;  ///< the most that any operation asked for
+  DeviceMemory scratch;           ///< shared: an operation's use ends with its call
+
+  void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
+  float* scratch_floats() const { return static_cast<float*>(scratch.get()); }
+
+  Element element() const { return precision == Precision::bf16 ? Element::bf16 : Element::fp32; }
+  float* value(const Graph& graph, ParameterId id) const {
+    return parameters.values.data() + graph.parameter(id).offset;
+  }
+  float* gradient(const Graph& graph, ParameterId id) const {
+    return parameters.gradients.data() + graph.parameter(id).offset;
+  }
+};
+
+bool is_behind_pooling(const Node& node);
+/// What a node's output is kept in: everything behind the global pooling is fp32.
+Element element_of(const Node& node, const Context& context);
+/// Channels in memory: those of the image are padded, so that tensor cores can read it.
+int stored_channels(const Graph& graph, NodeId node, const Context& context);
+/// Channels that the image is padded to: 16 bytes a pixel.
+inline int image_channels(Element element) { return element == Element::bf16 ? 8 : 4; }
 
 /// What an operation is made from. Graph and context outlive it.
 struct OperationRequest {
@@ -23,7 +73,7 @@ struct OperationRequest {
   NodeId input() const { return self().inputs.front(); }
   bool has_residual() const { return self().inputs.size() == 2; }
   Element element() const { return element_of(self(), context); }
-  Element input_element() const { return element_of(graph.node(input()), context); }
+  cudaStream_t stream() const { return context.stream.get(); }
   ImageShape shape_of(NodeId id) const {
     const Shape s = graph.shape(id);
     return {batch, s.channels, s.height, s.width};
@@ -31,19 +81,21 @@ struct OperationRequest {
   /// Pixels of the whole batch: the rows of an activation seen as a matrix.
   std::size_t rows_of(NodeId id) const {
     const ImageShape s = shape_of(id);
-    return static_cast<std::size_t>(s.images) * static_cast<std::size_t>(s.height) *
-           static_cast<std::size_t>(s.width);
+    return std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width);
   }
+  /// Numbers in the output.
+  std::size_t outputs() const { return rows_of(node) * std::size_t(self().output.channels); }
 };
 
-std::unique_ptr<Operation> make_conv(const OperationRequest& request, const ConvNode& conv);
-std::unique_ptr<Operation> make_batch_norm(const OperationRequest& request,
-                                           const BatchNormNode& norm);
-std::unique_ptr<Operation> make_add(const OperationRequest& request, const AddNode& add);
-std::unique_ptr<Operation> make_max_pool(const OperationRequest& request, const MaxPoolNode& pool);
-std::unique_ptr<Operation> make_pad_shortcut(const OperationRequest& request,
-                                             const PadShortcutNode& pad);
-std::unique_ptr<Operation> make_global_average_pool(const OperationRequest& request);
-std::unique_ptr<Operation> make_dense(const OperationRequest& request, const DenseNode& dense);
+// Operations by the kind of their node. They take their inputs for usual activations; a convolution
+// may read the image.
+using OperationPtr = std::unique_ptr<Operation>;
+OperationPtr make_operation(const OperationRequest& request, const ConvNode& conv);
+OperationPtr make_operation(const OperationRequest& request, const BatchNormNode& norm);
+OperationPtr make_operation(const OperationRequest& request, const AddNode& add);
+OperationPtr make_operation(const OperationRequest& request, const MaxPoolNode& pool);
+OperationPtr make_operation(const OperationRequest& request, const PadShortcutNode& pad);
+OperationPtr make_operation(const OperationRequest& request, const GlobalAveragePoolNode& pool);
+OperationPtr make_operation(const OperationRequest& request, const DenseNode& dense);
 
 }  // namespace rueda::cuda

@@ -1,6 +1,5 @@
 #include "packed_weights.hpp"
 
-#include "cuda/kernels/activation_kernels.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {
@@ -14,7 +13,7 @@ void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
   const Parameter& p = graph.parameter(id);
   const int channels = p.dims.back();  // (out, height, width, in)
   if (stored != channels) {
-    padded_[id] = {element, stored, p.count / static_cast<std::size_t>(channels), channels, {}};
+    padded_[id] = {element, stored, p.count / std::size_t(channels), channels, {}};
   } else if (element == Element::bf16) {
     const GradientLayout layout(graph);
     lead_ = layout.lead();

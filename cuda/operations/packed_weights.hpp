@@ -35,9 +35,7 @@ class PackedWeights {
     std::size_t rows = 0;
     int channels = 0;
     DeviceMemory memory;
-    std::size_t bytes() const {
-      return rows * static_cast<std::size_t>(stored) * bytes_of(element);
-    }
+    std::size_t bytes() const { return rows * std::size_t(stored) * bytes_of(element); }
   };
 
   std::map<ParameterId, Padded> padded_;

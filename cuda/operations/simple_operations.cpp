@@ -1,159 +1,186 @@
+#include <functional>
 #include <utility>
+#include <variant>
+
+#include <fmt/format.h>
 
 #include "operations.hpp"
+#include "rueda/core/error.hpp"
 
-// Operations that are one kernel each way.
+// Operations that are one kernel, or one product, each way.
 
 namespace rueda::cuda {
 namespace {
 
-class Add final : public Operation {
+/// An operation whose memory is all that it has to know when it runs.
+class SimpleOperation final : public Operation {
  public:
-  Add(const OperationRequest& r, const AddNode& add)
-      : context_(r.context),
-        relu_(add.relu),
-        element_(r.element()),
-        count_(r.rows_of(r.node) * static_cast<std::size_t>(r.self().output.channels)) {}
+  using Work = std::function<void(const OperationMemory&)>;
+  SimpleOperation(OperationNeeds needs, Work forward, Work backward)
+      : needs_(needs), forward_(std::move(forward)), backward_(std::move(backward)) {}
 
-  OperationNeeds needs() const override {
-    if (!relu_) return {.passes_gradient = 0b11};
-    return {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
-  }
+  OperationNeeds needs() const override { return needs_; }
   void bind(const OperationMemory& m) override { memory_ = m; }
-
-  void forward() override {
-    check(add_activations(element_, memory_.output, memory_.inputs[0], memory_.inputs[1], count_,
-                          relu_, context_.stream.get()),
-          "add_activations");
-  }
-  void backward() override {
-    if (!relu_) return;
-    const auto& dy = memory_.output_gradients;
-    check(mask_gradient(element_, memory_.input_gradients[0], memory_.output, dy[0],
-                        dy.size() > 1 ? dy[1] : nullptr, count_, context_.stream.get()),
-          "mask_gradient");
-  }
+  void forward() override { forward_(memory_); }
+  void backward() override { backward_(memory_); }
 
  private:
-  Context& context_;
-  bool relu_;
-  Element element_;
-  std::size_t count_;
+  OperationNeeds needs_;
+  Work forward_;
+  Work backward_;
   OperationMemory memory_;
 };
 
-class MaxPool final : public Operation {
- public:
-  MaxPool(const OperationRequest& r, const MaxPoolNode& pool)
-      : context_(r.context),
-        train_(r.mode == Mode::train),
-        work_{.element = r.element(),
-              .in = r.shape_of(r.input()),
-              .out = r.shape_of(r.node),
-              .kernel = pool.kernel,
-              .stride = pool.stride,
-              .padding = pool.padding,
-              .zeros = pool.filled_with == PoolPadding::zeros},
-        outputs_(r.rows_of(r.node) * static_cast<std::size_t>(r.self().output.channels)) {}
-
-  OperationNeeds needs() const override { return {.workspace_bytes = train_ ? outputs_ : 0}; }
-  void bind(const OperationMemory& m) override { memory_ = m; }
-
-  void forward() override {
-    check(max_pool(work_, memory_.output, memory_.inputs[0], winners(), context_.stream.get()),
-          "max_pool");
-  }
-  void backward() override {
-    check(max_pool_backward(work_, memory_.input_gradients[0], memory_.output_gradients[0],
-                            winners(), context_.stream.get()),
-          "max_pool_backward");
-  }
-
- private:
-  std::uint8_t* winners() const { return reinterpret_cast<std::uint8_t*>(memory_.workspace); }
-
-  Context& context_;
-  bool train_;
-  PoolWork work_;
-  std::size_t outputs_;
-  OperationMemory memory_;
+/// A matrix as cuBLAS wants it: a row-major one is its own transpose with columns for rows.
+struct Matrix {
+  const float* values;
+  cublasOperation_t operation;
+  int leading;
 };
 
-class PadShortcut final : public Operation {
- public:
-  PadShortcut(const OperationRequest& r, const PadShortcutNode& pad)
-      : context_(r.context),
-        stride_(pad.stride),
-        element_(r.element()),
-        in_(r.shape_of(r.input())),
-        out_(r.shape_of(r.node)) {}
-
-  OperationNeeds needs() const override { return {}; }
-  void bind(const OperationMemory& m) override { memory_ = m; }
-
-  void forward() override {
-    check(pad_shortcut(element_, memory_.output, memory_.inputs[0], in_, out_, stride_,
-                       context_.stream.get()),
-          "pad_shortcut");
-  }
-  void backward() override {
-    if (memory_.input_gradients[0] == nullptr) return;
-    check(pad_shortcut_backward(element_, memory_.input_gradients[0], memory_.output_gradients[0],
-                                in_, out_, stride_, context_.stream.get()),
-          "pad_shortcut_backward");
-  }
-
- private:
-  Context& context_;
-  int stride_;
-  Element element_;
-  ImageShape in_;
-  ImageShape out_;
-  OperationMemory memory_;
-};
-
-class GlobalAveragePool final : public Operation {
- public:
-  explicit GlobalAveragePool(const OperationRequest& r)
-      : context_(r.context), element_(r.input_element()), in_(r.shape_of(r.input())) {}
-
-  OperationNeeds needs() const override { return {}; }
-  void bind(const OperationMemory& m) override { memory_ = m; }
-
-  void forward() override {
-    auto* y = reinterpret_cast<float*>(memory_.output);
-    check(global_average_pool(element_, y, memory_.inputs[0], in_, context_.stream.get()),
-          "global_average_pool");
-  }
-  void backward() override {
-    if (memory_.input_gradients[0] == nullptr) return;
-    const auto* dy = reinterpret_cast<const float*>(memory_.output_gradients[0]);
-    check(global_average_pool_backward(element_, memory_.input_gradients[0], dy, in_,
-                                       context_.stream.get()),
-          "global_average_pool_backward");
-  }
-
- private:
-  Context& context_;
-  Element element_;
-  ImageShape in_;
-  OperationMemory memory_;
-};
+/// to (n, m) row-major, by sums of length k.
+void multiply(const Context& context, const Matrix& a, const Matrix& b, float* to, int m, int n,
+              int k) {
+  const float one = 1.0F;
+  const float zero = 0.0F;
+  check(cublasSgemm(context.cublas.get(), a.operation, b.operation, m, n, k, &one, a.values,
+                    a.leading, b.values, b.leading, &zero, to, m),
+        "cublasSgemm");
+}
 
 }  // namespace
 
-std::unique_ptr<Operation> make_add(const OperationRequest& request, const AddNode& add) {
-  return std::make_unique<Add>(request, add);
+void throw_cublas_error(cublasStatus_t status, const char* call, std::source_location place) {
+  throw RunError(fmt::format("{} failed: {} [{}:{}]", call, cublasGetStatusString(status),
+                             place.file_name(), place.line()));
 }
-std::unique_ptr<Operation> make_max_pool(const OperationRequest& request, const MaxPoolNode& pool) {
-  return std::make_unique<MaxPool>(request, pool);
+
+bool is_behind_pooling(const Node& node) {
+  return std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
+         std::holds_alternative<DenseNode>(node.kind);
 }
-std::unique_ptr<Operation> make_pad_shortcut(const OperationRequest& request,
-                                             const PadShortcutNode& pad) {
-  return std::make_unique<PadShortcut>(request, pad);
+
+Element element_of(const Node& node, const Context& context) {
+  return is_behind_pooling(node) ? Element::fp32 : context.element();
 }
-std::unique_ptr<Operation> make_global_average_pool(const OperationRequest& request) {
-  return std::make_unique<GlobalAveragePool>(request);
+
+int stored_channels(const Graph& graph, NodeId node, const Context& context) {
+  const int channels = graph.shape(node).channels;
+  if (node != graph.input()) return channels;
+  const int unit = image_channels(context.element());
+  return (channels + unit - 1) / unit * unit;
+}
+
+OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
+  OperationNeeds needs{.passes_gradient = 0b11};
+  if (add.relu) {
+    needs = {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
+  }
+  const auto forward = [=](const OperationMemory& m) {
+    check(add_activations(r.element(), m.output, m.inputs[0], m.inputs[1], r.outputs(), add.relu,
+                          r.stream()),
+          "add_activations");
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    if (!add.relu) return;
+    const auto& dy = m.output_gradients;
+    check(mask_gradient(r.element(), m.input_gradients[0], m.output, dy[0],
+                        dy.size() > 1 ? dy[1] : nullptr, r.outputs(), r.stream()),
+          "mask_gradient");
+  };
+  return std::make_unique<SimpleOperation>(needs, forward, backward);
+}
+
+OperationPtr make_operation(const OperationRequest& r, const MaxPoolNode& pool) {
+  const PoolWork work{.element = r.element(),
+                      .in = r.shape_of(r.input()),
+                      .out = r.shape_of(r.node),
+                      .kernel = pool.kernel,
+                      .stride = pool.stride,
+                      .padding = pool.padding,
+                      .zeros = pool.filled_with == PoolPadding::zeros};
+  const auto winners = [](const OperationMemory& m) {
+    return reinterpret_cast<std::uint8_t*>(m.workspace);
+  };
+  const auto forward = [=](const OperationMemory& m) {
+    check(max_pool(work, m.output, m.inputs[0], winners(m), r.stream()), "max_pool");
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    check(max_pool_backward(work, m.input_gradients[0], m.output_gradients[0], winners(m),
+                            r.stream()),
+          "max_pool_backward");
+  };
+  const OperationNeeds needs{.workspace_bytes = r.mode == Mode::train ? r.outputs() : 0};
+  return std::make_unique<SimpleOperation>(needs, forward, backward);
+}
+
+OperationPtr make_operation(const OperationRequest& r, const PadShortcutNode& pad) {
+  const ImageShape in = r.shape_of(r.input());
+  const ImageShape out = r.shape_of(r.node);
+  const auto forward = [=](const OperationMemory& m) {
+    check(pad_shortcut(r.element(), m.output, m.inputs[0], in, out, pad.stride, r.stream()),
+          "pad_shortcut");
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    if (m.input_gradients[0] == nullptr) return;
+    check(pad_shortcut_backward(r.element(), m.input_gradients[0], m.output_gradients[0], in, out,
+                                pad.stride, r.stream()),
+          "pad_shortcut_backward");
+  };
+  return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
+}
+
+OperationPtr make_operation(const OperationRequest& r, const GlobalAveragePoolNode&) {
+  const ImageShape in = r.shape_of(r.input());
+  const Element element = element_of(r.graph.node(r.input()), r.context);
+  const auto forward = [=](const OperationMemory& m) {
+    auto* y = reinterpret_cast<float*>(m.output);
+    check(global_average_pool(element, y, m.inputs[0], in, r.stream()), "global_average_pool");
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    if (m.input_gradients[0] == nullptr) return;
+    const auto* dy = reinterpret_cast<const float*>(m.output_gradients[0]);
+    check(global_average_pool_backward(element, m.input_gradients[0], dy, in, r.stream()),
+          "global_average_pool_backward");
+  };
+  return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
+}
+
+/// Fully connected layer, all fp32: y = x w^T + b with x (rows, inputs) and w (units, inputs).
+OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
+  const int inputs = int(r.graph.shape(r.input()).elements());
+  const int units = dense.units;
+  const auto rows = std::size_t(r.batch);
+  r.context.request_scratch(norm_partial_floats(rows, units) * sizeof(float));
+
+  const auto forward = [=](const OperationMemory& m) {
+    const float* weights = r.context.value(r.graph, dense.weight);
+    const auto* x = reinterpret_cast<const float*>(m.inputs[0]);
+    auto* y = reinterpret_cast<float*>(m.output);
+    multiply(r.context, {weights, CUBLAS_OP_T, inputs}, {x, CUBLAS_OP_N, inputs}, y, units, r.batch,
+             inputs);
+    if (dense.bias == kNone) return;
+    check(add_bias(Element::fp32, y, y, r.context.value(r.graph, dense.bias), nullptr, rows, units,
+                   r.stream()),
+          "add_bias");
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    const float* weights = r.context.value(r.graph, dense.weight);
+    const auto* x = reinterpret_cast<const float*>(m.inputs[0]);
+    const auto* dy = reinterpret_cast<const float*>(m.output_gradients[0]);
+    multiply(r.context, {x, CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_T, units},
+             r.context.gradient(r.graph, dense.weight), inputs, units, r.batch);
+    if (dense.bias != kNone) {
+      check(column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
+                        r.context.scratch_floats(), r.stream()),
+            "column_sums");
+    }
+    auto* dx = reinterpret_cast<float*>(m.input_gradients[0]);
+    if (dx == nullptr) return;
+    multiply(r.context, {weights, CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_N, units}, dx, inputs,
+             r.batch, units);
+  };
+  return std::make_unique<SimpleOperation>(OperationNeeds{.keeps_input = true}, forward, backward);
 }
 
 }  // namespace rueda::cuda

@@ -1,10 +1,43 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
+#include <fmt/format.h>
+
+#include "rueda/core/error.hpp"
 #include "rueda/core/split.hpp"
 
 namespace rueda {
+namespace {
+
+/// A check sum as it travels.
+using Words = std::array<float, 2>;
+
+std::span<float> none_if(bool empty, Words& words) {
+  return empty ? std::span<float>{} : std::span<float>(words);
+}
+
+/// "step 17, bucket 2, reduce-scatter step 0".
+std::string position_of(const ReduceNow& now) {
+  const std::string place = fmt::format("{} step {}", now.act.phase, now.act.step);
+  if (now.train_step == 0) return place;
+  return fmt::format("step {}, bucket {}, {}", now.train_step, now.bucket, place);
+}
+
+constexpr std::uint32_t kFlipped = 1U << 22U;
+
+void corrupt(ReduceDevice& device, std::span<float> one) {
+  const auto host = device.host_scratch(1).first(1);
+  device.to_host(host, one);
+  device.wait(device.record_own());
+  host[0] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(host[0]) ^ kFlipped);
+  device.from_host(one, host);
+  device.wait(device.record_own());
+}
+
+}  // namespace
 
 // Two host buffers for each direction take turns. At any time
 //
@@ -49,6 +82,41 @@ void StagedExchange::all_reduce_sum(std::span<float> data) {
   ranks_.all_reduce_sum(host);
   device_.from_host(data, host);
   device_.wait(device_.record_own());
+}
+
+void VerifiedExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
+                                int from) {
+  auto mine = std::bit_cast<Words>(device_.check_sum(send));
+  Words theirs{};
+  inner_->sendrecv(send, to, receive, from);
+  ranks_.sendrecv(none_if(send.empty(), mine), to, none_if(receive.empty(), theirs), from);
+  const auto sent = std::bit_cast<std::uint64_t>(theirs);
+  const std::uint64_t found = device_.check_sum(receive);
+  if (found != sent) report(from, receive.size(), sent, found);
+}
+
+std::string VerifiedExchange::name_of(int rank) const {
+  return fmt::format("rank {} on {}", world_rank(rank), hosts_.at(std::size_t(rank)));
+}
+
+void VerifiedExchange::report(int from, std::size_t floats, std::uint64_t sent,
+                              std::uint64_t found) const {
+  throw RunError(fmt::format(
+      "a message of gradients was corrupted on its way from {} to {}: {}, {} floats, check sum "
+      "{:016x} where sent and {:016x} where received. Memory, network card or link of one of the "
+      "two is faulty: run rueda doctor on these hosts, and look at their ECC and link error "
+      "counters (nvidia-smi -q -d ECC, /sys/devices/system/edac, ethtool -S or perfquery)",
+      name_of(from), name_of(rank()), position_of(book_->now()), floats, sent, found));
+}
+
+void CorruptingExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
+                                  int from) {
+  inner_->sendrecv(send, to, receive, from);
+  MessageFault& fault = *fault_;
+  if (fault.done || receive.empty() || book_->now().train_step != fault.train_step) return;
+  if (fault.messages-- > 0) return;
+  fault.done = true;
+  corrupt(device_, receive.subspan(receive.size() / 2, 1));
 }
 
 }  // namespace rueda

@@ -5,12 +5,12 @@
 #include <cctype>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>  // Open MPI's extensions, MVAPICH2's too
 #endif
 
-#include "mpi/session/check.hpp"
 #include "mpi/session/session.hpp"
 
 namespace rueda {
@@ -82,53 +82,33 @@ Answer parameter_answer() {
   return result;
 }
 
-}  // namespace
-
-CudaSignals read_cuda_signals(const Environment& environment) {
-  const char* transports = environment("UCX_TLS");
-  return {.library = mpi_library_version(),
-          .compiled = compiled_answer(),
-          .reported = reported_answer(),
-          .parameter = parameter_answer(),
-          .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
-          .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
-          .ucx_transports = transports == nullptr ? "" : transports};
-}
-
-namespace {
-
 /// UCX's names for transports that reach GPU memory.
 constexpr std::array<std::string_view, 4> kCudaTransports = {"cuda", "cuda_copy", "cuda_ipc",
                                                              "gdr_copy"};
 
+/// Whether the library is the one of this name, in upper or lower case.
 bool names(const std::string& library, std::string_view word) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  return std::search(library.begin(), library.end(), word.begin(), word.end(), same) !=
-         library.end();
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  return !std::ranges::search(library, word, {}, lower, lower).empty();
 }
 
 bool is_cuda_transport(std::string_view name) {
   if (name.starts_with('\\')) name.remove_prefix(1);  // UCX's mark for "only if asked for"
   name = name.substr(0, name.find(':'));              // auxiliary options follow it
-  return std::find(kCudaTransports.begin(), kCudaTransports.end(), name) != kCudaTransports.end();
+  return std::ranges::find(kCudaTransports, name) != kCudaTransports.end();
 }
 
 CudaVerdict judge_by_report(const CudaSignals& signals) {
-  if (signals.reported == Answer::no) {
-    return {false, "the MPI library that runs says that it does not take GPU memory"};
-  }
   if (signals.reported == Answer::unknown) {
     return {false, "this MPI does not say whether it takes GPU memory"};
   }
-  if (signals.compiled == Answer::no) {
-    return {true,
-            "the MPI library that runs says that it takes GPU memory (another build than "
-            "the one that the program was compiled with)"};
-  }
-  return {true, "the MPI library that runs says that it takes GPU memory"};
+  const bool aware = signals.reported == Answer::yes;
+  const bool other = aware && signals.compiled == Answer::no;
+  return {aware, fmt::format("the MPI library that runs says that it {} GPU memory{}",
+                             aware ? "takes" : "does not take",
+                             other ? " (another build than the one that the program was compiled "
+                                     "with)"
+                                   : "")};
 }
 
 CudaVerdict judge_open_mpi(const CudaSignals& signals) {
@@ -150,13 +130,24 @@ CudaVerdict judge_mvapich(const CudaSignals& signals) {
     return {false, "MVAPICH2 takes GPU memory only on request; set MV2_USE_CUDA=1"};
   }
   if (signals.reported != Answer::unknown) return judge_by_report(signals);
-  return {signals.compiled != Answer::no,
-          signals.compiled != Answer::no
-              ? "MV2_USE_CUDA=1 makes MVAPICH2 take GPU memory"
-              : "this MVAPICH2 was built without support for GPU memory, MV2_USE_CUDA=1 or not"};
+  if (signals.compiled != Answer::no) {
+    return {true, "MV2_USE_CUDA=1 makes MVAPICH2 take GPU memory"};
+  }
+  return {false, "this MVAPICH2 was built without support for GPU memory, MV2_USE_CUDA=1 or not"};
 }
 
 }  // namespace
+
+CudaSignals read_cuda_signals(const Environment& environment) {
+  const char* transports = environment("UCX_TLS");
+  return {.library = mpi_library_version(),
+          .compiled = compiled_answer(),
+          .reported = reported_answer(),
+          .parameter = parameter_answer(),
+          .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
+          .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
+          .ucx_transports = transports == nullptr ? "" : transports};
+}
 
 const char* to_string(Answer answer) {
   if (answer == Answer::unknown) return "unknown";

@@ -1,20 +1,13 @@
 #include "link_probe.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <utility>
 #include <vector>
+
+#include "rueda/core/machine.hpp"
+#include "rueda/reduce/ring_plan.hpp"
 
 namespace rueda {
 namespace {
-
-/// Does `work` and adds the seconds that it took to `total`.
-template <class Work>
-void timed(double& total, Work&& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  std::forward<Work>(work)();
-  total += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
 constexpr int kSmallTrips = 51;
@@ -34,10 +27,12 @@ void round_trip(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, 
 /// Seconds one way, by the median.
 double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int trips, int peer,
                bool begins) {
-  std::vector<double> seconds(static_cast<std::size_t>(trips), 0.0);
+  std::vector<double> seconds(std::size_t(trips), 0.0);
   for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
   for (double& trip : seconds) {
-    timed(trip, [&] { round_trip(ring, buffer, floats, peer, begins); });
+    const double begin = steady_seconds();
+    round_trip(ring, buffer, floats, peer, begins);
+    trip = steady_seconds() - begin;
   }
   const auto middle = seconds.begin() + trips / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());
@@ -47,8 +42,7 @@ double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, i
 LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
   const double small = one_way(ring, buffer, 1, kSmallTrips, peer, begins);
   const double large = one_way(ring, buffer, kLargeFloats, kLargeTrips, peer, begins);
-  return {.latency_us = small * 1e6,
-          .gb_per_second = static_cast<double>(kPingPongBytes) / 1e9 / large};
+  return {.latency_us = small * 1e6, .gb_per_second = double(kPingPongBytes) / 1e9 / large};
 }
 
 /// When a rank begins with its right neighbour: even ones first, then odd ones; the last of an odd
@@ -62,9 +56,8 @@ constexpr int kRounds = 2;
 
 /// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
 float pattern(int rank, int round, std::size_t i) {
-  const auto start =
-      static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(round) * 104729;
-  return static_cast<float>((start + i) % 16'000'057);
+  const auto start = std::size_t(rank) * 7919 + std::size_t(round) * 104729;
+  return float((start + i) % 16'000'057);
 }
 
 PatternResult compare(std::span<const float> got, int sender, int round) {
@@ -78,17 +71,16 @@ PatternResult compare(std::span<const float> got, int sender, int round) {
 }
 
 PatternResult run_round(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int round) {
-  const int right = (ring.rank() + 1) % ring.size();
-  const int left = (ring.rank() + ring.size() - 1) % ring.size();
+  const RingPlan plan{floats, ring.rank(), ring.size()};
   std::vector<float> host(floats, -1.0F);
   const auto receive = buffer.receive_side().first(floats);
   const auto send = buffer.send_side().first(floats);
   buffer.upload(receive, host);
   for (std::size_t i = 0; i < floats; ++i) host[i] = pattern(ring.rank(), round, i);
   buffer.upload(send, host);
-  ring.sendrecv(send, right, receive, left);
+  ring.sendrecv(send, plan.right(), receive, plan.left());
   buffer.download(host, receive);
-  return compare(host, left, round);
+  return compare(host, plan.left(), round);
 }
 
 }  // namespace
@@ -96,14 +88,13 @@ PatternResult run_round(Communicator& ring, ExchangeBuffer& buffer, std::size_t 
 LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
   LinkSpeed mine;
   if (ring.size() == 1) return mine;
-  const int right = (ring.rank() + 1) % ring.size();
-  const int left = (ring.rank() + ring.size() - 1) % ring.size();
+  const RingPlan plan{0, ring.rank(), ring.size()};
   for (int turn = 0; turn < 3; ++turn) {
     ring.barrier();
     if (turn_of(ring.rank(), ring.size()) == turn) {
-      mine = measure(ring, buffer, right, true);
-    } else if (turn_of(left, ring.size()) == turn) {
-      measure(ring, buffer, left, false);
+      mine = measure(ring, buffer, plan.right(), true);
+    } else if (turn_of(plan.left(), ring.size()) == turn) {
+      measure(ring, buffer, plan.left(), false);
     }
   }
   return mine;

@@ -7,8 +7,9 @@
 #include <limits>
 #include <numeric>
 
-#include "check.hpp"
-#include "mpi_turn.hpp"
+#include <fmt/format.h>
+
+#include "mpi_call.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -16,7 +17,6 @@
 namespace rueda {
 namespace {
 
-constexpr int kEveryRank = -1;
 constexpr int kTag = 0;  // MPI keeps messages of one sender in order, so one tag is enough
 
 /// What each rank contributes to one round of a gather, in the form that MPI takes.
@@ -25,11 +25,11 @@ struct Round {
   std::vector<int> offsets;
   std::size_t total = 0;
 
-  Round(const std::vector<std::size_t>& lengths, std::size_t limit, std::size_t index) {
+  Round(const std::vector<std::uint64_t>& lengths, std::size_t limit, std::size_t index) {
     for (const std::size_t length : lengths) {
       const std::size_t count = std::min(limit, length - std::min(length, index * limit));
-      counts.push_back(static_cast<int>(count));
-      offsets.push_back(static_cast<int>(total));
+      counts.push_back(int(count));
+      offsets.push_back(int(total));
       total += count;
     }
   }
@@ -75,8 +75,7 @@ ClockOffset ask(Communicator& ranks) {
 
 Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
     : max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)), host_(host_name()) {
-  const MpiCall call("MPI_Comm_dup");
-  check(MPI_Comm_dup(origin, comm_.address()), "MPI_Comm_dup");
+  call_mpi("MPI_Comm_dup", MPI_Comm_dup, origin, comm_.address());
   return_errors(comm_.get());
   check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
@@ -86,10 +85,7 @@ Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
 
 Communicator Communicator::split(int color, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
-  {
-    const MpiCall call("MPI_Comm_split");
-    check(MPI_Comm_split(comm_.get(), color, key, &part), "MPI_Comm_split");
-  }
+  call_mpi("MPI_Comm_split", MPI_Comm_split, comm_.get(), color, key, &part);
   Communicator group(part, max_count_);
   check(MPI_Comm_free(&part), "MPI_Comm_free");
   return group;
@@ -97,13 +93,13 @@ Communicator Communicator::split(int color, int key) const {
 
 void Communicator::note_node() {
   MPI_Comm node = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
+  call_mpi("MPI_Comm_split_type", MPI_Comm_split_type, comm_.get(), MPI_COMM_TYPE_SHARED, rank_,
+           MPI_INFO_NULL, &node);
   check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
   node_leader_ = rank_;
-  check(MPI_Bcast(&node_leader_, 1, MPI_INT, 0, node), "MPI_Bcast");
-  check(MPI_Comm_free(&node), "MPI_Comm_free");
+  call_mpi("MPI_Bcast", MPI_Bcast, &node_leader_, 1, MPI_INT, 0, node);
+  call_mpi("MPI_Comm_free", MPI_Comm_free, &node);
 }
 
 void Communicator::note_world_ranks() {
@@ -136,86 +132,58 @@ void Communicator::sendrecv(std::span<const float> send, int to, std::span<float
 
 void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span<float> receive,
                                   int from) {
-  const MpiCall call("MPI_Sendrecv");
   MPI_Status status{};
-  check(
-      MPI_Sendrecv(send.data(), static_cast<int>(send.size()), MPI_FLOAT, to, kTag, receive.data(),
-                   static_cast<int>(receive.size()), MPI_FLOAT, from, kTag, comm_.get(), &status),
-      "MPI_Sendrecv");
+  call_mpi("MPI_Sendrecv", MPI_Sendrecv, send.data(), int(send.size()), MPI_FLOAT, to, kTag,
+           receive.data(), int(receive.size()), MPI_FLOAT, from, kTag, comm_.get(), &status);
   int count = 0;
   check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
-  if (static_cast<std::size_t>(count) != receive.size()) {
-    throw RunError("rank " + std::to_string(rank_) + " expected " + std::to_string(receive.size()) +
-                   " floats from rank " + std::to_string(from) + " but got " +
-                   std::to_string(count) + ": the ranks are not at the same step");
+  if (std::size_t(count) != receive.size()) {
+    throw RunError(fmt::format(
+        "rank {} expected {} floats from rank {} but got {}: the ranks are not at the same step",
+        rank_, receive.size(), from, count));
   }
 }
 
 void Communicator::all_reduce_sum(std::span<float> data) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
-    const MpiCall call("MPI_Allreduce");
-    check(MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT,
-                        MPI_SUM, comm_.get()),
-          "MPI_Allreduce");
+    call_mpi("MPI_Allreduce", MPI_Allreduce, MPI_IN_PLACE, part.data(), int(part.size()), MPI_FLOAT,
+             MPI_SUM, comm_.get());
   }
 }
 
-void Communicator::barrier() {
-  const MpiCall call("MPI_Barrier");
-  check(MPI_Barrier(comm_.get()), "MPI_Barrier");
-}
+void Communicator::barrier() { call_mpi("MPI_Barrier", MPI_Barrier, comm_.get()); }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
-    const MpiCall call("MPI_Bcast");
-    check(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, root, comm_.get()),
-          "MPI_Bcast");
+    call_mpi("MPI_Bcast", MPI_Bcast, part.data(), int(part.size()), MPI_BYTE, root, comm_.get());
   }
-}
-
-std::vector<RankGroup::Bytes> Communicator::all_gather(std::span<const std::byte> mine) {
-  return collect(mine, kEveryRank);
-}
-
-std::vector<RankGroup::Bytes> Communicator::gather(std::span<const std::byte> mine, int root) {
-  return collect(mine, root);
-}
-
-std::vector<std::size_t> Communicator::lengths_of_all(std::size_t mine) {
-  const auto length = static_cast<std::uint64_t>(mine);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
-  const MpiCall call("MPI_Allgather");
-  check(MPI_Allgather(&length, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.get()),
-        "MPI_Allgather");
-  return {all.begin(), all.end()};
 }
 
 /// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
 /// round takes an equal small part from every rank. Almost always one round is enough.
 std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
-  const auto ranks = static_cast<std::size_t>(size_);
+  const auto ranks = std::size_t(size_);
   const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);
   const bool receives = root == kEveryRank || root == rank_;
-  const auto lengths = lengths_of_all(mine.size());
-  const std::size_t rounds = pieces(*std::max_element(lengths.begin(), lengths.end()), limit);
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  call_mpi("MPI_Allgather", MPI_Allgather, &length, 1, MPI_UINT64_T, lengths.data(), 1,
+           MPI_UINT64_T, comm_.get());
+  const std::size_t rounds = pieces(std::ranges::max(lengths), limit);
   std::vector<Bytes> result(receives ? ranks : 0);
   for (std::size_t i = 0; i < rounds; ++i) {
     const Round round(lengths, limit, i);
     const auto part = piece(mine, limit, i);
-    const int count = static_cast<int>(part.size());
+    const int count = int(part.size());
     Bytes buffer(receives ? round.total : 0);
     if (root == kEveryRank) {
-      const MpiCall call("MPI_Allgatherv");
-      check(MPI_Allgatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
-                           round.offsets.data(), MPI_BYTE, comm_.get()),
-            "MPI_Allgatherv");
+      call_mpi("MPI_Allgatherv", MPI_Allgatherv, part.data(), count, MPI_BYTE, buffer.data(),
+               round.counts.data(), round.offsets.data(), MPI_BYTE, comm_.get());
     } else {
-      const MpiCall call("MPI_Gatherv");
-      check(MPI_Gatherv(part.data(), count, MPI_BYTE, buffer.data(), round.counts.data(),
-                        round.offsets.data(), MPI_BYTE, root, comm_.get()),
-            "MPI_Gatherv");
+      call_mpi("MPI_Gatherv", MPI_Gatherv, part.data(), count, MPI_BYTE, buffer.data(),
+               round.counts.data(), round.offsets.data(), MPI_BYTE, root, comm_.get());
     }
     append(result, round, buffer);
   }

@@ -35,7 +35,7 @@ class Communicator final : public RankGroup {
   /// This rank's host.
   const std::string& host() const { return host_; }
   /// The number in MPI_COMM_WORLD of rank `rank` of this group.
-  int world_rank(int rank) const { return world_ranks_.at(static_cast<std::size_t>(rank)); }
+  int world_rank(int rank) const { return world_ranks_.at(std::size_t(rank)); }
 
   /// For windows, which MPI makes of a group. Stays this object's.
   MPI_Comm handle() const { return comm_.get(); }
@@ -52,16 +52,21 @@ class Communicator final : public RankGroup {
 
   void barrier() override;
   void broadcast(std::span<std::byte> data, int root) override;
-  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
-  std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override;
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
+    return collect(mine, kEveryRank);
+  }
+  std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override {
+    return collect(mine, root);
+  }
   /// By messages to rank 0 and back, one rank after another; the shortest trip counts, half of
   /// which is the error (Cristian, Distributed Computing 3, 1989).
   ClockOffset clock_offset() override;
 
  private:
+  static constexpr int kEveryRank = -1;
+
   /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
   void sendrecv_piece(std::span<const float> send, int to, std::span<float> receive, int from);
-  std::vector<std::size_t> lengths_of_all(std::size_t mine);
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void note_node();

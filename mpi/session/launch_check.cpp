@@ -4,6 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -20,27 +22,11 @@ std::optional<int> number(const Environment& environment, const char* name) {
   return value;
 }
 
-std::string contradiction(const char* launcher, const char* variable, int started, int size) {
-  return std::string(launcher) + " started " + std::to_string(started) + " process" +
-         (started == 1 ? "" : "es") + " (" + variable + "=" + std::to_string(started) +
-         "), but MPI sees a world of " + std::to_string(size) + ": ";
-}
-
-void check_slurm(const Environment& environment, int size) {
-  const auto tasks = number(environment, "SLURM_NTASKS");
-  if (!tasks || *tasks <= 1 || !number(environment, "SLURM_PROCID")) return;
-  throw InputError(contradiction("Slurm", "SLURM_NTASKS", *tasks, size) +
-                   "each process would train alone. Start it with `srun --mpi=pmix` (`srun "
-                   "--mpi=list` shows what this Slurm offers) or with mpirun inside the "
-                   "allocation; for a run of one rank use `srun -n 1`");
-}
-
-void check_process_manager(const Environment& environment, int size) {
-  const auto processes = number(environment, "PMI_SIZE");
-  if (!processes || *processes <= 1) return;
-  throw InputError(contradiction("The launcher", "PMI_SIZE", *processes, size) +
-                   "each process would train alone. Use the mpirun that belongs to the MPI library "
-                   "rueda is linked with (`rueda --version` names it)");
+[[noreturn]] void refuse(const char* launcher, const char* variable, int started, int size,
+                         const char* remedy) {
+  throw InputError(fmt::format("{} started {} process{} ({}={}), but MPI sees a world of {}: {}",
+                               launcher, started, started == 1 ? "" : "es", variable, started, size,
+                               remedy));
 }
 
 }  // namespace
@@ -48,14 +34,23 @@ void check_process_manager(const Environment& environment, int size) {
 void check_launch(const Environment& environment, int size) {
   if (const auto started = number(environment, "OMPI_COMM_WORLD_SIZE")) {
     if (*started == size) return;
-    throw InputError(contradiction("mpirun", "OMPI_COMM_WORLD_SIZE", *started, size) +
-                     "the mpirun and the MPI library are of different make. Use the mpirun that "
-                     "belongs to the library (`rueda --version` names it), or under Slurm `srun "
-                     "--mpi=pmix`");
+    refuse("mpirun", "OMPI_COMM_WORLD_SIZE", *started, size,
+           "the mpirun and the MPI library are of different make. Use the mpirun that belongs to "
+           "the library (`rueda --version` names it), or under Slurm `srun --mpi=pmix`");
   }
   if (size > 1) return;
-  check_slurm(environment, size);
-  check_process_manager(environment, size);
+  const int tasks = number(environment, "SLURM_NTASKS").value_or(1);
+  if (tasks > 1 && number(environment, "SLURM_PROCID")) {
+    refuse("Slurm", "SLURM_NTASKS", tasks, size,
+           "each process would train alone. Start it with `srun --mpi=pmix` (`srun --mpi=list` "
+           "shows what this Slurm offers) or with mpirun inside the allocation; for a run of one "
+           "rank use `srun -n 1`");
+  }
+  if (const int processes = number(environment, "PMI_SIZE").value_or(1); processes > 1) {
+    refuse("The launcher", "PMI_SIZE", processes, size,
+           "each process would train alone. Use the mpirun that belongs to the MPI library rueda "
+           "is linked with (`rueda --version` names it)");
+  }
 }
 
 int launcher_rank(const Environment& environment) {

@@ -8,49 +8,44 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <mpi.h>
 
-#include "check.hpp"
-#include "mpi_turn.hpp"
+#include "mpi_call.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
 
-constexpr std::array<int, 4> kMpiLevels = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED,
-                                           MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
-constexpr std::array<const char*, 4> kLevelNames = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
-                                                    "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+struct MpiLevel {
+  int level;
+  const char* name;
+};
+/// By ThreadLevel. MPI guarantees that the levels are ordered.
+constexpr std::array<MpiLevel, 4> kLevels = {{{MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"},
+                                              {MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"},
+                                              {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
+                                              {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}}};
 
-std::string name_of_mpi_level(int level) {
-  for (std::size_t i = 0; i < kMpiLevels.size(); ++i) {
-    if (kMpiLevels[i] == level) return kLevelNames[i];
-  }
-  return "thread level " + std::to_string(level);
-}
-
-void refuse_second_initialisation() {
-  int initialized = 0;
-  check(MPI_Initialized(&initialized), "MPI_Initialized");
-  if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
-}
+const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(std::size_t(level)); }
 
 }  // namespace
 
 Session::Session(ThreadLevel level, ThreadLevel needed) {
-  refuse_second_initialisation();
+  int initialized = 0;
+  check(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (initialized != 0) throw RunError("MPI is already initialised; a process has one MPI session");
   prefer_tcp_streams();
-  const auto mpi_level = [](ThreadLevel l) { return kMpiLevels.at(static_cast<std::size_t>(l)); };
-  const int required = mpi_level(needed);
   int provided = MPI_THREAD_SINGLE;
-  check(MPI_Init_thread(nullptr, nullptr, mpi_level(level), &provided), "MPI_Init_thread");
-  if (provided < required) {  // MPI guarantees that the levels are ordered
+  check(MPI_Init_thread(nullptr, nullptr, mpi_level(level).level, &provided), "MPI_Init_thread");
+  const auto offered = std::ranges::find(kLevels, provided, &MpiLevel::level);
+  if (provided < mpi_level(needed).level) {
     MPI_Finalize();
-    throw RunError("rueda needs " + name_of_mpi_level(required) + ", but this MPI offers only " +
-                   name_of_mpi_level(provided) + "; use an MPI built with thread support");
+    throw RunError(fmt::format(
+        "rueda needs {}, but this MPI offers only {}; use an MPI built with thread support",
+        mpi_level(needed).name, offered->name));
   }
-  const auto level_at = std::find(kMpiLevels.begin(), kMpiLevels.end(), provided);
-  provided_ = static_cast<ThreadLevel>(level_at - kMpiLevels.begin());
+  provided_ = static_cast<ThreadLevel>(offered - kLevels.begin());
   return_errors(MPI_COMM_WORLD);
   take_mpi_turn();
 }
@@ -68,7 +63,7 @@ Session::~Session() {
 
 void Session::abort(ExitCode code) noexcept {
   std::fflush(nullptr);
-  if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  if (mpi_is_active()) MPI_Abort(MPI_COMM_WORLD, int(code));
   end_process("", code);
 }
 

@@ -23,7 +23,7 @@ class Session {
  public:
   /// Initialises MPI, asking for `level`. Throws RunError if it offers less than `needed`, and if
   /// MPI is or was initialised elsewhere. On MPI_COMM_WORLD errors return from here on.
-  /// The calling thread gets the turn (mpi_turn.hpp). Calls prefer_tcp_streams() first.
+  /// The calling thread gets the turn (mpi_call.hpp). Calls prefer_tcp_streams() first.
   Session(ThreadLevel level, ThreadLevel needed);
   explicit Session(ThreadLevel level) : Session(level, level) {}
   /// Finalizes, unless that has happened.

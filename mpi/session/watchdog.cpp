@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -21,11 +23,13 @@ constexpr const char* kStallRemedy =
     ". Look at the ranks that others wait for: one that prints nothing has stopped. "
     "(--stall-seconds sets the limit)\n";
 
-std::string peers(const ReduceAct& act) {
-  std::string text;
-  if (act.to >= 0) text += ", sends to rank " + std::to_string(act.to);
-  if (act.from >= 0) text += ", receives from rank " + std::to_string(act.from);
-  return text;
+/// ": step 17, bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0".
+std::string place_of(const ReduceNow& now) {
+  const auto& [kind, phase, step, to, from] = now.act;
+  return fmt::format(": {}, bucket {}, {} step {}{}{}",
+                     now.train_step > 0 ? fmt::format("step {}", now.train_step) : "warm-up",
+                     now.bucket, phase, step, to >= 0 ? fmt::format(", sends to rank {}", to) : "",
+                     from >= 0 ? fmt::format(", receives from rank {}", from) : "");
 }
 
 }  // namespace
@@ -33,13 +37,9 @@ std::string peers(const ReduceAct& act) {
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce) {
   const bool in_sum = reduce.act.kind != ReduceAct::Kind::none;
-  std::string text = in_sum ? "the ring is stuck. " : "stuck outside the ring. ";
-  text += "rank " + std::to_string(rank.rank) + " on " + rank.host + ": in " + call + " for " +
-          std::to_string(static_cast<long>(seconds)) + " s";
-  if (!in_sum) return text;
-  text += reduce.train_step > 0 ? ": step " + std::to_string(reduce.train_step) : ": warm-up";
-  return text + ", bucket " + std::to_string(reduce.bucket) + ", " + reduce.act.phase + " step " +
-         std::to_string(reduce.act.step) + peers(reduce.act);
+  return fmt::format("{}. rank {} on {}: in {} for {} s{}",
+                     in_sum ? "the ring is stuck" : "stuck outside the ring", rank.rank, rank.host,
+                     call, long(seconds), in_sum ? place_of(reduce) : "");
 }
 
 Watchdog::Watchdog(Watched watched) : watched_(std::move(watched)) {

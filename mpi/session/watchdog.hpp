@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "mpi_turn.hpp"
+#include "mpi_call.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {

@@ -1,10 +1,8 @@
-#include "fixed_order_all_reduce.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "ring_all_reduce.hpp"
+#include "message_sums.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 // The fixed order, in words.
@@ -27,7 +25,7 @@ using Contributions = std::vector<std::span<float>>;  ///< in rank order
 
 /// Elements of a chunk that are worked through at a time.
 std::size_t block_of(std::size_t longest, int ranks, std::size_t scratch_elements) {
-  const auto peers = static_cast<std::size_t>(ranks - 1);
+  const auto peers = std::size_t(ranks - 1);
   return std::clamp<std::size_t>(scratch_elements / peers, 1, longest);
 }
 
@@ -42,20 +40,19 @@ Range owned_part(const RingPlan& plan, int rank, Range block) {
 /// chunks), while sending each other owner its part of `slice`.
 Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
                       std::span<float> slice, Range block, ReduceJournal& journal) {
-  const std::size_t peers = static_cast<std::size_t>(plan.size - 1);
+  const std::size_t peers = std::size_t(plan.size - 1);
   const auto scratch = device.scratch(peers * block.size());
   const auto own = cut(slice, owned_part(plan, plan.rank, block));
   Contributions contributions(peers + 1);
-  contributions[static_cast<std::size_t>(plan.rank)] = own;
+  contributions[std::size_t(plan.rank)] = own;
   for (int s = 1; s < plan.size; ++s) {
     const int to = (plan.rank + s) % plan.size;
     const int from = (plan.rank + plan.size - s) % plan.size;
     const auto outgoing = cut(slice, owned_part(plan, to, block));
-    const std::size_t offset = static_cast<std::size_t>(s - 1) * block.size();
+    const std::size_t offset = std::size_t(s - 1) * block.size();
     const auto incoming = scratch.subspan(offset, own.size());
-    journal.transfer("exchange", s - 1, ranks.world_rank(to), ranks.world_rank(from),
-                     [&] { ranks.sendrecv(outgoing, to, incoming, from); });
-    contributions[static_cast<std::size_t>(from)] = incoming;
+    transfer(ranks, journal, "exchange", s - 1, outgoing, to, incoming, from);
+    contributions[std::size_t(from)] = incoming;
   }
   return contributions;
 }
@@ -87,7 +84,7 @@ void add_in_order(ReduceDevice& device, const Contributions& contributions, std:
 std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scratch_elements) {
   if (ranks == 1 || length == 0) return 0;
   const std::size_t longest = RingPlan{length, 0, ranks}.largest_chunk();
-  return static_cast<std::size_t>(ranks - 1) * block_of(longest, ranks, scratch_elements);
+  return std::size_t(ranks - 1) * block_of(longest, ranks, scratch_elements);
 }
 
 void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
@@ -99,17 +96,14 @@ void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan&
   for (std::size_t begin = 0; begin < longest; begin += step) {
     const auto contributions =
         collect(ranks, device, plan, slice, {begin, std::min(begin + step, longest)}, journal);
-    add_in_order(device, contributions, static_cast<std::size_t>(plan.rank), journal);
+    add_in_order(device, contributions, std::size_t(plan.rank), journal);
   }
 }
 
-Event FixedOrderAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
+void FixedOrderAllReduce::add_up(std::span<float> slice, bool) {
   const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
   fixed_reduce_scatter(*ranks_, device_, plan, slice, scratch_elements_, journal());
   ring_all_gather(*ranks_, plan, slice, journal());
-  return {};
 }
 
 }  // namespace rueda

@@ -2,11 +2,39 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
-#include "host_layout.hpp"
-#include "ring_all_reduce.hpp"
+#include "message_sums.hpp"
 
 namespace rueda {
+
+/// Which ranks share a host, as the hierarchical all-reduce sees it. Hosts are numbered from 0 in
+/// the order of their first ranks.
+class HostLayout {
+ public:
+  /// Collective: as MPI_Comm_split_type says.
+  static HostLayout of(Communicator& ranks);
+  /// An invented one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
+  explicit HostLayout(const std::vector<int>& host_of_rank);
+
+  int hosts() const noexcept { return int(ranks_.size()); }
+  int host_of(int rank) const { return host_of_.at(std::size_t(rank)); }
+  /// The ranks on a host, ascending.
+  const std::vector<int>& ranks_on(int host) const { return ranks_.at(std::size_t(host)); }
+  /// The number of `rank` among those of its host.
+  int local_rank_of(int rank) const;
+  /// Ranks of the host that has fewest, and of the one that has most.
+  int fewest() const noexcept;
+  int most() const noexcept;
+
+  /// Whether sums inside each host, then between hosts, each along TreeOrder, are the tree over all
+  /// ranks: on one host; or if each has the same power of two of ranks, and they follow each other.
+  bool keeps_tree_order() const noexcept;
+
+ private:
+  std::vector<int> host_of_;
+  std::vector<std::vector<int>> ranks_;
+};
 
 /// What a HierarchicalAllReduce is made of.
 struct HierarchicalParts {
@@ -35,28 +63,16 @@ class HierarchicalAllReduce final : public MessageAllReduce {
   std::string details() const override {
     return std::to_string(shards_) + " shards a bucket, " + sum_across_->details();
   }
-  Event sum(std::span<float> slice, Event ready) override {
-    return sum_by(&AllReduce::sum, slice, ready);
-  }
-  Event sum_exactly(std::span<float> slice, Event ready) override {
-    return sum_by(&AllReduce::sum_exactly, slice, ready);
-  }
   std::size_t scratch_floats(std::size_t length) const override;
   std::size_t kept_floats(std::size_t length) const override;
   std::vector<std::span<float>> carried() override { return sum_across_->carried(); }
 
  private:
-  using SumAcross = Event (AllReduce::*)(std::span<float>, Event);
-
-  Event sum_by(SumAcross across, std::span<float> slice, Event ready);
+  void add_up(std::span<float> slice, bool exactly) override;
   bool has_shard() const { return local_ < shards_; }
   RingPlan plan_inside(std::size_t length) const {
     return {length, inside_.rank(), inside_.size()};
   }
-  /// The slice of a rank without a shard goes to the one that adds it, and comes back.
-  void leave_to_partner(std::span<float> slice);
-  void take_in(std::span<float> slice);
-  void give_back(std::span<float> slice);
   void reduce_scatter(const RingPlan& plan, std::span<float> slice);
 
   int local_;   ///< of this rank on its host

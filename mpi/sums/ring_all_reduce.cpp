@@ -1,8 +1,9 @@
-#include "ring_all_reduce.hpp"
-
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "message_sums.hpp"
 #include "rueda/reduce/algorithm.hpp"
 
 // The ring, in words.
@@ -44,6 +45,28 @@
 
 namespace rueda {
 
+void transfer(Exchange& ranks, ReduceJournal& journal, const char* phase, int step,
+              std::span<const float> send, int to, std::span<float> receive, int from) {
+  journal.transfer(phase, step, send.empty() ? -1 : ranks.world_rank(to),
+                   receive.empty() ? -1 : ranks.world_rank(from),
+                   [&] { ranks.sendrecv(send, to, receive, from); });
+}
+
+void MessageAllReduce::add(const char* phase, int step, std::span<float> into,
+                           std::span<const float> from) {
+  journal().add(phase, step, [&] {
+    device_.add(into, from);
+    device_.wait(device_.record_own());
+  });
+}
+
+Event MessageAllReduce::sum_now(std::span<float> slice, Event ready, bool exactly) {
+  if (ranks_->size() == 1 || slice.empty()) return ready;
+  device_.wait(ready);
+  add_up(slice, exactly);
+  return {};  // everything has been awaited, nothing is left in the device's queue
+}
+
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
                          std::span<float> slice, std::size_t segment, ReduceJournal& journal) {
   const Segments segments = Segments::of(plan.largest_chunk(), segment);
@@ -62,9 +85,8 @@ void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& p
       const auto sum = cut(slice, segments.cut(plan.chunk(plan.reduce_receive(step)), k));
       const auto incoming = scratch.subspan(half * segments.length, sum.size());
       wait_for(step, half);
-      journal.transfer("reduce-scatter", step, ring.world_rank(plan.right()),
-                       ring.world_rank(plan.left()),
-                       [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+      transfer(ring, journal, "reduce-scatter", step, outgoing, plan.right(), incoming,
+               plan.left());
       journal.add("reduce-scatter", step, [&] {
         device.add(sum, incoming);
         added[half] = device.record_own();
@@ -79,25 +101,21 @@ void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slic
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
     const auto incoming = cut(slice, plan.chunk(plan.gather_receive(step)));
-    journal.transfer("all-gather", step, ring.world_rank(plan.right()),
-                     ring.world_rank(plan.left()),
-                     [&] { ring.sendrecv(outgoing, plan.right(), incoming, plan.left()); });
+    transfer(ring, journal, "all-gather", step, outgoing, plan.right(), incoming, plan.left());
   }
 }
 
-std::string ring_cut_text(int ranks, std::size_t segment) {
-  const std::string chunks = std::to_string(ranks) + " chunks a bucket";
-  if (segment == 0) return chunks + ", each in one piece";
-  return chunks + " in segments of " + length_text(segment * sizeof(float));
+std::string RingAllReduce::details() const {
+  const std::string way = segment_ == 0
+                              ? ", each in one piece"
+                              : " in segments of " + length_text(segment_ * sizeof(float));
+  return fmt::format("{} chunks a bucket{}", ranks_->size(), way);
 }
 
-Event RingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
+void RingAllReduce::add_up(std::span<float> slice, bool) {
   const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
   ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
   ring_all_gather(*ranks_, plan, slice, journal());
-  return {};  // everything has been awaited, nothing is left in the device's queue
 }
 
 }  // namespace rueda

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/ring_plan.hpp"
@@ -26,18 +27,15 @@ namespace rueda {
 
 SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device,
                                  std::size_t arena_floats, std::size_t mailbox_floats)
-    : device_(device),
+    : ranks_(ranks),
+      device_(device),
       window_(ranks, arena_floats, mailbox_floats),
-      rank_(ranks.rank()),
-      size_(ranks.size()),
-      from_(static_cast<std::size_t>(ranks.size())),
-      to_(static_cast<std::size_t>(ranks.size())),
-      mailbox_floats_(mailbox_floats) {
-  for (int rank = 0; rank < size_; ++rank) world_ranks_.push_back(ranks.world_rank(rank));
-}
+      from_(std::size_t(ranks.size())),
+      to_(std::size_t(ranks.size())),
+      mailbox_floats_(mailbox_floats) {}
 
 Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
-  if (size_ == 1 || slice.empty()) return ready;
+  if (ranks_.size() == 1 || slice.empty()) return ready;
   device_.wait(ready);
   if (slice.size() > std::min(kShortFloats, mailbox_floats_) && in_arena(slice)) {
     sum_in_place(slice);
@@ -50,33 +48,33 @@ Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
 }
 
 bool SharedAllReduce::in_arena(std::span<const float> slice) const {
-  const auto arena = window_.arena(rank_);
+  const auto arena = window_.arena(ranks_.rank());
   return std::less_equal<>()(arena.data(), slice.data()) &&
          std::less_equal<>()(slice.data() + slice.size(), arena.data() + arena.size());
 }
 
 void SharedAllReduce::sum_in_place(std::span<float> slice) {
-  const auto offset = static_cast<std::size_t>(slice.data() - window_.arena(rank_).data());
+  const auto offset = std::size_t(slice.data() - window_.arena(ranks_.rank()).data());
   meet({offset, slice.size()});
   journal().add("shared", 0, [&] {
-    const Range chunk = RingPlan{slice.size(), rank_, size_}.chunk(rank_);
-    for (int rank = 0; rank < size_; ++rank) {
-      const auto i = static_cast<std::size_t>(rank);
+    const Range chunk = RingPlan{slice.size(), ranks_.rank(), ranks_.size()}.chunk(ranks_.rank());
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      const auto i = std::size_t(rank);
       from_[i] = to_[i] = window_.arena(rank).data() + offset + chunk.begin;
     }
     device_.sum_all(from_, to_, chunk.size());
   });
-  window_.flag(rank_).raise(++round_);
+  window_.flag(ranks_.rank()).raise(++round_);
   wait_for_all();
 }
 
 void SharedAllReduce::sum_by_mailbox(std::span<float> block) {
   const std::size_t turn = (round_ + 1) % 2;
-  std::copy(block.begin(), block.end(), window_.mailbox(rank_, turn).begin());
+  std::copy(block.begin(), block.end(), window_.mailbox(ranks_.rank(), turn).begin());
   meet({SharedWindow::kMailbox, block.size()});
   journal().add("shared", 0, [&] {
-    for (int rank = 0; rank < size_; ++rank) {
-      from_[static_cast<std::size_t>(rank)] = window_.mailbox(rank, turn).data();
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      from_[std::size_t(rank)] = window_.mailbox(rank, turn).data();
     }
     to_[0] = block.data();
     device_.sum_all(from_, std::span(to_).first(1), block.size());
@@ -86,25 +84,25 @@ void SharedAllReduce::sum_by_mailbox(std::span<float> block) {
 void SharedAllReduce::meet(const Offer& mine) {
   ++round_;
   const std::size_t turn = round_ % 2;
-  window_.offer(rank_, turn) = mine;
-  window_.flag(rank_).raise(round_);
+  window_.offer(ranks_.rank(), turn) = mine;
+  window_.flag(ranks_.rank()).raise(round_);
   wait_for_all();
-  for (int rank = 0; rank < size_; ++rank) {
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
     if (window_.offer(rank, turn) == mine) continue;
-    throw RunError("rank " + std::to_string(world_ranks_[static_cast<std::size_t>(rank_)]) +
-                   " sums " + std::to_string(mine.length) + " floats and rank " +
-                   std::to_string(world_ranks_[static_cast<std::size_t>(rank)]) + " " +
-                   std::to_string(window_.offer(rank, turn).length) +
-                   ", or another part of the gradients: the ranks are not at the same step");
+    throw RunError(
+        fmt::format("rank {} sums {} floats and rank {} {}, or another part of the gradients: the "
+                    "ranks are not "
+                    "at the same step",
+                    ranks_.world_rank(ranks_.rank()), mine.length, ranks_.world_rank(rank),
+                    window_.offer(rank, turn).length));
   }
 }
 
 void SharedAllReduce::wait_for_all() {
-  for (int rank = 0; rank < size_; ++rank) {
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
     SequenceFlag& flag = window_.flag(rank);
     if (flag.reached_soon(round_)) continue;
-    journal().transfer("shared", 0, -1, world_ranks_[static_cast<std::size_t>(rank)],
-                       [&] { flag.await(round_); });
+    journal().transfer("shared", 0, -1, ranks_.world_rank(rank), [&] { flag.await(round_); });
   }
 }
 

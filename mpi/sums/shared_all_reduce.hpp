@@ -22,13 +22,13 @@ class SharedAllReduce final : public AllReduce {
   /// addition once, for slices of the arena, too.
   static constexpr std::size_t kShortFloats = 256;
 
-  /// Collective. `ranks` share one host; `device` has its memory there, and outlives this.
+  /// Collective. `ranks` share one host; `device` has its memory there. Both outlive this.
   SharedAllReduce(const Communicator& ranks, ReduceDevice& device, std::size_t arena_floats,
                   std::size_t mailbox_floats = kMailboxFloats);
 
   std::string_view name() const override { return "shared"; }
   Event sum(std::span<float> slice, Event ready) override;
-  std::span<float> arena() override { return window_.arena(rank_); }
+  std::span<float> arena() override { return window_.arena(ranks_.rank()); }
   std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
@@ -42,11 +42,9 @@ class SharedAllReduce final : public AllReduce {
   /// Waits until all have come as far as this rank.
   void wait_for_all();
 
+  const Communicator& ranks_;
   ReduceDevice& device_;
   SharedWindow window_;
-  int rank_;
-  int size_;
-  std::vector<int> world_ranks_;
   std::uint32_t round_ = 0;  ///< meetings so far
   std::vector<const float*> from_;
   std::vector<float*> to_;

@@ -11,8 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mpi/session/check.hpp"
-#include "mpi/session/mpi_turn.hpp"
+#include "mpi/session/mpi_call.hpp"
 
 namespace rueda {
 namespace {
@@ -109,7 +108,7 @@ void SequenceFlag::await(std::uint32_t target) noexcept {
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const std::uint32_t now = value.load(std::memory_order_seq_cst);
-    if (static_cast<std::int32_t>(now - target) >= 0) break;
+    if (std::int32_t(now - target) >= 0) break;
     futex(value, FUTEX_WAIT, now);
   }
   sleepers.fetch_sub(1, std::memory_order_seq_cst);
@@ -122,12 +121,11 @@ SharedWindow::SharedWindow(const Communicator& ranks, std::size_t arena, std::si
       mailbox_(mailbox) {
   static_assert(sizeof(Head) <= kPage);
   for (int rank = 0; rank < ranks.size(); ++rank) parts_.push_back(part_of(window_, rank));
-  std::byte* mine = parts_[static_cast<std::size_t>(ranks.rank())];
+  std::byte* mine = parts_[std::size_t(ranks.rank())];
   // A page lies near the process that writes it first.
   std::fill_n(mine, part_bytes(arena_, mailbox_), std::byte{0});
   new (mine) Head{};
-  const MpiCall call("MPI_Barrier");
-  check(MPI_Barrier(ranks.handle()), "MPI_Barrier");
+  call_mpi("MPI_Barrier", MPI_Barrier, ranks.handle());
 }
 
 SharedWindow::~SharedWindow() {
@@ -135,27 +133,27 @@ SharedWindow::~SharedWindow() {
 }
 
 std::size_t SharedWindow::bytes(int ranks, std::size_t arena, std::size_t mailbox) {
-  return static_cast<std::size_t>(ranks) * asked_bytes(arena, mailbox);
+  return std::size_t(ranks) * asked_bytes(arena, mailbox);
 }
 
 SharedWindow::Head& SharedWindow::head(int rank) const {
-  return *std::launder(reinterpret_cast<Head*>(parts_[static_cast<std::size_t>(rank)]));
+  return *std::launder(reinterpret_cast<Head*>(parts_[std::size_t(rank)]));
 }
 
 std::span<float> SharedWindow::mailbox(int rank, std::size_t turn) const {
-  auto* first = reinterpret_cast<float*>(parts_[static_cast<std::size_t>(rank)] + kPage);
+  auto* first = reinterpret_cast<float*>(parts_[std::size_t(rank)] + kPage);
   return {first + turn * mailbox_, mailbox_};
 }
 
 std::span<float> SharedWindow::arena(int rank) const {
-  std::byte* part = parts_[static_cast<std::size_t>(rank)];
+  std::byte* part = parts_[std::size_t(rank)];
   return {reinterpret_cast<float*>(part + kPage + mailboxes_bytes(mailbox_)), arena_};
 }
 
 std::size_t free_shared_memory() {
   struct statvfs room {};
   if (statvfs("/dev/shm", &room) != 0) return 0;
-  return static_cast<std::size_t>(room.f_bavail) * room.f_frsize;
+  return std::size_t(room.f_bavail) * room.f_frsize;
 }
 
 }  // namespace rueda

@@ -23,7 +23,7 @@ struct alignas(64) SequenceFlag {
   void raise(std::uint32_t to) noexcept;
   /// Whether `target` has been reached. Counts in a circle: below 2^31 apart.
   bool reached(std::uint32_t target) const noexcept {
-    return static_cast<std::int32_t>(value.load(std::memory_order_acquire) - target) >= 0;
+    return std::int32_t(value.load(std::memory_order_acquire) - target) >= 0;
   }
   /// Spins for about a microsecond; whether the target was reached.
   bool reached_soon(std::uint32_t target) const noexcept;
@@ -42,7 +42,7 @@ class SharedWindow {
     std::size_t length = 0;
     bool operator==(const Offer&) const = default;
   };
-  static constexpr std::size_t kMailbox = static_cast<std::size_t>(-1);
+  static constexpr std::size_t kMailbox = std::size_t(-1);
 
   /// Collective over `ranks`, which share one host. All give the same sizes, in floats. Memory is
   /// zeroed. Throws RunError.

@@ -1,7 +1,6 @@
-#include "whole_slice_sums.hpp"
-
 #include <bit>
 
+#include "message_sums.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 // Recursive doubling, in words.
@@ -23,30 +22,13 @@
 namespace rueda {
 namespace {
 
-int left_part(int count) {
-  return static_cast<int>(std::bit_floor(static_cast<unsigned>(count - 1)));
-}
+int left_part(int count) { return int(std::bit_floor(unsigned(count - 1))); }
 
 }  // namespace
 
-int doubling_messages(int ranks) noexcept {
-  if (ranks <= 1) return 0;
-  const int left = left_part(ranks);
-  int messages = doubling_messages(left) + 1;
-  for (int have = ranks - left; have < left; have *= 2) ++messages;
-  return messages;
-}
-
-std::size_t DoublingAllReduce::scratch_floats(std::size_t length) const {
-  return ranks_->size() > 1 ? length : 0;
-}
-
-Event DoublingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
-  device_.wait(ready);
+void DoublingAllReduce::add_up(std::span<float> slice, bool) {
   step_ = 0;
   sum_block({0, ranks_->size()}, slice, device_.scratch(slice.size()).first(slice.size()));
-  return {};
 }
 
 void DoublingAllReduce::sum_block(Block block, std::span<float> slice, std::span<float> incoming) {
@@ -83,20 +65,18 @@ void DoublingAllReduce::spread(Block block, int have, std::span<float> slice) {
 
 std::size_t CentralAllReduce::scratch_floats(std::size_t length) const {
   if (ranks_->size() == 1 || ranks_->rank() != 0) return 0;
-  return (TreeOrder::slots_needed(static_cast<std::size_t>(ranks_->size())) - 1) * length;
+  return (TreeOrder::slots_needed(std::size_t(ranks_->size())) - 1) * length;
 }
 
-Event CentralAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
-  device_.wait(ready);
+void CentralAllReduce::add_up(std::span<float> slice, bool) {
   if (ranks_->rank() == 0) {
     collect(slice);
-    distribute(slice);
+    for (int rank = 1; rank < ranks_->size(); ++rank)
+      exchange("from rank 0", rank - 1, slice, rank, {}, rank);
   } else {
     exchange("to rank 0", 0, slice, 0, {}, 0);
     exchange("from rank 0", 0, {}, 0, slice, 0);
   }
-  return {};
 }
 
 /// Slot 0 of the tree is the slice itself, in which the sum ends up; the others are scratch.
@@ -118,18 +98,6 @@ void CentralAllReduce::collect(std::span<float> slice) {
       device_.wait(device_.record_own());  // before scratch is received into again
     });
   }
-}
-
-void CentralAllReduce::distribute(std::span<float> slice) {
-  for (int rank = 1; rank < ranks_->size(); ++rank)
-    exchange("from rank 0", rank - 1, slice, rank, {}, rank);
-}
-
-Event MpiAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
-  device_.wait(ready);
-  journal().transfer("MPI_Allreduce", 0, -1, -1, [&] { ranks_->all_reduce_sum(slice); });
-  return {};
 }
 
 }  // namespace rueda

@@ -1,8 +1,8 @@
-#include "wire_ring_all_reduce.hpp"
-
 #include <algorithm>
 #include <array>
 #include <functional>
+
+#include "message_sums.hpp"
 
 // The steps are the ring's (ring_all_reduce.cpp); here is what differs.
 //
@@ -51,34 +51,19 @@ std::size_t WireRingAllReduce::scratch_floats(std::size_t length) const {
   return std::max(scatter_floats(segments), gather_floats(plan));
 }
 
-std::size_t WireRingAllReduce::kept_floats(std::size_t length) const {
-  return feedback_ && ranks_->size() > 1 ? length : 0;
-}
-
 std::vector<std::span<float>> WireRingAllReduce::carried() {
   std::vector<std::span<float>> all;
   for (const Lost& lost : lost_) all.push_back(lost.values);
   return all;
 }
 
-Event WireRingAllReduce::sum(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
+void WireRingAllReduce::add_up(std::span<float> slice, bool exactly) {
+  if (exactly) return RingAllReduce::add_up(slice, exactly);
   const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
   const auto lost = feedback_ ? lost_by(slice) : std::span<float>{};
   const auto scratch = device_.scratch(scratch_floats(slice.size()));
   reduce_scatter(plan, slice, lost, scratch);
   all_gather(plan, slice, lost, scratch);
-  return {};
-}
-
-Event WireRingAllReduce::sum_exactly(std::span<float> slice, Event ready) {
-  if (is_summed(slice)) return ready;
-  const RingPlan plan = plan_of(slice.size());
-  device_.wait(ready);
-  ring_reduce_scatter(*ranks_, device_, plan, slice, segment_, journal());
-  ring_all_gather(*ranks_, plan, slice, journal());
-  return {};
 }
 
 std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {
@@ -90,7 +75,7 @@ std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {
   if (found == lost_.end()) {
     found = lost_.insert(found, {slice, device_.keep(slice.size())});
   }
-  const auto begin = static_cast<std::size_t>(slice.data() - found->of.data());
+  const auto begin = std::size_t(slice.data() - found->of.data());
   return found->values.subspan(begin, slice.size());
 }
 
@@ -99,8 +84,8 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
   const Segments segments = Segments::of(plan.largest_chunk(), segment_);
   const std::size_t lag = segments.in_flight();
   const std::size_t room = floats_for(segments.length);
-  const std::size_t messages = static_cast<std::size_t>(plan.steps()) * segments.count;
-  const auto step_of = [&](std::size_t m) { return static_cast<int>(m / segments.count); };
+  const std::size_t messages = std::size_t(plan.steps()) * segments.count;
+  const auto step_of = [&](std::size_t m) { return int(m / segments.count); };
   const auto segment = [&](int chunk, std::size_t m) {
     return segments.cut(plan.chunk(chunk), m % segments.count);
   };
@@ -136,16 +121,14 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
 void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
                                    std::span<float> lost, std::span<float> scratch) {
   const std::size_t room = floats_for(plan.largest_chunk());
-  const auto buffer = [&](int turn) {
-    return scratch.subspan(static_cast<std::size_t>(turn % 2) * room, room);
-  };
+  const auto buffer = [&](int turn) { return scratch.subspan(std::size_t(turn % 2) * room, room); };
   std::array<Event, 2> widened{};  // by buffer
   const auto widen = [&](int turn, Range chunk) {
     device_.widen(cut_if_any(slice, chunk), narrow_view(buffer(turn), chunk.size()));
-    widened[static_cast<std::size_t>(turn % 2)] = device_.record_own();
+    widened[std::size_t(turn % 2)] = device_.record_own();
   };
   const auto wait = [&](int turn) {
-    device_.wait(std::exchange(widened[static_cast<std::size_t>(turn % 2)], {}));
+    device_.wait(std::exchange(widened[std::size_t(turn % 2)], {}));
   };
 
   const Range owned = plan.chunk(plan.owned());

@@ -17,11 +17,11 @@ class WideImage {
  public:
   WideImage(const std::uint8_t* stored, const kernels::PixelTransform& t,
             const kernels::SampleAugment& augment)
-      : width_(t.image_size), values_(static_cast<std::size_t>(kImageChannels * kSide * width_)) {
+      : width_(t.image_size), values_(std::size_t(kImageChannels * kSide * width_)) {
     std::vector<kernels::Neighbours> columns;
     for (int x = 0; x < width_; ++x) columns.push_back(kernels::neighbours(x, width_));
     for (int c = 0; c < kImageChannels; ++c) {
-      const std::uint8_t* plane = stored + static_cast<std::size_t>(c) * kSide * kSide;
+      const std::uint8_t* plane = stored + std::size_t(c) * kSide * kSide;
       for (int y = 0; y < kSide; ++y) stretch(plane, augment, columns, y, row(c, y));
     }
   }
@@ -61,7 +61,7 @@ void make_row(const WideImage& image, const kernels::PixelTransform& t, int c, i
 
 template <typename T>
 void make_planes(const WideImage& image, const kernels::PixelTransform& t, T* to) {
-  std::vector<float> row(static_cast<std::size_t>(t.image_size));
+  std::vector<float> row(std::size_t(t.image_size));
   for (int c = 0; c < kImageChannels; ++c) {
     for (int y = 0; y < t.image_size; ++y) {
       make_row(image, t, c, y, row.data());
@@ -72,11 +72,11 @@ void make_planes(const WideImage& image, const kernels::PixelTransform& t, T* to
 
 template <typename T>
 void make_pixels(const WideImage& image, const kernels::PixelTransform& t, int channels, T* to) {
-  const auto size = static_cast<std::size_t>(t.image_size);
+  const auto size = std::size_t(t.image_size);
   std::vector<float> rows(kImageChannels * size);
   for (int y = 0; y < t.image_size; ++y) {
     for (int c = 0; c < kImageChannels; ++c) {
-      make_row(image, t, c, y, rows.data() + static_cast<std::size_t>(c) * size);
+      make_row(image, t, c, y, rows.data() + std::size_t(c) * size);
     }
     for (std::size_t x = 0; x < size; ++x) {
       for (std::size_t c = 0; c < kImageChannels; ++c) {
@@ -101,9 +101,8 @@ void make_image(const WideImage& image, const kernels::PixelTransform& t, const 
 }  // namespace
 
 std::size_t InputFormat::image_bytes(int side) const noexcept {
-  const auto pixels = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
-  return pixels * static_cast<std::size_t>(channels) *
-         (bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
+  const auto pixels = std::size_t(side) * std::size_t(side);
+  return pixels * std::size_t(channels) * (bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
 }
 
 void make_host_image(const ImageSet& images, const BatchChoice& choice, std::size_t i,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -34,16 +35,16 @@ double draw(const Parameter& p, std::uint64_t bits) {
   return 0.0;
 }
 
-void fill_running(const Graph& graph, std::vector<float>& running) {
+/// Means 0, variances 1.
+std::vector<float> initial_statistics(const Graph& graph) {
+  std::vector<float> running(graph.statistics_count(), 0.0F);
   for (const Node& node : graph.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr) continue;
-    const auto channels = static_cast<std::size_t>(node.output.channels);
-    for (std::size_t c = 0; c < channels; ++c) {
-      running[bn->statistics_offset + c] = 0.0F;
-      running[bn->statistics_offset + channels + c] = 1.0F;
-    }
+    const auto channels = std::size_t(node.output.channels);
+    std::fill_n(running.data() + bn->statistics_offset + channels, channels, 1.0F);
   }
+  return running;
 }
 
 }  // namespace
@@ -53,13 +54,11 @@ void Replica::initialise(std::uint64_t seed) {
   for (const Parameter& p : graph_.parameters()) {
     const std::uint64_t key = key_of(p.name);
     for (std::size_t i = 0; i < p.count; ++i) {
-      values[p.offset + i] = static_cast<float>(draw(p, random_bits(seed, key, i)));
+      values[p.offset + i] = float(draw(p, random_bits(seed, key, i)));
     }
   }
-  std::vector<float> running(graph_.statistics_count());
-  fill_running(graph_, running);
   backend_.upload(parameters(), values);
-  backend_.upload(running_statistics(), running);
+  backend_.upload(running_statistics(), initial_statistics(graph_));
   parameters_changed();
 }
 

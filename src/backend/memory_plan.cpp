@@ -1,19 +1,11 @@
 #include "rueda/backend/memory_plan.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace rueda {
 namespace {
-
-std::vector<std::size_t> largest_first(const std::vector<BufferLife>& buffers) {
-  std::vector<std::size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return buffers[a].bytes > buffers[b].bytes;
-  });
-  return order;
-}
 
 struct Placed {
   std::size_t begin;
@@ -39,14 +31,15 @@ MemoryPlan plan_memory(const std::vector<BufferLife>& buffers) {
   MemoryPlan plan;
   plan.offsets.resize(buffers.size());
   std::vector<Placed> placed;
-  for (const std::size_t b : largest_first(buffers)) {
+  std::vector<std::size_t> largest_first(buffers.size());
+  std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
+  std::ranges::stable_sort(largest_first, std::greater(),
+                           [&](std::size_t b) { return buffers[b].bytes; });
+  for (const std::size_t b : largest_first) {
     const std::size_t bytes = aligned_bytes(buffers[b].bytes);
     const std::size_t offset = lowest_gap(placed, buffers, buffers[b], bytes);
     const Placed p{offset, offset + bytes, b};
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), p,
-                         [](const Placed& x, const Placed& y) { return x.begin < y.begin; }),
-        p);
+    placed.insert(std::ranges::upper_bound(placed, p.begin, {}, &Placed::begin), p);
     plan.offsets[b] = offset;
     plan.pool_bytes = std::max(plan.pool_bytes, p.end);
   }

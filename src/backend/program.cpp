@@ -8,7 +8,7 @@
 namespace rueda {
 namespace {
 
-std::size_t index(NodeId node) { return static_cast<std::size_t>(node); }
+std::size_t index(NodeId node) { return std::size_t(node); }
 
 }  // namespace
 

@@ -1,11 +1,11 @@
-#include "rueda/backend/recompute_plan.hpp"
-
 #include <algorithm>
+
+#include "rueda/backend/program.hpp"
 
 namespace rueda {
 namespace {
 
-std::size_t index(NodeId node) { return static_cast<std::size_t>(node); }
+std::size_t index(NodeId node) { return std::size_t(node); }
 
 bool ends_block(const Node& node) {
   return node.inputs.size() > 1 || std::holds_alternative<MaxPoolNode>(node.kind);
@@ -16,7 +16,7 @@ bool is_shortcut(const Graph& graph, NodeId node) {
   const NodeId input = graph.node(node).inputs.front();
   int readers = 0;
   for (const Node& other : graph.nodes()) {
-    readers += static_cast<int>(std::count(other.inputs.begin(), other.inputs.end(), input));
+    readers += int(std::count(other.inputs.begin(), other.inputs.end(), input));
   }
   return readers > 1;
 }

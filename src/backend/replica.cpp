@@ -10,6 +10,49 @@
 
 namespace rueda {
 
+ReplicaPlan::ReplicaPlan(const Graph& graph, Backend& backend,
+                         const std::vector<std::size_t>& train_batches,
+                         const std::vector<std::size_t>& infer_batches, Recompute recompute)
+    : graph_(backend.prepare(graph)),
+      backend_(backend),
+      recompute_(recompute),
+      train_(programs(train_batches, Mode::train)),
+      infer_(programs(infer_batches, Mode::infer)) {}
+
+ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batches,
+                                            Mode mode) const {
+  Programs programs;
+  for (const std::size_t batch : batches) {
+    if (batch == 0 || programs.contains(batch)) continue;
+    programs[batch] = std::make_unique<Program>(graph_, backend_, int(batch), mode, recompute_);
+  }
+  return programs;
+}
+
+std::size_t ReplicaPlan::pool_bytes() const noexcept {
+  std::size_t most = 0;
+  for (const Programs* programs : {&train_, &infer_}) {
+    for (const auto& [batch, program] : *programs) most = std::max(most, program->pool_bytes());
+  }
+  return most;
+}
+
+MemoryNeed ReplicaPlan::memory() const {
+  const GradientLayout layout(graph_);
+  return {.parameters = (layout.lead() + layout.parameters) * sizeof(float),
+          .gradients = (layout.lead() + layout.total()) * sizeof(float),
+          .statistics = 3 * layout.statistics * sizeof(float),
+          .packed = backend_.packed_bytes(),
+          .activations = pool_bytes(),
+          .workspace = backend_.scratch_bytes(),
+          .buffers = backend_.buffer_bytes()};
+}
+
+void ReplicaPlan::bind(std::byte* pool) {
+  for (auto& [batch, program] : train_) program->bind(pool);
+  for (auto& [batch, program] : infer_) program->bind(pool);
+}
+
 Replica::Replica(const Graph& graph, Backend& backend,
                  const std::vector<std::size_t>& train_batches,
                  const std::vector<std::size_t>& infer_batches, Recompute recompute)
@@ -61,10 +104,9 @@ std::vector<float> Replica::values_per_image() const {
   for (const Node& node : graph_.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr || bn->running_variance == RunningVariance::biased) continue;
-    const auto channels = static_cast<std::ptrdiff_t>(node.output.channels);
-    const auto variances =
-        values.begin() + static_cast<std::ptrdiff_t>(bn->statistics_offset) + channels;
-    std::fill_n(variances, channels, static_cast<float>(node.output.height * node.output.width));
+    const auto channels = std::ptrdiff_t(node.output.channels);
+    const auto variances = values.begin() + std::ptrdiff_t(bn->statistics_offset) + channels;
+    std::fill_n(variances, channels, float(node.output.height * node.output.width));
   }
   return values;
 }
@@ -123,7 +165,7 @@ void Replica::compute_loss() {
                                   .sums = &scalars().sums,
                                   .scale = &scalars().scale,
                                   .gradient = current_->logits_gradient()});
-  write_tail(static_cast<float>(current_->batch()));
+  write_tail(float(current_->batch()));
 }
 
 void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
@@ -142,7 +184,7 @@ ComputeSeconds Replica::compute(float scale) {
     return {};
   }
   set_scale(scale);
-  backend_.replay(static_cast<std::uint64_t>(current_->batch()), [this] {
+  backend_.replay(std::uint64_t(current_->batch()), [this] {
     backend_.mark(Mark::forward);
     forward();
     backend_.mark(Mark::loss);
@@ -234,7 +276,7 @@ void Replica::update_running_statistics(float samples) {
       begin = bn->statistics_offset;
       momentum = bn->momentum;
     }
-    end = bn->statistics_offset + 2 * static_cast<std::size_t>(node.output.channels);
+    end = bn->statistics_offset + 2 * std::size_t(node.output.channels);
   }
   update();
 }

@@ -1,11 +1,14 @@
-#include "rueda/checkpoint/checkpoint.hpp"
-
-#include <charconv>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "checkpoint_files.hpp"
 #include "core/bounded_json.hpp"
@@ -19,16 +22,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostManifestBytes = 16 << 20;
+// Names in a checkpoint.
+constexpr const char* kWeightsName = "weights.safetensors";
+constexpr const char* kMomentumName = "momentum.safetensors";
+constexpr const char* kCarriedName = "carried.safetensors";
+constexpr const char* kHistoryName = "history.json";
 
-/// A directory that goes again unless it got its final name.
-class UnfinishedDirectory {
- public:
-  explicit UnfinishedDirectory(fs::path path) : path_(std::move(path)) {
+constexpr std::string_view kRankWord = "rank";
+
+constexpr std::size_t kMostManifestBytes = 16 << 20;
+constexpr std::size_t kReadBytes = 1 << 16;
+
+/// A new directory that goes in the end, unless it got its final name.
+struct UnfinishedDirectory {
+  explicit UnfinishedDirectory(fs::path at) : path(std::move(at)) {
     std::error_code error;
-    fs::remove_all(path_, error);
-    if (!fs::create_directories(path_, error) || error) {
-      throw RunError("cannot write the checkpoint " + path_.string() + ": " + error.message() +
+    fs::remove_all(path, error);
+    if (!fs::create_directories(path, error) || error) {
+      throw RunError("cannot write the checkpoint " + path.string() + ": " + error.message() +
                      "; check that its directory is writable and has room");
     }
   }
@@ -36,30 +47,25 @@ class UnfinishedDirectory {
   UnfinishedDirectory& operator=(const UnfinishedDirectory&) = delete;
   ~UnfinishedDirectory() {
     std::error_code ignored;
-    if (!finished_) fs::remove_all(path_, ignored);
+    fs::remove_all(path, ignored);
   }
 
-  const fs::path& path() const noexcept { return path_; }
-
-  void finish(const fs::path& name) {
-    if (fs::exists(name)) discard_checkpoint(name);
-    std::error_code error;
-    fs::rename(path_, name, error);
-    if (error)
-      throw RunError("cannot rename the checkpoint to " + name.string() + ": " + error.message());
-    finished_ = true;
-    flush_directory(name.parent_path());
-  }
-
- private:
-  fs::path path_;
-  bool finished_ = false;
+  const fs::path path;
 };
+
+void rename_checkpoint(const fs::path& from, const fs::path& to) {
+  if (fs::exists(to)) discard_checkpoint(to);
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error)
+    throw RunError("cannot rename the checkpoint to " + to.string() + ": " + error.message());
+  flush_directory(to.parent_path());
+}
 
 void save_carried(const fs::path& path, const std::vector<std::vector<float>>& carried) {
   std::vector<TensorData> tensors;
   for (std::size_t rank = 0; rank < carried.size(); ++rank) {
-    tensors.push_back({.name = "rank" + std::to_string(rank),
+    tensors.push_back({.name = fmt::format("{}{}", kRankWord, rank),
                        .dtype = "F32",
                        .shape = {carried[rank].size()},
                        .bytes = std::as_bytes(std::span(carried[rank]))});
@@ -67,26 +73,38 @@ void save_carried(const fs::path& path, const std::vector<std::vector<float>>& c
   write_safetensors(path, tensors, {});
 }
 
-/// 7 of "rank7"; beyond any rank for other names.
-std::size_t rank_of(std::string_view name) {
-  constexpr std::string_view kWord = "rank";
-  std::size_t rank = 0;
-  if (!name.starts_with(kWord)) return std::string_view::npos;
-  const auto read = std::from_chars(name.data() + kWord.size(), name.data() + name.size(), rank);
-  const bool whole = read.ec == std::errc() && read.ptr == name.data() + name.size();
-  return whole ? rank : std::string_view::npos;
-}
-
 std::vector<std::vector<float>> load_carried(const fs::path& path, std::size_t ranks) {
   SafetensorsFile file(path);
   std::vector<std::vector<float>> carried(ranks);
   for (const TensorEntry& tensor : file.tensors()) {
-    const std::size_t rank = rank_of(tensor.name);
-    if (rank >= ranks || tensor.dtype != "F32") continue;
-    carried[rank].resize((tensor.end - tensor.begin) / sizeof(float));
-    file.read(tensor, carried[rank]);
+    std::string_view name = tensor.name;
+    const auto rank = take_number(name, kRankWord);
+    if (!rank || !name.empty() || *rank >= ranks || tensor.dtype != "F32") continue;
+    carried[*rank].resize((tensor.end - tensor.begin) / sizeof(float));
+    file.read(tensor, carried[*rank]);
   }
   return carried;
+}
+
+/// Length and CRC-32 of a regular file. `fresh`: from the disk, as far as the system can be asked
+/// not to answer from memory. Throws InputError where it cannot be read.
+CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool fresh = false) {
+  const InputFile input = checkpoint_file(directory / name);
+  require_regular_file(input, kMostFileBytes);
+  const OpenFile file(input.path, O_RDONLY | O_CLOEXEC);
+  if (file.fd() < 0) input.refuse(fmt::format("it cannot be opened: {}", std::strerror(errno)));
+  if (fresh) ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
+  CheckpointFile sum{.name = name};
+  std::array<char, kReadBytes> bytes;
+  while (true) {
+    const ssize_t count = ::read(file.fd(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) input.refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
+    if (count == 0) break;
+    sum.crc32 = crc32({bytes.data(), std::size_t(count)}, sum.crc32);
+    sum.bytes += std::size_t(count);
+  }
+  return sum;
 }
 
 /// Of files just written: what they were to be, as far as that is known, and what they are.
@@ -134,16 +152,10 @@ Manifest verify(const fs::path& checkpoint, bool fresh) {
 }
 
 bool has(const Manifest& manifest, const char* name) {
-  for (const CheckpointFile& file : manifest.files)
-    if (file.name == name) return true;
-  return false;
+  return std::ranges::count(manifest.files, name, &CheckpointFile::name) > 0;
 }
 
 }  // namespace
-
-std::string checkpoint_name(const TrainPosition& position) {
-  return fmt::format("{}{:04}{}{:05}", kEpochWord, position.epochs, kStepWord, position.steps);
-}
 
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestName;
@@ -158,14 +170,14 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
   const std::string name = checkpoint_name(manifest.position);
   UnfinishedDirectory unfinished(directory / (std::string(kTemporaryWord) + name));
   try {
-    manifest.files = write_files(unfinished.path(), graph, snapshot, manifest.global_step());
-    write_atomically(unfinished.path() / kManifestName, to_json(manifest));
-    verify(unfinished.path(), true);
+    manifest.files = write_files(unfinished.path, graph, snapshot, manifest.global_step());
+    write_atomically(unfinished.path / kManifestName, to_json(manifest));
+    verify(unfinished.path, true);
   } catch (const InputError& error) {
     throw RunError(std::string("a checkpoint cannot be read back as it was written: ") +
                    error.what() + "; look at the disk");
   }
-  unfinished.finish(directory / name);
+  rename_checkpoint(unfinished.path, directory / name);
   return directory / name;
 }
 

@@ -7,8 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "checkpoint_files.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -16,34 +17,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Parts of the names in a directory of checkpoints.
+constexpr std::string_view kEpochWord = "epoch-";
+constexpr std::string_view kStepWord = "-step-";
+
 using Position = std::pair<std::size_t, std::size_t>;  ///< epochs, steps
 
-/// Takes `word` and a number from the front of `text`.
-std::optional<std::size_t> take_number(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return std::nullopt;
-  std::size_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + word.size(), end, number);
-  if (error != std::errc{}) return std::nullopt;
-  text = {rest, static_cast<std::size_t>(end - rest)};
-  return number;
-}
-
-std::optional<Position> position_of(std::string_view name) {
+std::optional<Position> position_of(const fs::path& checkpoint) {
+  const std::string file = checkpoint.filename().string();
+  std::string_view name = file;
   const auto epochs = take_number(name, kEpochWord);
   const auto steps = epochs ? take_number(name, kStepWord) : std::nullopt;
   if (!steps || !name.empty()) return std::nullopt;
   return Position{*epochs, *steps};
 }
 
-bool is_absent(const std::error_code& error) {
-  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error) {
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    found.push_back(at->path());
+  return found;
 }
 
 }  // namespace
 
+std::optional<std::size_t> take_number(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return std::nullopt;
+  std::size_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + word.size(), end, number);
+  if (error != std::errc{}) return std::nullopt;
+  text = {rest, std::size_t(end - rest)};
+  return number;
+}
+
+std::string checkpoint_name(const TrainPosition& position) {
+  return fmt::format("{}{:04}{}{:05}", kEpochWord, position.epochs, kStepWord, position.steps);
+}
+
 bool is_later(const fs::path& checkpoint, const TrainPosition& position) {
-  const auto found_at = position_of(checkpoint.filename().string());
+  const auto found_at = position_of(checkpoint);
   return found_at && *found_at > Position{position.epochs, position.steps};
 }
 
@@ -58,20 +71,18 @@ void discard_checkpoint(const fs::path& checkpoint) {
 }
 
 std::vector<fs::path> list_checkpoints(const fs::path& directory) {
-  std::vector<std::pair<Position, fs::path>> found;
   std::error_code error;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const auto found_at = position_of(at->path().filename().string());
-    if (found_at) found.emplace_back(*found_at, at->path());
-  }
-  if (error && !is_absent(error)) {
+  std::vector<fs::path> found = entries_of(directory, error);
+  const bool absent =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !absent) {
     throw InputError("the checkpoints in " + directory.string() + " cannot be listed (" +
                      error.message() + "): make the directory readable, or look at its disk");
   }
-  std::sort(found.begin(), found.end(), std::greater<>());
-  std::vector<fs::path> paths;
-  for (auto& [position, path] : found) paths.push_back(std::move(path));
-  return paths;
+  std::erase_if(found, [](const fs::path& path) { return !position_of(path); });
+  std::ranges::sort(found, std::greater(),
+                    [](const fs::path& path) { return std::pair(position_of(path), path); });
+  return found;
 }
 
 void set_checkpoint_aside(const fs::path& checkpoint) {
@@ -95,11 +106,8 @@ void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const
 
 void remove_unfinished_checkpoints(const fs::path& directory) {
   std::error_code error;
-  std::vector<fs::path> found;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().starts_with(kTemporaryWord)) found.push_back(at->path());
-  }
-  for (const fs::path& path : found) fs::remove_all(path, error);
+  for (const fs::path& path : entries_of(directory, error))
+    if (path.filename().string().starts_with(kTemporaryWord)) fs::remove_all(path, error);
 }
 
 }  // namespace rueda

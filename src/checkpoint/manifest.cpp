@@ -1,10 +1,9 @@
-#include "rueda/checkpoint/manifest.hpp"
-
 #include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <zlib.h>
 
 #include "checkpoint_files.hpp"
 #include "core/json_fields.hpp"
@@ -29,9 +28,8 @@ std::string hex(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
 
 std::uint32_t sum_of(const Json& j) {
   const std::string text = j;
-  std::size_t used = 0;
   if (text.size() == 8 && text.find_first_not_of("0123456789abcdef") == text.npos)
-    return static_cast<std::uint32_t>(std::stoul(text, &used, 16));
+    return std::uint32_t(std::stoul(text, nullptr, 16));
   throw InputError("'" + printable(text) + "' is no checksum");
 }
 
@@ -49,38 +47,27 @@ bool is_sealed(const std::string& text) {
   return sealed(std::move(open)) == text;
 }
 
-const std::tuple kPositionFields{Field{"epochs", &TrainPosition::epochs},
-                                 Field{"steps", &TrainPosition::steps}};
+/// A member of the totals so far.
+auto so_far(double Totals::*member) {
+  return [member](auto& m) -> auto& { return m.position.so_far.*member; };
+}
+
 /// The loss is NaN where nothing was computed.
-const std::tuple kTotalsFields{NanField{"loss_so_far", &Totals::loss},
-                               NanField{"correct_so_far", &Totals::correct},
-                               Field{"samples_so_far", &Totals::samples}};
-const std::tuple kTimeFields{Field{"seconds_so_far", &TrainPosition::seconds},
-                             Field{"spent_seconds", &TrainPosition::spent}};
+const std::tuple kPositionFields{
+    Field{"epochs", in(&Manifest::position, &TrainPosition::epochs)},
+    Field{"steps", in(&Manifest::position, &TrainPosition::steps)},
+    Field{"global_step", &Manifest::global_step},
+    Field{"steps_per_epoch", &Manifest::steps_per_epoch},
+    NanField{"loss_so_far", so_far(&Totals::loss)},
+    NanField{"correct_so_far", so_far(&Totals::correct)},
+    Field{"samples_so_far", so_far(&Totals::samples)},
+    Field{"seconds_so_far", in(&Manifest::position, &TrainPosition::seconds)},
+    Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)}};
 const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
                              Field{"micro_batches", &Manifest::micro_batches},
                              Field{"global_batch", &Manifest::global_batch}};
 const std::tuple kOriginFields{Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
-
-Json position_json(const Manifest& m) {
-  Json j = fields_json(m.position, kPositionFields);
-  j["global_step"] = m.global_step();
-  j["steps_per_epoch"] = m.steps_per_epoch;
-  put_fields(j, m.position.so_far, kTotalsFields);
-  put_fields(j, m.position, kTimeFields);
-  return j;
-}
-
-void read_position(const Json& j, Manifest& m) {
-  m.steps_per_epoch = whole_number(j, "steps_per_epoch");
-  read_fields(j, m.position, kPositionFields);
-  read_fields(j, m.position.so_far, kTotalsFields);
-  read_fields(j, m.position, kTimeFields);
-  if (m.position.steps > m.steps_per_epoch)
-    throw InputError(
-        fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
-}
 
 Json files_json(const std::vector<CheckpointFile>& files) {
   Json j = Json::object();
@@ -113,7 +100,10 @@ void check_schema(const Json& j) {
 Manifest read_manifest(const Json& j) {
   check_schema(j);
   Manifest m;
-  read_position(j.at("position"), m);
+  read_fields(j.at("position"), m, kPositionFields);
+  if (m.position.steps > m.steps_per_epoch)
+    throw InputError(
+        fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
   read_fields(j, m, kSizeFields);
   m.written_at = j.at("written_at");
   for (const auto& [name, version] : j.at("versions").items())
@@ -132,12 +122,21 @@ Manifest read_manifest(const Json& j) {
 
 }  // namespace
 
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
+  return std::uint32_t(::crc32_z(before, begin, bytes.size()));
+}
+
+InputFile checkpoint_file(const fs::path& path) {
+  return {path, "checkpoint " + path.string(), "resume from another checkpoint"};
+}
+
 std::string to_json(const Manifest& m) {
   Json j;
   j["schema"] = "rueda-checkpoint";
   j["schema_version"] = kCheckpointSchemaVersion;
   j["written_at"] = m.written_at;
-  j["position"] = position_json(m);
+  j["position"] = fields_json(m, kPositionFields);
   put_fields(j, m, kSizeFields);
   j["versions"] = Json::object();
   for (const auto& [name, version] : m.versions) j["versions"][name] = version;
@@ -152,8 +151,7 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   const InputFile file = checkpoint_file(path);
   if (!is_sealed(text)) file.refuse("its manifest is damaged");
   try {
-    if (const std::string fault = fault_of_json(text); !fault.empty()) throw InputError(fault);
-    return read_manifest(Json::parse(text));
+    return read_manifest(parse_json(text));
   } catch (const Json::exception& error) {
     file.refuse(std::string("its manifest is not as expected: ") + error.what());
   } catch (const InputError& error) {

@@ -1,16 +1,7 @@
-#include "command_options.hpp"
-#include "option_helpers.hpp"
+#include "options.hpp"
 
 namespace rueda {
 namespace {
-
-CLI::App& add_command(CLI::App& bench, const std::string& name, const std::string& purpose,
-                      const std::string& examples) {
-  CLI::App& command = *bench.add_subcommand(name, purpose);
-  command.footer("Example:\n" + examples);
-  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return command;
-}
 
 void add_setup(CLI::App& command, BenchSetup& setup) {
   add_choice(command, "--backend", setup.backend,

@@ -4,11 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "command_options.hpp"
-#include "option_helpers.hpp"
-#include "recipe.hpp"
+#include "options.hpp"
 #include "rueda/core/error.hpp"
-#include "train_options.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {
@@ -33,18 +30,9 @@ struct CommandLine {
   std::string recipe;
 };
 
-CLI::App& add_command(CommandLine& line, const std::string& name, const std::string& purpose,
-                      const std::string& examples) {
-  CLI::App& command = *line.app.add_subcommand(name, purpose);
-  if (!examples.empty()) command.footer("Example:\n" + examples);
-  // A job script may append its own words to common ones.
-  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return command;
-}
-
 void add_train(CommandLine& line) {
   CLI::App& command = add_command(
-      line, "train", "Trains a network; start it with mpirun or srun, a rank per device",
+      line.app, "train", "Trains a network; start it with mpirun or srun, a rank per device",
       "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
       "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
   command
@@ -67,7 +55,7 @@ void add_train(CommandLine& line) {
 
 void add_summary(CommandLine& line) {
   CLI::App& command =
-      add_command(line, "summary", "Prints a network's layers, parameters, FLOPs and memory",
+      add_command(line.app, "summary", "Prints a network's layers, parameters, FLOPs and memory",
                   "  rueda summary --model resnet18 --batch-per-rank 128\n"
                   "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
   add_text(command, "--model", line.summary.model, "NAME", "Network");
@@ -93,7 +81,7 @@ void add_summary(CommandLine& line) {
 
 void add_synth(CommandLine& line) {
   CLI::App& command =
-      add_command(line, "synth", "Draws a data set in the official CIFAR-10 file format",
+      add_command(line.app, "synth", "Draws a data set in the official CIFAR-10 file format",
                   "  rueda synth --out data/synth --format bin --train 5000 --test 1000");
   add_text(command, "--out", line.synth.out, "DIR", "Directory to write to")->required();
   add_choice(command, "--format", line.synth.format, {Cifar10Format::binary, Cifar10Format::python},
@@ -106,7 +94,7 @@ void add_synth(CommandLine& line) {
 
 void add_doctor(CommandLine& line) {
   CLI::App& command = add_command(
-      line, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
+      line.app, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
       "  mpirun -n 2 --bind-to none rueda doctor\n"
       "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
   add_text(command, "--data", line.doctor.data, "DIR",
@@ -124,23 +112,24 @@ void add_doctor(CommandLine& line) {
 }
 
 void add_bench(CommandLine& line) {
-  CLI::App& command = add_command(line, "bench", "Times, tunes and explains the all-reduces", "");
+  CLI::App& command =
+      add_command(line.app, "bench", "Times, tunes and explains the all-reduces", "");
   add_bench_commands(command, line.bench);
 }
 
 void add_predict(CommandLine& line) {
-  CLI::App& command =
-      add_command(line, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
-                  "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
-                  "  rueda predict runs/ --cross-validate\n"
-                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
-                  "--alpha 10us --bandwidth 100GB/s");
+  CLI::App& command = add_command(
+      line.app, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
+      "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
+      "  rueda predict runs/ --cross-validate\n"
+      "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
+      "--alpha 10us --bandwidth 100GB/s");
   add_predict_options(command, line.predict);
 }
 
 void add_report(CommandLine& line) {
   CLI::App& command =
-      add_command(line, "report",
+      add_command(line.app, "report",
                   "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
                   "  rueda report study --out study/report\n"
                   "  rueda report runs/one runs/two runs/four --purpose cost");
@@ -206,13 +195,13 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
   return message;
 }
 
-void check(const SynthRequest& request) {
+void validate(const SynthRequest& request) {
   const SynthOptions& drawing = request.drawing;
   if (drawing.train < 1 || drawing.test < 1 || std::max(drawing.train, drawing.test) > kMostImages)
     throw InputError("--train and --test must be from 1 to " + std::to_string(kMostImages));
 }
 
-void check(const SummaryOptions& options) {
+void validate(const SummaryOptions& options) {
   TrainConfig config;  // the same limits as for training
   config.model = options.model;
   config.image_size = options.image_size;
@@ -226,35 +215,21 @@ void check(const SummaryOptions& options) {
     throw InputError("--classes must be from 1 to 100000");
 }
 
-template <typename Options>
-Options validated(Options options) {
-  validate(options);
-  return options;
-}
-
-Request checked_bench(const CommandLine& line) {
-  const std::string name = begun_command(line.app).get_name();
-  if (name == "all-reduce") return validated(line.bench.all_reduce);
-  if (name == "tune") return validated(line.bench.tune);
-  return validated(line.bench.explain);
-}
-
 Request checked_request(const CommandLine& line) {
-  const std::string name = line.app.get_subcommands().front()->get_name();
-  if (name == "summary") {
-    check(line.summary);
-    return line.summary;
-  }
-  if (name == "synth") {
-    check(line.synth);
-    return line.synth;
-  }
-  if (name == "doctor") return validated(line.doctor);
-  if (name == "bench") return checked_bench(line);
-  if (name == "predict") return validated(line.predict);
-  if (name == "report") return validated(line.report);
-  validate(line.train);
-  return line.train;
+  const std::string name = begun_command(line.app).get_name();
+  const auto checked = [](auto options) -> Request {
+    validate(options);
+    return options;
+  };
+  if (name == "summary") return checked(line.summary);
+  if (name == "synth") return checked(line.synth);
+  if (name == "doctor") return checked(line.doctor);
+  if (name == "all-reduce") return checked(line.bench.all_reduce);
+  if (name == "tune") return checked(line.bench.tune);
+  if (name == "explain") return checked(line.bench.explain);
+  if (name == "predict") return checked(line.predict);
+  if (name == "report") return checked(line.report);
+  return checked(line.train);
 }
 
 }  // namespace

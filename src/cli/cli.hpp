@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "commands/bench/options.hpp"
+#include "commands/bench/bench.hpp"
 #include "commands/doctor/doctor.hpp"
 #include "commands/predict/predict.hpp"
 #include "commands/report/report.hpp"

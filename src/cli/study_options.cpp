@@ -1,5 +1,4 @@
-#include "command_options.hpp"
-#include "option_helpers.hpp"
+#include "options.hpp"
 
 namespace rueda {
 namespace {
@@ -7,16 +6,10 @@ namespace {
 using predict::Scheme;
 
 void add_files(CLI::App& command, PredictOptions& o) {
-  command
-      .add_option("RUN_DIR", o.runs,
-                  "Directories of runs, or of several, or run.json files, to fit the model to")
-      ->option_text("...")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      .add_option("--bench", o.benches,
-                  "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
-      ->option_text("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+  add_list(command, "RUN_DIR", o.runs, "...",
+           "Directories of runs, or of several, or run.json files, to fit the model to");
+  add_list(command, "--bench", o.benches, "FILE",
+           "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
       ->allow_extra_args(false);
   add_text(command, "--json", o.json, "FILE", "Writes all tables there");
   add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
@@ -99,20 +92,14 @@ void add_sources(CLI::App& command, ReportOptions& options) {
       .add_option("RUN_DIR", options.places,
                   "Run directories of rueda train, or directories that hold some, five levels deep")
       ->option_text("...");
-  command
-      .add_option("--keras-log", options.logs,
-                  "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
-                  "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
-                  "may be repeated")
-      ->option_text("FILE[,...]")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_list(command, "--keras-log", options.logs, "FILE[,...]",
+           "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
+           "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
+           "may be repeated");
   add_words(command, "--published", options.published, {"book", "nyu", "all"},
             "Published runs, compared with the runs (docs/report.md)");
-  command
-      .add_option("--prediction", options.predictions,
-                  "File of rueda predict --json, shown with the runs; may be repeated")
-      ->option_text("FILE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_list(command, "--prediction", options.predictions, "FILE",
+           "File of rueda predict --json, shown with the runs; may be repeated");
 }
 
 void add_outputs(CLI::App& command, ReportOptions& options) {
@@ -120,13 +107,10 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
            "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
            "the overview alone is printed");
   add_text(command, "--title", options.title, "TEXT", "Heading of the report");
-  command
-      .add_option("--layout", options.layouts,
-                  "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on "
-                  "data parallelism); may be repeated")
-      ->option_text("book|nyu")
-      ->check(CLI::IsMember({"book", "nyu"}))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_list(command, "--layout", options.layouts, "book|nyu",
+           "Writes the tables of a hand-in too: book (Torres, chapter 10), nyu (homework on "
+           "data parallelism); may be repeated")
+      ->check(CLI::IsMember({"book", "nyu"}));
   add_words(command, "--plots", options.plots, {"auto", "on", "off"},
             "Draws plots and report.html with Python's matplotlib; auto: where there is one");
   command.add_flag("--slides", options.slides,

@@ -1,20 +1,140 @@
-#include "train_options.hpp"
-
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <toml++/toml.h>
 
-#include "option_helpers.hpp"
-#include "recipe.hpp"
+#include "options.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/train/options.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 #include "run/resume_point.hpp"
 
 namespace rueda {
 namespace {
+
+/// One line of a recipe: the value as the command line would have it.
+struct Item {
+  std::string name;
+  std::string value;
+  std::size_t line = 0;
+};
+
+/// Reads recipes of one command.
+class RecipeReader {
+ public:
+  RecipeReader(CLI::App& command, const std::string& file) : command_(command), file_(file) {}
+
+  /// In the order of the lines.
+  std::vector<Item> read() {
+    constexpr std::size_t kMostBytes = 1'000'000;
+    text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
+    try {
+      add_items(toml::parse(std::string_view(text_)), true);
+    } catch (const toml::parse_error& error) {
+      refuse(error.source().begin.line, std::string(syntax_fault(error.description())));
+    }
+    std::ranges::sort(items_, {}, &Item::line);
+    refuse_contradictions();
+    return items_;
+  }
+
+  std::string place(std::size_t line) const {
+    return fmt::format("--config {}, line {}", file_, line);
+  }
+
+  CLI::Option& option_of(const Item& item) const {
+    CLI::Option* option = command_.get_option_no_throw("--" + item.name);
+    if (option != nullptr && option->get_configurable()) return *option;
+    throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set",
+                                 place(item.line), printable(item.name), command_.get_name()));
+  }
+
+ private:
+  /// The line itself is the user's own text.
+  [[noreturn]] void refuse(std::size_t line, const std::string& why) const {
+    std::string_view rest = text_;
+    for (std::size_t i = 1; i < line; ++i)
+      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+    const std::string_view content = rest.substr(0, rest.find_first_of("\r\n"));
+    throw InputError(place(line) + ": " + why + ": " + printable(content));
+  }
+
+  /// The parser's own words name bytes of the file; these say what to write instead.
+  static std::string_view syntax_fault(std::string_view description) {
+    if (description.find("redefine") != description.npos) return "this key is given twice";
+    if (description.find("string") != description.npos)
+      return "the quotes are not closed on this line";
+    if (description.find("range") != description.npos ||
+        description.find("representable") != description.npos)
+      return "the number does not fit";
+    return "this is not of the form  option = value, with text in quotes";
+  }
+
+  void add_items(const toml::table& table, bool top) {
+    for (const auto& [key, node] : table) {
+      const std::size_t line = key.source().begin.line;
+      const bool section = node.is_table() && !node.as_table()->is_inline();
+      if (section && top && key.str() == command_.get_name()) {
+        add_items(*node.as_table(), false);
+      } else if (section) {
+        refuse(line, "the only section is [" + command_.get_name() + "]");
+      } else {
+        items_.push_back({std::string(key.str()), text_of(node, line), line});
+      }
+    }
+  }
+
+  std::string text_of(const toml::node& node, std::size_t line) const {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+    if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+    if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+    if (node.is_table() || node.is_array()) refuse(line, "a list is not a value of any option");
+    refuse(line, "a date is not a value of any option");
+  }
+
+  void refuse_contradictions() const {
+    std::map<std::string, std::size_t> lines;
+    for (const Item& item : items_) {
+      const CLI::Option& option = option_of(item);
+      if (!lines.emplace(item.name, item.line).second) refuse(item.line, "this key is given twice");
+      for (const auto* other : option.get_excludes()) {
+        const std::string name = other->get_lnames().front();
+        if (!lines.contains(name)) continue;
+        throw InputError(place(item.line) + ": '" + item.name + "' and '" + name +
+                         "' exclude each other: give one of them");
+      }
+    }
+  }
+
+  CLI::App& command_;
+  const std::string& file_;
+  std::string text_;
+  std::vector<Item> items_;
+};
+
+void set(CLI::Option& option, const std::string& value) {
+  if (option.get_expected_min() > 0) {
+    option.add_result(value);
+  } else if (value == "true" || value == "false") {
+    option.add_result(option.get_flag_value(option.get_lnames().front(), value));
+  } else {
+    throw InputError("'" + option.get_lnames().front() + "' is either true or false");
+  }
+  option.run_callback();
+}
+
+bool is_excluded(const CLI::Option& option) {
+  return std::ranges::any_of(option.get_excludes(), [](const auto* o) { return o->count() > 0; });
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -33,8 +153,8 @@ void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
              [&](const std::string& text) { set_option(option, config, text); });
 }
 
-std::optional<Manifest> first_readable(const std::vector<std::string>& candidates) {
-  for (const std::string& candidate : candidates) {
+std::optional<Manifest> first_readable(const std::vector<std::filesystem::path>& candidates) {
+  for (const auto& candidate : candidates) {
     try {
       return read_manifest(candidate);
     } catch (const InputError&) {
@@ -52,6 +172,61 @@ bool is_idle(const Json& options, const std::string& name) {
 }
 
 }  // namespace
+
+CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& purpose,
+                      const std::string& examples) {
+  CLI::App& command = *app.add_subcommand(name, purpose);
+  if (!examples.empty()) command.footer("Example:\n" + examples);
+  // A job script may append its own words to common ones.
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return command;
+}
+
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::string& placeholder,
+                        const std::string& description, const std::string& present,
+                        const std::function<void(const std::string&)>& set) {
+  const auto take = [name, set](const std::string& text) {
+    try {
+      set(text);
+    } catch (const InputError& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+  };
+  const std::string shown = present.empty() ? "" : " [" + present + "]";
+  return app.add_option_function<std::string>(name, take, description + shown)
+      ->option_text(placeholder);
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
+                      const std::string& placeholder, const std::string& description) {
+  return add_parsed(app, name, placeholder, description, value,
+                    [&value](const std::string& text) { value = text; });
+}
+
+CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
+                       const std::vector<const char*>& words, const std::string& description) {
+  return add_parsed(app, name, joined(words, "|"), description, value,
+                    [&value, words](const std::string& text) {
+                      parse_word(words, text);
+                      value = text;
+                    });
+}
+
+void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
+  if (option.count() > 0 || is_excluded(option)) return;
+  try {
+    set(option, value);
+  } catch (const std::runtime_error& error) {  // CLI::Error, InputError
+    throw InputError(source + ": " + error.what());
+  }
+}
+
+void apply_recipe(CLI::App& command, const std::string& file) {
+  RecipeReader recipe(command, file);
+  for (const Item& item : recipe.read()) {
+    set_if_open(recipe.option_of(item), item.value, recipe.place(item.line));
+  }
+}
 
 void add_train_options(CLI::App& app, TrainConfig& config) {
   for (const TrainOption& option : train_options()) add_option(app, option, config);

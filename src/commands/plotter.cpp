@@ -33,11 +33,12 @@ std::vector<std::string> pythons() {
   return {"python3", "/usr/bin/python3"};
 }
 
+/// Without a name, from its beginning.
 File temporary_file(std::string_view content) {
   File file(std::tmpfile(), std::fclose);
   if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
       std::fflush(file.get()) != 0) {
-    throw RunError("plots: no temporary file can be written; is the folder of TMPDIR full?");
+    throw RunError("plots: no temporary file can be written; is /tmp full?");
   }
   std::rewind(file.get());
   return file;
@@ -82,27 +83,6 @@ std::optional<std::string> find_python() {
   return std::nullopt;
 }
 
-/// The archive as a file, as long as it is needed: Python runs none from elsewhere.
-class ArchiveFile {
- public:
-  ArchiveFile() : path_((std::filesystem::temp_directory_path() / "rueda-plots-XXXXXX").string()) {
-    const int descriptor = mkstemp(path_.data());
-    const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "wb"), std::fclose);
-    if (!file ||
-        std::fwrite(kPlotArchive, 1, sizeof kPlotArchive, file.get()) != sizeof kPlotArchive) {
-      throw RunError("plots: " + path_ + " cannot be written; set TMPDIR to a folder with room");
-    }
-  }
-  ArchiveFile(const ArchiveFile&) = delete;
-  ArchiveFile& operator=(const ArchiveFile&) = delete;
-  ~ArchiveFile() { unlink(path_.c_str()); }
-
-  const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// The last line that is not empty: the reason, after warnings or a traceback.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
@@ -126,22 +106,19 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
                      const std::string& input) {
   const auto python = find_python();
   if (!python) check_plotter(script, "draw elsewhere with jobs/" + script + ".py");
-  const ArchiveFile archive;
-  std::vector<std::string> words = {python.value(), archive.path(), script};
+  // Python runs an archive from a file only.
+  const File archive =
+      temporary_file({reinterpret_cast<const char*>(kPlotArchive), sizeof kPlotArchive});
+  std::vector<std::string> words = {
+      *python, fmt::format("/proc/{}/fd/{}", getpid(), fileno(archive.get())), script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input);
   if (outcome.code == 0) return;
   const std::string reason = outcome.said.empty()
-                                 ? script + ": " + python.value() + " ended without a word"
+                                 ? script + ": " + *python + " ended without a word"
                                  : last_line(outcome.said);
   if (outcome.code == kRefused) throw InputError(reason);
   throw RunError(reason);
-}
-
-void plot_report(const std::filesystem::path& folder, bool slides) {
-  std::vector<std::string> arguments = {folder.string()};
-  if (slides) arguments.emplace_back("--slides");
-  run_plot_script("plot_report", arguments);
 }
 
 }  // namespace rueda

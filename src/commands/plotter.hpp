@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,9 +18,5 @@ void check_plotter(const std::string& option, const std::string& otherwise);
 /// up: its libraries do not bear new processes well.
 void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
                      const std::string& input = {});
-
-/// Draws `folder`/report.json: charts below `folder`/plots, report.html and, if asked for,
-/// slides.pdf (docs/report.md). Throws as run_plot_script does.
-void plot_report(const std::filesystem::path& folder, bool slides);
 
 }  // namespace rueda

@@ -1,20 +1,20 @@
 #include "summary.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <functional>
 #include <memory>
 #include <ostream>
 #include <string_view>
+#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/display/model_summary.hpp"
+#include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {
@@ -32,86 +32,48 @@ std::unique_ptr<Backend> open_planned(const SummaryOptions& options, int threads
   }
 }
 
-/// Plans batches of one model as training does.
-class MemoryPlanner {
- public:
-  MemoryPlanner(const Graph& graph, const SummaryOptions& options)
-      : graph_(graph),
-        options_(options),
-        threads_(options.threads > 0 ? options.threads : static_cast<int>(allowed_cores().size())),
-        backend_(open_planned(options, threads_)) {}
-
-  MemoryNeed operator()(std::size_t batch) {
-    return usual_training_memory(graph_, *backend_, batch, options_.ranks, options_.recompute);
-  }
-
-  /// The batch asked for, and the largest one if an amount of memory was given.
-  std::string describe_all() {
-    std::string text = describe(options_.batch_per_rank);
-    if (!options_.memory.empty()) text += '\n' + describe_largest();
-    return text;
-  }
-
- private:
-  std::string describe(std::size_t batch) {
-    return fmt::format("Memory of one rank of {}: {}, {}{}, batch of {}\n", options_.ranks,
-                       device(), to_string(options_.precision), recomputed(), batch) +
-           memory_table((*this)(batch));
-  }
-
-  std::string device() const {
-    if (backend_->name() != "cpu") return std::string(backend_->name()) + ", " + backend_->device();
-    return fmt::format("cpu, {} thread{}", threads_, threads_ == 1 ? "" : "s");
-  }
-
-  std::string recomputed() const {
-    if (options_.recompute == Recompute::none) return "";
-    return std::string(", recompute ") + to_string(options_.recompute);
-  }
-
-  std::string describe_largest() {
-    const std::size_t bytes = parse_memory(options_.memory);
-    const std::size_t batch = largest_batch(bytes, kMostSamples, std::ref(*this));
-    return largest_batch_summary(options_.memory, batch, (*this)(std::max<std::size_t>(batch, 1)));
-  }
-
-  const Graph& graph_;
-  const SummaryOptions& options_;
-  int threads_;
-  std::unique_ptr<Backend> backend_;
-};
-
-/// Without a backend to plan on.
-std::string memory_is_unknown(const std::string& asked) {
-  const std::string reason = "this build has no CPU backend (-Dcpu=disabled), and there is no GPU";
-  if (!asked.empty()) throw InputError("--memory " + asked + ": " + reason);
-  return "Memory: unknown, " + reason + '\n';
-}
-
+/// The memory of the batch asked for, and the largest one if an amount of memory was given.
 std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
+  const std::string& memory = options.memory;
   const bool nowhere = !RUEDA_WITH_CPU && options.backend == BackendChoice::automatic;
-  if (nowhere && !wants_cuda(options.backend)) return memory_is_unknown(options.memory);
-  return MemoryPlanner(graph, options).describe_all();
+  if (nowhere && !wants_cuda(options.backend)) {
+    const std::string why = "this build has no CPU backend (-Dcpu=disabled), and there is no GPU";
+    if (!memory.empty()) throw InputError("--memory " + memory + ": " + why);
+    return "Memory: unknown, " + why + '\n';
+  }
+  const int threads = options.threads > 0 ? options.threads : int(allowed_cores().size());
+  const auto backend = open_planned(options, threads);
+  const auto need = [&](std::size_t batch) {
+    return usual_training_memory(graph, *backend, batch, options.ranks, options.recompute);
+  };
+  const bool on_cpu = backend->name() == "cpu";
+  const bool recomputes = options.recompute != Recompute::none;
+  const std::string text =
+      fmt::format("Memory of one rank of {}: {}, {}, {}{}{}, batch of {}\n", options.ranks,
+                  backend->name(),
+                  on_cpu ? counted(std::size_t(threads), "thread") : backend->device(),
+                  to_string(options.precision), recomputes ? ", recompute " : "",
+                  recomputes ? to_string(options.recompute) : "", options.batch_per_rank) +
+      memory_table(need(options.batch_per_rank));
+  if (memory.empty()) return text;
+  const std::size_t batch = largest_batch(parse_memory(memory), kMostSamples, need);
+  return text + '\n' + largest_batch_summary(memory, batch, need(std::max<std::size_t>(batch, 1)));
 }
 
-struct Unit {
-  std::string_view name;
-  double bytes;
-};
-constexpr std::array kUnits = {Unit{"TB", 1e12},    Unit{"GB", 1e9},     Unit{"MB", 1e6},
-                               Unit{"TiB", 0x1p40}, Unit{"GiB", 0x1p30}, Unit{"MiB", 0x1p20}};
+constexpr std::pair<std::string_view, double> kUnits[] = {
+    {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}};
 
 }  // namespace
 
 std::size_t parse_memory(const std::string& text) {
   double count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  std::string_view unit(rest, std::size_t(text.data() + text.size() - rest));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  for (const Unit& known : kUnits) {
-    const double bytes = count * known.bytes;
-    if (error != std::errc{} || unit != known.name || !(bytes >= 1.0 && bytes < 1e18)) continue;
-    return static_cast<std::size_t>(bytes);
+  for (const auto& [name, factor] : kUnits) {
+    const double bytes = count * factor;
+    if (error != std::errc{} || unit != name || !(bytes >= 1.0 && bytes < 1e18)) continue;
+    return std::size_t(bytes);
   }
   throw InputError("--memory '" + text +
                    "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");

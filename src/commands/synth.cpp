@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 
@@ -42,15 +44,14 @@ bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
   });
 }
 
-bool same_images(const ImageSet& a, const ImageSet& b) {
-  return a.labels == b.labels && a.pixels == b.pixels;
-}
-
 /// Whether `directory` reads as `drawn`; damaged files do not.
 bool holds(const fs::path& directory, const Dataset& drawn) {
   try {
     const Dataset found = read_cifar10(directory);
-    return same_images(found.train, drawn.train) && same_images(found.test, drawn.test);
+    const auto same = [](const ImageSet& a, const ImageSet& b) {
+      return a.labels == b.labels && a.pixels == b.pixels;
+    };
+    return same(found.train, drawn.train) && same(found.test, drawn.test);
   } catch (const InputError&) {
     return false;
   }
@@ -66,9 +67,9 @@ void remove_files(const std::vector<fs::path>& files) {
 
 std::string described(const SynthRequest& request) {
   const SynthOptions& drawing = request.drawing;
-  return std::to_string(drawing.train) + " training and " + std::to_string(drawing.test) +
-         " test images (seed " + std::to_string(drawing.seed) + ", CIFAR-10 " +
-         (request.format == Cifar10Format::binary ? "binary" : "Python") + " version)";
+  return fmt::format("{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train,
+                     drawing.test, drawing.seed,
+                     request.format == Cifar10Format::binary ? "binary" : "Python");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 
@@ -13,6 +15,8 @@ namespace rueda {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string no_json_from(std::size_t byte) { return fmt::format("no JSON from byte {} on", byte); }
 
 /// Sees a text go by and keeps nothing of it but how deep it stands.
 class Guard final : public Json::json_sax_t {
@@ -42,10 +46,9 @@ class Guard final : public Json::json_sax_t {
 
   bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) override {
     constexpr int kNumberOverflow = 406;
-    if (error.id == kNumberOverflow) {
-      return stop("the number that ends at byte " + std::to_string(byte) + " is out of range");
-    }
-    return stop("no JSON from byte " + std::to_string(byte) + " on");
+    return stop(error.id == kNumberOverflow
+                    ? fmt::format("the number that ends at byte {} is out of range", byte)
+                    : no_json_from(byte));
   }
 
  private:
@@ -71,7 +74,7 @@ class Guard final : public Json::json_sax_t {
   }
 
   bool more(std::size_t most, const char* of_what) {
-    return stop("its JSON has more than " + std::to_string(most) + " " + of_what);
+    return stop(fmt::format("its JSON has more than {} {}", most, of_what));
   }
 
   const JsonLimits& limits_;
@@ -85,9 +88,7 @@ class Guard final : public Json::json_sax_t {
 
 std::string fault_of_json(std::string_view text, const JsonLimits& limits) {
   // The parser would take a zero byte for the end of the text.
-  if (const auto zero = text.find('\0'); zero != text.npos) {
-    return "no JSON from byte " + std::to_string(zero + 1) + " on";
-  }
+  if (const auto zero = text.find('\0'); zero != text.npos) return no_json_from(zero + 1);
   Guard guard(limits);
   Json::sax_parse(text.begin(), text.end(), &guard);
   return guard.fault();
@@ -105,8 +106,13 @@ double number_or_nan(const Json& object, const char* name) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
+Json parse_json(std::string_view text) {
+  if (std::string fault = fault_of_json(text); !fault.empty()) throw InputError(fault);
+  return Json::parse(text.begin(), text.end());
+}
+
 Json parse_json(std::string_view text, const InputFile& file, const JsonLimits& limits) {
-  if (const std::string fault = fault_of_json(text, limits); !fault.empty()) file.refuse(fault);
+  if (std::string fault = fault_of_json(text, limits); !fault.empty()) file.refuse(fault);
   return Json::parse(text.begin(), text.end());
 }
 

@@ -33,6 +33,10 @@ struct JsonLimits {
 nlohmann::ordered_json parse_json(std::string_view text, const InputFile& file,
                                   const JsonLimits& limits = {});
 
+/// The same of a text within the usual limits whose file the caller names: the message is the fault
+/// alone.
+nlohmann::ordered_json parse_json(std::string_view text);
+
 /// Why `parse_json` would refuse it; empty if it would not. Makes no document.
 std::string fault_of_json(std::string_view text, const JsonLimits& limits = {});
 

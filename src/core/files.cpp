@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "rueda/core/error.hpp"
@@ -16,28 +17,32 @@
 namespace rueda {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kTemporaryPart = ".tmp-";  // and the process id
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
-  throw RunError("cannot write " + path.string() + ": " + doing + ": " + std::strerror(error) +
-                 "; check that the directory exists, is writable and has room");
+[[noreturn]] void fail(const fs::path& path, const char* doing, int error) {
+  throw RunError(
+      fmt::format("cannot write {}: {}: {}; check that the directory exists, is writable and has "
+                  "room",
+                  path.string(), doing, std::strerror(error)));
 }
 
-void write_all(int fd, const std::filesystem::path& path, std::string_view text) {
+void write_all(int fd, const fs::path& path, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path, "writing", errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
+    text.remove_prefix(std::size_t(written));
   }
 }
 
 /// A new file that is removed again unless it was renamed.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::filesystem::path& target)
+  explicit TemporaryFile(const fs::path& target)
       : target_(target),
-        name_(target.string() + std::string(kTemporaryPart) + std::to_string(::getpid())),
+        name_(fmt::format("{}{}{}", target.string(), kTemporaryPart, ::getpid())),
         file_(name_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC) {
     if (file_.fd() < 0) fail(target_, "creating a temporary file", errno);
   }
@@ -70,7 +75,7 @@ class TemporaryFile {
     waiting_.clear();
   }
 
-  std::filesystem::path target_;
+  fs::path target_;
   std::string name_;
   OpenFile file_;
   std::string waiting_;
@@ -79,54 +84,48 @@ class TemporaryFile {
 
 }  // namespace
 
-OpenFile::OpenFile(const std::filesystem::path& path, int flags)
-    : fd_(::open(path.c_str(), flags, 0666)) {}
+OpenFile::OpenFile(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags, 0666)) {}
 
 bool OpenFile::close() noexcept {
   const int fd = std::exchange(fd_, -1);
   return fd < 0 || ::close(fd) == 0;
 }
 
-void write_atomically(const std::filesystem::path& path,
-                      const std::function<void(const TextSink&)>& write) {
+void write_atomically(const fs::path& path, const std::function<void(const TextSink&)>& write) {
   TemporaryFile file(path);
   write([&file](std::string_view text) { file.write(text); });
   file.rename_to_target();
   flush_directory(path.has_parent_path() ? path.parent_path() : ".");
 }
 
-void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
+void write_atomically(const fs::path& path, std::span<const std::string_view> parts) {
   write_atomically(path, [parts](const TextSink& put) {
     for (const std::string_view part : parts) put(part);
   });
 }
 
-void write_atomically(const std::filesystem::path& path, std::string_view text) {
+void write_atomically(const fs::path& path, std::string_view text) {
   write_atomically(path, std::span(&text, 1));
 }
 
 bool is_temporary_of(std::string_view name, std::string_view file) {
-  if (!name.starts_with(file)) return false;
-  name.remove_prefix(file.size());
-  if (!name.starts_with(kTemporaryPart)) return false;
-  name.remove_prefix(kTemporaryPart.size());
-  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+  const std::string begin = std::string(file).append(kTemporaryPart);
+  return name.starts_with(begin) && name.size() > begin.size() &&
+         name.find_first_not_of("0123456789", begin.size()) == name.npos;
 }
 
 /// Some file systems refuse it; the file is whole either way, so that is no failure.
-void flush_directory(const std::filesystem::path& directory) {
+void flush_directory(const fs::path& directory) {
   const OpenFile file(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file.fd() >= 0) ::fsync(file.fd());
 }
 
-void append_to_file(const std::filesystem::path& path, std::string_view text) {
+void append_to_file(const fs::path& path, std::string_view text) {
   const OpenFile file(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file.fd() < 0) fail(path, "opening it", errno);
   write_all(file.fd(), path, text);
   if (::fsync(file.fd()) != 0) fail(path, "flushing", errno);
 }
-
-namespace fs = std::filesystem;
 
 void InputFile::refuse(const std::string& why) const {
   throw InputError(name + ": " + why + "; " + remedy);
@@ -142,16 +141,14 @@ void require_regular_file(const InputFile& file, std::size_t most_bytes) {
   if (!fs::is_regular_file(status)) file.refuse("it is not a regular file");
   const std::uintmax_t bytes = fs::file_size(file.path, error);
   if (error) file.refuse("it cannot be read: " + error.message());
-  if (bytes > most_bytes) {
-    file.refuse("it has " + std::to_string(bytes) + " bytes, more than the " +
-                std::to_string(most_bytes) + " that are read");
-  }
+  if (bytes > most_bytes)
+    file.refuse(fmt::format("it has {} bytes, more than the {} that are read", bytes, most_bytes));
 }
 
 std::string read_whole(const InputFile& file, std::size_t most_bytes) {
   require_regular_file(file, most_bytes);
   std::error_code error;
-  std::string text(static_cast<std::size_t>(fs::file_size(file.path, error)), '\0');
+  std::string text(std::size_t(fs::file_size(file.path, error)), '\0');
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream) file.refuse("it cannot be opened");
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));

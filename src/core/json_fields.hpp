@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "bounded_json.hpp"
 
@@ -11,8 +12,8 @@ namespace rueda {
 
 // A record is written and read by one list, a std::tuple of its fields.
 
-/// A name in JSON and what it holds: a member of a record, or a function of the record where it is
-/// only written.
+/// A name in JSON and what it holds: a member of a record, or a function of the record. One that
+/// returns no reference is only written.
 template <typename Value>
 struct Field {
   const char* name;
@@ -29,6 +30,12 @@ struct NanField {
 };
 template <typename Value>
 NanField(const char*, Value) -> NanField<Value>;
+
+/// A member of a member.
+template <typename Record, typename Part, typename Value>
+auto in(Part Record::*part, Value Part::*member) {
+  return [ part, member ](auto& record) -> auto& { return record.*part.*member; };
+}
 
 template <typename Value>
 nlohmann::ordered_json json_of(const Value& value) {
@@ -87,13 +94,14 @@ void read_value(const nlohmann::ordered_json& j, const char* name, std::optional
   if (!j.at(name).is_null()) read_value(j, name, value.emplace());
 }
 
-template <typename Record, typename Member>
-void read_field(const nlohmann::ordered_json& j, Record& record, const Field<Member>& field) {
-  read_value(j, field.name, record.*field.value);
+template <typename Record, typename Value>
+void read_field(const nlohmann::ordered_json& j, Record& record, const Field<Value>& field) {
+  if constexpr (std::is_reference_v<std::invoke_result_t<const Value&, Record&>>)
+    read_value(j, field.name, std::invoke(field.value, record));
 }
-template <typename Record, typename Member>
-void read_field(const nlohmann::ordered_json& j, Record& record, const NanField<Member>& field) {
-  record.*field.value = number_or_nan(j, field.name);
+template <typename Record, typename Value>
+void read_field(const nlohmann::ordered_json& j, Record& record, const NanField<Value>& field) {
+  std::invoke(field.value, record) = number_or_nan(j, field.name);
 }
 
 /// Fills the fields of `record`. Throws InputError or nlohmann's exception naming a field that is

@@ -1,7 +1,6 @@
 #include <optional>
 
 #include "operations.hpp"
-#include "primitive_call.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -17,33 +16,24 @@ Flags flags_of(const BatchNormNode& norm, Mode mode) {
   return flags;
 }
 
-Forward::primitive_desc plan_forward(const OperationRequest& r, const BatchNormNode& norm) {
-  const auto kind = r.mode == Mode::train ? dnnl::prop_kind::forward_training
-                                          : dnnl::prop_kind::forward_inference;
-  return {{kind, r.input_desc(), norm.epsilon, flags_of(norm, r.mode)},
-          user_scratchpad(),
-          r.context.engine};
-}
-
 /// Batch normalisation, ReLU fused where asked for. Scale, shift and their gradients lie in the
 /// arenas; training writes the batch's mean and biased variance into the statistics arena,
 /// inference reads the running ones.
 class BatchNorm final : public Operation {
  public:
   BatchNorm(const OperationRequest& r, const BatchNormNode& norm)
-      : context_(r.context),
-        graph_(r.graph),
+      : r_(r),
         norm_(norm),
-        mode_(r.mode),
         data_(r.input_desc()),
-        channels_(static_cast<std::size_t>(r.self().output.channels)),
-        forward_desc_(plan_forward(r, norm)) {
-    context_.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    if (mode_ != Mode::train) return;
+        channels_(std::size_t(r.self().output.channels)),
+        forward_desc_({r.forward_kind(), data_, norm.epsilon, flags_of(norm, r.mode)},
+                      user_scratchpad(), r.context.engine) {
+    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
+    if (r_.mode != Mode::train) return;
     backward_desc_.emplace(Backward::desc{dnnl::prop_kind::backward, data_, data_, norm.epsilon,
-                                          flags_of(norm, mode_)},
-                           user_scratchpad(), context_.engine, forward_desc_);
-    context_.request_scratch(backward_desc_->scratchpad_desc().get_size());
+                                          flags_of(norm, r.mode)},
+                           user_scratchpad(), r_.context.engine, forward_desc_);
+    r_.context.request_scratch(backward_desc_->scratchpad_desc().get_size());
   }
 
   OperationNeeds needs() const override {
@@ -51,57 +41,43 @@ class BatchNorm final : public Operation {
   }
 
   void bind(const OperationMemory& m) override {
-    bind_forward(m);
-    if (backward_desc_) bind_backward(m);
+    // Backward does not need the shift, but oneDNN 2.6 refuses to run without it.
+    auto shared = statistics();
+    shared.emplace(DNNL_ARG_SRC, r_.context.at(data_, m.inputs.front()));
+    shared.emplace(DNNL_ARG_SCALE, channel_vector(r_.value(norm_.gamma)));
+    shared.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
+    if (m.workspace != nullptr)
+      shared.emplace(DNNL_ARG_WORKSPACE,
+                     r_.context.at(forward_desc_.workspace_desc(), m.workspace));
+    auto arguments = shared;
+    arguments.emplace(DNNL_ARG_DST, r_.context.at(data_, m.output));
+    forward_ = r_.context.call<Forward>(forward_desc_, arguments);
+    if (!backward_desc_) return;
+    shared.emplace(DNNL_ARG_DIFF_DST, r_.context.at(data_, m.output_gradients.front()));
+    shared.emplace(DNNL_ARG_DIFF_SRC, r_.context.at(data_, m.input_gradients.front()));
+    shared.emplace(DNNL_ARG_DIFF_SCALE, channel_vector(r_.gradient(norm_.gamma)));
+    shared.emplace(DNNL_ARG_DIFF_SHIFT, channel_vector(r_.gradient(norm_.beta)));
+    backward_ = r_.context.call<Backward>(*backward_desc_, shared);
   }
 
-  void forward() override { forward_.run(context_.stream); }
-  void backward() override { backward_.run(context_.stream); }
+  void forward() override { forward_.run(r_.context.stream); }
+  void backward() override { backward_.run(r_.context.stream); }
 
  private:
   dnnl::memory channel_vector(float* where) const {
-    return context_.at(vector_desc(channels_), where);
+    return r_.context.at(vector_desc(channels_), where);
   }
 
-  void add_statistics(PrimitiveCall& call) const {
-    const auto& p = context_.parameters;
-    float* first = (mode_ == Mode::train ? p.batch_statistics : p.running_statistics).data() +
+  std::unordered_map<int, dnnl::memory> statistics() const {
+    const auto& p = r_.context.parameters;
+    float* first = (r_.mode == Mode::train ? p.batch_statistics : p.running_statistics).data() +
                    norm_.statistics_offset;
-    call.arguments.emplace(DNNL_ARG_MEAN, channel_vector(first));
-    call.arguments.emplace(DNNL_ARG_VARIANCE, channel_vector(first + channels_));
+    return {{DNNL_ARG_MEAN, channel_vector(first)},
+            {DNNL_ARG_VARIANCE, channel_vector(first + channels_)}};
   }
 
-  void bind_forward(const OperationMemory& m) {
-    forward_.primitive = Forward(forward_desc_);
-    forward_.arguments = {{DNNL_ARG_SRC, context_.at(data_, m.inputs.front())},
-                          {DNNL_ARG_SCALE, channel_vector(context_.value(graph_, norm_.gamma))},
-                          {DNNL_ARG_SHIFT, channel_vector(context_.value(graph_, norm_.beta))},
-                          {DNNL_ARG_DST, context_.at(data_, m.output)}};
-    add_statistics(forward_);
-    add_workspace(forward_, context_, forward_desc_, m.workspace);
-    add_scratchpad(forward_, context_, forward_desc_);
-  }
-
-  void bind_backward(const OperationMemory& m) {
-    backward_.primitive = Backward(*backward_desc_);
-    backward_.arguments = {
-        {DNNL_ARG_SRC, context_.at(data_, m.inputs.front())},
-        {DNNL_ARG_DIFF_DST, context_.at(data_, m.output_gradients.front())},
-        {DNNL_ARG_SCALE, channel_vector(context_.value(graph_, norm_.gamma))},
-        // Backward does not need the shift, but oneDNN 2.6 refuses to run without it.
-        {DNNL_ARG_SHIFT, channel_vector(context_.value(graph_, norm_.beta))},
-        {DNNL_ARG_DIFF_SRC, context_.at(data_, m.input_gradients.front())},
-        {DNNL_ARG_DIFF_SCALE, channel_vector(context_.gradient(graph_, norm_.gamma))},
-        {DNNL_ARG_DIFF_SHIFT, channel_vector(context_.gradient(graph_, norm_.beta))}};
-    add_statistics(backward_);
-    add_workspace(backward_, context_, forward_desc_, m.workspace);
-    add_scratchpad(backward_, context_, *backward_desc_);
-  }
-
-  Context& context_;
-  const Graph& graph_;
+  OperationRequest r_;
   BatchNormNode norm_;
-  Mode mode_;
   dnnl::memory::desc data_;
   std::size_t channels_;
   Forward::primitive_desc forward_desc_;
@@ -111,8 +87,7 @@ class BatchNorm final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_batch_norm(const OperationRequest& request,
-                                           const BatchNormNode& norm) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const BatchNormNode& norm) {
   return std::make_unique<BatchNorm>(request, norm);
 }
 

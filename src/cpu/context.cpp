@@ -15,7 +15,83 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{1} << 21U;
 constexpr std::size_t kWorthHugePages = 8 * kHugePage;
 
+using dnnl::memory;
+using tag = memory::format_tag;
+
+std::size_t block_of(const Node& node, ActivationLayout layout) {
+  if (is_plain(node)) return 1;
+  const bool blocked = layout != ActivationLayout::channels_last;
+  return std::size_t(blocked ? int(layout) : node.output.channels);
+}
+
+tag format_tag(ActivationLayout layout) {
+  if (layout == ActivationLayout::channels_last) return tag::nhwc;
+  return layout == ActivationLayout::blocked8 ? tag::nChw8c : tag::nChw16c;
+}
+
+memory::data_type type_of(Precision precision) {
+  return precision == Precision::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine& engine,
+                                                              memory::data_type type) try {
+  const memory::desc image({16, 64, 16, 16}, type, tag::any);
+  const memory::desc weights({64, 64, 3, 3}, type, tag::any);
+  return {{dnnl::prop_kind::forward_training,
+           dnnl::algorithm::convolution_direct,
+           image,
+           weights,
+           image,
+           {1, 1},
+           {1, 1},
+           {1, 1}},
+          engine};
+} catch (const dnnl::error& error) {
+  if (error.status != dnnl_unimplemented) throw;
+  throw InputError(
+      "--precision bf16: oneDNN computes in bf16 only on processors with AVX-512, and this one has "
+      "none; use --precision fp32");
+}
+
 }  // namespace
+
+bool is_plain(const Node& node) {
+  return std::holds_alternative<InputNode>(node.kind) ||
+         std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
+         std::holds_alternative<DenseNode>(node.kind);
+}
+
+ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
+  const auto conv = typical_convolution(engine, type_of(precision));
+  const memory::desc image = conv.src_desc();
+  for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16}) {
+    if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) {
+      return layout;
+    }
+  }
+  return ActivationLayout::channels_last;
+}
+
+memory::data_type element_type(const Node& node, Precision precision) {
+  const bool image = std::holds_alternative<InputNode>(node.kind);
+  return is_plain(node) && !image ? memory::data_type::f32 : type_of(precision);
+}
+
+memory::desc Context::desc(const Graph& graph, NodeId node, int batch) const {
+  const Node& n = graph.node(node);
+  const memory::dims dims = {batch, n.output.channels, n.output.height, n.output.width};
+  return {dims, element_type(n, format.precision),
+          is_plain(n) ? tag::nchw : format_tag(format.layout)};
+}
+
+BlockedView blocked_view(const Graph& graph, NodeId node, ActivationLayout layout) {
+  const Node& n = graph.node(node);
+  const std::size_t block = block_of(n, layout);
+  const auto channels = std::size_t(n.output.channels);
+  return {.channels = (channels + block - 1) / block * block,
+          .pixels = std::size_t(n.output.height * n.output.width),
+          .block = block};
+}
 
 void HostMemory::Free::operator()(std::byte* p) const noexcept { std::free(p); }
 

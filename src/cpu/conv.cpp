@@ -1,8 +1,8 @@
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "operations.hpp"
-#include "primitive_call.hpp"
 #include "rueda/backend/memory_plan.hpp"
 
 namespace rueda::cpu {
@@ -26,19 +26,17 @@ struct ConvShape {
     const auto plain = arena_conv_desc(r.graph.parameter(conv.weight));
     weights = memory::desc(plain.dims(), source.data_type(), memory::format_tag::any);
     weights_gradient = memory::desc(plain.dims(), memory::data_type::f32, memory::format_tag::any);
-    if (conv.bias != kNone) bias = vector_desc(static_cast<std::size_t>(conv.filters));
+    if (conv.bias != kNone) bias = vector_desc(std::size_t(conv.filters));
     strides = {conv.stride, conv.stride};
     padding = {conv.padding, conv.padding};
   }
 };
 
-Forward::primitive_desc plan_forward(const ConvShape& s, Mode mode, const dnnl::engine& engine) {
-  const auto kind =
-      mode == Mode::train ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  return {
-      {kind, kAlgorithm, s.source, s.weights, s.bias, s.output, s.strides, s.padding, s.padding},
-      user_scratchpad(),
-      engine};
+Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r) {
+  return {{r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias, s.output, s.strides,
+           s.padding, s.padding},
+          user_scratchpad(),
+          r.context.engine};
 }
 
 BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s,
@@ -65,13 +63,9 @@ memory::desc plain(const memory::desc& activation) {
 class Conv final : public Operation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
-      : context_(r.context),
-        graph_(r.graph),
-        conv_(conv),
-        shape_(r, conv),
-        forward_desc_(plan_forward(shape_, r.mode, r.context.engine)) {
-    context_.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    weights_ = context_.packed.request(conv.weight, forward_desc_.weights_desc());
+      : r_(r), conv_(conv), shape_(r, conv), forward_desc_(plan_forward(shape_, r)) {
+    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
+    weights_ = r_.context.packed.request(conv.weight, forward_desc_.weights_desc());
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
 
@@ -83,30 +77,30 @@ class Conv final : public Operation {
     if (data_desc_ && m.input_gradients.front() != nullptr) bind_backward_data(m);
   }
 
-  void forward() override { forward_.run(context_.stream); }
+  void forward() override { forward_.run(r_.context.stream); }
 
   void backward() override {
-    if (data_.primitive) data_.run(context_.stream);
+    if (data_.primitive) data_.run(r_.context.stream);
     if (staged_) {
-      stage_source_.run(context_.stream);
-      stage_output_.run(context_.stream);
+      stage_source_.run(r_.context.stream);
+      stage_output_.run(r_.context.stream);
     }
-    weights_gradient_.run(context_.stream);
-    if (unpack_.primitive) unpack_.run(context_.stream);
+    weights_gradient_.run(r_.context.stream);
+    if (unpack_.primitive) unpack_.run(r_.context.stream);
   }
 
  private:
   void plan_backward(bool wants_data) {
-    weights_desc_.emplace(plan_backward_weights(shape_, forward_desc_, context_.engine));
+    weights_desc_.emplace(plan_backward_weights(shape_, forward_desc_, r_.context.engine));
     if (is_reference(*weights_desc_)) plan_plain_weights();
-    context_.request_scratch(gradient_room() + staging_room() +
-                             weights_desc_->scratchpad_desc().get_size());
+    r_.context.request_scratch(gradient_room() + staging_room() +
+                               weights_desc_->scratchpad_desc().get_size());
     if (!wants_data) return;
     data_desc_.emplace(BackwardData::desc{kAlgorithm, shape_.source, shape_.weights, shape_.output,
                                           shape_.strides, shape_.padding, shape_.padding},
-                       user_scratchpad(), context_.engine, forward_desc_);
-    context_.request_scratch(data_desc_->scratchpad_desc().get_size());
-    data_weights_ = context_.packed.request(conv_.weight, data_desc_->weights_desc());
+                       user_scratchpad(), r_.context.engine, forward_desc_);
+    r_.context.request_scratch(data_desc_->scratchpad_desc().get_size());
+    data_weights_ = r_.context.packed.request(conv_.weight, data_desc_->weights_desc());
   }
 
   /// For the weight gradient on maps of a pixel or two oneDNN has only its reference loop in a
@@ -116,8 +110,7 @@ class Conv final : public Operation {
     ConvShape staged = shape_;
     staged.source = plain(shape_.source);
     staged.output = plain(shape_.output);
-    auto descriptor = plan_backward_weights(
-        staged, plan_forward(staged, Mode::train, context_.engine), context_.engine);
+    auto descriptor = plan_backward_weights(staged, plan_forward(staged, r_), r_.context.engine);
     if (is_reference(descriptor)) return;
     weights_desc_ = std::move(descriptor);
     staged_.emplace(std::move(staged));
@@ -135,61 +128,53 @@ class Conv final : public Operation {
   }
 
   void bind_forward(const OperationMemory& m) {
-    forward_.primitive = Forward(forward_desc_);
-    forward_.arguments = {{DNNL_ARG_SRC, context_.at(shape_.source, m.inputs.front())},
-                          {DNNL_ARG_WEIGHTS, context_.packed.memory(weights_)},
-                          {DNNL_ARG_DST, context_.at(shape_.output, m.output)}};
-    if (conv_.bias != kNone) {
-      forward_.arguments.emplace(DNNL_ARG_BIAS,
-                                 context_.at(shape_.bias, context_.value(graph_, conv_.bias)));
-    }
-    add_scratchpad(forward_, context_, forward_desc_);
+    std::unordered_map<int, memory> arguments = {
+        {DNNL_ARG_SRC, r_.context.at(shape_.source, m.inputs.front())},
+        {DNNL_ARG_WEIGHTS, r_.context.packed.memory(weights_)},
+        {DNNL_ARG_DST, r_.context.at(shape_.output, m.output)}};
+    if (conv_.bias != kNone)
+      arguments.emplace(DNNL_ARG_BIAS, r_.context.at(shape_.bias, r_.value(conv_.bias)));
+    forward_ = r_.context.call<Forward>(forward_desc_, std::move(arguments));
   }
 
   void bind_backward_weights(const OperationMemory& m) {
-    const auto arena = context_.at(arena_conv_desc(graph_.parameter(conv_.weight)),
-                                   context_.gradient(graph_, conv_.weight));
-    const auto packed = context_.at(weights_desc_->diff_weights_desc(), context_.scratch->data());
-    weights_gradient_.primitive = BackwardWeights(*weights_desc_);
-    weights_gradient_.arguments = {
-        {DNNL_ARG_SRC, context_.at(shape_.source, m.inputs.front())},
-        {DNNL_ARG_DIFF_DST, context_.at(shape_.output, m.output_gradients.front())},
+    const Context& context = r_.context;
+    const auto arena =
+        context.at(arena_conv_desc(r_.graph.parameter(conv_.weight)), r_.gradient(conv_.weight));
+    const auto packed = context.at(weights_desc_->diff_weights_desc(), context.scratch->data());
+    std::unordered_map<int, memory> arguments = {
+        {DNNL_ARG_SRC, context.at(shape_.source, m.inputs.front())},
+        {DNNL_ARG_DIFF_DST, context.at(shape_.output, m.output_gradients.front())},
         {DNNL_ARG_DIFF_WEIGHTS, packed}};
-    if (staged_) bind_staging();
-    if (conv_.bias != kNone) {
-      weights_gradient_.arguments.emplace(
-          DNNL_ARG_DIFF_BIAS, context_.at(shape_.bias, context_.gradient(graph_, conv_.bias)));
-    }
-    add_scratchpad(weights_gradient_, context_, *weights_desc_, gradient_room() + staging_room());
-    unpack_.primitive = dnnl::reorder(packed, arena);
-    unpack_.arguments = {{DNNL_ARG_FROM, packed}, {DNNL_ARG_TO, arena}};
+    if (staged_) bind_staging(arguments);
+    if (conv_.bias != kNone)
+      arguments.emplace(DNNL_ARG_DIFF_BIAS, context.at(shape_.bias, r_.gradient(conv_.bias)));
+    weights_gradient_ = context.call<BackwardWeights>(*weights_desc_, std::move(arguments),
+                                                      gradient_room() + staging_room());
+    unpack_ = reorder_call(packed, arena);
   }
 
   /// Lets the weight gradient read plain copies instead of the activations themselves.
-  void bind_staging() {
-    std::byte* room = context_.scratch->data() + gradient_room();
-    const auto stage = [&](PrimitiveCall& call, int argument, const memory::desc& desc) {
-      memory& operand = weights_gradient_.arguments.at(argument);
-      const memory copy = context_.at(desc, room);
+  void bind_staging(std::unordered_map<int, memory>& arguments) {
+    std::byte* room = r_.context.scratch->data() + gradient_room();
+    const auto stage = [&](int argument, const memory::desc& desc) {
+      const memory copy = r_.context.at(desc, room);
       room += aligned_bytes(desc.get_size());
-      call.primitive = dnnl::reorder(operand, copy);
-      call.arguments = {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, copy}};
-      operand = copy;
+      return reorder_call(std::exchange(arguments.at(argument), copy), copy);
     };
-    stage(stage_source_, DNNL_ARG_SRC, staged_->source);
-    stage(stage_output_, DNNL_ARG_DIFF_DST, staged_->output);
+    stage_source_ = stage(DNNL_ARG_SRC, staged_->source);
+    stage_output_ = stage(DNNL_ARG_DIFF_DST, staged_->output);
   }
 
   void bind_backward_data(const OperationMemory& m) {
-    data_.primitive = BackwardData(*data_desc_);
-    data_.arguments = {{DNNL_ARG_DIFF_DST, context_.at(shape_.output, m.output_gradients.front())},
-                       {DNNL_ARG_WEIGHTS, context_.packed.memory(data_weights_)},
-                       {DNNL_ARG_DIFF_SRC, context_.at(shape_.source, m.input_gradients.front())}};
-    add_scratchpad(data_, context_, *data_desc_);
+    data_ = r_.context.call<BackwardData>(
+        *data_desc_,
+        {{DNNL_ARG_DIFF_DST, r_.context.at(shape_.output, m.output_gradients.front())},
+         {DNNL_ARG_WEIGHTS, r_.context.packed.memory(data_weights_)},
+         {DNNL_ARG_DIFF_SRC, r_.context.at(shape_.source, m.input_gradients.front())}});
   }
 
-  Context& context_;
-  const Graph& graph_;
+  OperationRequest r_;
   ConvNode conv_;
   ConvShape shape_;
   std::optional<ConvShape>
@@ -204,7 +189,7 @@ class Conv final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_conv(const OperationRequest& request, const ConvNode& conv) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const ConvNode& conv) {
   return std::make_unique<Conv>(request, conv);
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "context.hpp"
-#include "host_reduce_device.hpp"
 #include "rueda/backend/backend.hpp"
 
 namespace rueda::cpu {
@@ -27,11 +26,9 @@ class CpuBackend final : public HostBackend {
 
   std::string_view name() const override { return "cpu"; }
   std::string device() const override;
-  ReduceDevice& reduce_device() override { return reduce_device_; }
+  ReduceDevice& reduce_device() override { return *reduce_device_; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override;
 
-  void mark(Mark mark) override { marks_.set(mark); }
-  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
   std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override;
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
@@ -65,8 +62,7 @@ class CpuBackend final : public HostBackend {
 
  private:
   Context context_;
-  HostReduceDevice reduce_device_;
-  HostMarks marks_;
+  std::unique_ptr<ReduceDevice> reduce_device_;
 };
 
 }  // namespace rueda::cpu

@@ -1,7 +1,6 @@
 #include <optional>
 
 #include "operations.hpp"
-#include "primitive_call.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::cpu {
@@ -21,71 +20,58 @@ memory::desc matrix(int rows, int columns) {
 class Dense final : public Operation {
  public:
   Dense(const OperationRequest& r, const DenseNode& dense)
-      : context_(r.context),
-        graph_(r.graph),
+      : r_(r),
         dense_(dense),
         source_(matrix(r.batch, r.graph.shape(r.input()).channels)),
         weights_(matrix(dense.units, r.graph.shape(r.input()).channels)),
-        bias_(vector_desc(static_cast<std::size_t>(dense.units))),
+        bias_(vector_desc(std::size_t(dense.units))),
         output_(matrix(r.batch, dense.units)),
-        forward_desc_({r.mode == Mode::train ? dnnl::prop_kind::forward_training
-                                             : dnnl::prop_kind::forward_inference,
-                       source_, weights_, bias_, output_},
-                      user_scratchpad(), r.context.engine) {
-    context_.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    if (r.mode == Mode::train) plan_backward();
+        forward_desc_({r.forward_kind(), source_, weights_, bias_, output_}, user_scratchpad(),
+                      r.context.engine) {
+    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
+    if (r_.mode != Mode::train) return;
+    weights_desc_.emplace(BackwardWeights::desc{source_, weights_, bias_, output_},
+                          user_scratchpad(), r_.context.engine, forward_desc_);
+    data_desc_.emplace(BackwardData::desc{source_, weights_, output_}, user_scratchpad(),
+                       r_.context.engine, forward_desc_);
+    r_.context.request_scratch(weights_desc_->scratchpad_desc().get_size());
+    r_.context.request_scratch(data_desc_->scratchpad_desc().get_size());
   }
 
   OperationNeeds needs() const override { return {.keeps_input = true}; }
 
   void bind(const OperationMemory& m) override {
-    const auto source = context_.at(source_, m.inputs.front());
-    const auto weights = context_.at(weights_, context_.value(graph_, dense_.weight));
-    forward_.primitive = Forward(forward_desc_);
-    forward_.arguments = {{DNNL_ARG_SRC, source},
-                          {DNNL_ARG_WEIGHTS, weights},
-                          {DNNL_ARG_BIAS, context_.at(bias_, context_.value(graph_, dense_.bias))},
-                          {DNNL_ARG_DST, context_.at(output_, m.output)}};
-    add_scratchpad(forward_, context_, forward_desc_);
-    if (weights_desc_) bind_backward(m, source, weights);
+    const Context& context = r_.context;
+    const auto source = context.at(source_, m.inputs.front());
+    const auto weights = context.at(weights_, r_.value(dense_.weight));
+    forward_ = context.call<Forward>(forward_desc_,
+                                     {{DNNL_ARG_SRC, source},
+                                      {DNNL_ARG_WEIGHTS, weights},
+                                      {DNNL_ARG_BIAS, context.at(bias_, r_.value(dense_.bias))},
+                                      {DNNL_ARG_DST, context.at(output_, m.output)}});
+    if (!weights_desc_) return;
+    const auto gradient = context.at(output_, m.output_gradients.front());
+    weights_gradient_ = context.call<BackwardWeights>(
+        *weights_desc_, {{DNNL_ARG_SRC, source},
+                         {DNNL_ARG_DIFF_DST, gradient},
+                         {DNNL_ARG_DIFF_WEIGHTS, context.at(weights_, r_.gradient(dense_.weight))},
+                         {DNNL_ARG_DIFF_BIAS, context.at(bias_, r_.gradient(dense_.bias))}});
+    if (m.input_gradients.front() == nullptr) return;
+    data_ = context.call<BackwardData>(
+        *data_desc_, {{DNNL_ARG_DIFF_DST, gradient},
+                      {DNNL_ARG_WEIGHTS, weights},
+                      {DNNL_ARG_DIFF_SRC, context.at(source_, m.input_gradients.front())}});
   }
 
-  void forward() override { forward_.run(context_.stream); }
+  void forward() override { forward_.run(r_.context.stream); }
 
   void backward() override {
-    if (data_.primitive) data_.run(context_.stream);
-    weights_gradient_.run(context_.stream);
+    if (data_.primitive) data_.run(r_.context.stream);
+    weights_gradient_.run(r_.context.stream);
   }
 
  private:
-  void plan_backward() {
-    weights_desc_.emplace(BackwardWeights::desc{source_, weights_, bias_, output_},
-                          user_scratchpad(), context_.engine, forward_desc_);
-    data_desc_.emplace(BackwardData::desc{source_, weights_, output_}, user_scratchpad(),
-                       context_.engine, forward_desc_);
-    context_.request_scratch(weights_desc_->scratchpad_desc().get_size());
-    context_.request_scratch(data_desc_->scratchpad_desc().get_size());
-  }
-
-  void bind_backward(const OperationMemory& m, const memory& source, const memory& weights) {
-    const auto output_gradient = context_.at(output_, m.output_gradients.front());
-    weights_gradient_.primitive = BackwardWeights(*weights_desc_);
-    weights_gradient_.arguments = {
-        {DNNL_ARG_SRC, source},
-        {DNNL_ARG_DIFF_DST, output_gradient},
-        {DNNL_ARG_DIFF_WEIGHTS, context_.at(weights_, context_.gradient(graph_, dense_.weight))},
-        {DNNL_ARG_DIFF_BIAS, context_.at(bias_, context_.gradient(graph_, dense_.bias))}};
-    add_scratchpad(weights_gradient_, context_, *weights_desc_);
-    if (m.input_gradients.front() == nullptr) return;
-    data_.primitive = BackwardData(*data_desc_);
-    data_.arguments = {{DNNL_ARG_DIFF_DST, output_gradient},
-                       {DNNL_ARG_WEIGHTS, weights},
-                       {DNNL_ARG_DIFF_SRC, context_.at(source_, m.input_gradients.front())}};
-    add_scratchpad(data_, context_, *data_desc_);
-  }
-
-  Context& context_;
-  const Graph& graph_;
+  OperationRequest r_;
   DenseNode dense_;
   memory::desc source_, weights_, bias_, output_;
   Forward::primitive_desc forward_desc_;
@@ -96,7 +82,7 @@ class Dense final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_dense(const OperationRequest& request, const DenseNode& dense) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const DenseNode& dense) {
   const Node& before = request.graph.node(request.input());
   if (!std::holds_alternative<GlobalAveragePoolNode>(before.kind)) {
     throw RunError("layer " + request.self().name +

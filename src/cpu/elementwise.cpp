@@ -4,22 +4,22 @@
 #include <cstring>
 #include <vector>
 
-#include "context.hpp"
 #include "cpu_backend.hpp"
-#include "element.hpp"
+#include "operations.hpp"
 #include "parallel.hpp"
-#include "rueda/backend/batch_stager.hpp"
+#include "rueda/backend/host_batch.hpp"
+#include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
-#include "rueda/kernels/statistics.hpp"
 
 // Loops over the single-source arithmetic of include/rueda/kernels; this file is compiled without
 // floating-point contraction, so that every processor rounds alike.
 
 namespace rueda::cpu {
+namespace {
 
 /// The image lies plain, whatever the layout of the network behind it.
-inline InputFormat input_format(const ActivationFormat& format) {
+InputFormat input_format(const ActivationFormat& format) {
   return {.bf16 = format.precision == Precision::bf16, .channels_last = false};
 }
 
@@ -27,7 +27,12 @@ inline InputFormat input_format(const ActivationFormat& format) {
 /// address of the network's input, so `deliver` still copies once.
 class CpuStager final : public BatchStager {
  public:
-  CpuStager(const InputFormat& format, int image_size, std::size_t batch);
+  CpuStager(const InputFormat& format, int image_size, std::size_t batch)
+      : format_(format),
+        image_bytes_(format.image_bytes(image_size)),
+        batch_(batch),
+        slots_{Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)},
+               Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)}} {}
 
   InputFormat format() const override { return format_; }
   std::byte* input(std::size_t slot) override { return slots_[slot].input.data(); }
@@ -35,8 +40,17 @@ class CpuStager final : public BatchStager {
   bool copies() const override { return false; }
   void upload(std::size_t slot, std::size_t images) override { slots_[slot].images = images; }
   CopyCost wait(std::size_t) override { return {}; }
-  void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) override;
-  std::size_t device_bytes() const override;
+  void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) override {
+    Slot& from = slots_[slot];
+    parallel_for(from.images, [&](std::size_t i) {
+      const std::size_t offset = i * image_bytes_;
+      std::memcpy(input + offset, from.input.data() + offset, image_bytes_);
+    });
+    std::copy_n(from.labels.begin(), from.images, labels);
+  }
+  std::size_t device_bytes() const override {
+    return kSlots * batch_ * (image_bytes_ + sizeof(std::int32_t));
+  }
 
  private:
   struct Slot {
@@ -47,16 +61,26 @@ class CpuStager final : public BatchStager {
 
   InputFormat format_;
   std::size_t image_bytes_;
+  std::size_t batch_;
   std::array<Slot, kSlots> slots_;
 };
-
-namespace {
 
 /// The images stay where they are: host memory is this device's memory.
 struct HostImages final : DeviceImages {
   explicit HostImages(const ImageSet& set) : images(set) {}
   const ImageSet& images;
 };
+
+/// f(index in the activation, index in plain N, C, H, W order) for every element.
+template <typename F>
+void for_each_element(const BlockedView& view, std::size_t images, std::size_t channels, F f) {
+  std::size_t plain = 0;
+  for (std::size_t n = 0; n < images; ++n) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t p = 0; p < view.pixels; ++p) f(view.offset(n, c, p), plain++);
+    }
+  }
+}
 
 }  // namespace
 
@@ -91,13 +115,13 @@ void CpuBackend::softmax_cross_entropy(const LossRequest& r) {
   double loss = 0;
   double correct = 0;
   for (int row = 0; row < r.rows; ++row) {
-    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(row) * r.classes;
+    const std::ptrdiff_t first = std::ptrdiff_t(row) * r.classes;
     const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
         from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
-    loss += static_cast<double>(of_row.loss);
+    loss += double(of_row.loss);
     correct += of_row.correct ? 1.0 : 0.0;
   }
-  *r.sums = {static_cast<float>(loss), static_cast<float>(correct)};
+  *r.sums = {float(loss), float(correct)};
 }
 
 void CpuBackend::write_step_sums(StepSums* to, const LossSums* sums,
@@ -158,30 +182,15 @@ std::uint64_t CpuBackend::hash(std::span<const float> values) {
   return sum;
 }
 
-namespace {
-
-/// f(index in the activation, index in plain N, C, H, W order) for every element.
-template <typename F>
-void for_each_element(const BlockedView& view, std::size_t images, std::size_t channels, F f) {
-  std::size_t plain = 0;
-  for (std::size_t n = 0; n < images; ++n) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      for (std::size_t p = 0; p < view.pixels; ++p) f(view.offset(n, c, p), plain++);
-    }
-  }
-}
-
-}  // namespace
-
 void CpuBackend::write_activation(const Graph& graph, NodeId node, int batch,
                                   std::span<const float> nchw, std::byte* activation) {
   const BlockedView view = blocked_view(graph, node, context_.format.layout);
-  const auto images = static_cast<std::size_t>(batch);
+  const auto images = std::size_t(batch);
   with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
     T* to = elements<T>(activation);
     std::fill_n(to, images * view.image_elements(), T{});
     for_each_element(
-        view, images, static_cast<std::size_t>(graph.shape(node).channels),
+        view, images, std::size_t(graph.shape(node).channels),
         [&](std::size_t at, std::size_t plain) { to[at] = kernels::from_float<T>(nchw[plain]); });
   });
 }
@@ -192,32 +201,9 @@ void CpuBackend::read_activation(const Graph& graph, NodeId node, int batch,
   with_type_of(graph.node(node), context_.format.precision, [&]<typename T>() {
     const T* from = elements<T>(activation);
     for_each_element(
-        view, static_cast<std::size_t>(batch), static_cast<std::size_t>(graph.shape(node).channels),
+        view, std::size_t(batch), std::size_t(graph.shape(node).channels),
         [&](std::size_t at, std::size_t plain) { nchw[plain] = kernels::to_float(from[at]); });
   });
-}
-
-CpuStager::CpuStager(const InputFormat& format, int image_size, std::size_t batch)
-    : format_(format),
-      image_bytes_(format.image_bytes(image_size)),
-      slots_{Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)},
-             Slot{HostMemory(batch * image_bytes_), std::vector<std::int32_t>(batch)}} {}
-
-void CpuStager::deliver(std::size_t slot, std::byte* input, std::int32_t* labels) {
-  Slot& from = slots_[slot];
-  parallel_for(from.images, [&](std::size_t i) {
-    const std::size_t offset = i * image_bytes_;
-    std::memcpy(input + offset, from.input.data() + offset, image_bytes_);
-  });
-  std::copy_n(from.labels.begin(), from.images, labels);
-}
-
-std::size_t CpuStager::device_bytes() const {
-  std::size_t bytes = 0;
-  for (const Slot& slot : slots_) {
-    bytes += slot.input.size() + slot.labels.size() * sizeof(std::int32_t);
-  }
-  return bytes;
 }
 
 }  // namespace rueda::cpu

@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 
@@ -24,7 +23,7 @@ class MaxPool final : public Operation {
         to_(r.output_view()),
         in_(r.graph.shape(r.input())),
         out_(r.self().output),
-        images_(static_cast<std::size_t>(r.batch)) {}
+        images_(std::size_t(r.batch)) {}
 
   OperationNeeds needs() const override {
     return {.workspace_bytes = images_ * to_.image_elements()};
@@ -53,9 +52,9 @@ class MaxPool final : public Operation {
   /// f(plane, y, x), a plane being one block of channels of one image; rows go to the threads.
   template <typename F>
   void for_each_pixel(const BlockedView& view, const Shape& shape, const F& f) const {
-    const auto rows = static_cast<std::size_t>(shape.height);
+    const auto rows = std::size_t(shape.height);
     parallel_for(images_ * view.blocks() * rows, [&](std::size_t i) {
-      for (int x = 0; x < shape.width; ++x) f(i / rows, static_cast<int>(i % rows), x);
+      for (int x = 0; x < shape.width; ++x) f(i / rows, int(i % rows), x);
     });
   }
 
@@ -69,7 +68,7 @@ class MaxPool final : public Operation {
 
   static std::size_t at(const BlockedView& view, const Shape& shape, std::size_t plane, int y,
                         int x) {
-    return (plane * view.pixels + static_cast<std::size_t>(y * shape.width + x)) * view.block;
+    return (plane * view.pixels + std::size_t(y * shape.width + x)) * view.block;
   }
 
   template <std::size_t lanes>
@@ -92,7 +91,7 @@ class MaxPool final : public Operation {
     const std::size_t target = at(to_, out_, plane, y, x) + channel;
     for (std::size_t c = 0; c < lanes; ++c) {
       elements<T>(memory_.output)[target + c] = kernels::from_float<T>(largest[c]);
-      elements<std::uint8_t>(memory_.workspace)[target + c] = static_cast<std::uint8_t>(winner[c]);
+      elements<std::uint8_t>(memory_.workspace)[target + c] = std::uint8_t(winner[c]);
     }
   }
 
@@ -135,7 +134,7 @@ class MaxPool final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_max_pool(const OperationRequest& request, const MaxPoolNode& pool) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const MaxPoolNode& pool) {
   return make_typed<MaxPool>(request, pool);
 }
 

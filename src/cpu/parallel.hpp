@@ -27,8 +27,7 @@ void parallel_ranges(std::size_t count, const Body& body) {
     return;
   }
 #pragma omp parallel
-  body(even_split(count, static_cast<std::size_t>(omp_get_num_threads()),
-                  static_cast<std::size_t>(omp_get_thread_num())));
+  body(even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num())));
 }
 
 /// The same for elementwise loops over floats, body(i) for all i below `count`. Each
@@ -37,8 +36,8 @@ template <typename Body>
 void parallel_elements(std::size_t count, const Body& body) {
 #pragma omp parallel if (count > kWorthThreads)
   {
-    const Range mine = even_split(count, static_cast<std::size_t>(omp_get_num_threads()),
-                                  static_cast<std::size_t>(omp_get_thread_num()));
+    const Range mine =
+        even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num()));
     const Body own = body;
 #pragma omp simd
     for (std::size_t i = mine.begin; i < mine.end; ++i) own(i);

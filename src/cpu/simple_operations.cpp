@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "element.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 #include "rueda/kernels/batch_norm.hpp"
@@ -19,7 +18,7 @@ class PadShortcut final : public Operation {
         in_(r.graph.shape(r.input())),
         out_(r.self().output),
         stride_(pad.stride),
-        batch_(static_cast<std::size_t>(r.batch)) {}
+        batch_(std::size_t(r.batch)) {}
 
   OperationNeeds needs() const override { return {}; }
   void bind(const OperationMemory& m) override { memory_ = m; }
@@ -51,10 +50,8 @@ class PadShortcut final : public Operation {
     for (int c = 0; c < in_.channels; ++c) {
       for (int y = 0; y < out_.height; ++y) {
         for (int x = 0; x < out_.width; ++x) {
-          f(from_.offset(image, static_cast<std::size_t>(c),
-                         static_cast<std::size_t>(y * stride_ * in_.width + x * stride_)),
-            to_.offset(image, static_cast<std::size_t>(c + shift),
-                       static_cast<std::size_t>(y * out_.width + x)));
+          f(from_.offset(image, std::size_t(c), std::size_t(y * stride_ * in_.width + x * stride_)),
+            to_.offset(image, std::size_t(c + shift), std::size_t(y * out_.width + x)));
         }
       }
     }
@@ -75,8 +72,8 @@ class GlobalAveragePool final : public Operation {
  public:
   explicit GlobalAveragePool(const OperationRequest& r)
       : view_(r.input_view()),
-        channels_(static_cast<std::size_t>(r.self().output.channels)),
-        batch_(static_cast<std::size_t>(r.batch)) {}
+        channels_(std::size_t(r.self().output.channels)),
+        batch_(std::size_t(r.batch)) {}
 
   OperationNeeds needs() const override { return {}; }
   void bind(const OperationMemory& m) override { memory_ = m; }
@@ -84,7 +81,7 @@ class GlobalAveragePool final : public Operation {
   void forward() override {
     const T* source = elements<T>(memory_.inputs[0]);
     float* target = elements<float>(memory_.output);
-    const float share = 1.0F / static_cast<float>(view_.pixels);
+    const float share = 1.0F / float(view_.pixels);
     parallel_for(batch_ * channels_, [&](std::size_t i) {
       const std::size_t first = view_.offset(i / channels_, i % channels_, 0);
       float sum = 0.0F;
@@ -99,7 +96,7 @@ class GlobalAveragePool final : public Operation {
     const float* source = elements<float>(memory_.output_gradients[0]);
     T* target = elements<T>(memory_.input_gradients[0]);
     if (target == nullptr) return;
-    const float share = 1.0F / static_cast<float>(view_.pixels);
+    const float share = 1.0F / float(view_.pixels);
     parallel_for(batch_ * view_.channels, [&](std::size_t i) {
       const std::size_t image = i / view_.channels;
       const std::size_t channel = i % view_.channels;
@@ -179,16 +176,15 @@ class Add final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_pad_shortcut(const OperationRequest& request,
-                                             const PadShortcutNode& pad) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const PadShortcutNode& pad) {
   return make_typed<PadShortcut>(request, pad);
 }
 
-std::unique_ptr<Operation> make_global_average_pool(const OperationRequest& request) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const GlobalAveragePoolNode&) {
   return make_typed<GlobalAveragePool>(request);
 }
 
-std::unique_ptr<Operation> make_add(const OperationRequest& request, const AddNode& add) {
+std::unique_ptr<Operation> make(const OperationRequest& request, const AddNode& add) {
   return make_typed<Add>(request, add);
 }
 

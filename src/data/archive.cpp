@@ -1,5 +1,3 @@
-#include "archive.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "cifar10_files.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 
@@ -54,7 +53,7 @@ Handle open(const std::filesystem::path& file) {
 
 /// What stands between members counts as well: each may have up to 32 MB of extended headers.
 void check_unfolded(const std::filesystem::path& file, const Handle& handle) {
-  if (archive_filter_bytes(handle.get(), 0) > static_cast<std::int64_t>(kMaxUnfoldedBytes))
+  if (archive_filter_bytes(handle.get(), 0) > std::int64_t(kMaxUnfoldedBytes))
     fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
 }
 
@@ -72,12 +71,12 @@ archive_entry* next_member(const std::filesystem::path& file, const Handle& hand
 std::size_t member_size(const std::filesystem::path& file, archive_entry* entry,
                         std::size_t already) {
   const std::int64_t size = archive_entry_size(entry);
-  if (size < 0 || static_cast<std::uint64_t>(size) > kMaxFileBytes)
+  if (size < 0 || std::uint64_t(size) > kMaxFileBytes)
     fail(file, fmt::format("a member claims {} bytes, more than the {} of any CIFAR-10 file", size,
                            kMaxFileBytes));
-  if (already + static_cast<std::size_t>(size) > kMaxSetBytes)
+  if (already + std::size_t(size) > kMaxSetBytes)
     fail(file, fmt::format("its members are larger than {} bytes in all", kMaxSetBytes));
-  return static_cast<std::size_t>(size);
+  return std::size_t(size);
 }
 
 std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const Handle& handle,
@@ -92,7 +91,7 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
         archive_read_data(handle.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0) fail(file, handle);
     if (got == 0) fail(file, "a member ends too early");
-    filled += static_cast<std::size_t>(got);
+    filled += std::size_t(got);
   }
   return bytes;
 }
@@ -107,8 +106,8 @@ void require_sound_gzip(const std::filesystem::path& file) {
   // Members are bounded already; this bounds what may stand behind the last of them.
   std::size_t total = 0;
   int got = 0;
-  while ((got = gzread(in.get(), block.data(), static_cast<unsigned>(block.size()))) > 0) {
-    total += static_cast<std::size_t>(got);
+  while ((got = gzread(in.get(), block.data(), unsigned(block.size()))) > 0) {
+    total += std::size_t(got);
     if (total > kMaxUnfoldedBytes)
       fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
   }

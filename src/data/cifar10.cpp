@@ -1,13 +1,14 @@
 #include "rueda/data/cifar10.hpp"
 
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "byte_cursor.hpp"
 #include "cifar10_files.hpp"
+#include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {
@@ -15,11 +16,8 @@ namespace {
 
 constexpr std::size_t kOfficialTrainFiles = 5;
 
-const ClassNames& official_class_names() {
-  static const ClassNames names{"airplane", "automobile", "bird",  "cat",  "deer",
+const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
-  return names;
-}
 
 void append(SetFile& file, Cifar10Format format, ImageSet& set) {
   const std::vector<std::uint8_t> bytes = load(file);
@@ -29,21 +27,19 @@ void append(SetFile& file, Cifar10Format format, ImageSet& set) {
     decode_python(bytes, file.name, set);
 }
 
-/// A class name goes to terminals and reports.
-ClassNames cleaned(ClassNames names) {
-  for (std::string& name : names) name = printable(name);
-  return names;
-}
-
 ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
-  if (!files.meta) return official_class_names();
+  if (!files.meta) return kOfficialNames;
   const std::vector<std::uint8_t> bytes = load(*files.meta);
   auto names = files.format == Cifar10Format::binary ? binary_class_names(bytes)
                                                      : python_class_names(bytes, files.meta->name);
-  if (names) return cleaned(*std::move(names));
+  if (names) {
+    // They go to terminals and reports.
+    for (std::string& name : *names) name = printable(name);
+    return *names;
+  }
   remarks.push_back(fmt::format("{} does not name {} classes; uses the official names",
                                 files.meta->name, kClasses));
-  return official_class_names();
+  return kOfficialNames;
 }
 
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
@@ -75,6 +71,24 @@ std::vector<std::string> names_of(const Cifar10Files& files) {
 }
 
 }  // namespace
+
+void ImageSet::truncate(std::size_t n) {
+  if (n >= size()) return;
+  labels.resize(n);
+  pixels.resize(n * kImageBytes);
+}
+
+std::uint64_t ImageSet::fingerprint() const {
+  static_assert(kImageBytes % sizeof(std::uint64_t) == 0);
+  std::uint64_t hash = mix64(size());
+  for (std::size_t at = 0; at < pixels.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, pixels.data() + at, sizeof word);
+    hash = mix64(hash ^ word);
+  }
+  for (const std::uint8_t label : labels) hash = mix64(hash ^ label);
+  return hash;
+}
 
 Dataset read_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
@@ -129,18 +143,17 @@ std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes
 
 DataCheck check_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
-  DataCheck check;
-  check.form = files.format == Cifar10Format::binary ? "binary version" : "Python version";
-  check.place = files.place;
-  check.files = names_of(files);
-  const Dataset dataset = read_files(files);
-  check.class_names = dataset.class_names;
-  check.train_per_class = count_classes(dataset.train);
-  check.test_per_class = count_classes(dataset.test);
-  check.train_fingerprint = dataset.train.fingerprint();
-  check.test_fingerprint = dataset.test.fingerprint();
-  check.remarks = dataset.remarks;
-  return check;
+  Dataset dataset = read_files(files);
+  const bool binary = files.format == Cifar10Format::binary;
+  return {.form = binary ? "binary version" : "Python version",
+          .place = files.place,
+          .files = names_of(files),
+          .class_names = dataset.class_names,
+          .train_per_class = count_classes(dataset.train),
+          .test_per_class = count_classes(dataset.test),
+          .train_fingerprint = dataset.train.fingerprint(),
+          .test_fingerprint = dataset.test.fingerprint(),
+          .remarks = std::move(dataset.remarks)};
 }
 
 }  // namespace rueda

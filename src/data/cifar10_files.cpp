@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "archive.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 
 namespace rueda {
 namespace {
@@ -34,7 +33,7 @@ enum class Purpose { train, test, meta };
 struct Role {
   Cifar10Format format;
   Purpose purpose;
-  int number;
+  int number = 0;
 };
 
 /// N of "data_batch_N": digits without a leading zero.
@@ -50,36 +49,28 @@ std::optional<int> training_number(std::string_view name) {
 }
 
 std::optional<Role> role_of(std::string_view name) {
-  if (name == "batches.meta.txt") return Role{Cifar10Format::binary, Purpose::meta, 0};
-  if (name == "batches.meta") return Role{Cifar10Format::python, Purpose::meta, 0};
+  if (name == "batches.meta.txt") return Role{Cifar10Format::binary, Purpose::meta};
+  if (name == "batches.meta") return Role{Cifar10Format::python, Purpose::meta};
   constexpr std::string_view kSuffix = ".bin";
   const bool binary = name.ends_with(kSuffix);
   if (binary) name.remove_suffix(kSuffix.size());
   const Cifar10Format format = binary ? Cifar10Format::binary : Cifar10Format::python;
-  if (name == "test_batch") return Role{format, Purpose::test, 0};
+  if (name == "test_batch") return Role{format, Purpose::test};
   if (const auto number = training_number(name)) return Role{format, Purpose::train, *number};
   return std::nullopt;
 }
 
-void put(std::optional<SetFile>& slot, SetFile file, const std::string& place) {
-  if (slot)
-    throw InputError(fmt::format("{} holds {} and {}: remove one", place, slot->name, file.name));
-  slot = std::move(file);
-}
-
 void add_file(Cifar10Files& files, const Role& role, SetFile file) {
   file.number = role.number;
-  switch (role.purpose) {
-    case Purpose::train:
-      files.train.push_back(std::move(file));
-      break;
-    case Purpose::test:
-      put(files.test, std::move(file), files.place);
-      break;
-    case Purpose::meta:
-      put(files.meta, std::move(file), files.place);
-      break;
+  if (role.purpose == Purpose::train) {
+    files.train.push_back(std::move(file));
+    return;
   }
+  std::optional<SetFile>& slot = role.purpose == Purpose::test ? files.test : files.meta;
+  if (slot)
+    throw InputError(
+        fmt::format("{} holds {} and {}: remove one", files.place, slot->name, file.name));
+  slot = std::move(file);
 }
 
 /// The files of `format` that lie directly in `directory`; none if it does not exist.
@@ -157,17 +148,15 @@ bool complete(const Cifar10Files& files) { return !files.train.empty() && files.
 /// Why none of the sets will do, by the most useful thing that can be said.
 [[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
   for (const Cifar10Files& files : sets) {
-    const std::string suffix = files.format == Cifar10Format::binary ? ".bin" : "";
-    if (files.test)
-      throw InputError(
-          fmt::format("{} has a test file but no training file (data_batch_1{} and so "
-                      "on): unpack or download the set again",
-                      files.place, suffix));
-    if (!files.train.empty())
-      throw InputError(
-          fmt::format("{} has training files but no test file (test_batch{}): unpack "
-                      "or download the set again",
-                      files.place, suffix));
+    if (!files.test && files.train.empty()) continue;
+    const char* const suffix = files.format == Cifar10Format::binary ? ".bin" : "";
+    throw InputError(files.test ? fmt::format("{} has a test file but no training file "
+                                              "(data_batch_1{} and so on): unpack or download "
+                                              "the set again",
+                                              files.place, suffix)
+                                : fmt::format("{} has training files but no test file "
+                                              "(test_batch{}): unpack or download the set again",
+                                              files.place, suffix));
   }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     std::error_code ignored;
@@ -192,6 +181,13 @@ void sort_training_files(Cifar10Files& files) {
 
 }  // namespace
 
+void fail_at(const std::string& name, std::size_t offset, const std::string& reason) {
+  throw InputError(
+      fmt::format("{}: byte {}: {}; the file is damaged or not a CIFAR-10 file: download or make "
+                  "it again",
+                  name, offset, reason));
+}
+
 Cifar10Files find_cifar10(const fs::path& where) {
   std::vector<Cifar10Files> sets = scan(where);
   const auto chosen = std::ranges::find_if(sets, complete);
@@ -210,17 +206,9 @@ Cifar10Files find_cifar10(const fs::path& where) {
 
 std::vector<std::uint8_t> load(SetFile& file) {
   if (file.path.empty()) return std::exchange(file.bytes, {});
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(file.path, error);
-  if (!error && size > kMaxFileBytes)
-    throw InputError(fmt::format("{} has {} bytes, more than the {} of any CIFAR-10 file",
-                                 file.name, size, kMaxFileBytes));
-  std::ifstream stream(file.path, std::ios::binary);
-  std::vector<std::uint8_t> bytes(error ? 0 : static_cast<std::size_t>(size));
-  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (error || !stream)
-    throw InputError(fmt::format("cannot read {}: check that it is readable", file.name));
-  return bytes;
+  const InputFile input{file.path, file.name, "check that it is a readable CIFAR-10 file"};
+  const std::string bytes = read_whole(input, kMaxFileBytes);
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace rueda

@@ -3,15 +3,38 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rueda/data/dataset.hpp"
 #include "rueda/data/synth.hpp"
 
 namespace rueda {
+
+/// Largest file that is read, and largest sum of an archive's members: five times an official
+/// file, ten times the official set. Bounds what a damaged or hostile archive can unfold to.
+inline constexpr std::size_t kMaxFileBytes = 200'000'000;
+inline constexpr std::size_t kMaxSetBytes = 2'000'000'000;
+/// Bytes of an archive, packed or unpacked, with its headers and what stands behind the last
+/// member.
+inline constexpr std::size_t kMaxUnfoldedBytes = kMaxSetBytes + kMaxFileBytes;
+
+/// A file out of an archive.
+struct ArchiveMember {
+  std::string path;  ///< as the archive has it
+  std::vector<std::uint8_t> bytes;
+};
+
+/// Reads those members of a .tar.gz (or .tar) whose path `wanted` accepts, in archive order, into
+/// memory; never writes, so a path may say what it likes. Throws InputError naming the archive if
+/// it is not one, is truncated or damaged, exceeds the bounds, or if a wanted member is not a
+/// regular file.
+std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
+                                        const std::function<bool(std::string_view)>& wanted);
 
 /// One file of a set: still on disk, or already in memory if it came out of an archive.
 struct SetFile {
@@ -30,6 +53,10 @@ struct Cifar10Files {
   std::optional<SetFile> meta{};
   std::vector<std::string> remarks{};
 };
+
+/// Throws InputError "NAME: byte OFFSET: REASON; REMEDY", the one shape in which damage in a data
+/// file is reported.
+[[noreturn]] void fail_at(const std::string& name, std::size_t offset, const std::string& reason);
 
 /// Finds the set below `where` (a directory, its parent, or an archive) and checks that it is
 /// complete: a test file and at least one training file. If both versions are there the binary one

@@ -4,208 +4,250 @@
 
 #include <fmt/format.h>
 
+#include "cifar10_files.hpp"
 #include "pickle.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {
+
+std::string_view name_of(PickleKind kind) noexcept {
+  constexpr std::array<std::string_view, 11> kNames{
+      "None",    "a boolean",    "an integer", "a byte string",        "a text",       "a list",
+      "a tuple", "a dictionary", "a global",   "a NumPy element type", "a NumPy array"};
+  return kNames[std::size_t(kind)];
+}
+
+const PickleValue* PickleValue::find(std::string_view key) const {
+  if (kind != PickleKind::dict) return nullptr;
+  // Backwards, as a later entry replaces an earlier one with the same key.
+  for (std::size_t i = items.size(); i >= 2; i -= 2) {
+    const PickleValue& candidate = *items[i - 2];
+    const bool string = candidate.kind == PickleKind::bytes || candidate.kind == PickleKind::text;
+    if (string && candidate.bytes == key) return items[i - 1];
+  }
+  return nullptr;
+}
+
+PickleValue* Pickle::add(PickleValue value) {
+  if (values_.size() >= kMaxValues)
+    fail(fmt::format("the pickle holds more than {} values", kMaxValues));
+  value.offset = now;
+  return &values_.emplace_back(std::move(value));
+}
+
+void Pickle::link(PickleValue& container, const std::vector<const PickleValue*>& items) {
+  if (items.size() > kMaxValues - links_)
+    fail(container.offset,
+         fmt::format("the pickle's containers hold more than {} values in all", kMaxValues));
+  links_ += items.size();
+  container.items.insert(container.items.end(), items.begin(), items.end());
+}
+
+std::string_view Pickle::as_latin1(const PickleValue& text) {
+  constexpr std::size_t kMaxDecodedBytes = 200'000'000;  // no CIFAR-10 file comes near
+  // The text is in the file once but could be decoded any number of times.
+  if (decoded_bytes_ + text.bytes.size() > kMaxDecodedBytes)
+    fail(fmt::format("the pickle decodes to more than {} bytes", kMaxDecodedBytes));
+  std::string& latin1 = decoded_.emplace_back();
+  latin1.reserve(text.bytes.size());
+  // Characters 128 to 255 are two bytes in UTF-8, 110000ab 10cdefgh.
+  int lead = 0;
+  for (const char c : text.bytes) {
+    const int byte = static_cast<unsigned char>(c);
+    const bool fits = lead == 0 ? byte < 0x80 || byte == 0xc2 || byte == 0xc3 : byte >> 6 == 2;
+    if (!fits) fail(text.offset, "a byte string is not Latin-1 text");
+    if (lead == 0 && byte >= 0x80) {
+      lead = byte;
+      continue;
+    }
+    latin1 += char(lead == 0 ? byte : (lead & 3) << 6 | (byte & 0x3f));
+    lead = 0;
+  }
+  if (lead != 0) fail(text.offset, "a byte string is not Latin-1 text");
+  decoded_bytes_ += latin1.size();
+  return latin1;
+}
+
+void Pickle::fail(std::size_t offset, const std::string& reason) const {
+  fail_at(file_name_, offset, reason);
+}
+
 namespace {
 
-struct AllowedGlobal {
-  std::string_view module;
-  std::string_view name;
-  PickleGlobal global;
-};
+using Kind = PickleKind;
 
-constexpr std::array<AllowedGlobal, 11> kAllowed{{
-    {"numpy", "ndarray", PickleGlobal::ndarray},
-    {"numpy", "dtype", PickleGlobal::dtype},
-    {"numpy.core.multiarray", "_reconstruct", PickleGlobal::reconstruct},
-    {"numpy._core.multiarray", "_reconstruct", PickleGlobal::reconstruct},
-    {"numpy.core.multiarray", "scalar", PickleGlobal::scalar},
-    {"numpy._core.multiarray", "scalar", PickleGlobal::scalar},
-    {"numpy.core.numeric", "_frombuffer", PickleGlobal::frombuffer},
-    {"numpy._core.numeric", "_frombuffer", PickleGlobal::frombuffer},
-    {"_codecs", "encode", PickleGlobal::encode},
-    {"__builtin__", "bytes", PickleGlobal::empty_bytes},
-    {"builtins", "bytes", PickleGlobal::empty_bytes},
-}};
-
-constexpr std::size_t kMaxDimensions = 4;
-
-/// Argument `i`, which must be of one of the given kinds.
+/// Argument `i`, which must be of the given kind. Python 2 and 3 differ in whether short names are
+/// bytes or text, and flags integers or booleans.
 const PickleValue& argument(const Pickle& pickle, const PickleValue& tuple, std::size_t i,
-                            PickleKind kind, std::size_t offset) {
-  if (tuple.kind != PickleKind::tuple || i >= tuple.items.size())
-    pickle.fail(offset, fmt::format("argument {} is missing", i + 1));
-  const PickleValue& value = pickle[tuple.items[i]];
-  if (value.kind != kind)
-    pickle.fail(offset, fmt::format("argument {} is {}, expected {}", i + 1, name_of(value.kind),
-                                    name_of(kind)));
+                            Kind kind) {
+  if (tuple.kind != Kind::tuple || i >= tuple.items.size())
+    pickle.fail(fmt::format("argument {} is missing", i + 1));
+  const PickleValue& value = *tuple.items[i];
+  if (value.kind != kind && !(kind == Kind::text && value.kind == Kind::bytes) &&
+      !(kind == Kind::boolean && value.kind == Kind::integer))
+    pickle.fail(
+        fmt::format("argument {} is {}, expected {}", i + 1, name_of(value.kind), name_of(kind)));
   return value;
 }
 
-/// Bytes or text, as Python 2 and 3 differ in which they use for short names.
-std::string_view string_argument(const Pickle& pickle, const PickleValue& tuple, std::size_t i,
-                                 std::size_t offset) {
-  const bool bytes = i < tuple.items.size() && pickle[tuple.items[i]].kind == PickleKind::bytes;
-  return argument(pickle, tuple, i, bytes ? PickleKind::bytes : PickleKind::text, offset).bytes;
-}
-
 /// Bytes of one element, from a code such as "u1" or "f8".
-std::uint64_t element_size(const Pickle& pickle, const PickleValue& dtype, std::size_t offset) {
+std::uint64_t element_size(const Pickle& pickle, const PickleValue& dtype) {
+  constexpr std::string_view kLetters = "uif";
+  constexpr std::string_view kSizes = "1248";
   const std::string_view code = dtype.bytes;
-  const bool known = code.size() == 2 && (code[0] == 'u' || code[0] == 'i' || code[0] == 'f') &&
-                     (code[1] == '1' || code[1] == '2' || code[1] == '4' || code[1] == '8');
-  if (!known)
-    pickle.fail(offset, fmt::format("array elements of type '{}' are not supported: expected "
-                                    "'u1' (uint8)",
-                                    printable(code)));
-  return static_cast<std::uint64_t>(code[1] - '0');
+  if (code.size() != 2 || kLetters.find(code[0]) == code.npos || kSizes.find(code[1]) == code.npos)
+    pickle.fail(fmt::format("array elements of type '{}' are not supported: expected 'u1' (uint8)",
+                            printable(code)));
+  return std::uint64_t(code[1] - '0');
 }
 
-PickleRef make_dtype(Pickle& pickle, const PickleValue& arguments, std::size_t offset) {
-  const std::string_view code = string_argument(pickle, arguments, 0, offset);
-  return pickle.add({.kind = PickleKind::dtype, .offset = offset, .integer = '|', .bytes = code});
+PickleValue* make_dtype(Pickle& pickle, const PickleValue& arguments) {
+  const std::string_view code = argument(pickle, arguments, 0, Kind::text).bytes;
+  return pickle.add({.kind = Kind::dtype, .integer = '|', .bytes = code});
 }
 
-PickleRef make_encoded(Pickle& pickle, const PickleValue& arguments, std::size_t offset) {
-  const PickleValue& text = argument(pickle, arguments, 0, PickleKind::text, offset);
-  const std::string_view codec = string_argument(pickle, arguments, 1, offset);
+/// Bytes as Latin-1 text, Python 3's way in protocol 2.
+PickleValue* make_encoded(Pickle& pickle, const PickleValue& arguments) {
+  const PickleValue& text = argument(pickle, arguments, 0, Kind::text);
+  const std::string_view codec = argument(pickle, arguments, 1, Kind::text).bytes;
   if (codec != "latin1")
-    pickle.fail(offset,
-                fmt::format("text is encoded as '{}', expected 'latin1'", printable(codec)));
-  // The text is in the file once but could be decoded any number of times.
-  if (pickle.kept_bytes() + text.bytes.size() > kMaxDecodedBytes)
-    pickle.fail(offset, fmt::format("the pickle decodes to more than {} bytes", kMaxDecodedBytes));
-  std::string decoded;
-  if (!decode_latin1(text.bytes, decoded))
-    pickle.fail(text.offset, "a byte string is not Latin-1 text");
-  const std::string_view bytes = pickle.keep(std::move(decoded));
-  return pickle.add({.kind = PickleKind::bytes, .offset = offset, .bytes = bytes});
+    pickle.fail(fmt::format("text is encoded as '{}', expected 'latin1'", printable(codec)));
+  return pickle.add({.kind = Kind::bytes, .bytes = pickle.as_latin1(text)});
+}
+
+/// bytes(): the same for no bytes at all.
+PickleValue* make_no_bytes(Pickle& pickle, const PickleValue& arguments) {
+  if (!arguments.items.empty())
+    pickle.fail("'bytes' is called in a way that no CIFAR-10 file needs");
+  return pickle.add({.kind = Kind::bytes});
 }
 
 /// A NumPy integer on its own, as `list(array)` makes them.
-PickleRef make_scalar(Pickle& pickle, const PickleValue& arguments, std::size_t offset) {
-  const PickleValue& dtype = argument(pickle, arguments, 0, PickleKind::dtype, offset);
-  const PickleValue& bytes = argument(pickle, arguments, 1, PickleKind::bytes, offset);
-  if (bytes.bytes.size() != element_size(pickle, dtype, offset))
-    pickle.fail(offset, "a NumPy integer has the wrong number of bytes");
-  return pickle.add({.kind = PickleKind::integer,
-                     .offset = offset,
-                     .integer = integer_element(pickle, dtype, bytes.bytes, 0, offset)});
+PickleValue* make_scalar(Pickle& pickle, const PickleValue& arguments) {
+  const PickleValue& dtype = argument(pickle, arguments, 0, Kind::dtype);
+  const std::string_view raw = argument(pickle, arguments, 1, Kind::bytes).bytes;
+  if (raw.size() != element_size(pickle, dtype))
+    pickle.fail("a NumPy integer has the wrong number of bytes");
+  const std::int64_t value = integer_element(pickle, dtype, raw, 0, pickle.now);
+  return pickle.add({.kind = Kind::integer, .integer = value});
 }
 
 /// Checks that shape, element size and bytes agree, and fills the array.
-void fill_array(Pickle& pickle, PickleRef array, std::pair<PickleRef, PickleRef> type_and_shape,
-                std::string_view raw, bool fortran, std::size_t offset) {
-  const PickleValue& shape = pickle[type_and_shape.second];
-  if (shape.items.empty() || shape.items.size() > kMaxDimensions)
-    pickle.fail(offset, fmt::format("an array has {} dimensions", shape.items.size()));
-  std::uint64_t size = element_size(pickle, pickle[type_and_shape.first], offset);
+void fill_array(Pickle& pickle, PickleValue& array, const PickleValue& dtype,
+                const PickleValue& shape, const PickleValue& raw) {
+  if (shape.items.empty() || shape.items.size() > 4)
+    pickle.fail(fmt::format("an array has {} dimensions", shape.items.size()));
+  std::uint64_t size = element_size(pickle, dtype);
   for (std::size_t i = 0; i < shape.items.size(); ++i) {
-    const auto extent = argument(pickle, shape, i, PickleKind::integer, offset).integer;
+    const std::int64_t extent = argument(pickle, shape, i, Kind::integer).integer;
     // Factors below 2^32 with the product checked each time can not overflow 64 bits.
     if (extent < 0 || extent > INT32_MAX || size > INT32_MAX)
-      pickle.fail(offset, fmt::format("array extent {} is out of range", extent));
-    size *= static_cast<std::uint64_t>(extent);
+      pickle.fail(fmt::format("array extent {} is out of range", extent));
+    size *= std::uint64_t(extent);
   }
-  if (size != raw.size())
-    pickle.fail(offset, fmt::format("the array's shape {} needs {} bytes, there are {}",
-                                    shape_text(pickle, shape), size, raw.size()));
-  pickle[array].bytes = raw;
-  pickle[array].integer = fortran ? 1 : 0;
-  pickle.link(array, std::array{type_and_shape.first, type_and_shape.second});
+  if (size != raw.bytes.size())
+    pickle.fail(fmt::format("the array's shape {} needs {} bytes, there are {}", shape_text(shape),
+                            size, raw.bytes.size()));
+  array.bytes = raw.bytes;
+  pickle.link(array, {&dtype, &shape});
 }
 
-PickleRef make_empty_array(Pickle& pickle, std::size_t offset) {
-  return pickle.add({.kind = PickleKind::array, .offset = offset});
+/// An array that `build` fills.
+PickleValue* make_empty_array(Pickle& pickle, const PickleValue&) {
+  return pickle.add({.kind = Kind::array});
 }
 
-/// (buffer, dtype, shape, order).
-PickleRef make_array(Pickle& pickle, const PickleValue& arguments, std::size_t offset) {
-  const PickleValue& raw = argument(pickle, arguments, 0, PickleKind::bytes, offset);
-  argument(pickle, arguments, 1, PickleKind::dtype, offset);
-  argument(pickle, arguments, 2, PickleKind::tuple, offset);
-  const std::string_view order = string_argument(pickle, arguments, 3, offset);
+/// (buffer, dtype, shape, order): an array at once, in protocol 5.
+PickleValue* make_array(Pickle& pickle, const PickleValue& arguments) {
+  const PickleValue& raw = argument(pickle, arguments, 0, Kind::bytes);
+  const PickleValue& dtype = argument(pickle, arguments, 1, Kind::dtype);
+  const PickleValue& shape = argument(pickle, arguments, 2, Kind::tuple);
+  const std::string_view order = argument(pickle, arguments, 3, Kind::text).bytes;
   if (order != "C" && order != "F")
-    pickle.fail(offset, fmt::format("array order '{}' is not supported", printable(order)));
-  const PickleRef array = make_empty_array(pickle, offset);
-  fill_array(pickle, array, {arguments.items[1], arguments.items[2]}, raw.bytes, order == "F",
-             offset);
+    pickle.fail(fmt::format("array order '{}' is not supported", printable(order)));
+  PickleValue* array = pickle.add({.kind = Kind::array, .integer = order == "F"});
+  fill_array(pickle, *array, dtype, shape, raw);
   return array;
 }
 
-/// (version, shape, dtype, is Fortran order, raw bytes).
-void build_array(Pickle& pickle, PickleRef array, const PickleValue& state, std::size_t offset) {
-  if (!pickle[array].items.empty()) pickle.fail(offset, "an array is filled twice");
-  argument(pickle, state, 1, PickleKind::tuple, offset);
-  argument(pickle, state, 2, PickleKind::dtype, offset);
-  const bool boolean = state.items.size() > 3 && pickle[state.items[3]].kind == PickleKind::boolean;
-  const PickleValue& fortran =
-      argument(pickle, state, 3, boolean ? PickleKind::boolean : PickleKind::integer, offset);
-  const PickleValue& raw = argument(pickle, state, 4, PickleKind::bytes, offset);
-  fill_array(pickle, array, {state.items[2], state.items[1]}, raw.bytes, fortran.integer != 0,
-             offset);
-}
+struct Global {
+  std::string_view module;
+  std::string_view name;
+  PickleValue* (*call)(Pickle&, const PickleValue& arguments);  ///< null: only ever an argument
+};
 
-/// (version, byte order, ...); what follows describes records, which no label or pixel is.
-void build_dtype(Pickle& pickle, PickleRef dtype, const PickleValue& state, std::size_t offset) {
-  const std::string_view order = string_argument(pickle, state, 1, offset);
-  if (order.size() != 1) pickle.fail(offset, "an element type has no byte order");
-  pickle[dtype].integer = order[0];
-}
+// NumPy renamed some modules in version 2.
+constexpr std::array<Global, 11> kGlobals{{
+    {"numpy", "ndarray", nullptr},
+    {"numpy", "dtype", make_dtype},
+    {"numpy.core.multiarray", "_reconstruct", make_empty_array},
+    {"numpy._core.multiarray", "_reconstruct", make_empty_array},
+    {"numpy.core.multiarray", "scalar", make_scalar},
+    {"numpy._core.multiarray", "scalar", make_scalar},
+    {"numpy.core.numeric", "_frombuffer", make_array},
+    {"numpy._core.numeric", "_frombuffer", make_array},
+    {"_codecs", "encode", make_encoded},
+    {"__builtin__", "bytes", make_no_bytes},
+    {"builtins", "bytes", make_no_bytes},
+}};
 
 }  // namespace
 
-PickleRef find_global(Pickle& pickle, std::string_view module, std::string_view name,
-                      std::size_t offset) {
-  for (const AllowedGlobal& allowed : kAllowed) {
-    if (allowed.module != module || allowed.name != name) continue;
-    return pickle.add({.kind = PickleKind::global,
-                       .offset = offset,
-                       .integer = static_cast<std::int64_t>(allowed.global),
-                       .bytes = allowed.name});
+PickleValue* find_global(Pickle& pickle, std::string_view module, std::string_view name) {
+  for (std::size_t i = 0; i < kGlobals.size(); ++i) {
+    if (kGlobals[i].module == module && kGlobals[i].name == name)
+      return pickle.add({.kind = Kind::global, .integer = std::int64_t(i)});
   }
-  pickle.fail(offset, fmt::format("the pickle asks for '{}.{}', which no CIFAR-10 file needs: "
-                                  "refused, nothing was executed",
-                                  printable(module), printable(name)));
+  pickle.fail(
+      fmt::format("the pickle asks for '{}.{}', which no CIFAR-10 file needs: refused, "
+                  "nothing was executed",
+                  printable(module), printable(name)));
 }
 
-PickleRef reduce(Pickle& pickle, const PickleValue& global, const PickleValue& arguments,
-                 std::size_t offset) {
-  if (global.kind != PickleKind::global)
-    pickle.fail(offset, fmt::format("{} can not be called", name_of(global.kind)));
-  if (arguments.kind != PickleKind::tuple) pickle.fail(offset, "a call has no list of arguments");
-  switch (static_cast<PickleGlobal>(global.integer)) {
-    case PickleGlobal::dtype:
-      return make_dtype(pickle, arguments, offset);
-    case PickleGlobal::encode:
-      return make_encoded(pickle, arguments, offset);
-    case PickleGlobal::scalar:
-      return make_scalar(pickle, arguments, offset);
-    case PickleGlobal::reconstruct:
-      return make_empty_array(pickle, offset);
-    case PickleGlobal::frombuffer:
-      return make_array(pickle, arguments, offset);
-    case PickleGlobal::empty_bytes:
-      if (!arguments.items.empty()) break;
-      return pickle.add({.kind = PickleKind::bytes, .offset = offset});
-    case PickleGlobal::ndarray:
-      break;
-  }
-  pickle.fail(offset,
-              fmt::format("'{}' is called in a way that no CIFAR-10 file needs", global.bytes));
+PickleValue* reduce(Pickle& pickle, const PickleValue& global, const PickleValue& arguments) {
+  if (global.kind != Kind::global)
+    pickle.fail(fmt::format("{} can not be called", name_of(global.kind)));
+  if (arguments.kind != Kind::tuple) pickle.fail("a call has no list of arguments");
+  const Global& known = kGlobals[std::size_t(global.integer)];
+  if (known.call == nullptr)
+    pickle.fail(fmt::format("'{}' is called in a way that no CIFAR-10 file needs", known.name));
+  return known.call(pickle, arguments);
 }
 
-void build(Pickle& pickle, PickleRef target, const PickleValue& state, std::size_t offset) {
-  switch (pickle[target].kind) {
-    case PickleKind::array:
-      return build_array(pickle, target, state, offset);
-    case PickleKind::dtype:
-      return build_dtype(pickle, target, state, offset);
-    default:
-      pickle.fail(offset, fmt::format("{} can not be given a state", name_of(pickle[target].kind)));
+void build(Pickle& pickle, PickleValue& target, const PickleValue& state) {
+  if (target.kind == Kind::array) {  // (version, shape, dtype, is Fortran order, raw bytes)
+    if (!target.items.empty()) pickle.fail("an array is filled twice");
+    const PickleValue& shape = argument(pickle, state, 1, Kind::tuple);
+    const PickleValue& dtype = argument(pickle, state, 2, Kind::dtype);
+    target.integer = argument(pickle, state, 3, Kind::boolean).integer != 0;
+    fill_array(pickle, target, dtype, shape, argument(pickle, state, 4, Kind::bytes));
+  } else if (target.kind == Kind::dtype) {
+    // (version, byte order, ...); what follows describes records, which no label or pixel is.
+    const std::string_view order = argument(pickle, state, 1, Kind::text).bytes;
+    if (order.size() != 1) pickle.fail("an element type has no byte order");
+    target.integer = order[0];
+  } else {
+    pickle.fail(fmt::format("{} can not be given a state", name_of(target.kind)));
   }
+}
+
+std::int64_t integer_element(const Pickle& pickle, const PickleValue& dtype, std::string_view raw,
+                             std::size_t index, std::size_t offset) {
+  const std::string_view code = dtype.bytes;
+  const bool integer = code.size() == 2 && (code[0] == 'u' || code[0] == 'i');
+  if (!integer || dtype.integer == '>')
+    pickle.fail(offset, fmt::format("elements of type '{}{}' are not little-endian integers",
+                                    char(dtype.integer), printable(code)));
+  const auto width = std::size_t(code[1] - '0');
+  const std::string_view element = raw.substr(index * width, width);
+  return code[0] == 'i' ? signed_number(element) : std::int64_t(unsigned_number(element));
+}
+
+std::string shape_text(const PickleValue& shape) {
+  std::string text;
+  for (const PickleValue* item : shape.items)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", item->integer);
+  return "(" + text + ")";
 }
 
 }  // namespace rueda

@@ -41,7 +41,7 @@ void check(const SamplerOptions& o) {
 template <typename... Keys>
 void shuffle(std::span<std::uint32_t> items, std::uint64_t seed, Keys... keys) {
   for (std::size_t i = items.size(); i-- > 1;) {
-    const auto bound = static_cast<std::uint32_t>(i + 1);
+    const auto bound = std::uint32_t(i + 1);
     std::swap(items[i], items[to_below(random_bits(seed, key_of("order"), keys..., i), bound)]);
   }
 }
@@ -104,8 +104,8 @@ std::vector<std::uint32_t> Sampler::indices(std::size_t step, std::size_t part) 
     first = slice_of(part).begin +
             step * even_split(options_.global_batch, options_.parts, part).size();
   }
-  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
-  return {begin, begin + static_cast<std::ptrdiff_t>(part_samples(step, part))};
+  const auto begin = order_.begin() + std::ptrdiff_t(first);
+  return {begin, begin + std::ptrdiff_t(part_samples(step, part))};
 }
 
 }  // namespace rueda

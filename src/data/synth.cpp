@@ -12,6 +12,7 @@
 #include "synth_shapes.hpp"
 
 namespace rueda {
+namespace {
 
 /// The random draws of one image, in order.
 class Draws {
@@ -22,15 +23,13 @@ class Draws {
   bool coin() noexcept { return (bits() >> 63) != 0; }
   /// An integer from `low` to `high`, both included.
   int between(int low, int high) noexcept {
-    return low + static_cast<int>(to_below(bits(), static_cast<std::uint32_t>(high - low + 1)));
+    return low + int(to_below(bits(), std::uint32_t(high - low + 1)));
   }
 
  private:
   std::uint64_t key_;
   std::uint64_t count_ = 0;
 };
-
-namespace {
 
 // What makes the set easier or harder. Lengths in 1/256 pixel, colours in 1/255.
 constexpr int kSmallestRadius = 8 * 256;
@@ -77,19 +76,19 @@ Placement draw_placement(Draws& draws) {
 /// mean 32 and sigma 4.
 int draw_noise(Draws& draws) { return (std::popcount(draws.bits()) - 32) * kNoiseSigma / 4; }
 
-void draw_image(Motif motif, Draws draws, std::uint8_t* pixels) {
+void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
   const auto [background, foreground] = draw_colours(draws);
   const Placement placement = draw_placement(draws);
   const int slope_x = draws.between(-kGradient, kGradient);
   const int slope_y = draws.between(-kGradient, kGradient);
-  const Mask mask = draw_mask(motif, placement);
+  const Mask mask = draw_mask(label, placement);
   for (std::size_t c = 0; c < background.size(); ++c) {
     for (std::size_t i = 0; i < mask.size(); ++i) {
-      const int x = static_cast<int>(i % kImageSide) - kImageSide / 2;
-      const int y = static_cast<int>(i / kImageSide) - kImageSide / 2;
+      const int x = int(i % kImageSide) - kImageSide / 2;
+      const int y = int(i / kImageSide) - kImageSide / 2;
       const int behind = background[c] + (slope_x * x + slope_y * y) / (kImageSide / 2);
       const int covered = (behind * (16 - mask[i]) + foreground[c] * mask[i] + 8) / 16;
-      *pixels++ = static_cast<std::uint8_t>(std::clamp(covered + draw_noise(draws), 0, 255));
+      *pixels++ = std::uint8_t(std::clamp(covered + draw_noise(draws), 0, 255));
     }
   }
 }
@@ -97,9 +96,9 @@ void draw_image(Motif motif, Draws draws, std::uint8_t* pixels) {
 /// The labels 0, 1, ... 9, 0, 1, ... in random order.
 std::vector<std::uint8_t> draw_labels(std::size_t count, std::uint64_t key) {
   std::vector<std::uint8_t> labels(count);
-  for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::uint8_t>(i % kClasses);
+  for (std::size_t i = 0; i < count; ++i) labels[i] = std::uint8_t(i % kClasses);
   for (std::size_t i = count; i-- > 1;) {
-    const auto bound = static_cast<std::uint32_t>(i + 1);
+    const auto bound = std::uint32_t(i + 1);
     std::swap(labels[i], labels[to_below(random_bits(key, key_of("labels"), i), bound)]);
   }
   return labels;
@@ -111,8 +110,7 @@ ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view spli
   set.labels = draw_labels(count, key);
   set.pixels.resize(count * kImageBytes);
   for (std::size_t i = 0; i < count; ++i)
-    draw_image(Motif{set.labels[i]}, Draws(random_bits(key, i)),
-               set.pixels.data() + i * kImageBytes);
+    draw_image(set.labels[i], Draws(random_bits(key, i)), set.pixels.data() + i * kImageBytes);
   return set;
 }
 
@@ -121,7 +119,8 @@ ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view spli
 Dataset draw_synthetic(const SynthOptions& options) {
   Dataset dataset;
   dataset.source = "synthetic";
-  std::ranges::copy(kMotifNames, dataset.class_names.begin());
+  for (std::size_t i = 0; i < dataset.class_names.size(); ++i)
+    dataset.class_names[i] = motif_name(i);
   dataset.train = draw_split(options.train, options.seed, "train");
   dataset.test = draw_split(options.test, options.seed, "test");
   return dataset;

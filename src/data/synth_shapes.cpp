@@ -11,7 +11,7 @@ constexpr int kUnit = 4096;
 constexpr int kPixel = 256;    ///< steps of a Placement per pixel
 constexpr int kOne = 1 << 14;  ///< 1.0 of sine and cosine
 
-constexpr int of_unit(double fraction) { return static_cast<int>(fraction * kUnit); }
+constexpr int of_unit(double fraction) { return int(fraction * kUnit); }
 
 /// A point in the motif's frame: u to the right, v down.
 struct Point {
@@ -27,7 +27,7 @@ constexpr bool within(Point p, int radius) { return squared_length(p) <= radius 
 constexpr int sine(int angle) {
   const int a = angle & 0xffff;
   const int x = a & 0x7fff;
-  const int parabola = static_cast<int>((static_cast<std::int64_t>(x) * (0x8000 - x)) >> 14);
+  const int parabola = int((std::int64_t(x) * (0x8000 - x)) >> 14);
   const int bent = (parabola * 775 + (parabola * parabola >> 14) * 225) / 1000;
   return a < 0x8000 ? bent : -bent;
 }
@@ -48,13 +48,6 @@ constexpr int sides_inside(Point p, int sides, int distance) {
 /// Index of the cell of width `cell` that holds x; the grid has a line at 0.
 constexpr int cell_of(int x, int cell) { return (x + 64 * cell) / cell; }
 
-bool on_stripe(Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }
-
-bool on_check(Point p) {
-  constexpr int kCell = of_unit(0.5);
-  return (cell_of(p.u, kCell) + cell_of(p.v, kCell)) % 2 == 0;
-}
-
 bool on_dot(Point p) {
   constexpr int kCell = of_unit(0.62);
   constexpr int kHalf = kCell / 2;
@@ -64,50 +57,43 @@ bool on_dot(Point p) {
   return within(from_centre, of_unit(0.2));
 }
 
-bool in_window(Point p, bool round) {
-  constexpr int kHalf = of_unit(0.86);
-  return round ? within(p, kUnit) : std::abs(p.u) <= kHalf && std::abs(p.v) <= kHalf;
-}
-
 bool on_cross(Point p) {
   const int along = std::max(std::abs(p.u), std::abs(p.v));
   const int across = std::min(std::abs(p.u), std::abs(p.v));
   return across <= of_unit(0.27) && along <= kUnit;
 }
 
-bool on_square(Point p) { return std::max(std::abs(p.u), std::abs(p.v)) <= of_unit(0.78); }
+bool in_square(Point p, int half) { return std::max(std::abs(p.u), std::abs(p.v)) <= half; }
 
-/// Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
-bool on_star(Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }
+struct Motif {
+  std::string_view name;
+  bool (*covers)(Point);
+  bool is_texture = false;  ///< seen through a round or a square window
+};
 
-bool on_crescent(Point p) {
-  return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
-}
+constexpr std::array<Motif, kClasses> kMotifs{{
+    {"disc", [](Point p) { return within(p, of_unit(0.95)); }},
+    {"ring", [](Point p) { return within(p, kUnit) && !within(p, of_unit(0.6)); }},
+    {"square", [](Point p) { return in_square(p, of_unit(0.78)); }},
+    {"triangle", [](Point p) { return sides_inside(p, 3, of_unit(0.5)) == 3; }},
+    {"cross", on_cross},
+    // Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
+    {"star", [](Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }},
+    {"crescent",
+     [](Point p) {
+       return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
+     }},
+    {"stripes", [](Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }, true},
+    {"checks",
+     [](Point p) { return (cell_of(p.u, of_unit(0.5)) + cell_of(p.v, of_unit(0.5))) % 2 == 0; },
+     true},
+    {"dots", on_dot, true},
+}};
 
-bool covers(Motif motif, bool round_window, Point p) {
-  switch (motif) {
-    case Motif::disc:
-      return within(p, of_unit(0.95));
-    case Motif::ring:
-      return within(p, kUnit) && !within(p, of_unit(0.6));
-    case Motif::square:
-      return on_square(p);
-    case Motif::triangle:
-      return sides_inside(p, 3, of_unit(0.5)) == 3;
-    case Motif::cross:
-      return on_cross(p);
-    case Motif::star:
-      return on_star(p);
-    case Motif::crescent:
-      return on_crescent(p);
-    case Motif::stripes:
-      return in_window(p, round_window) && on_stripe(p);
-    case Motif::checks:
-      return in_window(p, round_window) && on_check(p);
-    case Motif::dots:
-      return in_window(p, round_window) && on_dot(p);
-  }
-  return false;
+bool covers(const Motif& motif, bool round_window, Point p) {
+  if (!motif.is_texture) return motif.covers(p);
+  const bool seen = round_window ? within(p, kUnit) : in_square(p, of_unit(0.86));
+  return seen && motif.covers(p);
 }
 
 /// Turns and scales from image to motif.
@@ -122,8 +108,7 @@ class Frame {
   Point operator()(int x, int y) const {
     const std::int64_t dx = x - place_.centre_x;
     const std::int64_t dy = y - place_.centre_y;
-    return {static_cast<int>((dx * cosine_ + dy * sine_) >> kShift),
-            static_cast<int>((dy * cosine_ - dx * sine_) >> kShift)};
+    return {int((dx * cosine_ + dy * sine_) >> kShift), int((dy * cosine_ - dx * sine_) >> kShift)};
   }
 
  private:
@@ -136,7 +121,8 @@ class Frame {
   std::int64_t sine_;
 };
 
-int covered_samples(Motif motif, const Placement& place, const Frame& frame, int column, int row) {
+int covered_samples(const Motif& motif, const Placement& place, const Frame& frame, int column,
+                    int row) {
   constexpr int kSamples = 4;
   constexpr int kStep = kPixel / kSamples;
   int covered = 0;
@@ -152,7 +138,9 @@ int covered_samples(Motif motif, const Placement& place, const Frame& frame, int
 
 }  // namespace
 
-Mask draw_mask(Motif motif, const Placement& place) {
+std::string_view motif_name(std::size_t label) { return kMotifs.at(label).name; }
+
+Mask draw_mask(std::size_t label, const Placement& place) {
   // Nothing reaches further than 1.25 radii: not the tips of the star (1.17), nor the corners of a
   // square window (1.22).
   const int reach = place.radius + place.radius / 4;
@@ -161,8 +149,8 @@ Mask draw_mask(Motif motif, const Placement& place) {
   Mask mask{};
   for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
     for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
-      mask[static_cast<std::size_t>(y * kImageSide + x)] =
-          static_cast<std::uint8_t>(covered_samples(motif, place, frame, x, y));
+      mask[std::size_t(y * kImageSide + x)] =
+          std::uint8_t(covered_samples(kMotifs.at(label), place, frame, x, y));
   return mask;
 }
 

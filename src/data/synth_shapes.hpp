@@ -8,23 +8,8 @@
 
 namespace rueda {
 
-/// What a synthetic image shows; the value is its label. The last three are textures, seen through
-/// a round or a square window.
-enum class Motif : std::uint8_t {
-  disc,
-  ring,
-  square,
-  triangle,
-  cross,
-  star,
-  crescent,
-  stripes,
-  checks,
-  dots,
-};
-
-inline constexpr std::array<std::string_view, kClasses> kMotifNames{
-    "disc", "ring", "square", "triangle", "cross", "star", "crescent", "stripes", "checks", "dots"};
+/// What the images of a class show; the label is its place among the motifs.
+std::string_view motif_name(std::size_t label);
 
 /// Where a motif lies, all integers.
 struct Placement {
@@ -36,9 +21,9 @@ struct Placement {
 };
 
 /// How much of each pixel of the image the motif covers, in sixteenths: 4 x 4 samples a pixel.
-using Mask = std::array<std::uint8_t, static_cast<std::size_t>(kImageSide) * kImageSide>;
+using Mask = std::array<std::uint8_t, std::size_t(kImageSide) * kImageSide>;
 
-/// Draws the motif. Integers throughout, so the same on every machine and with every compiler.
-Mask draw_mask(Motif motif, const Placement& placement);
+/// Draws a motif. Integers throughout, so the same on every machine and with every compiler.
+Mask draw_mask(std::size_t label, const Placement& placement);
 
 }  // namespace rueda

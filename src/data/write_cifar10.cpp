@@ -1,12 +1,12 @@
-#include <algorithm>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "cifar10_pickle.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/data/synth.hpp"
@@ -24,12 +24,11 @@ constexpr std::size_t kTrainFiles = 5;
 }
 
 /// Writes under a temporary name first, so that a file with its real name is always whole.
-void write_file(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
+void write_file(const fs::path& path, const std::string& bytes) {
   fs::path temporary = path;
   temporary += ".part";
   std::ofstream stream(temporary, std::ios::binary);
-  stream.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
+  stream << bytes;
   stream.close();
   std::error_code error;
   if (stream) fs::rename(temporary, path, error);
@@ -39,62 +38,101 @@ void write_file(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
   fail(path, error ? error.message() : "the directory does not take it (permission or space)");
 }
 
-std::vector<std::uint8_t> binary_records(const ImageSet& set, Range images) {
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(images.size() * (1 + kImageBytes));
+std::string_view pixels_of(const ImageSet& set, Range images) {
+  const auto* first = reinterpret_cast<const char*>(set.pixels.data());
+  return {first + images.begin * kImageBytes, images.size() * kImageBytes};
+}
+
+std::string binary_batch(const ImageSet& set, Range images) {
+  std::string bytes;
   for (std::size_t i = images.begin; i < images.end; ++i) {
-    const auto pixels = set.image(i);
-    bytes.push_back(set.labels[i]);
-    bytes.insert(bytes.end(), pixels.begin(), pixels.end());
+    bytes += char(set.labels[i]);
+    bytes += pixels_of(set, {i, i + 1});
   }
   return bytes;
 }
 
-std::vector<std::uint8_t> binary_meta(const Dataset& dataset) {
-  std::vector<std::uint8_t> bytes;
-  for (const std::string& name : dataset.class_names) {
-    bytes.insert(bytes.end(), name.begin(), name.end());
-    bytes.push_back('\n');
-  }
+// A pickle of protocol 2, made of the same opcodes as the official files, which every Python and
+// NumPy reads. The opcodes' letters are those of CPython's Lib/pickletools.py.
+
+std::string pickled_integer(std::uint64_t value) {
+  const auto [opcode, width] = value < 0x100     ? std::pair{'K', 1}
+                               : value < 0x10000 ? std::pair{'M', 2}
+                                                 : std::pair{'J', 4};
+  std::string bytes(1, opcode);
+  for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i));
   return bytes;
 }
 
-void write_binary(const Dataset& dataset, const fs::path& directory) {
-  for (std::size_t file = 0; file < kTrainFiles; ++file)
-    write_file(directory / fmt::format("data_batch_{}.bin", file + 1),
-               binary_records(dataset.train, even_split(dataset.train.size(), kTrainFiles, file)));
-  write_file(directory / "test_batch.bin", binary_records(dataset.test, {0, dataset.test.size()}));
-  write_file(directory / "batches.meta.txt", binary_meta(dataset));
+/// Python 2's `str`.
+std::string pickled_string(std::string_view text) {
+  const bool is_short = text.size() < 0x100;
+  std::string bytes = is_short ? "U" : "T";
+  for (int i = 0; i < (is_short ? 1 : 4); ++i) bytes += char(text.size() >> (8 * i));
+  return bytes.append(text);
 }
 
-void write_python(const Dataset& dataset, const fs::path& directory) {
-  for (std::size_t file = 0; file < kTrainFiles; ++file) {
-    const Range images = even_split(dataset.train.size(), kTrainFiles, file);
-    write_file(directory / fmt::format("data_batch_{}", file + 1),
-               pickle_batch(dataset, dataset.train, images,
-                            fmt::format("training batch {} of {}", file + 1, kTrainFiles)));
+/// A uint8 array of shape (rows, kImageBytes) in C order.
+std::string pickled_array(std::size_t rows, std::string_view pixels) {
+  using namespace std::string_literals;
+  const std::string shape = pickled_integer(rows) + pickled_integer(kImageBytes) + "\x86";
+  return "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\1b\x87R(K\1"s + shape +
+         "cnumpy\ndtype\nU\2u1K\0K\1\x87R(K\3U\1|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb\x89"s +
+         pickled_string(pixels) + "tb";
+}
+
+std::string python_batch(const Dataset& dataset, const ImageSet& set, Range images,
+                         const std::string& batch_label) {
+  std::string labels;
+  std::string names;
+  for (std::size_t i = images.begin; i < images.end; ++i) {
+    labels += pickled_integer(set.labels[i]);
+    names += pickled_string(fmt::format("{}_s_{:06}.png", dataset.class_names[set.labels[i]], i));
   }
-  write_file(directory / "test_batch",
-             pickle_batch(dataset, dataset.test, {0, dataset.test.size()}, "testing batch 1 of 1"));
-  write_file(directory / "batches.meta",
-             pickle_meta(dataset, even_split(dataset.train.size(), kTrainFiles, 0).size()));
+  return "\x80\2}(" + pickled_string("batch_label") + pickled_string(batch_label) +
+         pickled_string("labels") + "](" + labels + "e" + pickled_string("data") +
+         pickled_array(images.size(), pixels_of(set, images)) + pickled_string("filenames") + "](" +
+         names + "eu.";
+}
+
+std::string python_meta(const Dataset& dataset, std::size_t images_per_batch) {
+  std::string names;
+  for (const std::string& name : dataset.class_names) names += pickled_string(name);
+  return "\x80\2}(" + pickled_string("num_cases_per_batch") + pickled_integer(images_per_batch) +
+         pickled_string("label_names") + "](" + names + "e" + pickled_string("num_vis") +
+         pickled_integer(kImageBytes) + "u.";
 }
 
 }  // namespace
 
 void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10Format format) {
-  if (dataset.train.size() < kTrainFiles || dataset.test.size() == 0)
+  const std::size_t images = dataset.train.size();
+  if (images < kTrainFiles || dataset.test.size() == 0)
     throw InputError(
         fmt::format("{} training and {} test images do not fill the {} training files and the "
                     "test file of a CIFAR-10 set: make at least {} and 1",
-                    dataset.train.size(), dataset.test.size(), kTrainFiles, kTrainFiles));
+                    images, dataset.test.size(), kTrainFiles, kTrainFiles));
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) fail(directory, error.message());
-  if (format == Cifar10Format::binary)
-    write_binary(dataset, directory);
+  const bool binary = format == Cifar10Format::binary;
+  const auto write_batch = [&](const std::string& name, const ImageSet& set, Range range,
+                               const std::string& label) {
+    write_file(directory / (binary ? name + ".bin" : name),
+               binary ? binary_batch(set, range) : python_batch(dataset, set, range, label));
+  };
+  for (std::size_t file = 0; file < kTrainFiles; ++file)
+    write_batch(fmt::format("data_batch_{}", file + 1), dataset.train,
+                even_split(images, kTrainFiles, file),
+                fmt::format("training batch {} of {}", file + 1, kTrainFiles));
+  write_batch("test_batch", dataset.test, {0, dataset.test.size()}, "testing batch 1 of 1");
+  std::string names;
+  for (const std::string& name : dataset.class_names) names += name + '\n';
+  if (binary)
+    write_file(directory / "batches.meta.txt", names);
   else
-    write_python(dataset, directory);
+    write_file(directory / "batches.meta",
+               python_meta(dataset, even_split(images, kTrainFiles, 0).size()));
 }
 
 }  // namespace rueda

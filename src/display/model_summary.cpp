@@ -1,5 +1,6 @@
 #include "rueda/display/model_summary.hpp"
 
+#include <utility>
 #include <variant>
 
 #include <spdlog/fmt/fmt.h>
@@ -13,11 +14,9 @@ namespace {
 
 /// 3x3, 3x3/2, 7x7/2 pad 2: kernel, stride other than 1, padding other than the usual.
 std::string window(int kernel, int stride, int padding) {
-  std::string text = fmt::format("{0}x{0}", kernel);
-  if (stride != 1) text += fmt::format("/{}", stride);
   const int usual = kernel % 2 == 1 ? kernel / 2 : 0;
-  if (padding != usual) text += fmt::format(" pad {}", padding);
-  return text;
+  return fmt::format("{0}x{0}{1}{2}", kernel, stride == 1 ? "" : fmt::format("/{}", stride),
+                     padding == usual ? "" : fmt::format(" pad {}", padding));
 }
 
 const char* with_relu(bool relu) { return relu ? " + relu" : ""; }
@@ -70,7 +69,7 @@ std::string layers(const Graph& graph) {
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     const Node& node = graph.node(id);
     const std::size_t parameters = parameters_of(graph, node);
-    const auto flops = static_cast<double>(forward_flops(graph, id));
+    const auto flops = double(forward_flops(graph, id));
     table.add({node.name, std::visit(TypeText{}, node.kind), shape_text(node.output),
                parameters == 0 ? "" : count_text(parameters),
                flops == 0 ? "" : fmt::format("{:.3f}", flops / 1e6)});
@@ -79,9 +78,9 @@ std::string layers(const Graph& graph) {
 }
 
 std::string gflop(const char* what, std::uint64_t flops, std::size_t batch) {
-  const double per_image = static_cast<double>(flops) / 1e9;
+  const double per_image = double(flops) / 1e9;
   return fmt::format("  {:<14}{:.4g} GFLOP per image, {:.4g} GFLOP per batch of {}\n", what,
-                     per_image, per_image * static_cast<double>(batch), batch);
+                     per_image, per_image * double(batch), batch);
 }
 
 std::string totals(const Graph& graph, std::size_t batch) {
@@ -96,7 +95,7 @@ std::string totals(const Graph& graph, std::size_t batch) {
          gflop("training", training_flops(graph), batch);
 }
 
-std::string text_of(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string text_of(std::size_t bytes) { return bytes_text(double(bytes)); }
 
 void add_group(TextTable& table, const MemoryNeed& need, bool of_batch) {
   table.add({of_batch ? "batch" : "model", text_of(of_batch ? need.of_batch() : need.of_model()),
@@ -133,31 +132,30 @@ std::string memory_table(const MemoryNeed& need) {
 std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need) {
   if (batch == 0) {
-    return "Not even a batch of 1 fits into " + memory + ": it takes " + text_of(need.total()) +
-           "\n";
+    return fmt::format("Not even a batch of 1 fits into {}: it takes {}\n", memory,
+                       text_of(need.total()));
   }
-  return "Largest batch that fits into " + memory + ": " + counted(batch, "image") + " per rank\n" +
-         memory_table(need);
+  return fmt::format("Largest batch that fits into {}: {} per rank\n{}", memory,
+                     counted(batch, "image"), memory_table(need));
 }
 
 std::string shortage_text(const MemoryShortage& s, const std::vector<std::string>& remedies) {
-  const std::string shared =
-      s.sharers > 1 ? " (a share of " + counted(s.sharers, "rank") + ")" : std::string();
-  std::string text = "out of memory: training with " + counted(s.batch, "image") +
-                     " per rank and micro-batch takes " + text_of(s.need) + ", and " + s.place +
-                     " has " + text_of(s.free) + " free" + shared + "; ";
+  std::string text = fmt::format(
+      "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",
+      counted(s.batch, "image"), text_of(s.need), s.place, text_of(s.free),
+      s.sharers > 1 ? fmt::format(" (a share of {})", counted(s.sharers, "rank")) : "");
+  const char* before = ", or ";
   if (s.batch_is_fixed) {
     text += "the global batch is that of the run which is resumed: resume on more ranks";
   } else if (s.largest == 0) {
     text += "not even one image fits";
+    before = ": give ";
   } else {
-    text += "the largest batch that fits is " + std::to_string(s.largest) +
-            ": give --batch-per-rank " + std::to_string(s.largest) + " or --batch-per-rank max";
+    text += fmt::format(
+        "the largest batch that fits is {0}: give --batch-per-rank {0} or --batch-per-rank max",
+        s.largest);
   }
-  for (std::size_t i = 0; i < remedies.size(); ++i) {
-    const bool first = i == 0 && s.largest == 0 && !s.batch_is_fixed;
-    text += (first ? ": give " : ", or ") + remedies[i];
-  }
+  for (const std::string& remedy : remedies) text += std::exchange(before, ", or ") + remedy;
   return text;
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Decimals that leave three significant digits, `least` of them at least.
 int decimals_for(double value, int least) {
   if (!std::isfinite(value) || value == 0) return least;
-  const int leading = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  const int leading = int(std::floor(std::log10(std::abs(value))));
   return std::clamp(2 - leading, least, 12);
 }
 
@@ -33,10 +33,7 @@ std::string metric_text(double value) {
 
 std::string count_text(std::size_t count) {
   std::string digits = std::to_string(count);
-  for (std::size_t i = digits.size(); i > 3;) {
-    i -= 3;
-    digits.insert(i, ",");
-  }
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
 }
 

@@ -1,16 +1,88 @@
 #include "rueda/display/progress.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <ostream>
+#include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "rueda/core/files.hpp"
 #include "rueda/display/number_text.hpp"
 
 namespace rueda {
 namespace {
+
+constexpr int kDefaultWidth = 80;
+constexpr int kOpenTerminal = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_set(const char* name) {
+  const std::string value = environment(name);
+  return !value.empty() && value != "0" && value != "false";
+}
+
+bool launcher_changes_output() {
+  constexpr std::array kSettings = {"OMPI_MCA_orte_tag_output", "OMPI_MCA_orte_timestamp_output",
+                                    "OMPI_MCA_orte_xml_output", "OMPI_MCA_orte_output_filename"};
+  return std::ranges::any_of(kSettings, is_set);
+}
+
+std::string stdout_of(const std::string& process) { return "/proc/" + process + "/fd/1"; }
+
+/// The process that started `process`; empty where /proc does not say.
+std::string parent_of(const std::string& process) {
+  std::ifstream status("/proc/" + process + "/status");
+  std::string word, rest;
+  while (status >> word && word != "PPid:") std::getline(status, rest);
+  return status >> word ? word : "";
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// Standard output of the nearest ancestor that has another one than this process; wrapper scripts
+/// between the launcher and this process are passed by. Empty if there is none.
+std::string launcher_stdout() {
+  struct stat own {};
+  if (::fstat(STDOUT_FILENO, &own) != 0) return "";
+  for (std::string p = parent_of("self"); !p.empty() && p != "0"; p = parent_of(p)) {
+    struct stat theirs {};
+    if (::stat(stdout_of(p).c_str(), &theirs) != 0) return "";
+    if (!same_file(own, theirs)) return stdout_of(p);
+  }
+  return "";
+}
+
+/// The environment's COLUMNS if it is a positive number, else 0.
+int columns_variable() {
+  const std::string text = environment("COLUMNS");
+  const char* last = text.data() + text.size();
+  int columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), last, columns);
+  return error == std::errc{} && end == last ? std::max(columns, 0) : 0;
+}
+
+int terminal_columns(const std::string& path) {
+  const OpenFile file(path, kOpenTerminal);
+  winsize size{};
+  if (file.fd() < 0 || ::ioctl(file.fd(), TIOCGWINSZ, &size) != 0) return kDefaultWidth;
+  return size.ws_col == 0 ? kDefaultWidth : size.ws_col;
+}
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr std::size_t kWidestBar = 30;
@@ -37,10 +109,10 @@ std::vector<std::string> details(const Progress& p) {
   std::vector<std::string> all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
                                   fmt::format("loss: {}", metric_text(p.loss))};
   if (p.step == 0 || !(p.seconds > 0)) return all;
-  all.push_back(rate_text(static_cast<double>(p.images) / p.seconds) + " images/s");
-  const double step_seconds = p.seconds / static_cast<double>(p.step);
+  all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
+  const double step_seconds = p.seconds / double(p.step);
   const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;
-  all.push_back(clock_text(step_seconds * static_cast<double>(left)) + " left");
+  all.push_back(clock_text(step_seconds * double(left)) + " left");
   return all;
 }
 
@@ -52,25 +124,46 @@ std::string score(const Score& s) {
 
 }  // namespace
 
+Terminal::Terminal(const std::string& path) {
+  const OpenFile file(path, kOpenTerminal);
+  if (file.fd() >= 0 && ::isatty(file.fd()) == 1) path_ = path;
+}
+
+Terminal Terminal::behind_stdout() {
+  if (::isatty(STDOUT_FILENO) != 1 || environment("TERM") == "dumb") return {};
+  if (!is_set("OMPI_COMM_WORLD_SIZE")) return Terminal(stdout_of("self"));
+  return launcher_changes_output() ? Terminal{} : Terminal(launcher_stdout());
+}
+
+int Terminal::width() const {
+  if (const int wanted = columns_variable(); wanted > 0) return wanted;
+  return interactive() ? terminal_columns(path_) : kDefaultWidth;
+}
+
+ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {
+  if (wanted != ProgressChoice::automatic) return wanted;
+  return terminal.interactive() ? ProgressChoice::bar : ProgressChoice::lines;
+}
+
 std::string progress_text(const Progress& p, int columns) {
-  const auto room = static_cast<std::size_t>(std::max(columns, 0));
+  const auto room = std::size_t(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
-  // The bar's frame and a blank.
-  constexpr std::size_t kFrame = 3;
+  constexpr std::size_t kFrame = 3;  // the bar's, and a blank
   std::vector<std::string> parts = details(p);
-  std::string tail = fmt::format("{}", fmt::join(parts, " - "));
-  while (parts.size() > 1 && head.size() + kFrame + kNarrowestBar + tail.size() > room) {
-    parts.pop_back();
+  std::string tail;
+  std::size_t fixed = 0;
+  for (;; parts.pop_back()) {
     tail = fmt::format("{}", fmt::join(parts, " - "));
+    fixed = head.size() + kFrame + tail.size();
+    if (parts.size() == 1 || fixed + kNarrowestBar <= room) break;
   }
-  const std::size_t fixed = head.size() + kFrame + tail.size();
   if (fixed + kNarrowestBar > room) return (head + tail).substr(0, room);
   const std::size_t inner = std::min(kWidestBar, room - fixed);
   return head + bar_text(p.step, p.steps, inner) + " " + tail;
 }
 
-ProgressBar::ProgressBar(std::ostream& out, const Terminal& terminal, ProgressMode mode)
-    : out_(out), terminal_(terminal), drawing_(mode == ProgressMode::bar) {}
+ProgressBar::ProgressBar(std::ostream& out, const Terminal& terminal, ProgressChoice mode)
+    : out_(out), terminal_(terminal), drawing_(mode == ProgressChoice::bar) {}
 
 ProgressBar::~ProgressBar() {
   try {
@@ -93,7 +186,7 @@ void ProgressBar::update(const Progress& p) {
   const int columns = std::max(terminal_.width() - 1, 0);
   const std::string text = progress_text(p, columns);
   // A window made narrower must not wrap either.
-  const std::size_t before = std::min(shown_, static_cast<std::size_t>(columns));
+  const std::size_t before = std::min(shown_, std::size_t(columns));
   const std::size_t leftover = before > text.size() ? before - text.size() : 0;
   out_ << '\r' << text << std::string(leftover, ' ') << std::flush;
   shown_ = text.size();
@@ -106,19 +199,16 @@ void ProgressBar::clear() {
 }
 
 std::string epoch_line(const EpochRecord& e, std::size_t epochs, std::size_t ranks) {
-  const double step_seconds = e.seconds / static_cast<double>(e.steps);
+  const double step_seconds = e.seconds / double(e.steps);
   std::string line =
       fmt::format("Epoch {}/{} - {}/{} - {} s - {} s/step - {} - {} images/s", e.epoch, epochs,
                   e.steps, e.steps, seconds_text(e.seconds), seconds_text(step_seconds),
                   score(e.train), rate_text(e.images_per_second));
-  if (ranks > 1) {
-    line +=
-        fmt::format(" ({} per rank)", rate_text(e.images_per_second / static_cast<double>(ranks)));
-  }
-  if (e.test) {
+  if (ranks > 1)
+    line += fmt::format(" ({} per rank)", rate_text(e.images_per_second / double(ranks)));
+  if (e.test)
     line += fmt::format(" - val_loss: {} - val_accuracy: {}", metric_text(e.test->loss),
                         metric_text(e.test->accuracy));
-  }
   return line;
 }
 

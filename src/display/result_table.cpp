@@ -1,21 +1,42 @@
-#include "rueda/display/result_table.hpp"
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/display/number_text.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
-#include "run_lines.hpp"
-#include "time_table.hpp"
 
 namespace rueda {
 namespace {
 
-constexpr std::size_t kIndent = 17;
+using Cells = std::vector<std::string>;
 
+constexpr std::size_t kIndent = 17;
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
+
+/// Nothing where there is no text.
 std::string entry(const char* label, const std::string& text) {
-  return paragraph(std::string("  ") + label, kIndent, text);
+  return text.empty() ? "" : paragraph(std::string("  ") + label, kIndent, text);
+}
+
+std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
+
+/// A name, then numbers; the first row has the headings.
+TextTable number_table(Cells headings) {
+  std::vector<Align> columns(headings.size(), Align::right);
+  columns.front() = Align::left;
+  TextTable table(columns, 2);
+  table.add(std::move(headings));
+  return table;
+}
+
+Cells spread_cells(const std::string& name, const Spread& s, std::string (*text)(double)) {
+  return {name, text(s.mean), text(s.min), text(s.max)};
 }
 
 std::string epoch_table(const RunRecord& run) {
@@ -32,31 +53,156 @@ std::string epoch_table(const RunRecord& run) {
   return "Epochs\n" + table.text();
 }
 
-std::string outcome(const RunRecord& run) {
-  return run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure;
+struct ShownSteps {
+  StepBreakdown breakdown;
+  bool full = true;
+};
+
+/// The full steps of the steady epochs; the partial ones if there are no full ones.
+ShownSteps shown_steps(const RunRecord& run) {
+  const SteadyState steady = steady_state(run);
+  const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
+  if (full.steps > 0) return {full, true};
+  return {break_down(steady.epochs, run.global_batch, StepKind::partial), false};
 }
 
-std::string training(const RunRecord& run) {
-  double seconds = 0;
-  for (const EpochRecord& e : run.epochs) seconds += e.seconds;
-  return fmt::format("{} s in {}", seconds_text(seconds), counted(run.epochs.size(), "epoch"));
+std::string epochs_text(const SteadyState& steady) {
+  const std::size_t first = steady.epochs.front().epoch;
+  const std::size_t last = steady.epochs.back().epoch;
+  if (steady.includes_warm_up) return fmt::format("epoch {}, includes warm-up", first);
+  return first == last ? fmt::format("epoch {}", first) : fmt::format("epochs {}-{}", first, last);
+}
+
+/// How long the slowest rank took; the table's rows are means and extremes over ranks.
+std::string slowest_line(const char* what, const StepBreakdown& b) {
+  return fmt::format("  {} on the slowest rank: median {} ms, 90 % within {} ms\n", what,
+                     milliseconds(b.slowest.median), milliseconds(b.slowest.p90));
+}
+
+/// The time of a step by phases, in milliseconds.
+std::string time_table(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  const SteadyState steady = steady_state(run);
+  const auto [b, full] = shown_steps(run);
+  TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
+  const auto add = [&table, whole = b.step.mean](std::string_view name, const Spread& s) {
+    Cells cells = spread_cells(std::string(name), s, milliseconds);
+    cells.push_back(fmt::format("{:.1f} %", 100 * s.mean / whole));
+    table.add(std::move(cells));
+  };
+  for (std::size_t p = 0; p < kPhases; ++p) add(kPhaseNames[p], b.phases[p]);
+  add("step", b.step);
+  const std::string size =
+      full ? fmt::format("full step of {} images", run.global_batch) : "partial step";
+  std::string text =
+      fmt::format("Time of a {} ({}, {})\n", size, epochs_text(steady), counted(b.steps, "step")) +
+      table.text() + slowest_line("step", b);
+  if (!full) return text;
+  const StepBreakdown rest = break_down(steady.epochs, run.global_batch, StepKind::partial);
+  return rest.steps == 0 ? text : text + slowest_line("partial step", rest);
+}
+
+std::string startup_table(const RunRecord& run) {
+  const auto items = startup_items(run.ranks);
+  if (items.empty()) return "";
+  TextTable table = number_table({"seconds", "mean", "min", "max"});
+  for (const auto& [name, s] : items) table.add(spread_cells(name, s, seconds_text));
+  return "Start-up\n" + table.text();
+}
+
+bool are_shared(const std::vector<RankInfo>& ranks) {
+  std::map<std::pair<std::string, std::string>, int> users;
+  for (const RankInfo& rank : ranks)
+    if (!rank.uuid.empty() && ++users[{rank.host, rank.uuid}] > 1) return true;
+  return false;
+}
+
+std::string energy_line(const RunRecord& run) {
+  double joules = 0;
+  double images = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    const auto of_epoch = epoch_joules(epoch, run);
+    if (!of_epoch) return "";
+    joules += *of_epoch;
+    images += double(epoch.train.samples);
+  }
+  if (joules <= 0) return "";
+  return fmt::format("  energy of the training steps: {} J, {} images/J{}\n", rate_text(joules),
+                     rate_text(images / joules),
+                     are_shared(run.ranks) ? " (shared GPUs counted once)" : "");
+}
+
+/// What the GPUs reported, over samples and ranks, and the energy of the training.
+std::string device_table(const RunRecord& run) {
+  TextTable table = number_table({"each second", "mean", "min", "max"});
+  bool reported = false;
+  for (const DeviceQuantity& quantity : kDeviceQuantities) {
+    std::vector<double> values;
+    for (const auto& samples : run.gpu_samples)
+      for (const DeviceSample& sample : samples)
+        values.push_back(sample.*quantity.value / quantity.unit);
+    std::erase_if(values, [](double value) { return std::isnan(value); });
+    if (values.empty()) continue;
+    reported = true;
+    table.add(spread_cells(quantity.label, spread_of(values), rate_text));
+  }
+  const std::string energy = energy_line(run);
+  if (!reported && energy.empty()) return "";
+  return "GPUs\n" + (reported ? table.text() : "") + energy;
+}
+
+/// The input mode, and the work on batches during the same steps, hidden or not.
+std::string input_text(const RunRecord& run) {
+  std::string text = input_mode_text(run.config);
+  if (run.epochs.empty() || run.config.input == InputMode::resident) return text;
+  const StepBreakdown b = shown_steps(run).breakdown;
+  text += fmt::format("; per step preparing {} ms of all workers together",
+                      milliseconds(b.prepare.mean));
+  if (b.copy_bytes.mean == 0) return text;
+  text += fmt::format(", copying {} in {} ms", bytes_text(b.copy_bytes.mean),
+                      milliseconds(b.copy.mean));
+  if (b.copy.mean == 0) return text;
+  return text + fmt::format(" ({:.3g} GB/s)", b.copy_bytes.mean / b.copy.mean / 1e9);
+}
+
+/// One sentence on the all-reduce of the same steps.
+std::string communication_text(const RunRecord& run) {
+  if (run.epochs.empty() || run.ranks.size() < 2) return "";
+  const StepBreakdown b = shown_steps(run).breakdown;
+  const auto bytes = double(run.gradient_bytes);
+  std::string text =
+      fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
+                  bytes_text(bytes), milliseconds(b.busy.mean), milliseconds(b.wait.mean),
+                  milliseconds(b.transfer.mean), milliseconds(b.add.mean),
+                  milliseconds(b.phases[kAllReduce].mean));
+  if (const auto rate = bandwidth(bytes, b.slowest_busy, run.ranks.size()))
+    text += fmt::format("; algbw {:.3g} GB/s, busbw {:.3g} GB/s", rate->algbw, rate->busbw);
+  return text;
+}
+
+/// One sentence where the steps wait long for the all-reduce and `--all-reduce auto` takes another
+/// one here.
+std::string all_reduce_advice(const RunRecord& run) {
+  constexpr double kExposedTooLong = 0.1;
+  if (run.epochs.empty() || run.ranks.size() < 2 || run.auto_all_reduce.empty()) return "";
+  const StepBreakdown b = shown_steps(run).breakdown;
+  const double share = b.phases[kAllReduce].mean / b.step.mean;
+  if (share <= kExposedTooLong) return "";
+  return fmt::format(
+      "The exposed all-reduce takes {:.0f} % of a step: --all-reduce auto takes {} here, which may "
+      "be faster and changes the last bits",
+      100 * share, run.auto_all_reduce);
 }
 
 std::string steady(const RunRecord& run) {
   const SteadyState s = steady_state(run);
-  const auto ranks = static_cast<double>(run.ranks.size());
   std::string text = fmt::format("{} s, {} images/s", seconds_text(s.epoch_seconds),
                                  rate_text(s.images_per_second));
   if (run.ranks.size() > 1) {
+    const auto ranks = double(run.ranks.size());
     text += fmt::format(" ({} per rank)", rate_text(s.images_per_second / ranks));
   }
   return text + (s.includes_warm_up ? ", includes warm-up" : "");
-}
-
-double evaluation_seconds(const RunRecord& run) {
-  double seconds = 0;
-  for (const EpochRecord& e : run.epochs) seconds += e.test ? e.test->seconds : 0;
-  return seconds;
 }
 
 std::string target(const RunRecord& run) {
@@ -64,9 +210,8 @@ std::string target(const RunRecord& run) {
   const std::string wanted =
       fmt::format("{} {}", run.config.eval_every > 0 ? "val_accuracy" : "accuracy",
                   setting_text(*run.config.target_accuracy));
-  return entry("target", run.seconds_to_target
-                             ? wanted + " after " + seconds_text(*run.seconds_to_target) + " s"
-                             : wanted + " not reached");
+  if (!run.seconds_to_target) return wanted + " not reached";
+  return wanted + " after " + seconds_text(*run.seconds_to_target) + " s";
 }
 
 /// Of whatever the checkpoints cost.
@@ -78,56 +223,42 @@ std::string checkpoint_cost(const RunRecord& run) {
     pause += c.pause_seconds;
     writing += c.write_seconds;
   }
-  return entry(
-      "checkpoints",
-      fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
-                  run.checkpoints.size(), seconds_text(pause), seconds_text(writing)));
+  return fmt::format("{} written; training paused for {} s, and went on during {} s of writing",
+                     run.checkpoints.size(), seconds_text(pause), seconds_text(writing));
 }
 
 std::string totals(const RunRecord& run) {
-  std::string text = "Totals\n" + entry("outcome", outcome(run)) +
-                     entry("start-up", seconds_text(startup_seconds(run.ranks)) + " s") +
-                     entry("training", training(run));
-  if (!run.epochs.empty()) {
-    text += entry("steady epoch", steady(run)) +
-            entry("evaluation", seconds_text(evaluation_seconds(run)) + " s");
-  }
-  text += entry("all together", seconds_text(run.total_seconds) + " s") + target(run);
-  text += checkpoint_cost(run) + entry("input", input_text(run));
-  const std::string communication = communication_text(run);
-  if (!communication.empty()) text += entry("all-reduce", communication);
-  const std::string advice = all_reduce_advice(run);
-  if (!advice.empty()) text += entry("advice", advice);
-  if (!run.epochs.empty()) text += entry("parameter hash", run.epochs.back().parameter_hash);
-  return text;
+  const auto seconds = [](double s) { return seconds_text(s) + " s"; };
+  std::string text =
+      "Totals\n" +
+      entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
+      entry("start-up", seconds(startup_seconds(run.ranks))) +
+      entry("training",
+            seconds(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch"));
+  if (!run.epochs.empty())
+    text +=
+        entry("steady epoch", steady(run)) + entry("evaluation", seconds(evaluation_seconds(run)));
+  text += entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
+          entry("checkpoints", checkpoint_cost(run)) + entry("input", input_text(run)) +
+          entry("all-reduce", communication_text(run)) + entry("advice", all_reduce_advice(run));
+  return run.epochs.empty() ? text
+                            : text + entry("parameter hash", run.epochs.back().parameter_hash);
 }
 
 std::string files(const RunRecord& run) {
   const std::string& where = run.config.run_dir;
   std::string text =
-      "Files\n  " + where + "/" + kRunJsonName + "\n  " + where + "/" + kStepsCsvName + "\n";
+      fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n", where, kRunJsonName, kStepsCsvName);
   if (!run.checkpoints.empty()) text += "  " + run.checkpoints.back().path + "/\n";
   if (!run.config.save_weights.empty()) text += "  " + run.config.save_weights + "\n";
   return text;
 }
 
-std::string definitions() {
-  return paragraph("", 0,
-                   "Epoch seconds: training steps only, slowest rank, without evaluation and "
-                   "start-up. Steady: median of the epochs after the first. Mean, min, max: over "
-                   "ranks. all_reduce: what a step waited for it (exposed); busy: inside it, "
-                   "hidden or not. GB = 10^9 bytes; algbw = bytes / slowest rank's busy time; "
-                   "busbw = algbw x 2(P-1)/P. More: docs/metrics.md.");
-}
-
-/// Blocks with a blank line between them; empty ones leave no gap.
-std::string separated(std::initializer_list<std::string> blocks) {
-  std::string text;
-  for (const std::string& block : blocks) {
-    if (!block.empty()) text += (text.empty() ? "" : "\n") + block;
-  }
-  return text;
-}
+constexpr const char* kDefinitions =
+    "Epoch seconds: training steps only, slowest rank, without evaluation and start-up. Steady: "
+    "median of the epochs after the first. Mean, min, max: over ranks. all_reduce: what a step "
+    "waited for it (exposed); busy: inside it, hidden or not. GB = 10^9 bytes; algbw = bytes / "
+    "slowest rank's busy time; busbw = algbw x 2(P-1)/P. More: docs/metrics.md.";
 
 }  // namespace
 
@@ -136,10 +267,18 @@ std::string stop_text(const RunRecord& run) {
          run.config.run_dir;
 }
 
+/// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {
-  const std::string timed = run.timed ? paragraph("", 0, timed_text(run)) : "";
-  return separated({timed, epoch_table(run), time_table(run), startup_table(run), device_table(run),
-                    totals(run), files(run), definitions()});
+  std::vector<std::string> blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
+                                     epoch_table(run),
+                                     time_table(run),
+                                     startup_table(run),
+                                     device_table(run),
+                                     totals(run),
+                                     files(run),
+                                     paragraph("", 0, kDefinitions)};
+  std::erase(blocks, "");
+  return fmt::format("{}", fmt::join(blocks, "\n"));
 }
 
 }  // namespace rueda

@@ -1,35 +1,37 @@
-#include "rueda/display/start_block.hpp"
-
 #include <algorithm>
+#include <set>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/display/number_text.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/display/text_table.hpp"
-#include "run_lines.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr std::size_t kIndent = 13;
-// Small, for hosts and devices have long names.
-constexpr std::size_t kRankIndent = 4;
+constexpr std::size_t kRankIndent = 4;  // small, for hosts and devices have long names
+
+constexpr std::size_t kMostLines = 8;
+constexpr std::size_t kWidestRanges = 12;
+constexpr std::size_t kWidestHost = 24;
+constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to distinguish the GPUs of a run
+
+using Ranks = std::vector<RankInfo>;
 
 std::string entry(const char* label, const std::string& text) {
   return paragraph(std::string("  ") + label, kIndent, text);
 }
 
 std::string model(const RunRecord& run) {
+  const TrainConfig& c = run.config;
   std::string text = fmt::format(
-      "{} for {}x{} images in {}, {} trainable parameters, {} "
-      "non-trainable",
-      run.config.model, run.config.image_size, run.config.image_size,
-      to_string(run.config.precision), count_text(run.parameters), count_text(run.statistics));
-  if (run.train_flops_per_image > 0) {
+      "{} for {}x{} images in {}, {} trainable parameters, {} non-trainable", c.model, c.image_size,
+      c.image_size, to_string(c.precision), count_text(run.parameters), count_text(run.statistics));
+  if (run.train_flops_per_image > 0)
     text += fmt::format(", {:.4g} GFLOP per training image", run.train_flops_per_image / 1e9);
-  }
-  if (!run.config.init_weights.empty()) text += ", weights from " + run.config.init_weights;
-  return text;
+  return c.init_weights.empty() ? text : text + ", weights from " + c.init_weights;
 }
 
 std::string data(const RunRecord& run) {
@@ -40,18 +42,18 @@ std::string data(const RunRecord& run) {
 /// How the memory decided about the batch.
 std::string fitted(const RunRecord& run) {
   if (run.micro_batch_asked == run.micro_batch) return "";
-  const std::string found = fmt::format(" (micro-batches of {}: ", run.micro_batch);
-  if (run.micro_batch_asked == 0) return found + "the most that fits)";
-  return found + fmt::format("{} did not fit)", run.micro_batch_asked);
+  return fmt::format(" (micro-batches of {}: {})", run.micro_batch,
+                     run.micro_batch_asked == 0
+                         ? "the most that fits"
+                         : fmt::format("{} did not fit", run.micro_batch_asked));
 }
 
 std::string batch(const RunRecord& run) {
   std::string text = fmt::format("{} global", run.global_batch);
   if (!run.rank_batches.empty()) {
-    const auto [least, most] =
-        std::minmax_element(run.rank_batches.begin(), run.rank_batches.end());
-    text += *least == *most ? fmt::format(", {} per rank", *most)
-                            : fmt::format(", {} to {} per rank", *least, *most);
+    const auto [least, most] = std::ranges::minmax(run.rank_batches);
+    text += least == most ? fmt::format(", {} per rank", most)
+                          : fmt::format(", {} to {} per rank", least, most);
   }
   if (run.config.accumulate > 1) text += fmt::format(" in {} micro-batches", run.config.accumulate);
   return text + fitted(run);
@@ -60,14 +62,11 @@ std::string batch(const RunRecord& run) {
 /// What becomes of the images that do not fill a global batch.
 std::string last_batch(const RunRecord& run) {
   const std::size_t full = run.steps_per_epoch * run.global_batch;
-  if (full > run.train_images && full - run.train_images < run.global_batch) {
-    return fmt::format(", the last of {}",
-                       counted(run.global_batch - (full - run.train_images), "image"));
-  }
-  if (full < run.train_images) {
+  if (full < run.train_images)
     return fmt::format(", {} left out", counted(run.train_images - full, "image"));
-  }
-  return "";
+  const std::size_t missing = full - run.train_images;
+  if (missing == 0 || missing >= run.global_batch) return "";
+  return fmt::format(", the last of {}", counted(run.global_batch - missing, "image"));
 }
 
 std::string learning_rate(const RunRecord& run) {
@@ -78,26 +77,104 @@ std::string learning_rate(const RunRecord& run) {
                        c.base_batch, run.learning_rate);
   }
   text += fmt::format(", {} schedule", to_string(c.lr_schedule));
-  if (c.warmup_epochs > 0) {
-    text += fmt::format(" after {} of warm-up", setting_text(c.warmup_epochs) + " epochs");
-  }
+  if (c.warmup_epochs > 0)
+    text += fmt::format(" after {} epochs of warm-up", setting_text(c.warmup_epochs));
   return text;
 }
 
-std::string ranks(const RunRecord& run) {
-  std::string text =
-      counted(run.ranks.size(), "rank") + " on " + counted(host_count(run.ranks), "host");
-  if (!run.ranks.empty() && same_device(run.ranks)) text += ": " + run.ranks.front().device;
-  return text;
+/// Whether all ranks have the device that the first has: then the line above them names it.
+bool same_device(const Ranks& ranks) {
+  return std::ranges::all_of(ranks, [&](auto& r) { return r.device == ranks.front().device; });
+}
+
+std::string ranks_and_hosts(const Ranks& ranks) {
+  std::set<std::string> hosts;
+  for (const RankInfo& rank : ranks) hosts.insert(rank.host);
+  std::string text = counted(ranks.size(), "rank") + " on " + counted(hosts.size(), "host");
+  return !ranks.empty() && same_device(ranks) ? text + ": " + ranks.front().device : text;
+}
+
+/// Ranks that share a line, in order; the first stands for all.
+using Group = std::vector<const RankInfo*>;
+
+bool same_kind(const RankInfo& a, const RankInfo& b) {
+  return a.backend == b.backend && a.device == b.device && a.threads == b.threads &&
+         a.cores == b.cores;
+}
+
+/// Puts every rank into the first group whose first member is `alike`.
+template <typename Alike>
+std::vector<Group> grouped(const Ranks& ranks, Alike alike) {
+  std::vector<Group> groups;
+  for (const RankInfo& rank : ranks) {
+    const auto fits = [&](const Group& g) { return alike(*g.front(), rank); };
+    auto at = std::ranges::find_if(groups, fits);
+    if (at == groups.end()) at = groups.insert(at, Group{});
+    at->push_back(&rank);
+  }
+  return groups;
+}
+
+std::vector<Group> lines_of(const Ranks& ranks) {
+  if (ranks.size() <= kMostLines) return grouped(ranks, [](auto&, auto&) { return false; });
+  std::vector<Group> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
+    return a.host == b.host && same_kind(a, b);
+  });
+  return groups.size() <= kMostLines ? groups : grouped(ranks, same_kind);
+}
+
+std::string numbers(const Group& group, int RankInfo::*member) {
+  std::set<int> values;
+  for (const RankInfo* rank : group) values.insert(rank->*member);
+  const std::string text = ranges_text({values.begin(), values.end()});
+  return text.size() <= kWidestRanges ? text : fmt::format("{} of them", values.size());
+}
+
+std::string hosts(const Group& group) {
+  std::set<std::string> names;
+  for (const RankInfo* rank : group) names.insert(rank->host);
+  if (names.size() > 1) return fmt::format("{} hosts", names.size());
+  const std::string& name = *names.begin();
+  if (name.size() <= kWidestHost) return name;
+  // Both ends stay: some names end with a number, others begin with it.
+  constexpr std::size_t kEnd = (kWidestHost - 2) / 2;
+  return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
+}
+
+/// The cell of the device column: the beginning of the UUID of a single rank's GPU, and the name
+/// unless it is `named` elsewhere.
+std::string device_text(const Group& group, bool named) {
+  const std::string uuid = group.size() == 1 ? group.front()->uuid.substr(0, kUuidStart) : "";
+  if (named) return uuid;
+  return uuid + (uuid.empty() ? "" : " ") + group.front()->device;
+}
+
+/// The ranks as a table: a line per rank up to eight ranks, else a line per host and kind of rank,
+/// or per kind where that makes more than eight lines.
+std::string rank_lines(const Ranks& ranks) {
+  TextTable table({Align::right, Align::left, Align::right, Align::left, Align::right, Align::right,
+                   Align::left},
+                  kRankIndent);
+  const bool named = same_device(ranks);
+  const auto groups = lines_of(ranks);
+  const bool shown = std::ranges::any_of(
+      groups, [&](const Group& group) { return !device_text(group, named).empty(); });
+  table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
+  for (const Group& group : groups) {
+    const RankInfo& r = *group.front();
+    table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
+               r.backend, std::to_string(r.threads), fmt::format("{:.4g}", r.cores),
+               device_text(group, named)});
+  }
+  return table.text();
 }
 
 /// The largest rank's: the one that does not fit first.
-std::string memory(const RunRecord& run) {
-  const auto most = std::max_element(
-      run.ranks.begin(), run.ranks.end(),
-      [](const RankInfo& a, const RankInfo& b) { return a.memory.total() < b.memory.total(); });
-  if (most == run.ranks.end()) return "";
-  const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+std::string memory(const Ranks& ranks) {
+  const auto most =
+      std::ranges::max_element(ranks, {}, [](const RankInfo& rank) { return rank.memory.total(); });
+  if (most == ranks.end()) return "";
+  const auto text = [](std::size_t bytes) { return bytes_text(double(bytes)); };
   return fmt::format("{} per rank: {} for the model, {} for the batch", text(most->memory.total()),
                      text(most->memory.of_model()), text(most->memory.of_batch()));
 }
@@ -109,13 +186,13 @@ std::string optimizer(const TrainConfig& c) {
 
 /// What MPI reads; nccl does without MPI.
 std::string transport(const RunRecord& run) {
-  if (run.config.all_reduce == Algorithm::nccl) return "";
+  if (run.config.all_reduce == Algorithm::nccl || run.transport.empty()) return "";
   if (run.transport == "staged") return ", staged through host memory";
-  return run.transport.empty() ? "" : ", " + run.transport + " memory";
+  return ", " + run.transport + " memory";
 }
 
 std::string all_reduce(const RunRecord& run) {
-  const std::string bytes = bytes_text(static_cast<double>(run.gradient_bytes));
+  const std::string bytes = bytes_text(double(run.gradient_bytes));
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
   std::string text = run.all_reduce + transport(run);
   if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;
@@ -126,14 +203,31 @@ std::string all_reduce(const RunRecord& run) {
 
 }  // namespace
 
+std::string input_mode_text(const TrainConfig& config) {
+  if (config.input == InputMode::resident) return "resident: the device makes each batch";
+  if (config.input_workers == 0) return "stream: the thread that trains prepares each batch";
+  return "stream: batches prepared by " + counted(config.input_workers, "host thread") +
+         " of each rank";
+}
+
+std::string timed_text(const RunRecord& run) {
+  const TimedCompute& t = run.timed.value();
+  return fmt::format(
+      "NOTHING IS COMPUTED (--backend timed): each rank waits {:.4g} ms{} for forward and backward "
+      "of {}{}; communication is real, parameters stay as they are, and there is no loss",
+      t.seconds * 1e3,
+      t.jitter_percent > 0 ? fmt::format(" +- {} %", setting_text(t.jitter_percent)) : "",
+      counted(t.images, "image"), t.recorded_in.empty() ? "" : ", as recorded in " + t.recorded_in);
+}
+
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
   const std::string timed = run.timed ? entry("timed", timed_text(run)) : "";
   return timed + entry("model", model(run)) + entry("data", data(run)) +
-         entry("input", input_mode_text(run.config)) + entry("ranks", ranks(run)) +
-         rank_lines(run.ranks, kRankIndent) + entry("batch", batch(run) + "; " + steps) +
+         entry("input", input_mode_text(run.config)) + entry("ranks", ranks_and_hosts(run.ranks)) +
+         rank_lines(run.ranks) + entry("batch", batch(run) + "; " + steps) +
          entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +
-         entry("all-reduce", all_reduce(run)) + entry("memory", memory(run)) +
+         entry("all-reduce", all_reduce(run)) + entry("memory", memory(run.ranks)) +
          entry("run in", run.config.run_dir);
 }
 

@@ -37,9 +37,8 @@ void TextTable::add(std::vector<std::string> cells) {
 
 std::vector<std::size_t> TextTable::widths() const {
   std::vector<std::size_t> widths(columns_.size(), 0);
-  for (const auto& row : rows_) {
+  for (const auto& row : rows_)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
   std::size_t before = indent_;
   for (std::size_t c = 0; c + 1 < widths.size(); ++c) before += widths[c] + kGap;
   const std::size_t room = kPageColumns > before ? kPageColumns - before : 0;

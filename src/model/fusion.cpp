@@ -31,7 +31,7 @@ class GraphFusion {
   }
 
  private:
-  static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+  static std::size_t index(NodeId id) { return std::size_t(id); }
 
   void find_partners() {
     partner_.resize(from_.nodes().size());

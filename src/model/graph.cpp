@@ -1,6 +1,5 @@
 #include "rueda/model/graph.hpp"
 
-#include <type_traits>
 #include <utility>
 
 #include "rueda/core/error.hpp"
@@ -23,25 +22,8 @@ int window_output(const std::string& layer, int extent, int kernel, int stride, 
 
 std::size_t product(const std::vector<int>& dims) {
   std::size_t n = 1;
-  for (const int d : dims) n *= static_cast<std::size_t>(d);
+  for (const int d : dims) n *= std::size_t(d);
   return n;
-}
-
-/// Calls `f` with every parameter id that a node owns, weight first.
-template <typename F>
-void for_each_parameter(NodeKind& kind, F f) {
-  std::visit(
-      [&](auto& k) {
-        using K = std::decay_t<decltype(k)>;
-        if constexpr (std::is_same_v<K, ConvNode> || std::is_same_v<K, DenseNode>) {
-          if (k.weight != kNone) f(k.weight);
-          if (k.bias != kNone) f(k.bias);
-        } else if constexpr (std::is_same_v<K, BatchNormNode>) {
-          f(k.gamma);
-          f(k.beta);
-        }
-      },
-      kind);
 }
 
 }  // namespace
@@ -64,12 +46,19 @@ ParameterId GraphBuilder::declare(Parameter parameter) {
   return static_cast<ParameterId>(graph_.parameters_.size()) - 1;
 }
 
-std::string GraphBuilder::weight_name(const std::string& layer) const {
-  return layer + (is_keras() ? "/kernel" : ".weight");
+std::string GraphBuilder::named(const std::string& layer, const char* pytorch,
+                                const char* keras) const {
+  return graph_.origin_ == Origin::keras ? layer + "/" + keras : layer + "." + pytorch;
 }
 
-std::string GraphBuilder::bias_name(const std::string& layer) const {
-  return layer + (is_keras() ? "/bias" : ".bias");
+ParameterId GraphBuilder::declare_bias(const std::string& layer, int units, Init init,
+                                       ParameterId weight) {
+  const Parameter& like = graph_.parameter(weight);
+  return declare({.name = named(layer, "bias", "bias"),
+                  .dims = {units},
+                  .init = init,
+                  .fan_in = like.fan_in,
+                  .fan_out = like.fan_out});
 }
 
 NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& o) {
@@ -78,32 +67,24 @@ NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& 
                   window_output(name, in.width, o.kernel, o.stride, o.padding)};
   const int window = o.kernel * o.kernel;
   ConvNode conv{o.filters, o.kernel, o.stride, o.padding, kNone, kNone};
-  conv.weight = declare({.name = weight_name(name),
+  conv.weight = declare({.name = named(name, "weight", "kernel"),
                          .dims = {o.filters, o.kernel, o.kernel, in.channels},
                          .init = o.weight_init,
                          .fan_in = window * in.channels,
                          .fan_out = window * o.filters});
-  if (o.bias) {
-    conv.bias = declare({.name = bias_name(name),
-                         .dims = {o.filters},
-                         .init = o.bias_init,
-                         .fan_in = window * in.channels,
-                         .fan_out = window * o.filters});
-  }
+  if (o.bias) conv.bias = declare_bias(name, o.filters, o.bias_init, conv.weight);
   return append(name, conv, {x}, out);
 }
 
 NodeId GraphBuilder::batch_norm(const std::string& name, NodeId x, const BatchNormOptions& o) {
   const Shape in = shape(x);
   BatchNormNode bn{o.epsilon, o.momentum, o.running_variance, o.relu, kNone, kNone, 0};
-  bn.gamma = declare({.name = is_keras() ? name + "/gamma" : weight_name(name),
-                      .dims = {in.channels},
-                      .init = Init::ones});
-  bn.beta = declare({.name = is_keras() ? name + "/beta" : bias_name(name),
-                     .dims = {in.channels},
-                     .init = Init::zeros});
+  bn.gamma =
+      declare({.name = named(name, "weight", "gamma"), .dims = {in.channels}, .init = Init::ones});
+  bn.beta =
+      declare({.name = named(name, "bias", "beta"), .dims = {in.channels}, .init = Init::zeros});
   bn.statistics_offset = graph_.statistics_count_;
-  graph_.statistics_count_ += 2 * static_cast<std::size_t>(in.channels);
+  graph_.statistics_count_ += 2 * std::size_t(in.channels);
   return append(name, bn, {x}, in);
 }
 
@@ -135,18 +116,14 @@ NodeId GraphBuilder::global_average_pool(const std::string& name, NodeId x) {
 }
 
 NodeId GraphBuilder::dense(const std::string& name, NodeId x, const DenseOptions& o) {
-  const int inputs = static_cast<int>(shape(x).elements());
+  const int inputs = int(shape(x).elements());
   DenseNode dense{o.units, kNone, kNone};
-  dense.weight = declare({.name = weight_name(name),
+  dense.weight = declare({.name = named(name, "weight", "kernel"),
                           .dims = {o.units, inputs},
                           .init = o.weight_init,
                           .fan_in = inputs,
                           .fan_out = o.units});
-  dense.bias = declare({.name = bias_name(name),
-                        .dims = {o.units},
-                        .init = o.bias_init,
-                        .fan_in = inputs,
-                        .fan_out = o.units});
+  dense.bias = declare_bias(name, o.units, o.bias_init, dense.weight);
   return append(name, dense, {x}, {o.units, 1, 1});
 }
 
@@ -155,7 +132,7 @@ Graph GraphBuilder::finish() && {
   ordered.reserve(graph_.parameters_.size());
   for (auto node = graph_.nodes_.rbegin(); node != graph_.nodes_.rend(); ++node) {
     for_each_parameter(node->kind, [&](ParameterId& id) {
-      Parameter& parameter = graph_.parameters_[static_cast<std::size_t>(id)];
+      Parameter& parameter = graph_.parameters_[std::size_t(id)];
       parameter.offset = graph_.parameter_count_;
       graph_.parameter_count_ += parameter.count;
       ordered.push_back(std::move(parameter));

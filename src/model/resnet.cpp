@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 
 #include "rueda/core/error.hpp"
@@ -58,6 +59,94 @@ Graph classifier(GraphBuilder&& g, NodeId x, int classes, Init weight, Init bias
   return std::move(g).finish();
 }
 
+// The pre-activation networks, in the names of keras.applications.
+
+constexpr Init kWeights = Init::glorot_uniform;
+
+constexpr BatchNormOptions kNormRelu{.epsilon = 1.001e-5F,
+                                     .momentum = 0.99F,
+                                     .running_variance = RunningVariance::biased,
+                                     .relu = true};
+
+ConvOptions conv1x1(int filters, bool bias) {
+  return {.filters = filters, .kernel = 1, .padding = 0, .bias = bias, .weight_init = kWeights};
+}
+
+/// What stands on the other side of the addition: a projection of the activated input in a stack's
+/// first block, else the input itself, subsampled where the block has a stride.
+NodeId v2_shortcut(GraphBuilder& g, const std::string& name, NodeId x, NodeId activated,
+                   int filters, int stride, bool project) {
+  if (project) return g.conv(name + "_0_conv", activated, conv1x1(4 * filters, true));
+  if (stride == 1) return x;
+  return g.max_pool(name + "_0_pool", x, {.kernel = 1, .stride = stride});
+}
+
+NodeId v2_block(GraphBuilder& g, const std::string& name, NodeId x, int filters, int stride,
+                bool project) {
+  const NodeId activated = g.batch_norm(name + "_preact_bn", x, kNormRelu);
+  const NodeId skip = v2_shortcut(g, name, x, activated, filters, stride, project);
+  NodeId y = g.conv(name + "_1_conv", activated, conv1x1(filters, false));
+  y = g.batch_norm(name + "_1_bn", y, kNormRelu);
+  y = g.conv(name + "_2_conv", y, {.filters = filters, .stride = stride, .weight_init = kWeights});
+  y = g.batch_norm(name + "_2_bn", y, kNormRelu);
+  y = g.conv(name + "_3_conv", y, conv1x1(4 * filters, true));
+  return g.add(name + "_out", skip, y, false);
+}
+
+NodeId v2_stack(GraphBuilder& g, const std::string& name, NodeId x, int blocks, int filters,
+                int last_stride) {
+  for (int b = 1; b <= blocks; ++b) {
+    x = v2_block(g, name + "_block" + std::to_string(b), x, filters, b == blocks ? last_stride : 1,
+                 b == 1);
+  }
+  return x;
+}
+
+/// Neither batch norm nor ReLU, and zeros around the pooling: they win against negative values.
+NodeId v2_stem(GraphBuilder& g) {
+  const NodeId x = g.conv("conv1_conv", g.input(),
+                          {.filters = 64,
+                           .kernel = 7,
+                           .stride = 2,
+                           .padding = 3,
+                           .bias = true,
+                           .weight_init = kWeights});
+  return g.max_pool("pool1_pool", x,
+                    {.kernel = 3, .stride = 2, .padding = 1, .filled_with = PoolPadding::zeros});
+}
+
+std::array<int, 4> blocks_of(int depth) {
+  switch (depth) {
+    case 50:
+      return {3, 4, 6, 3};
+    case 101:
+      return {3, 4, 23, 3};
+    case 152:
+      return {3, 8, 36, 3};
+    default:
+      throw InputError("model resnet" + std::to_string(depth) +
+                       "v2: choose resnet50v2, resnet101v2 or resnet152v2");
+  }
+}
+
+struct Entry {
+  const char* name;
+  Graph (*build)(int depth, int image_size, int classes);
+  int depth;
+};
+
+constexpr std::array kModels = {
+    Entry{"resnet20", cifar_resnet, 20},
+    Entry{"resnet32", cifar_resnet, 32},
+    Entry{"resnet44", cifar_resnet, 44},
+    Entry{"resnet56", cifar_resnet, 56},
+    Entry{"resnet110", cifar_resnet, 110},
+    Entry{"resnet18", [](int, int size, int classes) { return resnet18(size, classes); }, 18},
+    Entry{"resnet50v2", resnet_v2, 50},
+    Entry{"resnet101v2", resnet_v2, 101},
+    Entry{"resnet152v2", resnet_v2, 152},
+};
+
 }  // namespace
 
 Graph cifar_resnet(int depth, int image_size, int classes) {
@@ -84,6 +173,39 @@ Graph resnet18(int image_size, int classes) {
     x = stage(g, "layer" + std::to_string(s), x, 2, filters, s == 1 ? 1 : 2, style);
   }
   return classifier(std::move(g), x, classes, Init::fan_in_uniform, Init::fan_in_uniform);
+}
+
+Graph resnet_v2(int depth, int image_size, int classes) {
+  const std::array<int, 4> blocks = blocks_of(depth);
+  GraphBuilder g("resnet" + std::to_string(depth) + "v2", {3, image_size, image_size},
+                 Origin::keras);
+  NodeId x = v2_stem(g);
+  int filters = 64;
+  for (int s = 0; s < 4; ++s, filters *= 2) {
+    x = v2_stack(g, "conv" + std::to_string(s + 2), x, blocks[std::size_t(s)], filters,
+                 s == 3 ? 1 : 2);
+  }
+  x = g.batch_norm("post_bn", x, kNormRelu);
+  x = g.global_average_pool("avg_pool", x);
+  g.dense("predictions", x, {.units = classes, .weight_init = kWeights});
+  return std::move(g).finish();
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kModels) names.emplace_back(entry.name);
+  return names;
+}
+
+Graph build_model(const std::string& name, int image_size, int classes) {
+  if (image_size < 1 || classes < 1)
+    throw InputError("model " + name + ": image size and classes must be at least 1");
+  std::string known;
+  for (const Entry& entry : kModels) {
+    if (name == entry.name) return entry.build(entry.depth, image_size, classes);
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw InputError("unknown model '" + name + "'; choose one of " + known);
 }
 
 }  // namespace rueda

@@ -14,9 +14,9 @@ double step_decay(double progress) {
 }  // namespace
 
 double learning_rate(const ScheduleOptions& o, std::size_t step) {
-  const double steps = static_cast<double>(o.epochs * o.steps_per_epoch);
-  const double warmup = o.warmup_epochs * static_cast<double>(o.steps_per_epoch);
-  const double now = static_cast<double>(step);
+  const double steps = double(o.epochs * o.steps_per_epoch);
+  const double warmup = o.warmup_epochs * double(o.steps_per_epoch);
+  const double now = double(step);
   if (now < warmup) return o.base_rate * (now + 1.0) / std::ceil(warmup);
   switch (o.schedule) {
     case LrSchedule::constant:

@@ -1,8 +1,11 @@
 #include <algorithm>
-#include <stdexcept>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/predict/tables.hpp"
 #include "rueda/study/observation.hpp"
@@ -21,28 +24,43 @@ Scheme scheme_of(const RunResult& run) {
   return contains(run.all_reduce, "doubling") && !ring ? Scheme::doubling : Scheme::ring;
 }
 
-Scenario scenario_of(const RunResult& run, double images) {
-  return {.ranks = run.world_size(),
-          .global_batch = run.global_batch,
-          .images = static_cast<std::size_t>(images),
-          .micro_batches = run.micro_batches,
-          .scheme = scheme_of(run),
-          .overlap = run.overlaps,
-          .message_delay = 0};
-}
-
-Comparison compare(const RunResult& run, const CostFit& fit, const Graph& graph) {
-  const Observation seen = observe(run);
+/// Of the same ranks, batch, images, buckets and overlap.
+EpochForecast forecast_of(const RunResult& run, const CostFit& fit, const Graph& graph) {
   CostModel model = fit.model;
   if (!run.bucket_bytes.empty()) model.buckets = bucket_schedule(graph, run.bucket_bytes);
-  Comparison result;
-  result.run = &run;
-  result.epoch_seconds = seen.epoch.value;
-  result.step_seconds = run.steady_full_step.seconds.mean;
-  result.exposed_seconds =
-      run.steady_full_step.phases[static_cast<std::size_t>(Phase::all_reduce)].mean;
-  result.forecast = forecast_epoch(model, scenario_of(run, seen.images));
-  return result;
+  return forecast_epoch(model, {.ranks = run.world_size(),
+                                .global_batch = run.global_batch,
+                                .images = std::size_t(observe(run).images),
+                                .micro_batches = run.micro_batches,
+                                .scheme = scheme_of(run),
+                                .overlap = run.overlaps});
+}
+
+std::vector<Field> fields_of(const RunResult& run, const Observation& seen,
+                             const EpochForecast& forecast, const char* fitted, double error) {
+  const StepForecast& step = forecast.full;
+  const MeanStep& measured = run.steady_full_step;
+  const double exposed = measured.phases[std::size_t(Phase::all_reduce)].mean;
+  return {{"ranks", "P", Show::count, double(seen.ranks)},
+          {"global_batch", "batch", Show::count, double(run.global_batch)},
+          {"overlap", "overlap", Show::text, run.overlaps ? "on" : "off"},
+          {"fitted", "fitted", Show::text, fitted},
+          {"measured_epoch_seconds", "epoch, s", Show::seconds, seen.epoch.value},
+          {"predicted_epoch_seconds", "predicted", Show::seconds, forecast.seconds},
+          {"relative_error", "error, %", Show::percent, error},
+          {"measured_step_seconds", "step, ms", Show::millis, measured.seconds.mean},
+          {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
+          {"measured_exposed_seconds", "all_reduce, ms", Show::millis, exposed},
+          {"predicted_exposed_seconds", "predicted", Show::millis, step.exposed + step.straggling},
+          {"run", "run", Show::text, run.file.parent_path().filename().string()}};
+}
+
+std::string error_note(const std::vector<double>& errors) {
+  const Spread spread = spread_of(errors);
+  return fmt::format(
+      "For the {} that the model was not fitted to, the epoch time is off by {:.1f} % in the mean "
+      "and {:.1f} % at most.",
+      counted(errors.size(), "run"), spread.mean, spread.max);
 }
 
 /// Share of the epoch's steps that its images do not fill.
@@ -53,26 +71,32 @@ double unfilled(const Scenario& scenario) {
   return 1 - images / batch / double(steps);
 }
 
-const Scenario& scenario_on(const std::vector<Scenario>& scenarios, std::size_t ranks) {
-  const auto found = std::ranges::find(scenarios, ranks, &Scenario::ranks);
-  if (found == scenarios.end()) throw std::logic_error("no scenario for a measured epoch");
-  return *found;
-}
-
 }  // namespace
 
-std::vector<Comparison> compare(const std::vector<RunResult>& runs, const CostFit& fit,
-                                const std::vector<std::size_t>& fit_ranks) {
-  const Graph graph = build_model(fit.network, static_cast<int>(fit.image_size), kClasses);
-  std::vector<Comparison> all;
+Table comparison_table(std::vector<RunResult> runs, const CostFit& fit,
+                       const std::vector<std::size_t>& fit_ranks) {
+  std::erase_if(runs, [&](const RunResult& run) {
+    return run.model != fit.network || run.image_size != fit.image_size;
+  });
+  std::ranges::stable_sort(runs, {}, &RunResult::world_size);
+  const Graph graph = build_model(fit.network, int(fit.image_size), kClasses);
+  std::vector<double> errors;  // %
+  Table table{.id = "measured", .title = "Predicted and measured"};
   for (const RunResult& run : runs) {
-    if (run.model != fit.network || run.image_size != fit.image_size) continue;
-    all.push_back(compare(run, fit, graph));
-    all.back().fitted = !observe(run).oversubscribed &&
-                        (fit_ranks.empty() || std::ranges::count(fit_ranks, run.world_size()) > 0);
+    const EpochForecast forecast = forecast_of(run, fit, graph);
+    const Observation seen = observe(run);
+    const bool fitted = !seen.oversubscribed &&
+                        (fit_ranks.empty() || std::ranges::count(fit_ranks, seen.ranks) > 0);
+    const double error = forecast.seconds / seen.epoch.value - 1;
+    if (!fitted) errors.push_back(100 * std::abs(error));
+    table.add_fields(fields_of(run, seen, forecast, fitted ? "yes" : "no", error));
   }
-  std::ranges::stable_sort(all, {}, [](const Comparison& c) { return c.run->world_size(); });
-  return all;
+  table.notes.emplace_back(
+      "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
+      "all_reduce: how long it waited for the sum; predicted: straggling + exposed, since a mean "
+      "rank waits for the slowest there. fitted: whether the model was fitted to this run.");
+  if (!errors.empty()) table.notes.push_back(error_note(errors));
+  return table;
 }
 
 std::vector<Loss> explain_losses(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
@@ -82,21 +106,51 @@ std::vector<Loss> explain_losses(const CostModel& model, const std::vector<Measu
     throw InputError(
         "--measured has no epoch on one rank, with which others are compared: give 1:TIME");
   }
+  const double unfilled_on_one = unfilled(scenarios.at(std::size_t(one - measured.begin())));
   std::vector<Loss> losses;
-  for (const MeasuredEpoch& epoch : measured) {
-    const Scenario& scenario = scenario_on(scenarios, epoch.ranks);
-    const auto p = double(epoch.ranks);
-    const EpochForecast forecast = forecast_epoch(model, scenario);
-    Loss loss{.ranks = epoch.ranks, .measured = epoch.seconds};
-    loss.lost = epoch.seconds - one->seconds / p;
-    loss.efficiency = one->seconds / p / epoch.seconds;
-    loss.all_reduce =
-        double(forecast.full_steps) * forecast.full.exposed + forecast.partial.exposed;
-    loss.partial_at_most =
-        epoch.seconds * unfilled(scenario) - one->seconds / p * unfilled(scenario_on(scenarios, 1));
-    losses.push_back(loss);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const auto& [ranks, seconds] = measured[i];
+    const EpochForecast forecast = forecast_epoch(model, scenarios.at(i));
+    const double ideal = one->seconds / double(ranks);
+    losses.push_back({.ranks = ranks,
+                      .measured = seconds,
+                      .lost = seconds - ideal,
+                      .all_reduce = double(forecast.full_steps) * forecast.full.exposed +
+                                    forecast.partial.exposed,
+                      .partial_at_most = seconds * unfilled(scenarios[i]) - ideal * unfilled_on_one,
+                      .efficiency = ideal / seconds});
   }
   return losses;
+}
+
+Table loss_table(const std::vector<Loss>& losses) {
+  Table table{.id = "loss", .title = "Measured epochs, and what explains their loss"};
+  for (const Loss& loss : losses) {
+    const bool several = loss.ranks > 1;  // one rank loses nothing
+    const auto seconds = [&](double part) { return several ? part : kUnknown; };
+    const auto share = [&](double part) {
+      return several && loss.lost > 0 ? part / loss.lost : kUnknown;
+    };
+    const double partial = loss.partial_at_most;
+    const double left = std::max(0.0, loss.lost - loss.all_reduce - partial);
+    table.add_fields(
+        {{"ranks", "P", Show::count, double(loss.ranks)},
+         {"measured_seconds", "epoch, s", Show::seconds, loss.measured},
+         {"efficiency", "eff., %", Show::percent, loss.efficiency},
+         {"lost_seconds", "lost, s", Show::seconds, seconds(loss.lost)},
+         {"all_reduce_seconds", "all-reduce, s", Show::seconds, seconds(loss.all_reduce)},
+         {"all_reduce_share", "share, %", Show::percent, share(loss.all_reduce)},
+         {"partial_at_most_seconds", "partial <=, s", Show::seconds, seconds(partial)},
+         {"partial_at_most_share", "share, %", Show::percent, share(partial)},
+         {"unexplained_seconds", "left >=, s", Show::seconds, seconds(left)}});
+  }
+  table.notes = {
+      "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
+      "lost. left: the rest.",
+      "partial: the cost of the last, partial step beyond its share of images if it took as long "
+      "as a full one; nothing if its time follows its images. Less the same on one rank, divided "
+      "by P."};
+  return table;
 }
 
 }  // namespace rueda::predict

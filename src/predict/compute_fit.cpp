@@ -1,72 +1,53 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 #include "rueda/core/error.hpp"
 #include "rueda/predict/cost_fit.hpp"
+#include "rueda/record/run_json.hpp"
 
 namespace rueda::predict {
 namespace {
 
-/// The normal equations of rows that are divided by their y, whose right-hand side is then 1.
-struct Sums {
-  double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-};
-
-Sums sums_of(const std::vector<PairRow>& rows) {
-  Sums s;
+/// By the normal equations of rows that are divided by their y, whose right-hand side is then 1.
+void solve(PairFit& fit, const std::vector<PairRow>& rows) {
+  double aa = 0, ab = 0, bb = 0, sum_a = 0, sum_b = 0;
   for (const PairRow& row : rows) {
     const double a = row.a / row.y;
     const double b = row.b / row.y;
-    s.aa += a * a;
-    s.ab += a * b;
-    s.bb += b * b;
-    s.a += a;
-    s.b += b;
+    aa += a * a;
+    ab += a * b;
+    bb += b * b;
+    sum_a += a;
+    sum_b += b;
   }
-  return s;
-}
-
-double only(double sum, double square) { return square > 0 ? sum / square : 0; }
-
-void solve(PairFit& fit, const Sums& s) {
-  const double determinant = s.aa * s.bb - s.ab * s.ab;
-  fit.separable = determinant > 1e-9 * s.aa * s.bb;
-  if (!fit.separable) {
-    fit.second = only(s.b, s.bb);
-    return;
-  }
-  fit.first = (s.a * s.bb - s.b * s.ab) / determinant;
-  fit.second = (s.b * s.aa - s.a * s.ab) / determinant;
-  if (fit.first < 0) {
-    fit.first = 0;
-    fit.second = only(s.b, s.bb);
-  } else if (fit.second < 0) {
-    fit.second = 0;
-    fit.first = only(s.a, s.aa);
+  const double determinant = aa * bb - ab * ab;
+  fit.separable = determinant > 1e-9 * aa * bb;
+  const double first = (sum_a * bb - sum_b * ab) / determinant;
+  const double second = (sum_b * aa - sum_a * ab) / determinant;
+  if (!fit.separable || first < 0) {
+    fit.second = bb > 0 ? sum_b / bb : 0;
+  } else if (second < 0) {
+    fit.first = aa > 0 ? sum_a / aa : 0;
+  } else {
+    fit.first = first;
+    fit.second = second;
   }
 }
 
-double mean_of(const RunResult& run, Phase phase) {
-  return run.steady_full_step.phases[static_cast<std::size_t>(phase)].mean;
+/// Of these phases of a mean full step.
+template <Phase... phases>
+double seconds_of(const RunResult& run) {
+  return (... + run.steady_full_step.phases[std::size_t(phases)].mean);
 }
+constexpr auto compute_of = seconds_of<Phase::forward, Phase::loss, Phase::backward>;
 
 double mean_batch(const RunResult& run) {
   return double(run.global_batch) / double(run.world_size());
-}
-
-double compute_of(const RunResult& run) {
-  return mean_of(run, Phase::forward) + mean_of(run, Phase::loss) + mean_of(run, Phase::backward);
-}
-
-double input_of(const RunResult& run) {
-  return mean_of(run, Phase::load) + mean_of(run, Phase::copy);
-}
-
-double update_of(const RunResult& run) {
-  return mean_of(run, Phase::optimizer) + mean_of(run, Phase::other);
 }
 
 std::vector<RunResult> with_full_steps(std::vector<RunResult> runs) {
@@ -80,17 +61,77 @@ std::vector<RunResult> with_full_steps(std::vector<RunResult> runs) {
       "--compute");
 }
 
+/// Seconds of each full step of each rank without waiting, of the epochs that count. Empty if the
+/// file is not there or is none.
+std::vector<double> step_seconds(const RunResult& run) {
+  constexpr std::array<std::string_view, 4> kColumns = {"epoch", "global_samples", "seconds",
+                                                        "all_reduce"};
+  std::vector<double> seconds;
+  for_each_step(run.file.parent_path() / kStepsCsvName, kColumns, [&](std::span<const double> row) {
+    const bool warm = row[0] > 1 || (row[0] == 1 && run.epochs.size() < 2);
+    const bool full = row[1] == double(run.global_batch);
+    const double value = row[2] - row[3];
+    if (warm && full && std::isfinite(value)) seconds.push_back(value);
+  });
+  return seconds;
+}
+
+void append_relative(std::vector<double>& all, const std::vector<double>& values) {
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+  if (!(mean > 0)) return;
+  for (const double value : values) all.push_back(value / mean);
+}
+
+constexpr std::array kQuantiles = {&Spread::min, &Spread::median, &Spread::p90, &Spread::max};
+
+/// The spreads of all ranks and epochs in one: the least and the most of all, the means of median
+/// and 90th percentile.
+Spread united(const RunResult& run) {
+  Spread all{.min = INFINITY, .max = -INFINITY};
+  double sum = 0;
+  double spreads = 0;
+  for (const EpochResult* epoch : steady_epochs(run)) {
+    for (const RankEpoch& rank : epoch->ranks) {
+      const Spread& one = rank.full_compute;
+      if (one.count == 0) continue;
+      all.min = std::min(all.min, one.min);
+      all.max = std::max(all.max, one.max);
+      all.median += one.median;
+      all.p90 += one.p90;
+      sum += one.mean * double(one.count);
+      all.count += one.count;
+      spreads += 1;
+    }
+  }
+  all.mean = sum / double(all.count);
+  all.median /= spreads;
+  all.p90 = std::max(all.p90 / spreads, all.median);
+  return all;
+}
+
+/// Quantiles of the runs' united spreads, each relative to its mean, in the mean over runs.
+NoiseFit from_spreads(const std::vector<RunResult>& runs) {
+  Spread mean;
+  double used = 0;
+  for (const RunResult& run : runs) {
+    const Spread one = united(run);
+    if (one.count == 0 || !(one.mean > 0)) continue;
+    for (const auto quantile : kQuantiles) mean.*quantile += one.*quantile / one.mean;
+    mean.count += one.count;
+    used += 1;
+  }
+  if (used == 0) return {};
+  for (const auto quantile : kQuantiles) mean.*quantile /= used;
+  return {Distribution::of_spread(mean), mean.count, false};
+}
+
 }  // namespace
 
-PairFit fit_pair(const std::vector<PairRow>& all) {
-  std::vector<PairRow> rows;
-  for (const PairRow& row : all) {
-    if (row.y > 0 && std::isfinite(row.y)) rows.push_back(row);
-  }
+PairFit fit_pair(std::vector<PairRow> rows) {
+  std::erase_if(rows, [](const PairRow& row) { return !(row.y > 0) || !std::isfinite(row.y); });
   PairFit fit;
-  fit.rows = rows.size();
   if (rows.empty()) return fit;
-  solve(fit, sums_of(rows));
+  solve(fit, rows);
   double squares = 0;
   for (const PairRow& row : rows) {
     const double error = (row.a * fit.first + row.b * fit.second) / row.y - 1;
@@ -116,10 +157,25 @@ ComputeFit fit_compute(const std::vector<RunResult>& all) {
   result.fit = fit_pair(rows);
   result.batches.assign(batches.begin(), batches.end());
   result.runs = runs.size();
-  const auto backward = [](const RunResult& run) { return mean_of(run, Phase::backward); };
-  result.model = {result.fit.first, result.fit.second, sum(backward) / sum(compute_of),
-                  sum(input_of) / sum(mean_batch), sum(update_of) / double(runs.size())};
+  result.model = {.fixed = result.fit.first,
+                  .per_image = result.fit.second,
+                  .backward_share = sum(seconds_of<Phase::backward>) / sum(compute_of),
+                  .input_per_image = sum(seconds_of<Phase::load, Phase::copy>) / sum(mean_batch),
+                  .update = sum(seconds_of<Phase::optimizer, Phase::other>) / double(runs.size())};
   return result;
+}
+
+NoiseFit fit_noise(const std::vector<RunResult>& runs) {
+  std::vector<double> all;
+  bool complete = true;
+  for (const RunResult& run : runs) {
+    const auto values = step_seconds(run);
+    complete = complete && !values.empty();
+    if (!values.empty()) append_relative(all, values);
+  }
+  if (!complete || all.empty()) return from_spreads(runs);
+  const std::size_t samples = all.size();
+  return {Distribution::of_sample(std::move(all)), samples, true};
 }
 
 }  // namespace rueda::predict

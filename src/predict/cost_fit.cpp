@@ -1,9 +1,12 @@
 #include "rueda/predict/cost_fit.hpp"
 
+#include <cmath>
+#include <set>
+
 #include <fmt/format.h>
 
-#include "cost_parts.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/flops.hpp"
@@ -13,16 +16,61 @@
 namespace rueda::predict {
 namespace {
 
+using Runs = std::vector<RunResult>;
+
+constexpr std::size_t kUsualImageSize = 32;
 constexpr std::size_t kMegabyte = 1'000'000;
 constexpr double kUsualBucketMb = 25;
 
+std::string words(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text;
+}
+
+/// The network whose runs are fitted.
+std::string network_that_ran(const Runs& runs, const std::string& wanted) {
+  std::set<std::string> names;
+  for (const RunResult& run : runs) names.insert(run.model);
+  if (names.count(wanted) > 0 || names.empty()) return wanted;
+  if (names.size() == 1) return *names.begin();
+  const std::string which = wanted.empty() ? "say by --model which one is meant"
+                                           : "give the runs of one of them, for " +
+                                                 printable(wanted) + " to be taken from it";
+  throw InputError("the runs are of " + words(names) + ": " + which);
+}
+
+void require_one_kind(const Runs& runs) {
+  std::set<std::string> kinds;
+  for (const RunResult& run : runs) {
+    kinds.insert(run.ranks.front().backend + " in " + run.precision + " at " +
+                 std::to_string(run.image_size) + " pixels");
+  }
+  if (kinds.size() > 1) {
+    throw InputError("the runs to fit the compute time to are not of one kind: " + words(kinds) +
+                     "; give those of one");
+  }
+}
+
+/// Sets the network that the model is for: the one that is asked for, else the only one that ran.
+/// Returns the runs that the compute time is fitted to: of one network, on one kind of device.
+Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
+  const std::string ran = network_that_ran(runs, target.model);
+  std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
+  require_one_kind(runs);
+  fit.network = target.model.empty() ? ran : target.model;
+  if (fit.network.empty()) throw InputError("the network is unknown: give runs or --model");
+  const std::size_t usual = runs.empty() ? kUsualImageSize : runs.front().image_size;
+  fit.image_size = target.image_size > 0 ? target.image_size : usual;
+  return runs;
+}
+
 Graph graph_of(const std::string& network, std::size_t image_size) {
-  return build_model(network, static_cast<int>(image_size), kClasses);
+  return build_model(network, int(image_size), kClasses);
 }
 
 /// For a network or an image size that was not run: by FLOPs.
-void scale_by_flops(CostFit& fit, const Chosen& chosen, const Graph& graph) {
-  const RunResult& ran = chosen.runs.front();
+void scale_by_flops(CostFit& fit, const RunResult& ran, const Graph& graph) {
   const Graph other = graph_of(ran.model, ran.image_size);
   const double factor = double(training_flops(graph)) / double(training_flops(other));
   fit.model.compute.per_image *= factor;
@@ -30,7 +78,7 @@ void scale_by_flops(CostFit& fit, const Chosen& chosen, const Graph& graph) {
   fit.notes.push_back(fmt::format(
       "{} at {} pixels was not run: its time of an image is that of {} at {} pixels times {:.3g}, "
       "the ratio of FLOPs. This assumes the same FLOPs a second for both.",
-      chosen.network, chosen.image_size, ran.model, ran.image_size, factor));
+      fit.network, fit.image_size, ran.model, ran.image_size, factor));
 }
 
 ComputeModel given_compute(const Given& given) {
@@ -43,17 +91,17 @@ ComputeModel given_compute(const Given& given) {
   return model;
 }
 
-void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const Graph& graph) {
+void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph& graph) {
   if (given.step_seconds) {
     fit.model.compute = given_compute(given);
     return;
   }
-  if (chosen.runs.empty()) {
+  if (runs.empty()) {
     throw InputError(
         "the compute time is unknown: give run directories, or --compute with the time of a step "
         "of --batch-per-rank images on one rank");
   }
-  fit.compute = fit_compute(chosen.runs);
+  fit.compute = fit_compute(runs);
   fit.model.compute = fit.compute->model;
   if (given.fixed) fit.model.compute.fixed = *given.fixed;
   if (!fit.compute->fit.separable) {
@@ -63,24 +111,68 @@ void set_compute(CostFit& fit, const Chosen& chosen, const Given& given, const G
         "batches and of the last, partial step of an epoch uncertain.",
         fit.compute->batches.front(), given.fixed ? "given" : "0"));
   }
-  const bool ran =
-      chosen.network == chosen.ran && chosen.image_size == chosen.runs.front().image_size;
-  if (!ran) scale_by_flops(fit, chosen, graph);
+  const RunResult& ran = runs.front();
+  if (fit.network != ran.model || fit.image_size != ran.image_size) scale_by_flops(fit, ran, graph);
 }
 
-void set_buckets(CostFit& fit, const Chosen& chosen, const Target& target, const Graph& graph) {
-  const bool as_run = !target.bucket_mb && !chosen.runs.empty() && chosen.network == chosen.ran &&
-                      !chosen.runs.front().bucket_bytes.empty();
-  if (as_run) {
-    fit.model.buckets = bucket_schedule(graph, chosen.runs.front().bucket_bytes);
-    return;
+/// What is given, else what was fitted. Throws InputError with the text `unknown` where a half is
+/// missing.
+Link link_of(const std::optional<double>& alpha, const std::optional<double>& bandwidth,
+             const std::optional<LinkFit>& fitted, const char* unknown) {
+  if (!fitted && (!alpha || !bandwidth)) throw InputError(unknown);
+  return {alpha ? *alpha : fitted->link.alpha, bandwidth ? 1 / *bandwidth : fitted->link.beta};
+}
+
+void set_one_level(CostFit& fit, const Given& given) {
+  const auto& fitted = fit.machine.between ? fit.machine.between : fit.machine.inside;
+  fit.model.machine.between = link_of(
+      given.alpha, given.bandwidth, fitted,
+      "the cost of a message is unknown: give runs on 2 ranks or more, a record of rueda bench "
+      "all-reduce by --bench, or --alpha and --bandwidth");
+  fit.model.machine.ranks_per_node = 1;
+  if (!fit.machine.between && !(given.alpha && given.bandwidth)) {
+    fit.notes.emplace_back(
+        "Only links within one host were measured: all ranks are predicted with these. For several "
+        "nodes give --ranks-per-node, --alpha and --bandwidth.");
   }
-  const double bytes = target.bucket_mb.value_or(kUsualBucketMb) * kMegabyte;
-  fit.model.buckets = bucket_schedule(graph, static_cast<std::size_t>(bytes));
 }
 
-void set_noise(CostFit& fit, const Chosen& chosen) {
-  fit.noise = fit_noise(chosen.runs);
+void set_two_levels(CostFit& fit, const Given& given) {
+  fit.model.machine.inside = link_of(
+      given.inside_alpha, given.inside_bandwidth, fit.machine.inside,
+      "the cost of a message within a node is unknown: give runs or a record of rueda bench on 2 "
+      "ranks or more of one host, or --inside-alpha and --inside-bandwidth");
+  fit.model.machine.between = link_of(
+      given.alpha, given.bandwidth, fit.machine.between,
+      "the cost of a message between nodes is unknown: give runs or a record of rueda bench on "
+      "several hosts, or --alpha and --bandwidth");
+}
+
+/// What is given, else what was fitted, on one level or two. The notes say what was assumed.
+void set_machine(CostFit& fit, const Target& target, const Given& given) {
+  Machine& machine = fit.model.machine;
+  machine = {{}, {}, fit.machine.gamma, target.ranks_per_node, target.links_per_node};
+  target.ranks_per_node == 0 ? set_one_level(fit, given) : set_two_levels(fit, given);
+  const double noise = fit.machine.message_noise;
+  fit.model.message_noise = given.message_noise.value_or(std::isnan(noise) ? 0 : noise);
+  fit.notes.insert(fit.notes.end(), fit.machine.notes.begin(), fit.machine.notes.end());
+  if (machine.gamma == 0) {
+    fit.notes.emplace_back(
+        "The time of adding was not measured apart from that of messages: gamma is 0, and beta "
+        "includes it.");
+  }
+}
+
+void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Graph& graph) {
+  const bool as_run = !target.bucket_mb && !runs.empty() && fit.network == runs.front().model &&
+                      !runs.front().bucket_bytes.empty();
+  const double bytes = target.bucket_mb.value_or(kUsualBucketMb) * kMegabyte;
+  fit.model.buckets = as_run ? bucket_schedule(graph, runs.front().bucket_bytes)
+                             : bucket_schedule(graph, std::size_t(bytes));
+}
+
+void set_noise(CostFit& fit, const Runs& runs) {
+  fit.noise = fit_noise(runs);
   fit.model.noise = fit.noise.noise;
   if (fit.noise.samples == 0) {
     fit.notes.emplace_back(
@@ -102,31 +194,28 @@ std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
                                    std::vector<std::string>& notes) {
   std::vector<RunResult> usable;
   for (const RunResult& run : runs) {
-    if (observe(run).oversubscribed) {
+    if (observe(run).oversubscribed)
       notes.push_back(run.file.string() +
                       " ran more threads than it had cores, so its times also depend on the "
                       "scheduler: it is shown with its prediction, but not used for the fit.");
-    } else {
+    else
       usable.push_back(run);
-    }
   }
   return usable;
 }
 
-CostFit fit_cost(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
+CostFit fit_cost(const std::vector<RunResult>& all, const std::vector<BenchResult>& benches,
                  const Target& target, const Given& given) {
-  const Chosen chosen = choose_runs(runs, target);
-  const Graph graph = graph_of(chosen.network, chosen.image_size);
   CostFit fit;
-  fit.network = chosen.network;
-  fit.image_size = chosen.image_size;
+  const Runs runs = choose_runs(fit, all, target);
+  const Graph graph = graph_of(fit.network, fit.image_size);
   std::optional<double> gamma;
   if (given.add_rate) gamma = 1 / *given.add_rate;
-  fit.machine = fit_machine(runs, benches, gamma);
-  set_compute(fit, chosen, given, graph);
+  fit.machine = fit_machine(all, benches, gamma);
+  set_compute(fit, runs, given, graph);
   set_machine(fit, target, given);
-  set_buckets(fit, chosen, target, graph);
-  set_noise(fit, chosen);
+  set_buckets(fit, runs, target, graph);
+  set_noise(fit, runs);
   return fit;
 }
 

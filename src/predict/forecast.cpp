@@ -1,6 +1,8 @@
 #include "rueda/predict/forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 
 #include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
@@ -9,23 +11,16 @@
 namespace rueda::predict {
 namespace {
 
-/// Images of the rank that has most.
-double largest_share(std::size_t images, std::size_t ranks) {
-  return double((images + ranks - 1) / ranks);
-}
-
 std::vector<double> bucket_seconds(const CostModel& model, const Scenario& scenario) {
+  Machine messages_alone = model.machine;
+  messages_alone.gamma = 0;
   std::vector<double> seconds;
   for (const Bucket& bucket : model.buckets) {
-    double sum = all_reduce_seconds(scenario.scheme, model.machine, scenario.ranks, bucket.bytes);
-    if (scenario.message_delay > 0) {
-      Machine noiseless = model.machine;
-      noiseless.gamma = 0;
-      const double messages =
-          all_reduce_seconds(scenario.scheme, noiseless, scenario.ranks, bucket.bytes);
-      sum += messages * scenario.message_delay;
-    }
-    seconds.push_back(sum);
+    const auto on = [&](const Machine& machine) {
+      return all_reduce_seconds(scenario.scheme, machine, scenario.ranks, bucket.bytes);
+    };
+    const double delay = scenario.message_delay;
+    seconds.push_back(on(model.machine) + (delay > 0 ? on(messages_alone) * delay : 0));
   }
   return seconds;
 }
@@ -47,6 +42,50 @@ std::vector<Bucket> schedule_of(const Graph& graph, const std::vector<std::size_
 
 }  // namespace
 
+Distribution Distribution::of_sample(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("a distribution of no values");
+  if (values.size() == 1) return Distribution(values.front());
+  std::sort(values.begin(), values.end());
+  std::vector<Knot> knots;
+  for (const double value : values) {
+    knots.push_back({double(knots.size()) / double(values.size() - 1), value});
+  }
+  return Distribution(std::move(knots));
+}
+
+Distribution Distribution::of_spread(const Spread& spread) {
+  if (spread.count == 0) throw std::invalid_argument("a distribution of no values");
+  return Distribution(
+      std::vector<Knot>{{0, spread.min}, {0.5, spread.median}, {0.9, spread.p90}, {1, spread.max}});
+}
+
+double Distribution::quantile(double u) const {
+  const auto above = std::upper_bound(knots_.begin() + 1, knots_.end() - 1, u,
+                                      [](double x, const Knot& knot) { return x < knot.u; });
+  const Knot& to = *above;
+  const Knot& from = *(above - 1);
+  return from.value + (to.value - from.value) * (u - from.u) / (to.u - from.u);
+}
+
+double Distribution::expected_max(double count) const {
+  double sum = 0;
+  for (std::size_t i = 1; i < knots_.size(); ++i) {
+    const Knot& a = knots_[i - 1];
+    const Knot& b = knots_[i];
+    const double slope = (b.value - a.value) / (b.u - a.u);
+    sum += (a.value - slope * a.u) * (std::pow(b.u, count) - std::pow(a.u, count)) +
+           slope * count / (count + 1) * (std::pow(b.u, count + 1) - std::pow(a.u, count + 1));
+  }
+  return sum;
+}
+
+Distribution Distribution::spread_by(double factor) const {
+  const double middle = mean();
+  std::vector<Knot> knots = knots_;
+  for (Knot& knot : knots) knot.value = middle + factor * (knot.value - middle);
+  return Distribution(std::move(knots));
+}
+
 std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes) {
   return schedule_of(graph, plan_buckets(graph, {.most_bytes = most_bytes}));
 }
@@ -56,7 +95,7 @@ std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> 
   std::vector<Bucket> unknown;
   std::size_t end = 0;
   for (const double b : bytes) {
-    end += static_cast<std::size_t>(b) / sizeof(float);
+    end += std::size_t(b) / sizeof(float);
     ends.push_back(end);
     unknown.push_back({b, 1});
   }
@@ -77,26 +116,22 @@ BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double>
 
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {
   const auto micro = double(scenario.micro_batches);
-  const double share = largest_share(images, scenario.ranks);
-  StepForecast step;
-  step.compute = micro * model.compute.compute_seconds(share / micro);
-  step.rest = model.compute.other_seconds(share);
+  const auto share = double((images + scenario.ranks - 1) / scenario.ranks);  // the largest
+  const double compute = model.compute.compute_seconds(share / micro);
+  StepForecast step{.compute = micro * compute, .rest = model.compute.other_seconds(share)};
   const double slowest = model.noise.expected_max(double(scenario.ranks)) / model.noise.mean();
   step.straggling = (step.compute + step.rest) * (slowest - 1);
-  const double backward =
-      model.compute.backward_share * model.compute.compute_seconds(share / micro);
-  const BucketTimes times =
-      run_buckets(model.buckets, bucket_seconds(model, scenario), backward, scenario.overlap);
+  const BucketTimes times = run_buckets(model.buckets, bucket_seconds(model, scenario),
+                                        model.compute.backward_share * compute, scenario.overlap);
   step.all_reduce = times.all_reduce;
   step.exposed = times.exposed;
   return step;
 }
 
 EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario) {
-  EpochForecast epoch;
-  epoch.scenario = scenario;
-  epoch.full_steps = scenario.images / scenario.global_batch;
-  epoch.partial_images = scenario.images % scenario.global_batch;
+  EpochForecast epoch{.scenario = scenario,
+                      .full_steps = scenario.images / scenario.global_batch,
+                      .partial_images = scenario.images % scenario.global_batch};
   if (epoch.partial_images > 0)
     epoch.partial = forecast_step(model, scenario, epoch.partial_images);
   epoch.full =

@@ -6,9 +6,21 @@
 #include <fmt/format.h>
 
 #include "rueda/predict/cost_fit.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda::predict {
 namespace {
+
+constexpr std::size_t kFormat = 1;
+const std::string kRemedy = "give a file that rueda bench all-reduce --json wrote";
+
+BenchRow row_of(const JsonView& j) {
+  BenchRow row{j.text("algorithm"), j.number("bytes"), j.number("median_seconds"), {}};
+  if (!(row.bytes > 0)) j.at("bytes").refuse("is not positive");
+  if (!(row.median > 0)) j.at("median_seconds").refuse("is not positive");
+  for (const JsonView& s : j.items("seconds")) row.seconds.push_back(s.number());
+  return row;
+}
 
 /// Below it, `auto` sums otherwise than by the ring (docs/ring.md).
 constexpr double kSmallBytes = 65'536;
@@ -32,12 +44,6 @@ struct Level {
   }
 };
 
-/// Bytes that a rank of a ring adds.
-double added(std::size_t ranks, double bytes) {
-  const auto p = double(ranks);
-  return (p - 1) / p * bytes;
-}
-
 bool has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
 /// Whether the times of the run's buckets mean what the ring's closed form says.
@@ -60,7 +66,7 @@ std::vector<double> gammas(const std::vector<RunResult>& runs) {
   std::vector<double> each;
   for (const RunResult& run : runs) {
     for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
-      if (b.add.median > 0) each.push_back(b.add.median / added(ranks, b.bytes));
+      if (b.add.median > 0) each.push_back(b.add.median / added_bytes(ranks, b.bytes));
     });
   }
   return each;
@@ -73,7 +79,7 @@ std::optional<LinkFit> from_benches(const std::vector<BenchResult>& benches, boo
     if (bench.ranks < 2 || (bench.hosts == 1) != inside) continue;
     for (const BenchRow& row : bench.rows) {
       if (row.algorithm != "ring" || row.bytes < 4.0 * double(bench.ranks)) continue;
-      const double messages = row.median - added(bench.ranks, row.bytes) * gamma;
+      const double messages = row.median - added_bytes(bench.ranks, row.bytes) * gamma;
       level.add(bench.ranks, row.bytes, messages, bench.file.filename().string());
     }
   }
@@ -89,13 +95,6 @@ std::optional<LinkFit> from_runs(const std::vector<RunResult>& runs, bool inside
     });
   }
   return level.fitted();
-}
-
-std::optional<LinkFit> fit_level(const std::vector<RunResult>& runs,
-                                 const std::vector<BenchResult>& benches, bool inside,
-                                 double gamma) {
-  const auto fit = from_benches(benches, inside, gamma);
-  return fit ? fit : from_runs(runs, inside);
 }
 
 /// Relative to its mean, a sum of 2(P-1) independent messages varies 1 / sqrt(2(P-1)) as much as a
@@ -115,25 +114,43 @@ double message_noise(const std::vector<BenchResult>& benches) {
 
 /// Names the sums of runs that are no rings.
 std::vector<std::string> notes_on_sums(const std::vector<RunResult>& runs) {
-  std::set<std::string> left_out;
-  std::set<std::string> otherwise;
+  std::set<std::pair<bool, std::string>> sums;
   for (const RunResult& run : runs) {
     if (run.world_size() < 2 || has(run.all_reduce, "ring")) continue;
-    (sums_like_a_ring(run) ? otherwise : left_out).insert(run.all_reduce);
+    sums.emplace(sums_like_a_ring(run), run.all_reduce);
   }
   std::vector<std::string> notes;
-  for (const std::string& name : left_out) {
-    notes.push_back("Runs that summed gradients by " + name +
-                    " are not used for alpha and beta: their time is not that of a ring.");
-  }
-  for (const std::string& name : otherwise) {
-    notes.push_back("For runs that summed gradients by " + name +
-                    ", alpha and beta are those of a ring that takes the same time.");
+  for (const auto& [like_a_ring, name] : sums) {
+    notes.push_back(
+        like_a_ring
+            ? fmt::format("For runs that summed gradients by {}, alpha and beta are those of a "
+                          "ring that takes the same time.",
+                          name)
+            : fmt::format("Runs that summed gradients by {} are not used for alpha and beta: "
+                          "their time is not that of a ring.",
+                          name));
   }
   return notes;
 }
 
 }  // namespace
+
+BenchResult read_bench(const std::filesystem::path& file) {
+  const InputFile input{file, file.string(), kRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
+  if (!j.has("rueda_bench") || !j.has("results")) j.refuse("is no record of rueda bench");
+  if (j.count("rueda_bench") != kFormat) j.at("rueda_bench").refuse("is not 1");
+  BenchResult result;
+  result.file = file;
+  result.ranks = j.count("ranks");
+  std::set<std::string> hosts;
+  for (const JsonView& host : j.items("hosts")) hosts.insert(host.text());
+  result.hosts = hosts.size();
+  for (const JsonView& row : j.items("results")) result.rows.push_back(row_of(row));
+  if (result.hosts == 0) j.at("hosts").refuse("names no host");
+  return result;
+}
 
 MachineFit fit_machine(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
                        std::optional<double> gamma) {
@@ -141,8 +158,10 @@ MachineFit fit_machine(const std::vector<RunResult>& runs, const std::vector<Ben
   MachineFit fit;
   fit.gamma_rows = each.size();
   fit.gamma = gamma.value_or(each.empty() ? 0 : median_of(each));
-  fit.inside = fit_level(runs, benches, true, fit.gamma);
-  fit.between = fit_level(runs, benches, false, fit.gamma);
+  for (const bool inside : {true, false}) {
+    const auto measured = from_benches(benches, inside, fit.gamma);
+    (inside ? fit.inside : fit.between) = measured ? measured : from_runs(runs, inside);
+  }
   fit.message_noise = message_noise(benches);
   fit.notes = notes_on_sums(runs);
   return fit;

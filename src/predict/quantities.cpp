@@ -1,13 +1,13 @@
 #include "rueda/predict/quantities.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
@@ -15,21 +15,14 @@
 namespace rueda::predict {
 namespace {
 
-using Unit = std::pair<const char*, double>;
+using Units = std::map<std::string, double>;
 constexpr std::size_t kMostRanks = 16'384;
 
-/// A number and one of the units behind it.
-std::optional<double> amount(const std::string& text, std::initializer_list<Unit> units) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
-  std::string unit(rest, end);
-  if (unit.starts_with(' ')) unit.erase(0, 1);
-  for (const auto& [name, factor] : units) {
-    if (unit == name) return number * factor;
-  }
-  return std::nullopt;
+/// What stands between commas.
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
+  return words;
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& text,
@@ -37,14 +30,16 @@ std::optional<double> amount(const std::string& text, std::initializer_list<Unit
   throw InputError(option + " '" + printable(text) + "': " + remedy);
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
+/// A number from 0 on, times what the unit behind it stands for.
+std::optional<double> amount(const std::string& text, const Units& units) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
+  std::string unit(rest, end);
+  if (unit.starts_with(' ')) unit.erase(0, 1);
+  const auto found = units.find(unit);
+  return found == units.end() ? std::nullopt : std::optional(number * found->second);
 }
 
 std::optional<std::size_t> rank_count(const std::string& word) {
@@ -55,17 +50,75 @@ std::optional<std::size_t> rank_count(const std::string& word) {
   return number;
 }
 
-/// What stands for "..." between the numbers before it and `last`.
-std::vector<std::size_t> continued(const std::vector<std::size_t>& before, std::size_t last) {
-  std::vector<std::size_t> result;
-  const std::size_t n = before.size();
-  const bool grows = before[n - 1] % before[n - 2] == 0 &&
-                     (n < 3 || before[n - 1] * before[n - 3] == before[n - 2] * before[n - 2]);
-  const std::size_t factor = before[n - 1] / before[n - 2];
-  const std::size_t difference = before[n - 1] - before[n - 2];
-  const auto next = [&](std::size_t at) { return grows ? at * factor : at + difference; };
-  for (std::size_t at = next(before[n - 1]); at < last; at = next(at)) result.push_back(at);
-  return result;
+/// Appends what stands for "..." between `ranks` and `last`.
+void continue_to(std::vector<std::size_t>& ranks, std::size_t last) {
+  const std::size_t n = ranks.size();
+  const bool grows = ranks[n - 1] % ranks[n - 2] == 0 &&
+                     (n < 3 || ranks[n - 1] * ranks[n - 3] == ranks[n - 2] * ranks[n - 2]);
+  const std::size_t factor = grows ? ranks[n - 1] / ranks[n - 2] : 1;
+  const std::size_t difference = grows ? 0 : ranks[n - 1] - ranks[n - 2];
+  const auto next = [&] { return ranks.back() * factor + difference; };
+  while (next() < last) ranks.push_back(next());
+}
+
+enum class Kind { rate, time, factor };
+
+struct Word {
+  const char* name;
+  Kind kind;
+  void (*apply)(CostModel& model, const Change& change);
+};
+
+void set_rate(double& seconds_per_byte, const Change& change) {
+  seconds_per_byte = change.is_factor ? seconds_per_byte / change.value : 1 / change.value;
+}
+
+void set_time(double& seconds, const Change& change) {
+  seconds = change.is_factor ? seconds * change.value : change.value;
+}
+
+void scale_compute(CostModel& model, const Change& change) {
+  ComputeModel& c = model.compute;
+  for (double* seconds : {&c.fixed, &c.per_image, &c.input_per_image, &c.update})
+    *seconds *= change.value;
+}
+
+constexpr std::array kWords = {
+    Word{"bandwidth", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.between.beta, c); }},
+    Word{"latency", Kind::time,
+         [](CostModel& m, const Change& c) { set_time(m.machine.between.alpha, c); }},
+    Word{"inside-bandwidth", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.inside.beta, c); }},
+    Word{"inside-latency", Kind::time,
+         [](CostModel& m, const Change& c) { set_time(m.machine.inside.alpha, c); }},
+    Word{"add-rate", Kind::rate,
+         [](CostModel& m, const Change& c) { set_rate(m.machine.gamma, c); }},
+    Word{"compute-time", Kind::factor, scale_compute},
+    Word{"noise", Kind::factor,
+         [](CostModel& m, const Change& c) { m.noise = m.noise.spread_by(c.value); }}};
+
+const Word& word_of(const std::string& name, const std::string& part) {
+  const auto* word = std::ranges::find(kWords, name, &Word::name);
+  if (word != kWords.end()) return *word;
+  std::string names;
+  for (const Word& known : kWords) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  refuse("--what-if", part,
+         "give " + names + ", each as name=value, for example bandwidth=2x or latency=5us");
+}
+
+Change change_of(const std::string& part) {
+  const std::size_t equals = part.find('=');
+  const Word& word = word_of(part.substr(0, equals), part);
+  const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+  const std::string option = std::string("--what-if ") + word.name;
+  if (const auto factor = amount(value, {{"x", 1}})) {
+    if (word.kind == Kind::rate && *factor == 0) refuse(option, "0x", "a rate has to stay above 0");
+    return {word.apply, *factor, true};
+  }
+  if (word.kind == Kind::factor) refuse(option, value, "give a factor, as 0.5x");
+  const auto parse = word.kind == Kind::rate ? parse_rate : parse_seconds;
+  return {word.apply, parse(option, value), false};
 }
 
 }  // namespace
@@ -77,15 +130,10 @@ double parse_seconds(const std::string& option, const std::string& text) {
 }
 
 double parse_rate(const std::string& option, const std::string& text) {
-  const auto value = amount(text, {{"B/s", 1.0},
-                                   {"kB/s", 1e3},
-                                   {"MB/s", 1e6},
-                                   {"GB/s", 1e9},
-                                   {"TB/s", 1e12},
-                                   {"kbit/s", 1e3 / 8},
-                                   {"Mbit/s", 1e6 / 8},
-                                   {"Gbit/s", 1e9 / 8},
-                                   {"Tbit/s", 1e12 / 8}});
+  static const Units kUnits = {{"B/s", 1.0},        {"kB/s", 1e3},       {"MB/s", 1e6},
+                               {"GB/s", 1e9},       {"TB/s", 1e12},      {"kbit/s", 1e3 / 8},
+                               {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}};
+  const auto value = amount(text, kUnits);
   if (!value || !(*value > 0)) {
     refuse(option, text, "give a rate above 0 with its unit, as 10GB/s, 118MB/s or 1Gbit/s");
   }
@@ -99,39 +147,30 @@ double parse_share(const std::string& option, const std::string& text) {
 }
 
 std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text) {
-  const std::string remedy =
-      "give numbers of ranks from 1 to 16384 in ascending order, as 1,2,4 or 1,2,4,...,64";
   std::vector<std::size_t> ranks;
   bool goes_on = false;
-  for (const std::string& word : parts_of(text)) {
+  bool valid = true;
+  for (const std::string& word : split_words(text)) {
     if (word == "...") {
-      if (ranks.size() < 2 || goes_on) refuse(option, text, remedy);
+      valid = valid && ranks.size() >= 2 && !goes_on;
       goes_on = true;
       continue;
     }
     const auto count = rank_count(word);
-    if (!count || (!ranks.empty() && *count <= ranks.back())) refuse(option, text, remedy);
-    if (goes_on) {
-      const auto between = continued(ranks, *count);
-      ranks.insert(ranks.end(), between.begin(), between.end());
-      goes_on = false;
-    }
+    valid = valid && count && (ranks.empty() || *count > ranks.back());
+    if (!valid) break;
+    if (std::exchange(goes_on, false)) continue_to(ranks, *count);
     ranks.push_back(*count);
   }
-  if (goes_on) refuse(option, text, remedy);
-  return ranks;
+  if (valid && !goes_on && !ranks.empty()) return ranks;
+  refuse(option, text,
+         "give numbers of ranks from 1 to 16384 in ascending order, as 1,2,4 or 1,2,4,...,64");
 }
 
-std::string seconds_with_unit(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} us", seconds * 1e6);
-}
-
-std::string rate_with_unit(double bytes_per_second) {
-  if (!std::isfinite(bytes_per_second)) return "unlimited";
-  if (bytes_per_second >= 1e9) return fmt::format("{:.4g} GB/s", bytes_per_second * 1e-9);
-  return fmt::format("{:.4g} MB/s", bytes_per_second * 1e-6);
+std::vector<Change> parse_changes(const std::string& text) {
+  std::vector<Change> changes;
+  for (const std::string& part : split_words(text)) changes.push_back(change_of(part));
+  return changes;
 }
 
 }  // namespace rueda::predict

@@ -6,10 +6,111 @@
 #include <fmt/format.h>
 
 #include "rueda/display/number_text.hpp"
-#include "rueda/predict/quantities.hpp"
 
 namespace rueda::predict {
 namespace {
+
+/// A forecast with what follows from it.
+struct Line {
+  const EpochForecast* epoch = nullptr;
+  double efficiency = 0;
+  double rank_hours = 0;
+};
+
+std::vector<Line> lines_of(const std::vector<EpochForecast>& forecasts,
+                           const EpochForecast& one_rank) {
+  std::vector<Line> lines;
+  for (const EpochForecast& epoch : forecasts) {
+    const auto p = double(epoch.scenario.ranks);
+    lines.push_back({&epoch, one_rank.seconds / epoch.seconds / p, p * epoch.seconds / 3600});
+  }
+  return lines;
+}
+
+std::vector<Field> fields_of(const Line& line, const Price& price) {
+  const EpochForecast& e = *line.epoch;
+  const auto p = double(e.scenario.ranks);
+  const auto batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
+  std::vector<Field> fields = {
+      {"ranks", "P", Show::count, p},
+      {"steps", "steps", Show::count, double(e.steps())},
+      {"images_per_rank", "images/rank", Show::count, batch / p},
+      {"epoch_seconds", "epoch, s", Show::seconds, e.seconds},
+      {"images_per_second", "images/s", Show::rate, e.images_per_second()},
+      {"speedup", "speedup", Show::ratio, line.efficiency * p},
+      {"efficiency", "eff., %", Show::percent, line.efficiency},
+      {"step_seconds", "step, ms", Show::millis, e.full.seconds()},
+      {"compute_seconds", "compute", Show::millis, e.full.compute},
+      {"rest_seconds", "rest", Show::millis, e.full.rest},
+      {"straggling_seconds", "straggling", Show::millis, e.full.straggling},
+      {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
+      {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
+      {"rank_hours", "rank-hours", Show::gigabytes, line.rank_hours}};
+  if (price.per_rank_hour)
+    fields.push_back({"cost", "cost", Show::gigabytes, line.rank_hours * *price.per_rank_hour});
+  if (price.watts)
+    fields.push_back(
+        {"kilowatt_hours", "kWh", Show::gigabytes, line.rank_hours * *price.watts / 1000});
+  return fields;
+}
+
+void add_sweet_spots(Table& table, const std::vector<Line>& lines, const Price& price) {
+  const auto seconds = [](const Line& line) { return line.epoch->seconds; };
+  const Line& fastest = *std::ranges::min_element(lines, {}, seconds);
+  table.notes.push_back(
+      fmt::format("Least time: P = {}, {} s an epoch at an efficiency of {:.1f} %.",
+                  count_text(fastest.epoch->scenario.ranks), seconds_text(fastest.epoch->seconds),
+                  fastest.efficiency * 100));
+  const Line& cheapest = *std::ranges::min_element(lines, {}, &Line::rank_hours);
+  table.notes.push_back(fmt::format("Least cost: P = {}, {:.3g} rank-hours an epoch.",
+                                    count_text(cheapest.epoch->scenario.ranks),
+                                    cheapest.rank_hours));
+  const Line* most = nullptr;
+  for (const Line& line : lines) {
+    if (line.efficiency >= price.least_efficiency) most = &line;
+  }
+  const std::string bound = fmt::format("{:.4g} %", price.least_efficiency * 100);
+  table.notes.push_back(
+      most == nullptr
+          ? "No P in the table has an efficiency of " + bound + " or more."
+          : fmt::format("Most ranks at an efficiency of {} or more: P = {}, {} s an epoch.", bound,
+                        count_text(most->epoch->scenario.ranks),
+                        seconds_text(most->epoch->seconds)));
+}
+
+void add_definitions(Table& table, const Price& price) {
+  table.notes.emplace_back(
+      "Speedup is the predicted epoch time on one rank over that on P; efficiency is speedup / P.");
+  table.notes.emplace_back(
+      "Of a full step, in ms: compute = forward, loss, backward of a mean rank; rest = input, "
+      "optimizer, bookkeeping; straggling = by how much the slowest of P ranks is later; exposed = "
+      "communication that backward does not hide. They add up to the step. all-reduce = "
+      "communication, hidden or not.");
+  table.notes.emplace_back(
+      "An epoch is its full steps and a last, partial one with the images that are left.");
+  if (price.per_rank_hour) {
+    table.notes.push_back(fmt::format("cost: of an epoch, {} a rank-hour, in the price's currency.",
+                                      setting_text(*price.per_rank_hour)));
+  }
+  if (price.watts) {
+    table.notes.push_back(
+        fmt::format("kWh: of an epoch, {} W a rank.", setting_text(*price.watts)));
+  }
+}
+
+/// 52.1 us, 1.20 ms, 3.4 s.
+std::string seconds_with_unit(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+/// 118 MB/s, 1.25 GB/s.
+std::string rate_with_unit(double bytes_per_second) {
+  if (!std::isfinite(bytes_per_second)) return "unlimited";
+  if (bytes_per_second >= 1e9) return fmt::format("{:.4g} GB/s", bytes_per_second * 1e-9);
+  return fmt::format("{:.4g} MB/s", bytes_per_second * 1e-6);
+}
 
 bool is_as_fitted(const std::optional<LinkFit>& fitted, const Link& used) {
   return fitted && used.alpha == fitted->link.alpha && used.beta == fitted->link.beta;
@@ -50,20 +151,17 @@ void add_compute(Table& table, const CostFit& fit) {
   add("update and other", c.update, kUnknown);
 }
 
-void add_errors(Table& table, const std::vector<Comparison>& comparisons) {
-  std::vector<double> errors;
-  for (const Comparison& c : comparisons) {
-    if (!c.fitted) errors.push_back(100 * std::abs(c.error()));
-  }
-  if (errors.empty()) return;
-  const Spread spread = spread_of(errors);
-  table.notes.push_back(
-      fmt::format("For the {} that the model was not fitted to, the epoch time is off by {:.1f} % "
-                  "in the mean and {:.1f} % at most.",
-                  counted(errors.size(), "run"), spread.mean, spread.max));
-}
-
 }  // namespace
+
+Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
+                     const Price& price) {
+  Table table{.id = "forecast", .title = "Predicted epochs"};
+  const auto lines = lines_of(forecasts, one_rank);
+  for (const Line& line : lines) table.add_fields(fields_of(line, price));
+  add_sweet_spots(table, lines, price);
+  add_definitions(table, price);
+  return table;
+}
 
 Table fit_table(const CostFit& fit) {
   Table table{"model",
@@ -82,63 +180,6 @@ Table fit_table(const CostFit& fit) {
       "error: root of the mean square of (fitted - measured) / measured of what the two figures "
       "were fitted to.");
   table.notes.insert(table.notes.end(), fit.notes.begin(), fit.notes.end());
-  return table;
-}
-
-Table comparison_table(const std::vector<Comparison>& comparisons) {
-  Table table{.id = "measured", .title = "Predicted and measured"};
-  for (const Comparison& c : comparisons) {
-    const StepForecast& step = c.forecast.full;
-    const double waits = step.exposed + step.straggling;
-    table.add_fields(
-        {{"ranks", "P", Show::count, double(c.run->world_size())},
-         {"global_batch", "batch", Show::count, double(c.run->global_batch)},
-         {"overlap", "overlap", Show::text, c.run->overlaps ? "on" : "off"},
-         {"fitted", "fitted", Show::text, c.fitted ? "yes" : "no"},
-         {"measured_epoch_seconds", "epoch, s", Show::seconds, c.epoch_seconds},
-         {"predicted_epoch_seconds", "predicted", Show::seconds, c.forecast.seconds},
-         {"relative_error", "error, %", Show::percent, c.error()},
-         {"measured_step_seconds", "step, ms", Show::millis, c.step_seconds},
-         {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
-         {"measured_exposed_seconds", "all_reduce, ms", Show::millis, c.exposed_seconds},
-         {"predicted_exposed_seconds", "predicted", Show::millis, waits},
-         {"run", "run", Show::text, c.run->file.parent_path().filename().string()}});
-  }
-  table.notes.emplace_back(
-      "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
-      "all_reduce: how long it waited for the sum; predicted: straggling + exposed, since a mean "
-      "rank waits for the slowest there. fitted: whether the model was fitted to this run.");
-  add_errors(table, comparisons);
-  return table;
-}
-
-Table loss_table(const std::vector<Loss>& losses) {
-  Table table{.id = "loss", .title = "Measured epochs, and what explains their loss"};
-  for (const Loss& loss : losses) {
-    const bool several = loss.ranks > 1;  // one rank loses nothing
-    const auto seconds = [&](double part) { return several ? part : kUnknown; };
-    const auto share = [&](double part) {
-      return several && loss.lost > 0 ? part / loss.lost : kUnknown;
-    };
-    const double partial = loss.partial_at_most;
-    const double left = std::max(0.0, loss.lost - loss.all_reduce - partial);
-    table.add_fields(
-        {{"ranks", "P", Show::count, double(loss.ranks)},
-         {"measured_seconds", "epoch, s", Show::seconds, loss.measured},
-         {"efficiency", "eff., %", Show::percent, loss.efficiency},
-         {"lost_seconds", "lost, s", Show::seconds, seconds(loss.lost)},
-         {"all_reduce_seconds", "all-reduce, s", Show::seconds, seconds(loss.all_reduce)},
-         {"all_reduce_share", "share, %", Show::percent, share(loss.all_reduce)},
-         {"partial_at_most_seconds", "partial <=, s", Show::seconds, seconds(partial)},
-         {"partial_at_most_share", "share, %", Show::percent, share(partial)},
-         {"unexplained_seconds", "left >=, s", Show::seconds, seconds(left)}});
-  }
-  table.notes = {
-      "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
-      "lost. left: the rest.",
-      "partial: the cost of the last, partial step beyond its share of images if it took as long "
-      "as a full one; nothing if its time follows its images. Less the same on one rank, divided "
-      "by P."};
   return table;
 }
 

@@ -1,6 +1,8 @@
 #include <limits>
+#include <string_view>
 
 #include "json_parts.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 
@@ -9,13 +11,22 @@ namespace {
 
 template <Phase phase>
 Spread exposed(const StepBreakdown& b) {
-  return b.phases[static_cast<std::size_t>(phase)];
+  return b.phases[std::size_t(phase)];
 }
 
 template <typename Record>
 Json phases_of(const Record& record) {
   return phases_json(record.phases);
 }
+
+/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
+struct RankTotal : RankSums {
+  std::size_t rank = 0;
+  std::vector<double> full_steps;    ///< seconds of its full steps
+  std::vector<double> full_compute;  ///< the same without what it waited for the all-reduce
+};
+
+Json spread_of_values(const std::vector<double>& values) { return spread_json(spread_of(values)); }
 
 const std::tuple kRankFields{
     Field{"rank", &RankTotal::rank},
@@ -28,8 +39,9 @@ const std::tuple kRankFields{
     Field{"prepare_busy", &RankTotal::prepare},
     Field{"copy_busy", &RankTotal::copy},
     Field{"copy_bytes", &RankTotal::copy_bytes},
-    Field{"full_step_seconds", whole_spread(&RankTotal::full_steps)},
-    Field{"full_step_compute_seconds", whole_spread(&RankTotal::full_compute)}};
+    Field{"full_step_seconds", [](const RankTotal& t) { return spread_of_values(t.full_steps); }},
+    Field{"full_step_compute_seconds",
+          [](const RankTotal& t) { return spread_of_values(t.full_compute); }}};
 
 const std::tuple kMeanStepFields{Field{"count", &StepBreakdown::steps},
                                  Field{"seconds", &StepBreakdown::step},
@@ -38,12 +50,6 @@ const std::tuple kMeanStepFields{Field{"count", &StepBreakdown::steps},
                                  Field{"all_reduce_wait", &StepBreakdown::wait},
                                  Field{"all_reduce_transfer", &StepBreakdown::transfer},
                                  Field{"all_reduce_add", &StepBreakdown::add}};
-
-const std::tuple kBucketFields{Field{"queued", whole_spread(&BucketTimes::queued)},
-                               Field{"busy", whole_spread(&BucketTimes::busy)},
-                               Field{"wait", whole_spread(&BucketTimes::wait)},
-                               Field{"transfer", whole_spread(&BucketTimes::transfer)},
-                               Field{"add", whole_spread(&BucketTimes::add)}};
 
 const std::tuple kCommunicationFields{
     Field{"busy", &StepBreakdown::busy}, Field{"exposed", exposed<Phase::all_reduce>},
@@ -63,13 +69,34 @@ const std::tuple kInputFields{Field{"steps", &StepBreakdown::steps},
                               Field{"copy_bytes", &StepBreakdown::copy_bytes},
                               Field{"copy_GBps", copy_rate}};
 
+/// Seconds of one bucket in a step of a rank: complete until its all-reduce began, the all-reduce,
+/// and of this waiting for later ranks, messages, adding.
+constexpr std::array<std::pair<const char*, double (*)(const BucketRecord&)>, 5> kBucketTimes = {
+    {{"queued", [](const BucketRecord& r) { return r.begin - r.ready; }},
+     {"busy", [](const BucketRecord& r) { return r.end - r.begin; }},
+     {"wait", [](const BucketRecord& r) { return r.wait; }},
+     {"transfer", [](const BucketRecord& r) { return r.transfer - r.wait; }},
+     {"add", [](const BucketRecord& r) { return r.add; }}}};
+
+std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch) {
+  std::vector<RankTotal> totals(epoch.step_records.size());
+  for (std::size_t rank = 0; rank < totals.size(); ++rank) {
+    RankTotal& total = totals[rank];
+    total.rank = rank;
+    for (const StepRecord& s : epoch.step_records[rank]) {
+      total += s;
+      if (!is_kind(s, global_batch, StepKind::full)) continue;
+      total.full_steps.push_back(s.seconds);
+      total.full_compute.push_back(s.seconds - s.phases[std::size_t(Phase::all_reduce)]);
+    }
+  }
+  return totals;
+}
+
 std::array<Spread, kPhases> over_ranks(const std::vector<RankTotal>& ranks) {
   std::array<Spread, kPhases> spreads;
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    std::vector<double> values;
-    for (const RankTotal& r : ranks) values.push_back(r.phases[p]);
-    spreads[p] = spread_of(values);
-  }
+  for (std::size_t p = 0; p < kPhases; ++p)
+    spreads[p] = spread_of(values_of(ranks, [p](const RankTotal& r) { return r.phases[p]; }));
   return spreads;
 }
 
@@ -78,13 +105,24 @@ Json mean_step_json(const StepBreakdown& b) {
   return b.steps == 0 ? Json() : fields_json(b, kMeanStepFields);
 }
 
+/// Of the epochs whose records are still there, over steps and ranks.
 Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
+  std::vector<std::vector<BucketRecord>> records;  // by bucket
+  for (const EpochRecord& epoch : epochs) {
+    for (const auto& rank : epoch.bucket_records) {
+      for (const BucketRecord& r : rank) {
+        records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
+        records[r.bucket].push_back(r);
+      }
+    }
+  }
   Json all = Json::array();
-  for (const BucketTimes& times : bucket_times(epochs)) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
     Json j;
-    j["bytes"] = all.size() < run.bucket_bytes.size() ? Json(run.bucket_bytes[all.size()]) : Json();
-    put_fields(j, times, kBucketFields);
-    all.push_back(j);
+    j["bytes"] = i < run.bucket_bytes.size() ? Json(run.bucket_bytes[i]) : Json();
+    for (const auto& [name, value] : kBucketTimes)
+      j[name] = spread_of_values(values_of(records[i], value));
+    all.push_back(std::move(j));
   }
   return all;
 }
@@ -94,29 +132,23 @@ Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
 Json communication_json(const StepBreakdown& b, std::span<const EpochRecord> epochs,
                         const RunRecord& run) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto bytes = double(run.gradient_bytes);
   const auto rate =
-      bandwidth(static_cast<double>(run.gradient_bytes), b.slowest_busy, run.ranks.size());
+      bandwidth(bytes, b.slowest_busy, run.ranks.size()).value_or(Bandwidth{kNan, kNan});
   Json j;
   j["steps"] = b.steps;
   j["bytes_per_step"] = run.gradient_bytes;
   put_fields(j, b, kCommunicationFields);
-  j["algbw_GBps"] = rate ? rate->algbw : kNan;
-  j["busbw_GBps"] = rate ? rate->busbw : kNan;
+  j["algbw_GBps"] = rate.algbw;
+  j["busbw_GBps"] = rate.busbw;
   j["buckets"] = buckets_json(epochs, run);
   return j;
 }
 
-void put_scores(Json& j, const EpochRecord& e) {
-  put_fields(j, e.train, kTrainScoreFields);
+void put_test_score(Json& j, const EpochRecord& e) {
   put_fields(j, e.test.value_or(Score()), kTestScoreFields);
   if (e.test) return;
   std::apply([&j](const auto&... field) { ((j[field.name] = nullptr), ...); }, kTestScoreFields);
-}
-
-void put_times(Json& j, const EpochRecord& e, std::size_t ranks) {
-  put_fields(j, e, kEpochTimeFields);
-  j["images_per_second_per_rank"] = e.images_per_second / static_cast<double>(ranks);
-  put_fields(j, e, kEpochHashFields);
 }
 
 Json energy_json(const EpochRecord& e, const RunRecord& run) {
@@ -124,15 +156,45 @@ Json energy_json(const EpochRecord& e, const RunRecord& run) {
   const bool counts = joules && *joules > 0;
   Json j;
   j["joules"] = json_of(joules);
-  j["images_per_joule"] = counts ? Json(static_cast<double>(e.train.samples) / *joules) : Json();
+  j["images_per_joule"] = counts ? Json(double(e.train.samples) / *joules) : Json();
   j["per_rank"] = e.energy_joules;
   return j;
 }
 
-double sum_of(const RunRecord& run, double (*value)(const EpochRecord&)) {
-  double sum = 0;
-  for (const EpochRecord& e : run.epochs) sum += value(e);
-  return sum;
+EpochRecord epoch_record(const Json& j) {
+  EpochRecord e;
+  read_fields(j, e, kEpochFields);
+  read_fields(j, e, kEpochTimeFields);
+  e.train.seconds = e.seconds;
+  if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
+  e.ranks = j.at("ranks").size();
+  e.written = share(text_of(j));
+  return e;
+}
+
+/// The text of an element of `epochs`, on one line.
+SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
+  return e.written ? e.written : share(text_of(epoch_json(e, run)));
+}
+
+constexpr std::string_view kBeforeEpochs = "\"epochs\":[";
+constexpr std::string_view kBehindEpochs = "]}";
+
+/// The first line of `text`, which goes from it. Throws InputError where there is none.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) throw InputError("it ends too early");
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+void restore_head(RunRecord& run, std::string_view line) {
+  if (!line.ends_with(kBeforeEpochs)) throw InputError("it is no history of epochs");
+  const Json j = parse_json(std::string(line).append(kBehindEpochs));
+  run.started_at = j.at("started_at");
+  for (const Json& r : j.at("resumptions"))
+    read_fields(r, run.resumptions.emplace_back(), kResumptionFields);
 }
 
 }  // namespace
@@ -145,8 +207,8 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   const StepBreakdown partial = break_down(one, run.global_batch, StepKind::partial);
   const StepBreakdown all = break_down(one, run.global_batch, StepKind::all);
   Json j = fields_json(e, kEpochFields);
-  put_scores(j, e);
-  put_times(j, e, run.ranks.size());
+  put_test_score(j, e);
+  put_fields(j, e, kEpochTimeFields);
   j["phases"] = phases_json(over_ranks(ranks));
   j["full_step_seconds"] = spread_json(full.slowest);
   j["partial_step_seconds"] = spread_json(partial.slowest);
@@ -159,17 +221,46 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   return j;
 }
 
-SharedText epoch_text(const EpochRecord& e, const RunRecord& run) {
-  if (e.written) return e.written;
-  return share(text_of(epoch_json(e, run)));
-}
-
 void release_steps(EpochRecord& epoch, const RunRecord& run) {
   if (epoch.written) return;
   epoch.written = epoch_text(epoch, run);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
   epoch.bucket_records = {};
+}
+
+/// Epochs stand on lines of their own, as the run holds them: a checkpoint each epoch makes no copy
+/// of all epochs before, and limits on JSON are limits of an epoch, not of the whole history.
+TextPieces history_json(const RunRecord& run) {
+  Json j;
+  j["started_at"] = run.started_at;
+  j["resumptions"] = list_json(run.resumptions, kResumptionFields);
+  std::string head = text_of(j);
+  head.back() = ',';  // instead of the brace
+  TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
+  const SharedText comma = share(",\n");
+  for (const EpochRecord& e : run.epochs) {
+    if (pieces.size() > 1) pieces.push_back(comma);
+    pieces.push_back(epoch_text(e, run));
+  }
+  pieces.push_back(share(run.epochs.empty() ? "]}\n" : "\n]}\n"));
+  return pieces;
+}
+
+void restore_history(RunRecord& run, const std::string& text, const std::string& what) {
+  try {
+    std::string_view rest = text;
+    restore_head(run, take_line(rest));
+    for (std::string_view line; (line = take_line(rest)) != kBehindEpochs;) {
+      if (line.empty()) continue;
+      if (line.ends_with(',')) line.remove_suffix(1);
+      run.epochs.push_back(epoch_record(parse_json(line)));
+    }
+  } catch (const Json::exception& error) {
+    throw InputError(what + ": " + error.what());
+  } catch (const InputError& error) {
+    throw InputError(what + ": " + error.what());
+  }
 }
 
 Json summary_json(const RunRecord& run) {
@@ -188,9 +279,8 @@ Json summary_json(const RunRecord& run) {
   j["steady_communication"] = communication_json(all, steady.epochs, run);
   j["steady_input"] = fields_json(all, kInputFields);
   j["startup_seconds"] = startup_seconds(run.ranks);
-  j["training_seconds"] = sum_of(run, [](const EpochRecord& e) { return e.seconds; });
-  j["evaluation_seconds"] =
-      sum_of(run, [](const EpochRecord& e) { return e.test ? e.test->seconds : 0; });
+  j["training_seconds"] = training_seconds(run);
+  j["evaluation_seconds"] = evaluation_seconds(run);
   j["total_seconds"] = run.total_seconds;
   j["seconds_to_target"] = json_of(run.seconds_to_target);
   return j;

@@ -20,12 +20,6 @@ Json json_of(const Spread& spread);
 /// {count, min, mean, median, p90, max, deviation}.
 Json spread_json(const Spread& spread);
 
-/// A whole Spread among the fields of a record.
-template <typename Record>
-auto whole_spread(Spread Record::*member) {
-  return [member](const Record& record) { return spread_json(record.*member); };
-}
-
 /// The names of the phases and their values.
 template <typename Value>
 Json phases_json(const std::array<Value, kPhases>& values) {
@@ -48,27 +42,26 @@ inline const std::tuple kResumptionFields{
     Field{"at", &Resumption::at}, Field{"checkpoint", &Resumption::checkpoint},
     Field{"epochs", &Resumption::epochs}, Field{"steps", &Resumption::steps},
     Field{"world_size", &Resumption::ranks}};
-inline const std::tuple kEpochFields{Field{"epoch", &EpochRecord::epoch},
-                                     Field{"steps", &EpochRecord::steps},
-                                     Field{"resumed_at_step", &EpochRecord::resumed_at_step}};
-/// Nothing but samples where nothing is computed.
-inline const std::tuple kTrainScoreFields{NanField{"loss", &Score::loss},
-                                          NanField{"accuracy", &Score::accuracy},
-                                          Field{"samples", &Score::samples}};
+/// An epoch's scores are nothing but samples where nothing is computed.
+inline const std::tuple kEpochFields{
+    Field{"epoch", &EpochRecord::epoch},
+    Field{"steps", &EpochRecord::steps},
+    Field{"resumed_at_step", &EpochRecord::resumed_at_step},
+    NanField{"loss", in(&EpochRecord::train, &Score::loss)},
+    NanField{"accuracy", in(&EpochRecord::train, &Score::accuracy)},
+    Field{"samples", in(&EpochRecord::train, &Score::samples)}};
 inline const std::tuple kTestScoreFields{
     Field{"val_loss", &Score::loss}, Field{"val_accuracy", &Score::accuracy},
     Field{"val_samples", &Score::samples}, Field{"val_seconds", &Score::seconds}};
 inline const std::tuple kEpochTimeFields{
     Field{"learning_rate", &EpochRecord::learning_rate}, Field{"seconds", &EpochRecord::seconds},
-    Field{"images_per_second", &EpochRecord::images_per_second}};
-inline const std::tuple kEpochHashFields{Field{"parameter_hash", &EpochRecord::parameter_hash}};
+    Field{"images_per_second", &EpochRecord::images_per_second},
+    Field{"images_per_second_per_rank",
+          [](const EpochRecord& e) { return e.images_per_second / double(e.ranks); }},
+    Field{"parameter_hash", &EpochRecord::parameter_hash}};
 
-/// The options, by their names on the command line and in its words.
-Json config_json(const TrainConfig& config);
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);
-/// The text of that element, on one line.
-SharedText epoch_text(const EpochRecord& epoch, const RunRecord& run);
 /// The object `summary`.
 Json summary_json(const RunRecord& run);
 

@@ -1,10 +1,13 @@
 #include "rueda/record/run_json.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
 #include "json_parts.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/record/aggregation.hpp"
+#include "rueda/train/options.hpp"
 
 namespace rueda {
 namespace {
@@ -13,6 +16,20 @@ Json memory_json(const RankInfo& rank) {
   Json j;
   for (const MemoryPart& part : kMemoryParts) j[part.name] = rank.memory.*part.bytes;
   return j;
+}
+
+/// The options, by their names on the command line and in its words.
+Json config_json(const TrainConfig& config) {
+  const auto to_json = [](const auto& value) -> Json {
+    if constexpr (std::is_same_v<decltype(value), const std::monostate&>)
+      return nullptr;
+    else
+      return value;
+  };
+  Json json;
+  for (const TrainOption& option : train_options())
+    json[option.name] = std::visit(to_json, value_of(option, config));
+  return json;
 }
 
 const std::tuple kRankFields{
@@ -28,38 +45,10 @@ const std::tuple kRankFields{
     Field{"memory", memory_json},
     Field{"startup", [](const RankInfo& rank) { return pairs_json(rank.startup); }}};
 
-const std::tuple kDataFields{Field{"source", &RunRecord::data_source},
-                             Field{"train_images", &RunRecord::train_images},
-                             Field{"test_images", &RunRecord::test_images}};
-
-const std::tuple kModelFields{
-    Field{"name", [](const RunRecord& run) { return run.config.model; }},
-    Field{"image_size", [](const RunRecord& run) { return run.config.image_size; }},
-    Field{"trainable_parameters", &RunRecord::parameters},
-    Field{"non_trainable_parameters", &RunRecord::statistics},
-    Field{"train_flops_per_image", &RunRecord::train_flops_per_image}};
-
-Json micro_batch_asked(const RunRecord& run) {
-  return run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked);
-}
-
-const std::tuple kBatchFields{
-    Field{"global", &RunRecord::global_batch},
-    Field{"per_rank", &RunRecord::rank_batches},
-    Field{"micro_batches", [](const RunRecord& run) { return run.config.accumulate; }},
-    Field{"micro_batch", &RunRecord::micro_batch},
-    Field{"micro_batch_asked", micro_batch_asked},
-    Field{"steps_per_epoch", &RunRecord::steps_per_epoch}};
-
 const std::tuple kTimedFields{Field{"seconds", &TimedCompute::seconds},
                               Field{"images", &TimedCompute::images},
                               Field{"jitter_percent", &TimedCompute::jitter_percent},
                               Field{"recorded_in", text_or_null(&TimedCompute::recorded_in)}};
-
-const std::tuple kSumFields{Field{"transport", &RunRecord::transport},
-                            Field{"gradient_bytes", &RunRecord::gradient_bytes},
-                            Field{"bucket_bytes", &RunRecord::bucket_bytes},
-                            Field{"overlaps_backward", &RunRecord::overlaps}};
 
 const std::tuple kCheckpointFields{Field{"path", &CheckpointRecord::path},
                                    Field{"epochs", &CheckpointRecord::epochs},
@@ -81,7 +70,10 @@ Json all_reduce_json(const RunRecord& run) {
   j["algorithm"] = run.all_reduce;
   if (!run.reduce_table_hash.empty())
     j["table"] = {{"file", run.config.reduce_table}, {"rows_hash", run.reduce_table_hash}};
-  put_fields(j, run, kSumFields);
+  j["transport"] = run.transport;
+  j["gradient_bytes"] = run.gradient_bytes;
+  j["bucket_bytes"] = run.bucket_bytes;
+  j["overlaps_backward"] = run.overlaps;
   return j;
 }
 
@@ -92,24 +84,13 @@ std::vector<std::string> hosts(const RunRecord& run) {
   return hosts;
 }
 
-/// Without workers, the thread that trains prepares batches itself.
-Json input_json(const TrainConfig& config) {
-  Json j;
-  j["mode"] = to_string(config.input);
-  j["workers_per_rank"] = config.input == InputMode::stream ? Json(config.input_workers) : Json();
-  return j;
-}
-
 /// A column for each quantity; null: the GPU does not report it. Null as a whole without samples.
 Json samples_json(const std::vector<DeviceSample>& samples) {
   if (samples.empty()) return nullptr;
   Json j;
-  for (const DeviceSample& sample : samples) j["seconds"].push_back(sample.seconds);
-  for (const DeviceQuantity& quantity : kDeviceQuantities) {
-    for (const DeviceSample& sample : samples) {
-      j[quantity.name].push_back(sample.*quantity.value);
-    }
-  }
+  j["seconds"] = values_of(samples, &DeviceSample::seconds);
+  for (const DeviceQuantity& quantity : kDeviceQuantities)
+    j[quantity.name] = values_of(samples, quantity.value);
   return j;
 }
 
@@ -121,10 +102,25 @@ void put_job(Json& j, const RunRecord& run) {
   j["outcome"] = run.outcome;
   j["versions"] = pairs_json(run.versions);
   j["config"] = config_json(run.config);
-  j["model"] = fields_json(run, kModelFields);
-  j["data"] = fields_json(run, kDataFields);
-  j["batch"] = fields_json(run, kBatchFields);
-  j["input"] = input_json(run.config);
+  j["model"] = {{"name", run.config.model},
+                {"image_size", run.config.image_size},
+                {"trainable_parameters", run.parameters},
+                {"non_trainable_parameters", run.statistics},
+                {"train_flops_per_image", run.train_flops_per_image}};
+  j["data"] = {{"source", run.data_source},
+               {"train_images", run.train_images},
+               {"test_images", run.test_images}};
+  j["batch"] = {
+      {"global", run.global_batch},
+      {"per_rank", run.rank_batches},
+      {"micro_batches", run.config.accumulate},
+      {"micro_batch", run.micro_batch},
+      {"micro_batch_asked", run.micro_batch_asked == 0 ? Json("max") : Json(run.micro_batch_asked)},
+      {"steps_per_epoch", run.steps_per_epoch}};
+  // Without workers, the thread that trains prepares batches itself.
+  const bool streams = run.config.input == InputMode::stream;
+  j["input"] = {{"mode", to_string(run.config.input)},
+                {"workers_per_rank", streams ? Json(run.config.input_workers) : Json()}};
   j["timed"] = run.timed ? fields_json(*run.timed, kTimedFields) : Json();
   j["learning_rate"] = run.learning_rate;
   j["all_reduce"] = all_reduce_json(run);
@@ -147,25 +143,21 @@ Json frame_json(const RunRecord& run) {
   return j;
 }
 
-/// `text` with every line but the first moved to the right.
-std::string moved(const std::string& text, const char* by) {
-  std::string to;
-  for (const char c : text) {
-    to += c;
-    if (c == '\n') to += by;  // between tokens: inside strings it is written otherwise
-  }
-  return to;
-}
-
 /// The list of epochs as if it had been dumped with the frame. A document takes many times the
 /// memory of its text, and a run has many epochs: there is one epoch's at a time.
 void put_epochs(const TextSink& put, const RunRecord& run) {
-  std::string before = "[\n    ";
+  constexpr std::string_view kBefore = "{\n  \"epochs\": [";
+  constexpr std::string_view kBehind = "\n  ]\n}";
+  put("[");
   for (const EpochRecord& e : run.epochs) {
-    put(before + moved(text_of(epoch_json(e, run), 2), "    "));
-    before = ",\n    ";
+    Json alone;
+    alone["epochs"].push_back(epoch_json(e, run));
+    const std::string text = text_of(alone, 2);
+    const std::size_t length = text.size() - kBefore.size() - kBehind.size();
+    put(&e == &run.epochs.front() ? "" : ",");
+    put(std::string_view(text).substr(kBefore.size(), length));
   }
-  put(run.epochs.empty() ? "[]" : "\n  ]");
+  put(run.epochs.empty() ? "]" : "\n  ]");
 }
 
 void put_json(const TextSink& put, const RunRecord& run) {
@@ -190,6 +182,16 @@ Json spread_json(const Spread& spread) { return fields_json(spread, kSpreadField
 std::string to_json(const RunRecord& run) {
   std::string text;
   put_json([&text](std::string_view piece) { text += piece; }, run);
+  return text;
+}
+
+std::string options_json(const TrainConfig& config) { return text_of(config_json(config)); }
+
+std::string config_text(const TrainConfig& config) {
+  const Json json = config_json(config);
+  std::string text;
+  for (const auto& [option, value] : json.items())
+    text += "--" + option + " " + text_of(value) + "\n";
   return text;
 }
 

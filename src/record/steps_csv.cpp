@@ -1,10 +1,9 @@
-#include "rueda/record/steps_csv.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,28 +17,23 @@ namespace rueda {
 namespace {
 
 std::string header() {
-  std::string text = "epoch,step,rank,samples,global_samples,seconds";
-  for (const std::string_view name : kPhaseNames)
-    fmt::format_to(std::back_inserter(text), ",{}", name);
-  return text +
-         ",all_reduce_busy,all_reduce_add,train_loss,train_accuracy,learning_rate,prepare_busy,"
-         "copy_busy,copy_bytes,all_reduce_wait\n";
-}
-
-void append_row(std::string& text, std::size_t rank, const StepRecord& s) {
-  auto out = std::back_inserter(text);
-  fmt::format_to(out, "{},{},{},{},{},{}", s.epoch, s.step, rank, s.samples, s.global_samples,
-                 s.seconds);
-  for (const double phase : s.phases) fmt::format_to(out, ",{}", phase);
-  fmt::format_to(out, ",{},{},{},{},{},{},{},{},{}\n", s.all_reduce_busy, s.all_reduce_add,
-                 s.train_loss, s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy,
-                 s.copy_bytes, s.all_reduce_wait);
+  return fmt::format(
+      "epoch,step,rank,samples,global_samples,seconds,{},all_reduce_busy,all_reduce_add,train_loss,"
+      "train_accuracy,learning_rate,prepare_busy,copy_busy,copy_bytes,all_reduce_wait\n",
+      fmt::join(kPhaseNames, ","));
 }
 
 void append_epoch(std::string& text, const EpochRecord& epoch) {
   const auto& ranks = epoch.step_records;
   for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
-    for (std::size_t r = 0; r < ranks.size(); ++r) append_row(text, r, ranks[r].at(i));
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const StepRecord& s = ranks[rank].at(i);
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                     s.epoch, s.step, rank, s.samples, s.global_samples, s.seconds,
+                     fmt::join(s.phases, ","), s.all_reduce_busy, s.all_reduce_add, s.train_loss,
+                     s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy, s.copy_bytes,
+                     s.all_reduce_wait);
+    }
   }
 }
 
@@ -47,8 +41,8 @@ void append_epoch(std::string& text, const EpochRecord& epoch) {
 bool belongs(const std::string& line, std::size_t last, std::ptrdiff_t commas) {
   std::size_t epoch = 0;
   const auto error = std::from_chars(line.data(), line.data() + line.size(), epoch).ec;
-  return error == std::errc{} && epoch <= last &&
-         std::count(line.begin(), line.end(), ',') == commas && line.back() != ',';
+  return error == std::errc{} && epoch <= last && std::ranges::count(line, ',') == commas &&
+         line.back() != ',';
 }
 
 constexpr std::size_t kMostBytes = 10'000'000'000;
@@ -56,11 +50,8 @@ constexpr std::size_t kLongestLine = 65'536;
 
 std::vector<std::string_view> cells(std::string_view line) {
   std::vector<std::string_view> result;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    result.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const auto cell : std::views::split(line, ','))
+    result.emplace_back(cell.begin(), cell.end());
   return result;
 }
 
@@ -76,7 +67,7 @@ double number(const std::vector<std::string_view>& row, std::size_t column) {
 bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) {
   line.resize(kLongestLine + 1);
   stream.getline(line.data(), static_cast<std::streamsize>(line.size()));
-  const auto got = static_cast<std::size_t>(stream.gcount());
+  const auto got = std::size_t(stream.gcount());
   if (stream.fail() && got + 1 >= line.size()) {
     file.refuse("a line has more than " + std::to_string(kLongestLine) + " bytes");
   }
@@ -129,7 +120,8 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   const auto names = cells(line);
   std::vector<std::size_t> positions;
   for (const std::string_view column : columns) {
-    positions.push_back(static_cast<std::size_t>(std::ranges::find(names, column) - names.begin()));
+    const auto at = std::size_t(std::ranges::find(names, column) - names.begin());
+    positions.push_back(at < names.size() ? at : std::string::npos);
   }
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "json_parts.hpp"
 #include "rueda/core/files.hpp"
@@ -35,10 +36,10 @@ void add_names(Json& events, const RunRecord& run, std::size_t rank) {
 Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
   Json j;
   j["name"] = span.name.data();
-  j["cat"] = kLaneNames.at(static_cast<std::size_t>(span.lane));
+  j["cat"] = kLaneNames.at(std::size_t(span.lane));
   j["ph"] = "X";
   j["pid"] = rank;
-  j["tid"] = static_cast<int>(span.lane);
+  j["tid"] = int(span.lane);
   j["ts"] = (span.begin - origin) * 1e6;
   j["dur"] = (span.end - span.begin) * 1e6;
   Json& args = j["args"];
@@ -52,17 +53,14 @@ Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
 
 double first_moment(const RunRecord& run) {
   double first = std::numeric_limits<double>::infinity();
-  for (const auto& rank : run.trace) {
-    for (const TraceSpan& span : rank) first = std::min(first, span.begin);
-  }
+  for (const TraceSpan& span : run.trace | std::views::join) first = std::min(first, span.begin);
   return first;
 }
 
 double clock_error(const RunRecord& run) {
   double error = 0;
-  for (const EpochRecord& epoch : run.epochs) {
+  for (const EpochRecord& epoch : run.epochs)
     for (const ClockFit& clock : epoch.clocks) error = std::max(error, clock.error());
-  }
   return error;
 }
 

@@ -1,25 +1,42 @@
 #include "rueda/reduce/chosen_all_reduce.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace rueda {
 namespace {
 
-/// The longest slice, in floats, that row `row` is asked for among those of up to `length`.
-std::size_t most_floats(const ReduceTable::Row& row, std::size_t length) {
-  return std::min(length, row.most_bytes / sizeof(float));
-}
+constexpr std::array<const char*, 8> kWords = {"auto",   "ring",    "doubling", "hierarchical",
+                                               "shared", "central", "mpi",      "nccl"};
 
 }  // namespace
+
+const char* to_string(Algorithm algorithm) { return kWords.at(std::size_t(algorithm)); }
+
+const char* to_string(Wire wire) { return wire == Wire::bf16 ? "bf16" : "fp32"; }
+
+const ReduceTable::Row& ReduceTable::row(std::size_t bytes) const {
+  const auto found =
+      std::ranges::find_if(rows, [bytes](const Row& r) { return bytes <= r.most_bytes; });
+  if (found == rows.end()) throw std::out_of_range("no way to sum that many bytes");
+  return *found;
+}
+
+std::string length_text(std::size_t bytes) {
+  constexpr std::size_t kib = 1024;
+  if (bytes % (kib * kib) == 0) return std::to_string(bytes / (kib * kib)) + " MiB";
+  if (bytes % kib == 0) return std::to_string(bytes / kib) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
 
 ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(std::move(table)) {
   const auto& rows = table_.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto known = std::find_if(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i),
-                                    [&](const auto& row) { return row.way == rows[i].way; });
-    const auto first = static_cast<std::size_t>(known - rows.begin());
+    const auto known = std::ranges::find(rows, rows[i].way, &ReduceTable::Row::way);
+    const auto first = std::size_t(known - rows.begin());
     if (first == i) parts_.push_back(make(rows[i].way));
     part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
     const bool ends = rows[i].most_bytes == std::numeric_limits<std::size_t>::max();
@@ -31,22 +48,22 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
 
 AllReduce& ChosenAllReduce::for_length(std::size_t length) {
   const ReduceTable::Row& row = table_.row(length * sizeof(float));
-  AllReduce& part = *part_of_row_[static_cast<std::size_t>(&row - table_.rows.data())];
+  AllReduce& part = *part_of_row_[std::size_t(&row - table_.rows.data())];
   part.write_into(journal());
   return part;
 }
 
 std::span<float> ChosenAllReduce::arena() {
-  for (const auto& part : parts_) {
+  for (const auto& part : parts_)
     if (!part->arena().empty()) return part->arena();
-  }
   return {};
 }
 
 std::size_t ChosenAllReduce::scratch_floats(std::size_t length) const {
   std::size_t most = 0;
   for (std::size_t i = 0; i < table_.rows.size(); ++i) {
-    const std::size_t floats = most_floats(table_.rows[i], length);
+    // The longest slice that the row is asked for.
+    const std::size_t floats = std::min(length, table_.rows[i].most_bytes / sizeof(float));
     most = std::max(most, part_of_row_[i]->scratch_floats(floats));
     if (floats == length) break;
   }

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace rueda {
@@ -19,48 +21,26 @@ struct AgreedRunError final : RunError, Agreed {
   using RunError::RunError;
 };
 
-/// How `work` ended on one rank.
-struct Outcome {
-  ExitCode code = ExitCode::done;
-  std::string message;
-
-  bool failed() const { return code != ExitCode::done; }
-  friend bool operator==(const Outcome&, const Outcome&) = default;
-};
-
-Outcome attempt(const std::function<void()>& work) {
+/// How `work` ended on one rank: the exit code as a character, then the message.
+std::string attempt(const std::function<void()>& work) {
+  const auto outcome = [](ExitCode code, const char* message) {
+    return std::string(1, char(code)) + message;
+  };
   try {
     work();
-    return {};
+    return outcome(ExitCode::done, "");
   } catch (const Error& error) {
     const bool failure = error.code() != ExitCode::done;
-    return {failure ? error.code() : ExitCode::run_failed, error.what()};
+    return outcome(failure ? error.code() : ExitCode::run_failed, error.what());
   } catch (const std::exception& error) {
-    return {ExitCode::run_failed, error.what()};
+    return outcome(ExitCode::run_failed, error.what());
   } catch (...) {
-    return {ExitCode::run_failed, "an exception that carries no message"};
+    return outcome(ExitCode::run_failed, "an exception that carries no message");
   }
 }
 
-std::string encode(const Outcome& outcome) {
-  return std::string(1, static_cast<char>(outcome.code)) + outcome.message;
-}
-
-Outcome decode(const std::string& text) {
-  return {static_cast<ExitCode>(text.at(0)), text.substr(1)};
-}
-
-/// Throws what the lowest failing rank met; at least one did.
-[[noreturn]] void throw_first_failure(const std::vector<Outcome>& outcomes,
-                                      const std::vector<std::string>& hosts) {
-  const auto first =
-      std::find_if(outcomes.begin(), outcomes.end(), [](const auto& o) { return o.failed(); });
-  const bool alike =
-      std::all_of(outcomes.begin(), outcomes.end(), [&](const auto& o) { return o == *first; });
-  if (alike) throw_agreed(first->code, first->message);
-  const auto rank = static_cast<std::size_t>(first - outcomes.begin());
-  throw_agreed(first->code,
-               "rank " + std::to_string(rank) + " (" + hosts[rank] + "): " + first->message);
+std::string rank_on_host(std::size_t rank, const std::vector<std::string>& hosts) {
+  return fmt::format("rank {} ({})", rank, hosts[rank]);
 }
 
 /// Cuts the first line off `text`.
@@ -71,11 +51,7 @@ std::string_view take_line(std::string_view& text) {
 }
 
 std::string quoted(std::string_view line) {
-  if (line.empty()) return "nothing";
-  std::string text = "'";
-  text += line;
-  text += "'";
-  return text;
+  return line.empty() ? "nothing" : fmt::format("'{}'", line);
 }
 
 /// "rank 0 (a) has 'x', rank 2 (b) has 'y'" for the first line in which the texts differ.
@@ -86,8 +62,8 @@ std::string first_difference(std::string_view zero, std::string_view other,
     left = take_line(zero);
     right = take_line(other);
   }
-  return "rank 0 (" + hosts[0] + ") has " + quoted(left) + ", rank " + std::to_string(rank) + " (" +
-         hosts[rank] + ") has " + quoted(right);
+  return fmt::format("{} has {}, {} has {}", rank_on_host(0, hosts), quoted(left),
+                     rank_on_host(rank, hosts), quoted(right));
 }
 
 }  // namespace
@@ -102,43 +78,42 @@ void throw_agreed(ExitCode code, const std::string& message) {
 }
 
 void together(RankGroup& group, const std::function<void()>& work) {
-  const auto texts = all_gather_text(group, encode(attempt(work)));
-  std::vector<Outcome> outcomes;
-  for (const auto& text : texts) outcomes.push_back(decode(text));
-  const bool failed =
-      std::any_of(outcomes.begin(), outcomes.end(), [](const auto& o) { return o.failed(); });
-  if (failed) throw_first_failure(outcomes, all_gather_text(group, host_name()));
+  const auto outcomes = all_gather_text(group, attempt(work));
+  const auto code_of = [](const std::string& o) { return static_cast<ExitCode>(o.front()); };
+  const auto failed = [&](const std::string& o) { return code_of(o) != ExitCode::done; };
+  const auto first = std::ranges::find_if(outcomes, failed);
+  if (first == outcomes.end()) return;
+  const auto hosts = all_gather_text(group, host_name());
+  const bool alike = std::ranges::count(outcomes, *first) == std::ssize(outcomes);
+  const auto rank = std::size_t(first - outcomes.begin());
+  throw_agreed(code_of(*first), (alike ? "" : rank_on_host(rank, hosts) + ": ") + first->substr(1));
 }
 
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine) {
   const auto gathered = group.all_gather(std::as_bytes(std::span(mine)));
   std::vector<std::string> texts;
-  texts.reserve(gathered.size());
-  for (const auto& bytes : gathered) {
+  for (const auto& bytes : gathered)
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
   return texts;
 }
 
 std::vector<std::size_t> ranks_where(RankGroup& group, bool condition) {
   std::vector<std::size_t> ranks;
   const auto all = all_gather(group, condition);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]) ranks.push_back(rank);
-  }
   return ranks;
 }
 
 void require_same(RankGroup& group, const std::string& what, const std::string& text) {
   const auto texts = all_gather_text(group, text);
-  const auto other =
-      std::find_if(texts.begin(), texts.end(), [&](const auto& t) { return t != texts[0]; });
+  const auto other = std::ranges::find_if(texts, [&](auto& t) { return t != texts[0]; });
   if (other == texts.end()) return;
   const auto hosts = all_gather_text(group, host_name());
-  const auto rank = static_cast<std::size_t>(other - texts.begin());
+  const auto rank = std::size_t(other - texts.begin());
   throw_agreed(ExitCode::bad_input,
-               what + " differs between ranks: " + first_difference(texts[0], *other, hosts, rank) +
-                   "; give every rank the same");
+               fmt::format("{} differs between ranks: {}; give every rank the same", what,
+                           first_difference(texts[0], *other, hosts, rank)));
 }
 
 std::string rank_list(const std::vector<std::size_t>& ranks) {
@@ -159,7 +134,7 @@ std::string host_name() {
 void end_process(const std::string& message, ExitCode code) noexcept {
   if (!message.empty()) std::fputs((message + '\n').c_str(), stderr);
   std::fflush(nullptr);
-  std::_Exit(static_cast<int>(code));
+  std::_Exit(int(code));
 }
 
 }  // namespace rueda

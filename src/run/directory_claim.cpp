@@ -1,5 +1,3 @@
-#include "directory_claim.hpp"
-
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +12,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
+#include "run_directory.hpp"
 
 namespace rueda {
 namespace {
@@ -62,8 +61,7 @@ void sign(const std::filesystem::path& path) {
 std::string signature(int fd) {
   std::array<char, 512> text{};
   const ssize_t count = ::pread(fd, text.data(), text.size(), 0);
-  return count > 0 ? printable(std::string(text.data(), static_cast<std::size_t>(count)))
-                   : "another process";
+  return count > 0 ? printable(std::string(text.data(), std::size_t(count))) : "another process";
 }
 
 }  // namespace

@@ -5,112 +5,20 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/display/model_summary.hpp"
-#include "rueda/train/training_memory.hpp"
+#include "rueda/train/run_plan.hpp"
 
 namespace rueda {
 namespace {
 
 constexpr std::size_t kUnit = 8;
 
-/// The configuration with micro-batches of `batch` samples.
-TrainConfig with_batch(TrainConfig config, std::size_t batch) {
-  config.batch_per_rank = batch;
-  config.global_batch = 0;
-  return config;
-}
-
-/// Plans one rank's training for one batch after the other, on a backend that nothing else uses.
-class BatchPlanner {
- public:
-  BatchPlanner(const FitRequest& request, RankGroup& group)
-      : request_(request),
-        world_(static_cast<std::size_t>(group.size())),
-        rank_(static_cast<std::size_t>(group.rank())) {}
-
-  /// `batch` 0: as the configuration says.
-  MemoryNeed plan(std::size_t batch) {
-    replica_.reset();
-    request_.backend.forget_plans();
-    const TrainConfig& config = request_.config;
-    run_ = plan_run(batch == 0 ? config : with_batch(config, batch), world_,
-                    request_.data.train.size());
-    replica_ = plan_on(request_.backend);
-    need_ = whole_need();
-    return need_;
-  }
-
-  /// The last plan, on another backend.
-  std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
-    const TrainConfig& config = request_.config;
-    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
-    const std::size_t largest = run_.largest_micro_batch();
-    return std::make_unique<ReplicaPlan>(
-        request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
-        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
-  }
-
-  /// The largest of at most `most` samples whose training takes at most `bytes`; a multiple of
-  /// kUnit if that many fit.
-  std::size_t largest(std::size_t bytes, std::size_t most) {
-    const auto units = [this](std::size_t count) { return plan(count * kUnit); };
-    const std::size_t found = largest_batch(bytes, most / kUnit, units) * kUnit;
-    if (found > 0) return found;
-    const auto single = [this](std::size_t batch) { return plan(batch); };
-    return largest_batch(bytes, std::min(most, kUnit - 1), single);
-  }
-
-  const RunPlan& run() const { return run_; }
-  const MemoryNeed& need() const { return need_; }
-
-  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the memory that training
-  /// takes later is not available.
-  std::unique_ptr<Replica> allocate(bool all) {
-    Backend& backend = request_.backend;
-    auto replica = std::make_unique<Replica>(request_.graph, backend, std::move(replica_),
-                                             GradientMemory(request_.all_reduce.arena()));
-    if (all) {
-      backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
-                       need_.staging);
-    }
-    return replica;
-  }
-
- private:
-  MemoryNeed whole_need() const {
-    const Backend& backend = request_.backend;
-    const bool streams = request_.config.input == InputMode::stream;
-    const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need =
-        training_memory(replica_->memory(), request_.graph, run_.micro_batches, message_floats(),
-                        backend.image_bytes(held + request_.data.test.size()));
-    if (streams) {
-      need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
-    }
-    return need;
-  }
-
-  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
-  std::size_t message_floats() const {
-    std::size_t scratch = 0;
-    std::size_t kept = 0;
-    std::size_t begin = 0;
-    for (const std::size_t end : request_.bucket_ends) {
-      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
-      kept += request_.all_reduce.kept_floats(end - begin);
-      begin = end;
-    }
-    return scratch + kept;
-  }
-
-  const FitRequest& request_;
-  std::size_t world_;
-  std::size_t rank_;
-  RunPlan run_;
-  std::unique_ptr<ReplicaPlan> replica_;
-  MemoryNeed need_;
-};
+/// The part of the free memory that `--batch-per-rank max` fills; the device's libraries may take
+/// the rest later.
+constexpr double kFilledPart = 0.97;
 
 /// The memory that this rank may take, as it is before anything big is allocated.
 struct Room {
@@ -148,19 +56,21 @@ std::vector<std::string> remedies_of(const TrainConfig& config, bool resumed) {
   return remedies;
 }
 
-/// Collective in every member.
+/// Fits a batch by planning one after the other, on a backend that nothing else uses.
 class Fitter {
  public:
   Fitter(RankGroup& group, const FitRequest& request)
-      : group_(group), request_(request), planner_(request, group) {}
+      : group_(group),
+        request_(request),
+        world_(std::size_t(group.size())),
+        rank_(std::size_t(group.rank())) {}
 
+  /// Collective, as are the members down to finish().
   FittedReplica fit() {
     begin();
     std::size_t batch = first_batch();
     while (!fits(batch)) batch = smaller(batch);
-    if (request_.choose_engines) {
-      request_.choose_engines([this](Backend& backend) { planner_.plan_on(backend); });
-    }
+    request_.choose_engines([this](Backend& backend) { plan_on(backend); });
     while (!fits(batch) || !allocate()) batch = smaller(batch);
     return finish(batch);
   }
@@ -180,8 +90,8 @@ class Fitter {
   /// Plans once before free memory is measured: libraries load what they need for it.
   void begin() {
     together(group_, [this] {
-      planner_.plan(wants_most() ? 1 : 0);
-      asked_ = wants_most() ? 0 : planner_.run().largest_micro_batch();
+      plan(wants_most() ? 1 : 0);
+      asked_ = wants_most() ? 0 : run_.largest_micro_batch();
     });
     group_.barrier();
     room_ = measure_room(group_, request_);
@@ -189,25 +99,21 @@ class Fitter {
 
   std::size_t first_batch() {
     if (!wants_most()) return asked_;
-    const std::size_t parts = planner_.run().sampler.parts;
+    const std::size_t parts = run_.sampler.parts;
     const std::size_t most =
         std::clamp<std::size_t>(request_.data.train.size() / parts, 1, kMostSamples);
-    const auto bytes = static_cast<std::size_t>(static_cast<double>(room_.bytes) * kFilledPart);
-    return std::max<std::size_t>(1, largest_of_all(bytes, most));
-  }
-
-  std::size_t largest_of_all(std::size_t bytes, std::size_t most) {
+    const auto bytes = std::size_t(double(room_.bytes) * kFilledPart);
     std::size_t mine = 0;
-    together(group_, [&] { mine = planner_.largest(bytes, most); });
-    return min_over_ranks(group_, mine);
+    together(group_, [&] { mine = largest(bytes, most); });
+    return std::max<std::size_t>(1, min_over_ranks(group_, mine));
   }
 
   /// Leaves `batch` planned.
   bool fits(std::size_t batch) {
     bool here = false;
     together(group_, [&] {
-      planner_.plan(batch == asked_ ? 0 : batch);
-      here = planner_.need().total() <= room_.bytes;
+      plan(batch == asked_ ? 0 : batch);
+      here = need_.total() <= room_.bytes;
     });
     return min_over_ranks(group_, here);
   }
@@ -217,7 +123,7 @@ class Fitter {
     bool done = false;
     together(group_, [&] {
       try {
-        replica_ = planner_.allocate(may_fail);
+        allocate_here(may_fail);
         done = true;
       } catch (const OutOfMemory&) {
         if (!may_fail) throw;
@@ -232,15 +138,15 @@ class Fitter {
   [[noreturn]] void refuse(std::size_t batch) {
     MemoryShortage mine{.batch = batch, .place = {}, .batch_is_fixed = request_.batch_is_fixed};
     together(group_, [&] {
-      mine.need = planner_.plan(batch == asked_ ? 0 : batch).total();
+      mine.need = plan(batch == asked_ ? 0 : batch).total();
       mine.free = room_.bytes;
       mine.sharers = room_.sharers;
       const bool fits_here = mine.need <= mine.free;
-      mine.largest = fits_here ? batch : planner_.largest(room_.bytes, batch - 1);
+      mine.largest = fits_here ? batch : largest(room_.bytes, batch - 1);
     });
     const std::size_t largest = min_over_ranks(group_, mine.largest);
-    mine.place = "rank " + std::to_string(group_.rank()) + " (" + request_.host +
-                 (request_.uuid.empty() ? "" : ", " + request_.uuid) + ")";
+    mine.place = fmt::format("rank {} ({}{}{})", group_.rank(), request_.host,
+                             request_.uuid.empty() ? "" : ", ", request_.uuid);
     const bool speaks = mine.largest == largest && mine.need > mine.free;
     const auto remedies = remedies_of(request_.config, request_.batch_is_fixed);
     const auto texts =
@@ -250,23 +156,101 @@ class Fitter {
   }
 
   FittedReplica finish(std::size_t batch) {
-    FittedReplica result{.plan = planner_.run(),
+    FittedReplica result{.plan = run_,
                          .replica = std::move(replica_),
                          .asked = asked_,
-                         .memory = planner_.need(),
+                         .memory = need_,
                          .warning = {}};
     if (asked_ != 0 && batch != asked_) {
-      result.warning = "micro-batches of " + std::to_string(asked_) +
-                       " images do not fit into memory; halved to " + std::to_string(batch) +
-                       " (--on-oom halve), which changes the global batch to " +
-                       std::to_string(result.plan.global_batch);
+      result.warning = fmt::format(
+          "micro-batches of {} images do not fit into memory; halved to {} (--on-oom halve), which "
+          "changes the global batch to {}",
+          asked_, batch, result.plan.global_batch);
     }
     return result;
   }
 
+  // What follows is of this rank alone.
+
+  /// `batch` 0: as the configuration says.
+  MemoryNeed plan(std::size_t batch) {
+    replica_plan_.reset();
+    request_.backend.forget_plans();
+    TrainConfig config = request_.config;
+    if (batch > 0) {
+      config.batch_per_rank = batch;
+      config.global_batch = 0;
+    }
+    run_ = plan_run(config, world_, request_.data.train.size());
+    replica_plan_ = plan_on(request_.backend);
+    need_ = whole_need();
+    return need_;
+  }
+
+  /// The last plan, on another backend.
+  std::unique_ptr<ReplicaPlan> plan_on(Backend& backend) const {
+    const TrainConfig& config = request_.config;
+    const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
+    const std::size_t largest = run_.largest_micro_batch();
+    return std::make_unique<ReplicaPlan>(
+        request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
+        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
+  }
+
+  /// The largest of at most `most` samples whose training takes at most `bytes`; a multiple of
+  /// kUnit if that many fit.
+  std::size_t largest(std::size_t bytes, std::size_t most) {
+    const auto units = [this](std::size_t count) { return plan(count * kUnit); };
+    const std::size_t found = largest_batch(bytes, most / kUnit, units) * kUnit;
+    if (found > 0) return found;
+    const auto single = [this](std::size_t batch) { return plan(batch); };
+    return largest_batch(bytes, std::min(most, kUnit - 1), single);
+  }
+
+  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the memory that training
+  /// takes later is not available.
+  void allocate_here(bool all) {
+    Backend& backend = request_.backend;
+    replica_ = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),
+                                         GradientMemory(request_.all_reduce.arena()));
+    if (!all) return;
+    backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
+                     need_.staging);
+  }
+
+  MemoryNeed whole_need() const {
+    const Backend& backend = request_.backend;
+    const bool streams = request_.config.input == InputMode::stream;
+    const std::size_t held = streams ? 0 : request_.data.train.size();
+    MemoryNeed need =
+        training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
+                        message_floats(), backend.image_bytes(held + request_.data.test.size()));
+    if (streams) {
+      need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
+    }
+    return need;
+  }
+
+  /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.
+  std::size_t message_floats() const {
+    std::size_t scratch = 0;
+    std::size_t kept = 0;
+    std::size_t begin = 0;
+    for (const std::size_t end : request_.bucket_ends) {
+      scratch = std::max(scratch, request_.all_reduce.scratch_floats(end - begin));
+      kept += request_.all_reduce.kept_floats(end - begin);
+      begin = end;
+    }
+    return scratch + kept;
+  }
+
   RankGroup& group_;
   const FitRequest& request_;
-  BatchPlanner planner_;
+  std::size_t world_;
+  std::size_t rank_;
+  RunPlan run_;
+  std::unique_ptr<ReplicaPlan> replica_plan_;
+  MemoryNeed need_;
   Room room_;
   std::size_t asked_ = 0;
   std::unique_ptr<Replica> replica_;

@@ -28,7 +28,7 @@ struct FitRequest {
   bool batch_is_fixed = false;  ///< by a run that is resumed: it is never halved
   /// Collective: chooses the engines that `backend` uses, once the batch is known. It may call
   /// `plan` to plan the same on another backend.
-  std::function<void(const std::function<void(Backend&)>& plan)> choose_engines = {};
+  std::function<void(const std::function<void(Backend&)>& plan)> choose_engines;
 };
 
 /// A replica whose batch fits into memory.
@@ -39,10 +39,6 @@ struct FittedReplica {
   MemoryNeed memory;      ///< of all that training will hold
   std::string warning;    ///< one line, where the batch is not the one asked for
 };
-
-/// The part of the free memory that `--batch-per-rank max` fills; the device's libraries may take
-/// the rest later.
-inline constexpr double kFilledPart = 0.97;
 
 /// Collective: plans the replica, and allocates it only if all of the training fits into what every
 /// rank has free; the batch is the same for all. Throws, alike on every rank, an InputError that

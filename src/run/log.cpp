@@ -11,7 +11,7 @@
 
 #include "mpi/session/session.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
@@ -20,26 +20,13 @@ using spdlog::level::level_enum;
 
 /// `off` leaves what ends the run, which is logged as critical.
 level_enum level_of(LogLevel level) {
-  static_assert(static_cast<int>(LogLevel::off) == static_cast<int>(level_enum::critical));
+  static_assert(int(LogLevel::off) == int(level_enum::critical));
   return static_cast<level_enum>(level);
 }
 
-const char* prefix(level_enum level) {
-  switch (level) {
-    case level_enum::critical:
-      return "rueda: ";
-    case level_enum::err:
-      return "error: ";
-    case level_enum::warn:
-      return "warning: ";
-    case level_enum::info:
-      return "note: ";
-    case level_enum::debug:
-      return "debug: ";
-    default:
-      return "trace: ";
-  }
-}
+/// By level.
+constexpr const char* kPrefixes[] = {
+    "trace: ", "debug: ", "note: ", "warning: ", "error: ", "rueda: "};
 
 /// Without time and rank. Errors go to standard error, the rest to standard output, where the
 /// tables are.
@@ -47,7 +34,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string text(message.payload.data(), message.payload.size());
     auto& stream = message.level >= level_enum::err ? std::cerr : std::cout;
-    stream << prefix(message.level) + text + '\n' << std::flush;
+    stream << kPrefixes[message.level] + text + '\n' << std::flush;
   }
   void flush_() override {}
 };

@@ -1,13 +1,11 @@
 #include "resume_point.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "rueda/checkpoint/checkpoint.hpp"
@@ -21,12 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> texts(const std::vector<fs::path>& paths) {
-  std::vector<std::string> all;
-  for (const fs::path& path : paths) all.push_back(path.string());
-  return all;
-}
-
 /// Without a slash at its end, which completion by a shell adds.
 fs::path tidy(const fs::path& path) {
   const fs::path tidied = path.lexically_normal();
@@ -36,16 +28,16 @@ fs::path tidy(const fs::path& path) {
 /// "epoch 3, 12 of 40 steps" or "after epoch 3".
 std::string place_text(const Manifest& m) {
   const TrainPosition& at = m.position;
-  if (at.steps == 0) return "after epoch " + std::to_string(at.epochs);
-  return "in epoch " + std::to_string(at.epochs + 1) + ", after " + std::to_string(at.steps) +
-         " of " + std::to_string(m.steps_per_epoch) + " steps";
+  if (at.steps == 0) return fmt::format("after epoch {}", at.epochs);
+  return fmt::format("in epoch {}, after {} of {} steps", at.epochs + 1, at.steps,
+                     m.steps_per_epoch);
 }
 
 /// The first that is whole; what is wrong with those before it becomes remarks.
-ResumePoint latest_whole(const std::vector<std::string>& candidates) {
+ResumePoint latest_whole(const std::vector<fs::path>& candidates) {
   ResumePoint point;
   std::string first_damage;
-  for (const std::string& candidate : candidates) {
+  for (const fs::path& candidate : candidates) {
     try {
       point.manifest = verify_checkpoint(candidate);
       point.checkpoint = candidate;
@@ -60,59 +52,45 @@ ResumePoint latest_whole(const std::vector<std::string>& candidates) {
                    " checkpoints is undamaged; the latest: " + first_damage);
 }
 
+using Json = nlohmann::ordered_json;
+
+/// In bytes, since a path need not be UTF-8.
 std::string encode(const ResumePoint& point) {
-  std::string text = point.checkpoint + '\n' + std::to_string(point.remarks.size()) + '\n';
-  for (const std::string& remark : point.remarks) text += remark + '\n';
-  return text + to_json(point.manifest);
+  const auto bytes =
+      Json::to_cbor(Json::array({point.checkpoint, point.remarks, to_json(point.manifest)}));
+  return {bytes.begin(), bytes.end()};
 }
 
 ResumePoint decode(const std::string& text) {
-  std::istringstream lines(text);
-  ResumePoint point;
-  std::string line;
-  std::getline(lines, point.checkpoint);
-  std::getline(lines, line);
-  point.remarks.resize(std::stoul(line));
-  for (std::string& remark : point.remarks) std::getline(lines, remark);
-  const auto begin = static_cast<std::size_t>(lines.tellg());
-  point.manifest = parse_manifest(text.substr(begin), point.checkpoint);
-  return point;
+  const Json json = Json::from_cbor(text);
+  const std::string checkpoint = json[0];
+  return {checkpoint, parse_manifest(json[2], checkpoint), json[1]};
 }
-
-using Json = nlohmann::ordered_json;
 
 std::string shown(const Json& options, std::string_view name) {
   const auto at = options.find(name);
   return at == options.end() ? "not known" : printable(at->dump());
 }
 
-/// A difference in each option of a `policy`: name, here, there.
-template <typename Report>
-void for_differences(Resume policy, const Json& here, const Json& there, Report report) {
-  for (const TrainOption& option : train_options()) {
-    if (option.resume != policy) continue;
-    const std::string mine = shown(here, option.name);
-    const std::string theirs = shown(there, option.name);
-    if (mine != theirs) report(std::string(option.name), mine, theirs);
-  }
-}
-
 void compare_options(ResumePoint& point, const TrainConfig& config) {
   const Json here = Json::parse(options_json(config));
   const Json there = Json::parse(point.manifest.config);
-  for_differences(Resume::must_agree, here, there,
-                  [&](const auto& name, const auto& mine, const auto& its) {
-                    throw InputError("--resume: --" + name + " is " + mine + ", but the run of " +
-                                     point.checkpoint + " has " + its +
-                                     ": leave it out, or begin a new run with "
-                                     "--init-weights " +
-                                     point.checkpoint + "/weights.safetensors");
-                  });
-  for_differences(Resume::changes_bits, here, there,
-                  [&](const auto& name, const auto& mine, const auto& its) {
-                    point.remarks.push_back("not bit for bit as without the interruption: --" +
-                                            name + " is " + mine + " instead of " + its);
-                  });
+  for (const TrainOption& option : train_options()) {
+    const std::string mine = shown(here, option.name);
+    const std::string its = shown(there, option.name);
+    if (mine == its) continue;
+    if (option.resume == Resume::must_agree) {
+      throw InputError(fmt::format(
+          "--resume: --{} is {}, but the run of {} has {}: leave it out, or begin a new run with "
+          "--init-weights {}/weights.safetensors",
+          option.name, mine, point.checkpoint, its, point.checkpoint));
+    }
+    if (option.resume == Resume::changes_bits) {
+      point.remarks.push_back(
+          fmt::format("not bit for bit as without the interruption: --{} is {} instead of {}",
+                      option.name, mine, its));
+    }
+  }
 }
 
 void compare_data(const ResumePoint& point, const std::vector<std::string>& data) {
@@ -120,8 +98,9 @@ void compare_data(const ResumePoint& point, const std::vector<std::string>& data
     const std::string here = i < data.size() ? data[i] : "";
     const std::string there = i < point.manifest.data.size() ? point.manifest.data[i] : "";
     if (here == there) continue;
-    throw InputError("--resume: the data set is not that of " + point.checkpoint + ": " + here +
-                     " here, " + printable(there) + " there: give the same --data");
+    throw InputError(fmt::format(
+        "--resume: the data set is not that of {}: {} here, {} there: give the same --data",
+        point.checkpoint, here, printable(there)));
   }
 }
 
@@ -137,9 +116,9 @@ void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
   const std::string before = saved_weights(point.manifest);
   if (before.empty() || !config.save_weights.empty()) return;
   point.remarks.push_back(
-      "--save-weights is not taken over from the interrupted run: give it "
-      "again (" +
-      printable(before) + ") to have them written at the end");
+      fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
+                  "to have them written at the end",
+                  printable(before)));
 }
 
 /// The global batch stays; its parts do if they can be dealt out evenly.
@@ -150,29 +129,26 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   if (same_parts) config.accumulate = parts / world;
   config.global_batch = m.global_batch;
   if (config.accumulate > kMostSamples) {
-    throw InputError("--resume: " + std::to_string(parts) +
-                     " micro-batches per step are too many for " + std::to_string(world) +
-                     " ranks: resume on more");
+    throw InputError(
+        fmt::format("--resume: {} micro-batches per step are too many for {} ranks: resume on more",
+                    parts, world));
   }
   const std::size_t now = world * config.accumulate;
   config.batch_per_rank = std::max<std::size_t>(1, (m.global_batch + now - 1) / now);
   if (config.shard == Shard::fixed && now != parts) {
-    throw InputError("--resume: with --shard fixed the data set is cut into " +
-                     std::to_string(parts) + " slices, which " + std::to_string(world) +
-                     " ranks cannot share evenly: resume on a divisor of " + std::to_string(parts));
+    throw InputError(fmt::format(
+        "--resume: with --shard fixed the data set is cut into {} slices, which {} ranks cannot "
+        "share evenly: resume on a divisor of {}",
+        parts, world, parts));
   }
   if (m.world == world && now == parts) return;
-  std::string text = "resumed on " + std::to_string(world) + " instead of " +
-                     std::to_string(m.world) + " ranks: the global batch stays " +
-                     std::to_string(m.global_batch) + ", " + std::to_string(config.accumulate) +
-                     " micro-batches per rank";
   const bool exact = same_parts && config.reduce_order == ReduceOrder::fixed;
-  if (!exact) {
-    text +=
-        "; not bit for bit as without the change (that takes the same micro-batches and "
-        "--reduce-order fixed)";
-  }
-  point.remarks.push_back(text);
+  point.remarks.push_back(fmt::format(
+      "resumed on {} instead of {} ranks: the global batch stays {}, {} micro-batches per rank{}",
+      world, m.world, m.global_batch, config.accumulate,
+      exact ? ""
+            : "; not bit for bit as without the change (that takes the same micro-batches and "
+              "--reduce-order fixed)"));
 }
 
 /// Without --run-dir a run goes on where its checkpoint lies.
@@ -196,13 +172,12 @@ std::string run_directory_of(const std::string& checkpoint) {
   return checkpoints.has_parent_path() ? checkpoints.parent_path().string() : ".";
 }
 
-std::vector<std::string> resume_candidates(const TrainConfig& config) {
-  if (config.resume == "auto")
-    return texts(list_checkpoints(fs::path(config.run_dir) / kCheckpointsName));
+std::vector<fs::path> resume_candidates(const TrainConfig& config) {
+  if (config.resume == "auto") return list_checkpoints(fs::path(config.run_dir) / kCheckpointsName);
   const fs::path given = tidy(config.resume);
   std::error_code ignored;
-  if (fs::exists(given / kManifestName, ignored)) return {given.string()};
-  auto found = texts(list_checkpoints(given / kCheckpointsName));
+  if (fs::exists(given / kManifestName, ignored)) return {given};
+  auto found = list_checkpoints(given / kCheckpointsName);
   if (!found.empty()) return found;
   throw InputError("--resume " + config.resume +
                    ": there is no checkpoint; give a run directory that has some below " +
@@ -235,10 +210,11 @@ bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
   return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }
 
-void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run) {
+void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
+           const std::vector<std::string>& data) {
   compare_options(point, config);
-  compare_data(point, run.data);
-  choose_batch(point, config, run.world);
+  compare_data(point, data);
+  choose_batch(point, config, world);
   choose_run_directory(point, config);
   tell_of_weights(point, config);
 }
@@ -247,8 +223,8 @@ void compare_machines(ResumePoint& point, const std::vector<std::string>& machin
                       const std::vector<std::pair<std::string, std::string>>& versions) {
   const auto differs = [&point](const std::string& what, const std::string& here,
                                 const std::string& there) {
-    point.remarks.push_back("may not go on bit for bit: " + what + " is " + here + " instead of " +
-                            printable(there));
+    point.remarks.push_back(fmt::format("may not go on bit for bit: {} is {} instead of {}", what,
+                                        here, printable(there)));
   };
   for (const auto& [name, version] : point.manifest.versions) {
     const auto mine = std::find_if(versions.begin(), versions.end(),

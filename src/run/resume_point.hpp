@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ std::string run_directory_of(const std::string& checkpoint);
 
 /// The checkpoints that `--resume` may mean, the latest first: those of a run directory, or the one
 /// named. Throws InputError where there is none; `auto`: then there are none.
-std::vector<std::string> resume_candidates(const TrainConfig& config);
+std::vector<std::filesystem::path> resume_candidates(const TrainConfig& config);
 
 /// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
 /// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
@@ -36,17 +37,12 @@ std::string saved_weights(const Manifest& manifest);
 /// which is absolute or was relative to the same directory, as the run directory's shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
-/// What the numbers of this run depend on besides its options.
-struct ResumingRun {
-  std::size_t world = 1;
-  std::vector<std::string> data;  ///< as in Manifest
-};
-
 /// Completes `config` for a run that resumes from `point`: the same global batches, cut into the
 /// same micro-batches if the number of ranks allows it. Throws InputError where an option or the
 /// data would change the numbers, and where no run directory is known. Differences that change only
-/// the last bits become remarks.
-void adopt(ResumePoint& point, TrainConfig& config, const ResumingRun& run);
+/// the last bits become remarks. `data` as in Manifest.
+void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
+           const std::vector<std::string>& data);
 
 /// Adds remarks on other machines and versions (as in Manifest), which may change the last bits.
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/bounded_json.hpp"
-#include "directory_claim.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
@@ -28,13 +27,46 @@ bool is_whole(const fs::path& checkpoint) {
   }
 }
 
+void require_made(const fs::path& directory, const std::error_code& error) {
+  if (!error) return;
+  throw InputError("cannot make the run directory " + directory.string() + ": " + error.message() +
+                   "; choose another with --run-dir");
+}
+
 void create(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) {
-    throw InputError("cannot make the run directory " + directory.string() + ": " +
-                     error.message() + "; choose another with --run-dir");
-  }
+  require_made(directory, error);
+}
+
+/// Found by doing it.
+bool can_write_into(const fs::path& directory) {
+  const fs::path probe = directory / ".rueda-write-test";
+  std::ofstream file(probe);
+  file << "x" << std::flush;
+  const bool written = file.good();
+  file.close();
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return written;
+}
+
+/// Whether `directory` is --run-dir, which the run makes and tries itself.
+bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
+  return !config.run_dir.empty() &&
+         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
+}
+
+/// Whether `directory` does not exist yet and the run will make it: its own, or one above it.
+bool will_exist(const TrainConfig& config, const fs::path& directory) {
+  std::error_code none;
+  if (fs::exists(directory.empty() ? "." : directory, none)) return false;
+  const auto whole = [](const fs::path& path) {
+    return fs::absolute(path / "").lexically_normal();
+  };
+  const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
+  const fs::path way = run.lexically_relative(whole(directory));
+  return !way.empty() && *way.begin() != "..";
 }
 
 void require_writable(const fs::path& directory) {
@@ -50,10 +82,7 @@ fs::path numbered_directory(const std::string& stem) {
     const fs::path candidate = fs::path("runs") / (stem + "-" + std::to_string(number));
     std::error_code error;
     if (fs::create_directory(candidate, error)) return candidate;
-    if (error) {
-      throw InputError("cannot make the run directory " + candidate.string() + ": " +
-                       error.message() + "; choose another with --run-dir");
-    }
+    require_made(candidate, error);
   }
 }
 
@@ -82,19 +111,16 @@ bool is_unfinished(const fs::path& directory) {
 }
 
 /// Files that a killed process had not yet renamed; no other process writes here.
-void remove_unfinished_files(const fs::path& directory) {
+void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> found;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    for (const std::string file : {kRunJsonName, kStepsCsvName})
-      if (is_temporary_of(name, file)) found.push_back(at->path());
+    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName)) {
+      found.push_back(at->path());
+    }
   }
   for (const fs::path& path : found) fs::remove(path, error);
-}
-
-void remove_unfinished(const fs::path& directory) {
-  remove_unfinished_files(directory);
   remove_unfinished_checkpoints(directory / kCheckpointsName);
 }
 
@@ -129,33 +155,51 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
   }
 }
 
+void check_weights_target(const TrainConfig& config, bool own_file) {
+  if (config.save_weights.empty()) return;
+  const fs::path path = config.save_weights;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  const auto refuse = [&](const std::string& why, const std::string& remedy) {
+    throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
+  };
+  if (!path.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
+    refuse("this is not a regular file", "give the path of a file to write");
+  }
+  if (fs::exists(status) && !config.overwrite && !own_file) {
+    refuse("there is such a file", "give another path, or add --overwrite");
+  }
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (names_run_directory(config, parent)) {
+    if (path.filename() != kRunJsonName && path.filename() != kStepsCsvName) return;
+    refuse("the run writes another file of this name", "give another name");
+  }
+  if (!fs::is_directory(parent, ignored)) {
+    refuse("the directory " + parent.string() + " does not exist", "make it, or give another path");
+  }
+  if (!can_write_into(parent)) {
+    refuse("the directory " + parent.string() + " can not be written",
+           "check its permissions and free space, or give another path");
+  }
+}
+
 }  // namespace
 
-bool can_write_into(const fs::path& directory) {
-  const fs::path probe = directory / ".rueda-write-test";
-  std::ofstream file(probe);
-  file << "x" << std::flush;
-  const bool written = file.good();
-  file.close();
+void check_output_file(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
-  fs::remove(probe, ignored);
-  return written;
+  if (fs::is_directory(path, ignored) || !can_write_into(folder.empty() ? "." : folder)) {
+    throw InputError(option + " " + path +
+                     ": a file cannot be written there; name one in a folder that exists and that "
+                     "you may write into");
+  }
 }
 
-bool names_run_directory(const TrainConfig& config, const fs::path& directory) {
-  return !config.run_dir.empty() &&
-         (fs::path(config.run_dir) / "").lexically_normal() == (directory / "").lexically_normal();
-}
-
-bool will_exist(const TrainConfig& config, const fs::path& directory) {
-  std::error_code none;
-  if (fs::exists(directory.empty() ? "." : directory, none)) return false;
-  const auto whole = [](const fs::path& path) {
-    return fs::absolute(path / "").lexically_normal();
-  };
-  const fs::path run = whole(config.run_dir.empty() ? "runs" : config.run_dir);
-  const fs::path way = run.lexically_relative(whole(directory));
-  return !way.empty() && *way.begin() != "..";
+void check_targets(const TrainConfig& config, bool own_weights) {
+  check_weights_target(config, own_weights);
+  const fs::path folder = fs::path(config.trace).parent_path();
+  if (!will_exist(config, folder)) check_output_file("--trace", config.trace);
 }
 
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint) {

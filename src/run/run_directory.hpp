@@ -3,12 +3,33 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 
-#include "directory_claim.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/position.hpp"
+#include "rueda/train/run_record.hpp"
 
 namespace rueda {
+
+/// One process's exclusive right to write into a run directory: a lock (flock) on a file in it,
+/// which the system releases when the process ends, in any way. File systems without locks keep no
+/// process out.
+class DirectoryClaim {
+ public:
+  DirectoryClaim() = default;
+  /// Waits five seconds for a process that is about to end. Throws InputError naming the process
+  /// that has the directory.
+  explicit DirectoryClaim(const std::filesystem::path& directory);
+  DirectoryClaim(DirectoryClaim&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  DirectoryClaim& operator=(DirectoryClaim&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~DirectoryClaim();
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
 
 /// Claims the run directory that --resume means before anything is read from it, so that no other
 /// process continues it meanwhile. Claims nothing where the run writes elsewhere. Throws InputError
@@ -30,16 +51,17 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
 std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
                                    const TrainPosition& from, DirectoryClaim& claim);
 
-/// Whether `directory` is --run-dir, which the run makes and tries itself.
-bool names_run_directory(const TrainConfig& config, const std::filesystem::path& directory);
-
-/// Whether `directory` does not exist yet and the run will make it: its own, or one above it.
-bool will_exist(const TrainConfig& config, const std::filesystem::path& directory);
-
 /// Whether `config.run_dir` is the run directory in which `checkpoint` lies.
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 
-/// Whether a file can be made and written in a directory, found by doing it.
-bool can_write_into(const std::filesystem::path& directory);
+/// Throws InputError naming `option` for a file that could not be written at the end. An empty
+/// `path` is no file.
+void check_output_file(const std::string& option, const std::string& path);
+
+/// Checks before the training that --save-weights and --trace can be written after it. Throws
+/// InputError where a directory does not exist or is not writable, and where there is already a
+/// file of weights that may not be replaced: --overwrite was not given, and the resumed run did not
+/// write it (`own_weights`).
+void check_targets(const TrainConfig& config, bool own_weights);
 
 }  // namespace rueda

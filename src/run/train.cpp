@@ -1,39 +1,263 @@
 #include "train.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "checkpoints.hpp"
+#include "console.hpp"
+#include "fit_batch.hpp"
 #include "log.hpp"
-#include "mpi/session/communicator.hpp"
 #include "mpi/session/launch_check.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
-#include "stop_signals.hpp"
-#include "train_run.hpp"
+#include "rueda/backend/replica.hpp"
+#include "rueda/model/registry.hpp"
+#include "rueda/record/run_json.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/trainer.hpp"
+#include "run_directory.hpp"
 #include "train_setup.hpp"
 #include "wiring/device_choice.hpp"
-#include "wiring/launcher_env.hpp"
+#include "wiring/make_all_reduce.hpp"
+#include "wiring/open_backend.hpp"
+#include "wiring/timed_setup.hpp"
+#include "wiring/transport.hpp"
+#include "wiring/version.hpp"
 
 namespace rueda {
 namespace {
 
-/// Watches what comes before and after training, where ranks wait for one that reads or plans:
-/// start-up, the last files, the end of MPI. It waits ten times --stall-seconds.
-class StartupWatchdog {
+/// Ends the run where one call of MPI takes longer than `patience` times --stall-seconds. Null
+/// where none is wanted.
+std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
+                                const ReduceJournal& journal, double patience) {
+  if (config.stall_seconds == 0 || world.size() == 1) return nullptr;
+  const double seconds = patience * double(config.stall_seconds);
+  return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
+}
+
+/// One training run of one rank, from the first message to the last table. What may fail on one
+/// rank alone runs `together`, so that all ranks fail alike.
+class TrainRun {
  public:
-  void begin(const TrainConfig& config, const Communicator& world) {
-    constexpr double kPatience = 10;
-    if (config.stall_seconds == 0 || world.size() == 1) return;
-    watchdog_.emplace(Watched{.rank = world.rank(),
-                              .host = world.host(),
-                              .journal = no_sums_,
-                              .seconds = kPatience * static_cast<double>(config.stall_seconds)});
+  TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,
+           Session& session, StartupClock& clock)
+      : clock_(clock), session_(session), device_(device) {
+    run_.config = config;
+    run_.command_line = std::move(command_line);
+    run_.started_at = utc_now();
+    run_.versions = component_versions();
+    run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
+    // The timed backend has no weights to evaluate.
+    if (config.backend == BackendChoice::timed) config_.eval_every = 0;
+  }
+
+  ExitCode execute() {
+    agree();
+    read_data();
+    read_weights();
+    open_device();
+    build_replica();
+    open_run_directory();  // only now, so that refused input leaves no empty ones
+    fill_replica();
+    train();
+    return run_.outcome == "stopped" ? ExitCode::stopped : ExitCode::done;
   }
 
  private:
-  ReduceJournal no_sums_;
-  std::optional<Watchdog> watchdog_;
+  /// Rank 0 alone works, and all ranks fail with it.
+  void on_rank_0(const auto& work) {
+    together(world_, [&] {
+      if (world_.rank() == 0) work();
+    });
+  }
+
+  void agree() {
+    together(world_, [] {});  // meets the ranks that have nothing to train: see refuse_train
+    require_same(world_, "the program version", version_text());
+    require_same(world_, "the configuration", config_text(config_));
+    together(world_, [this] { open_log(config_.log_level, config_.log_dir, world_.rank()); });
+    check_device();
+    clock_.lap("mpi");
+  }
+
+  void check_device() {
+    together(world_, [this] {
+      if (device_.failure) std::rethrow_exception(device_.failure);
+      // Refused before there is a run directory; --backend cuda without a GPU is open_backend's.
+      if (!wants_cuda(config_.backend)) decide_transport(config_.transport, true, {});
+    });
+    self_.uuid = device_.uuid;
+    remark(device_.remark);
+    remark(check_shared_devices(world_, {world_.host(), device_.uuid}, config_.allow_shared_gpu));
+  }
+
+  void read_data() {
+    together(world_, [this] { data_ = open_data(config_); });
+    require_same(world_, "the data set", fmt::format("{}\n", fmt::join(data_lines(data_), "\n")));
+    clock_.lap("data");
+    on_rank_0([this] { claim_ = claim_to_resume(config_); });
+    resuming_.begin(config_, data_lines(data_));
+    together(world_, [this] { graph_ = build_model(config_.model, config_.image_size, kClasses); });
+  }
+
+  void remark(const std::string& text) {
+    if (!text.empty()) remark_ += (remark_.empty() ? "" : "; ") + text;
+  }
+
+  void open_run_directory() {
+    on_rank_0([this] {
+      check_targets(config_, resuming_.wrote_weights(config_));
+      config_.run_dir = resuming_.active() ? continue_run_directory(config_, resuming_.checkpoint(),
+                                                                    resuming_.from(), claim_)
+                                           : make_run_directory(config_, world_.size(), claim_);
+    });
+    config_.run_dir = all_gather_text(world_, config_.run_dir).front();
+  }
+
+  /// On rank 0 alone: the others get them by the broadcast that all weights go through.
+  void read_weights() {
+    initial_ = resuming_.read(*graph_, run_);
+    if (!config_.init_weights.empty()) {
+      on_rank_0([this] { initial_ = load_weights(*graph_, config_.init_weights); });
+    }
+    if (resuming_.active() || !config_.init_weights.empty()) clock_.lap("weights");
+  }
+
+  void open_device() {
+    run_.timed = choose_compute(world_, config_, data_.train.size());
+    const RankCores cores = agree_on_cores(world_, config_.threads);
+    self_.cores = cores.share;
+    choose_threads_and_overlap(cores);
+    if (!run_.timed) remark(cores.choice.remark);  // waiting needs no core
+    options_ = {.choice = config_.backend,
+                .precision = config_.precision,
+                .threads = self_.threads,
+                .deterministic = config_.deterministic,
+                .compute = run_.timed.value_or(TimedCompute{}),
+                .jitter = {config_.seed, world_.rank()}};
+    together(world_, [&] { backend_ = open_backend(options_); });
+    sums_ = open_gradient_sums(world_, run_, *graph_, *backend_);
+    warnings_.push_back(sums_.warning);
+  }
+
+  void choose_threads_and_overlap(const RankCores& cores) {
+    const OverlapDecision decision =
+        agree_on_overlap(world_, config_.overlap,
+                         {.ranks = world_.size(),
+                          .threads_may_take_turns = session_.provided() >= ThreadLevel::serialized,
+                          .computes_on_host = !run_.timed && !wants_cuda(config_.backend),
+                          .cores = cores.share,
+                          .threads = cores.choice.threads,
+                          .threads_given = config_.threads > 0});
+    run_.overlaps = decision.on;
+    self_.threads = decision.threads;
+  }
+
+  void build_replica() {
+    const auto choose_engines = [this](const std::function<void(Backend&)>& plan) {
+      agree_on_engines(world_, config_, options_, *backend_, plan);
+    };
+    FittedReplica fitted = fit_replica(
+        world_, {config_, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends, data_,
+                 world_.host(), device_.uuid, resuming_.active(), choose_engines});
+    plan_ = fitted.plan;
+    replica_ = std::move(fitted.replica);
+    run_.micro_batch = plan_.largest_micro_batch();
+    run_.micro_batch_asked = fitted.asked;
+    self_.memory = fitted.memory;
+    warnings_.push_back(fitted.warning);
+    clock_.lap("plan");
+    clock_.carve("allocation", replica_->allocation_seconds());
+    replica_->announce_buckets(sums_.bucket_ends);
+    reducer_ = std::make_unique<GradientReducer>(ReducerParts{*replica_,
+                                                              *sums_.all_reduce,
+                                                              sums_.bucket_ends,
+                                                              run_.overlaps,
+                                                              {take_mpi_turn, give_mpi_turn}});
+  }
+
+  void fill_replica() {
+    replica_->initialise(config_.seed);
+    if (initial_) upload_weights(*replica_, *std::exchange(initial_, std::nullopt));
+    clock_.lap("initialise");
+    broadcast_replica(world_, *replica_);
+    clock_.lap("broadcast");
+    reducer_->warm_up();
+    clock_.lap("all-reduce");
+  }
+
+  /// Collective: what only the ranks themselves know. The last thing before the first step.
+  void introduce_ranks(std::size_t staging_bytes) {
+    self_.backend = backend_->name();
+    self_.device = backend_->device();
+    self_.memory.staging = staging_bytes;
+    self_.startup = clock_.items();
+    run_.ranks = gather_rank_infos(world_, self_);
+  }
+
+  void train() {
+    describe_training(run_, data_, *graph_, plan_);
+    const auto remarks = all_gather_text(world_, remark_);
+    Console console(run_, world_.rank() == 0);
+    const auto monitor = open_monitor(device_.uuid);
+    RunCheckpoints checkpoints(session_, world_, *graph_, *sums_.all_reduce, run_);
+    Trainer trainer(config_, plan_,
+                    {world_, *replica_, *reducer_, data_, console, clock_.watch(), monitor.get(),
+                     &checkpoints, stop_requested},
+                    resuming_.from());
+    resuming_.restore(*backend_, *sums_.all_reduce, trainer.velocities());
+    clock_.lap("optimizer");
+    introduce_ranks(trainer.staging_bytes());
+    checkpoints.open(data_lines(data_));
+    console.begin(run_, warnings_, remark_lines(data_.remarks, remarks, resuming_.remarks(run_)));
+    try {
+      train_watched(trainer);
+      checkpoints.wait_for_writer();
+      if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
+    } catch (const std::exception& error) {
+      run_.total_seconds = clock_.watch().seconds();
+      console.fail(run_, error.what());
+      if (reducer_->busy()) print_error(error.what());  // this rank may never get to report it
+      throw;
+    }
+    run_.total_seconds = clock_.watch().seconds();
+    console.end(run_);
+  }
+
+  /// What comes before and after also waits for disks, and is watched more patiently.
+  void train_watched(Trainer& trainer) {
+    on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
+    const auto watchdog = watch(world_, config_, reducer_->journal(), 1);
+    trainer.run(run_);
+  }
+
+  StartupClock& clock_;
+  Session& session_;
+  Communicator world_;
+  RunRecord run_;
+  TrainConfig& config_ = run_.config;
+  DirectoryClaim claim_;  ///< to the run directory, on rank 0
+  RankInfo self_;
+  const SelectedDevice& device_;
+  std::string remark_;                 ///< of this rank
+  std::vector<std::string> warnings_;  ///< of rank 0 for all; may be empty
+  Dataset data_;
+  Resuming resuming_{world_};
+  std::optional<Graph> graph_;
+  std::optional<HostWeights> initial_;  ///< from a file, until the replica has them
+  RunPlan plan_;
+  BackendOptions options_;
+  std::unique_ptr<Backend> backend_;
+  GradientSums sums_;
+  std::unique_ptr<Replica> replica_;  ///< its gradients may lie in the arena of the all-reduce
+  std::unique_ptr<GradientReducer> reducer_;
 };
 
 }  // namespace
@@ -41,20 +265,21 @@ class StartupWatchdog {
 int run_train(const TrainConfig& config, std::string command_line) {
   StartupClock clock;
   const SelectedDevice device = select_device(config.backend);  // before MPI looks for one
-  StartupWatchdog watchdog;  // outlives the session, whose end it watches too
+  const ReduceJournal no_sums;
+  std::unique_ptr<Watchdog> watchdog;  // outlives the session, whose end it watches too
   // A communication thread takes turns with this one.
   Session session(ThreadLevel::serialized, ThreadLevel::funneled);
   listen_for_stop_signals();
   {
     const Communicator launched;  // as in refuse_train, which other ranks may call
     check_launch(environment_variable, launched.size());
-    watchdog.begin(config, launched);
+    watchdog = watch(launched, config, no_sums, kPatience);
   }
   ExitCode code = ExitCode::done;
   report_errors_of_ranks(session, [&] {
-    code = execute_training(config, std::move(command_line), device, session.provided(), clock);
+    code = TrainRun(config, std::move(command_line), device, session, clock).execute();
   });
-  return static_cast<int>(code);
+  return int(code);
 }
 
 void refuse_train(const Error& error) {

@@ -1,10 +1,10 @@
 #include "train_setup.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <sstream>
+#include <span>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,19 +25,6 @@ bool is_launched() {
     if (std::getenv(name) != nullptr) return true;
   }
   return false;
-}
-
-std::string cores_text(const std::vector<int>& cores) {
-  std::string text;
-  for (const int core : cores) text += " " + std::to_string(core);
-  return text;
-}
-
-std::vector<int> cores_of(const std::string& text) {
-  std::istringstream words(text);
-  std::vector<int> cores;
-  for (int core = 0; words >> core;) cores.push_back(core);
-  return cores;
 }
 
 std::span<std::byte> bytes_of(std::vector<float>& values) {
@@ -76,14 +63,16 @@ void StartupClock::lap(const std::string& item) {
 }
 
 RankCores agree_on_cores(Communicator& world, int requested_threads) {
-  const auto texts = all_gather_text(world, world.host() + cores_text(allowed_cores()));
+  const std::vector<int> mine = allowed_cores();
+  const auto cores = from_bytes<int>(world.all_gather(std::as_bytes(std::span(mine))));
+  const auto hosts = all_gather_text(world, world.host());
   NodeCores node{
       .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
   std::size_t local = 0;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    if (!texts[rank].starts_with(world.host() + " ")) continue;
-    if (rank == static_cast<std::size_t>(world.rank())) local = node.allowed.size();
-    node.allowed.push_back(cores_of(texts[rank].substr(world.host().size())));
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts[rank] != world.host()) continue;
+    if (rank == std::size_t(world.rank())) local = node.allowed.size();
+    node.allowed.push_back(cores[rank]);
   }
   return {choose_threads(node, local, requested_threads), core_share(node, local)};
 }
@@ -110,7 +99,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.data_source = data.source;
   run.parameters = graph.parameter_count();
   run.statistics = graph.statistics_count();
-  run.train_flops_per_image = static_cast<double>(training_flops(graph));
+  run.train_flops_per_image = double(training_flops(graph));
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.learning_rate;
@@ -119,35 +108,15 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   }
 }
 
-std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
-  std::vector<std::string> texts;
-  for (const RankInfo& rank : ranks) {
-    texts.push_back(rank.backend + ", " + rank.device + ", " + std::to_string(rank.threads) +
-                    (rank.threads == 1 ? " thread" : " threads"));
-  }
-  return texts;
-}
-
-Manifest checkpoint_facts(const RunRecord& run, const Dataset& data) {
-  Manifest facts;
-  facts.steps_per_epoch = run.steps_per_epoch;
-  facts.world = run.ranks.size();
-  facts.micro_batches = run.config.accumulate;
-  facts.global_batch = run.global_batch;
-  facts.versions = run.versions;
-  facts.config = options_json(run.config);
-  facts.data = data_lines(data);
-  facts.machines = machine_texts(run.ranks);
-  return facts;
-}
-
-std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine) {
+std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
+  mine.local_rank = world.local_rank();
+  mine.host = world.host();
   const auto replace = nlohmann::json::error_handler_t::replace;
+  const std::string text = nlohmann::json(mine).dump(-1, ' ', false, replace);
   std::vector<RankInfo> infos;
-  for (const std::string& text :
-       all_gather_text(world, nlohmann::json(mine).dump(-1, ' ', false, replace))) {
-    infos.push_back(nlohmann::json::parse(text));
-    infos.back().rank = static_cast<int>(infos.size()) - 1;
+  for (const std::string& one : all_gather_text(world, text)) {
+    infos.push_back(nlohmann::json::parse(one));
+    infos.back().rank = int(infos.size()) - 1;
   }
   return infos;
 }
@@ -187,12 +156,7 @@ void broadcast_replica(Communicator& world, Replica& replica) {
 }
 
 std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  char text[32];
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 }  // namespace rueda

@@ -8,19 +8,16 @@
 #include "mpi/session/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/checkpoint/manifest.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/phase_timer.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
-#include "wiring/transport.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
-
-// The composition root of a training run, in parts: what names concrete backends and algorithms.
 
 /// Itemises the start-up: each lap is the time since the previous one.
 class StartupClock {
@@ -54,14 +51,8 @@ std::vector<std::string> data_lines(const Dataset& data);
 void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
                        const RunPlan& plan);
 
-/// What checkpoints of this run say of it: all of a manifest but position, time and files.
-Manifest checkpoint_facts(const RunRecord& run, const Dataset& data);
-
-/// What the bits of each rank may depend on, apart from the options.
-std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks);
-
-/// Collective: every rank's facts, on every rank.
-std::vector<RankInfo> gather_rank_infos(Communicator& world, const RankInfo& mine);
+/// Collective: every rank's facts, on every rank. Number and host come from `world`.
+std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine);
 
 /// Parameters and running statistics of a replica, in host memory.
 using HostWeights = std::pair<std::vector<float>, std::vector<float>>;

@@ -7,7 +7,7 @@
 namespace rueda {
 namespace {
 
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 /// The repeat whose epochs are nearest to the point's: parts of one run add up, medians of parts
 /// over several do not.
@@ -130,39 +130,25 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   return figures;
 }
 
-/// P as a multiple of the fewest, and T / T(fewest).
-struct Sample {
-  double ranks;
-  double time;
-};
-
-/// s minimises the squares of (time - 1/P) - s (1 - 1/P).
-double least_squares(const std::vector<Sample>& samples) {
-  double above = 0;
-  double below = 0;
-  for (const Sample& sample : samples) {
-    const double x = 1 - 1 / sample.ranks;
-    above += x * (sample.time - 1 / sample.ranks);
-    below += x * x;
-  }
-  return above / below;
-}
-
 }  // namespace
 
 std::optional<Estimate> amdahl_fraction(const Series& series) {
   const Point& base = series.points.front();
-  std::vector<Sample> middle, low, high;
-  for (const Point& point : series.points) {
-    if (point.oversubscribed || point.ranks == base.ranks || !known(point.epoch)) continue;
-    const double ranks = double(point.ranks) / double(base.ranks);
-    const Estimate time = point.epoch / base.epoch;
-    middle.push_back({ranks, time.value});
-    low.push_back({ranks, time.low});
-    high.push_back({ranks, time.high});
-  }
-  if (middle.empty() || base.oversubscribed) return std::nullopt;
-  return Estimate{least_squares(middle), least_squares(low), least_squares(high)};
+  // s minimises the squares of (T / T(1) - 1/P) - s (1 - 1/P).
+  const auto fitted = [&](double Estimate::*bound) {
+    double above = 0;
+    double below = 0;
+    for (const Point& point : series.points) {
+      if (point.oversubscribed || point.ranks == base.ranks || !known(point.epoch)) continue;
+      const double ranks = double(point.ranks) / double(base.ranks);
+      const double x = 1 - 1 / ranks;
+      above += x * ((point.epoch / base.epoch).*bound - 1 / ranks);
+      below += x * x;
+    }
+    return above / below;  // NaN without a point
+  };
+  const Estimate fit = {fitted(&Estimate::value), fitted(&Estimate::low), fitted(&Estimate::high)};
+  return base.oversubscribed || std::isnan(fit.value) ? std::nullopt : std::optional(fit);
 }
 
 double karp_flatt(double speedup, double ranks) noexcept {
@@ -190,7 +176,7 @@ std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
 EpochParts epoch_parts(const PointFigures& figures) {
   const Point& point = *figures.point;
   const Spread& step = figures.run->steady_full_step_seconds;
-  const auto images = static_cast<std::size_t>(point.images);
+  const auto images = std::size_t(point.images);
   const auto full_steps = double(images / point.global_batch);
   std::vector<double> epochs;  // the step's mean is over all of them, too
   for (const EpochResult* epoch : steady_epochs(*figures.run)) epochs.push_back(epoch->seconds);

@@ -6,47 +6,26 @@
 #include <fmt/format.h>
 
 #include "rueda/display/number_text.hpp"
-#include "sentences.hpp"
+#include "rueda/study/report.hpp"
 
 namespace rueda {
 namespace {
 
-constexpr double kTies = 1e-9;
-
 /// Larger is better.
 double score(const PointFigures& f, Purpose purpose, double efficiency) {
-  const double speedup = f.epoch_view.speedup.value;
-  const double each = f.epoch_view.efficiency.value;
+  constexpr double kTies = 1e-9;
+  const auto& [speedup, each] = f.epoch_view;
   switch (purpose) {
     case Purpose::time:
       return -f.point->epoch.value;
     case Purpose::cost:
       return -f.device_seconds;
     case Purpose::knee:
-      return speedup * each;
+      return speedup.value * each.value;
     case Purpose::efficiency:
-      return each >= efficiency - kTies ? double(f.point->ranks) : kUnknown;
+      return each.value >= efficiency - kTies ? double(f.point->ranks) : kUnknown;
   }
   return kUnknown;
-}
-
-void add_series(std::vector<Finding>& all, const SeriesFigures& series,
-                const FindingOptions& options) {
-  const auto add = [&](const Sentence& sentence) {
-    if (sentence) all.push_back({series.series->label, *sentence});
-  };
-  for (const auto& sentence :
-       {how_far_it_scales, what_the_loss_is, what_grows, how_communication_shares, what_steps_say,
-        what_rounding_would_hide, how_serial_it_is}) {
-    add(sentence(series));
-  }
-  add(what_to_choose(series, options));
-}
-
-bool any_point(const std::vector<SeriesFigures>& all, bool (*is)(const Point&)) {
-  return std::ranges::any_of(all, [&](const SeriesFigures& series) {
-    return std::ranges::any_of(series.points, [&](const PointFigures& f) { return is(*f.point); });
-  });
 }
 
 bool threads_differ(const Series& series) {
@@ -59,39 +38,37 @@ bool threads_differ(const Series& series) {
   return series.processor == Processor::cpu && threads.size() > 1;
 }
 
-bool is_timed(const Series& series) { return series.processor == Processor::timed; }
-
-struct PointDoubt {
-  bool (*applies)(const Point&);
+template <typename Of>
+struct Doubt {
+  bool (*applies)(const Of&);
   const char* text;
 };
 
-struct SeriesDoubt {
-  bool (*applies)(const Series&);
-  const char* text;
-};
-
-void add_doubts_about_points(std::vector<Finding>& doubts, const std::vector<SeriesFigures>& all) {
-  static constexpr std::array kOfPoints = {
-      PointDoubt{[](const Point& p) { return p.oversubscribed; },
+constexpr std::array kPointDoubts = {
+    Doubt<Point>{[](const Point& p) { return p.oversubscribed; },
                  "Some points ran more threads than there were cores. They are shown and marked, "
                  "and left out of fits and recommendations."},
-      PointDoubt{[](const Point& p) { return p.includes_warm_up; },
+    Doubt<Point>{[](const Point& p) { return p.includes_warm_up; },
                  "Some runs had one epoch only, so their times include warm-up."},
-      PointDoubt{[](const Point& p) { return p.repeats == 1 && !p.runs.empty(); },
+    Doubt<Point>{[](const Point& p) { return p.repeats == 1 && !p.runs.empty(); },
                  "Some points are single runs, so their figures have no range: repeat these runs "
                  "to see how far times differ."}};
-  static constexpr std::array kOfSeries = {
-      SeriesDoubt{is_timed,
+constexpr std::array kSeriesDoubts = {
+    Doubt<Series>{[](const Series& s) { return s.processor == Processor::timed; },
                   "Nothing was computed: ranks waited as long as forward and backward would take "
                   "(--backend timed). Only communication is real."},
-      SeriesDoubt{threads_differ,
+    Doubt<Series>{threads_differ,
                   "The ranks did not all have the same number of threads, so the speedup compares "
                   "different resources. --threads fixes their number."}};
-  for (const auto& [applies, text] : kOfPoints) {
-    if (any_point(all, applies)) doubts.push_back({"", text});
+
+void add_doubts_about_figures(std::vector<Finding>& doubts, const std::vector<SeriesFigures>& all) {
+  for (const auto& [applies, text] : kPointDoubts) {
+    const auto any_point = [is = applies](const SeriesFigures& series) {
+      return std::ranges::any_of(series.series->points, is);
+    };
+    if (std::ranges::any_of(all, any_point)) doubts.push_back({"", text});
   }
-  for (const auto& [applies, text] : kOfSeries) {
+  for (const auto& [applies, text] : kSeriesDoubts) {
     for (const SeriesFigures& series : all) {
       if (applies(*series.series)) doubts.push_back({series.series->label, text});
     }
@@ -106,16 +83,16 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
   }
   if (study.unreadable.empty()) return;
   const std::size_t count = study.unreadable.size();
-  doubts.push_back({"", counted(count, "file") + " could not be read and " +
-                            (count == 1 ? "is" : "are") +
-                            " not in the figures: " + study.unreadable.front().why});
+  doubts.push_back(
+      {"", fmt::format("{} could not be read and {} not in the figures: {}", counted(count, "file"),
+                       count == 1 ? "is" : "are", study.unreadable.front().why)});
 }
 
 }  // namespace
 
 const char* to_string(Purpose purpose) {
   constexpr std::array kWords = {"time", "cost", "knee", "efficiency"};
-  return kWords.at(static_cast<std::size_t>(purpose));
+  return kWords.at(std::size_t(purpose));
 }
 
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {
@@ -134,8 +111,11 @@ const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, dou
 std::vector<Finding> findings(const Study& study, const std::vector<SeriesFigures>& all,
                               const FindingOptions& options) {
   std::vector<Finding> found;
-  for (const SeriesFigures& series : all) add_series(found, series, options);
-  add_doubts_about_points(found, all);
+  for (const SeriesFigures& series : all) {
+    for (const std::string& sentence : sentences(series, options))
+      found.push_back({series.series->label, sentence});
+  }
+  add_doubts_about_figures(found, all);
   add_doubts_about_files(found, study);
   return found;
 }

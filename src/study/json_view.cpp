@@ -76,7 +76,7 @@ std::size_t JsonView::count() const {
   if (!(value >= 0) || value > kMostCount || value != std::floor(value)) {
     refuse("is not a whole number from 0");
   }
-  return static_cast<std::size_t>(value);
+  return std::size_t(value);
 }
 
 std::size_t JsonView::positive() const {
@@ -103,6 +103,11 @@ double JsonView::number_if_any(const std::string& name) const {
 
 std::string JsonView::text_if_any(const std::string& name) const {
   return has(name) ? text(name) : "";
+}
+
+JsonView::Json json_of(const Cell& cell) {
+  if (cell.is_number()) return cell.number();
+  return cell.text().empty() ? JsonView::Json() : JsonView::Json(cell.text());
 }
 
 nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes) {

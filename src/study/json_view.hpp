@@ -9,6 +9,7 @@
 
 #include "core/bounded_json.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/study/table.hpp"
 
 namespace rueda {
 
@@ -52,6 +53,9 @@ class JsonView {
   const InputFile* file_;
   std::string place_;
 };
+
+/// A number, a text, or null.
+JsonView::Json json_of(const Cell& cell);
 
 /// Parses a JSON file within the usual JsonLimits. Throws InputError if it is no regular file,
 /// larger than `most_bytes`, no JSON (then with the byte at which it ends to be) or beyond a limit.

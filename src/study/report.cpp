@@ -8,6 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {
@@ -15,26 +16,27 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+// A number that is unknown is NaN, which is written as null.
 
 Json estimate(const Estimate& e) {
   if (!known(e)) return nullptr;
-  return {{"value", e.value}, {"low", number(e.low)}, {"high", number(e.high)}};
+  return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
 }
 
 Json phases_json(const std::array<double, kPhases>& seconds) {
   Json j;
-  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = number(seconds[p]);
+  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = seconds[p];
   return j;
 }
 
 /// Of the first run: buckets are the same in all.
 Json buckets_json(const Point& point) {
   Json all = Json::array();
+  if (point.runs.empty()) return all;
   for (const BucketResult& bucket : point.runs.front()->steady_communication.buckets) {
-    all.push_back({{"bytes", number(bucket.bytes)},
-                   {"busy_median_seconds", number(bucket.busy.median)},
-                   {"transfer_median_seconds", number(bucket.transfer.median)}});
+    all.push_back({{"bytes", bucket.bytes},
+                   {"busy_median_seconds", bucket.busy.median},
+                   {"transfer_median_seconds", bucket.transfer.median}});
   }
   return all;
 }
@@ -42,123 +44,98 @@ Json buckets_json(const Point& point) {
 Json communication_json(const PointFigures& f) {
   const CommunicationFigures& c = f.communication;
   if (std::isnan(c.inferred)) return nullptr;
-  Json j;
-  j["inferred"] = number(c.inferred);
-  j["inferred_same_batch"] = number(c.inferred_same_batch);
-  j["measured"] = number(c.measured);
-  j["exposed"] = number(c.exposed);
-  j["wait"] = number(c.wait);
-  j["transfer"] = number(c.transfer);
-  j["add"] = number(c.add);
-  j["bytes_per_step"] = number(c.bytes_per_step);
-  j["algbw_GBps"] = number(c.algbw);
-  j["busbw_GBps"] = number(c.busbw);
-  j["link_busbw_GBps"] = number(c.link_busbw);
-  j["buckets"] = f.run != nullptr ? buckets_json(*f.point) : Json::array();
-  return j;
-}
-
-void add_configuration(Json& j, const Point& p) {
-  j["ranks"] = p.ranks;
-  j["hosts"] = p.hosts;
-  j["rank_batch"] = p.rank_batch == 0 ? Json() : Json(p.rank_batch);
-  j["global_batch"] = p.global_batch;
-  j["images"] = number(p.images);
-  j["steps"] = p.steps;
-  j["repeats"] = p.repeats;
-  j["oversubscribed"] = p.oversubscribed;
-  j["includes_warm_up"] = p.includes_warm_up;
-}
-
-void add_times(Json& j, const PointFigures& f) {
-  j["epoch_seconds"] = estimate(f.point->epoch);
-  j["first_epoch_seconds"] = estimate(f.point->first_epoch);
-  j["full_step_seconds"] = estimate(f.point->full_step);
-  j["mean_step_seconds"] = estimate(f.point->mean_step);
-  j["images_per_second"] = estimate(f.images_per_second);
-  j["images_per_second_per_rank"] = estimate(f.images_per_second * (1 / double(f.point->ranks)));
-  j["speedup"] = estimate(f.epoch_view.speedup);
-  j["efficiency"] = estimate(f.epoch_view.efficiency);
-  j["step_speedup"] = estimate(f.step_view.speedup);
-  j["step_efficiency"] = estimate(f.step_view.efficiency);
-  j["karp_flatt"] = number(f.karp_flatt);
-  j["gustafson"] = number(f.gustafson);
+  return {{"inferred", c.inferred},
+          {"inferred_same_batch", c.inferred_same_batch},
+          {"measured", c.measured},
+          {"exposed", c.exposed},
+          {"wait", c.wait},
+          {"transfer", c.transfer},
+          {"add", c.add},
+          {"bytes_per_step", c.bytes_per_step},
+          {"algbw_GBps", c.algbw},
+          {"busbw_GBps", c.busbw},
+          {"link_busbw_GBps", c.link_busbw},
+          {"buckets", buckets_json(*f.point)}};
 }
 
 Json losses_json(const std::optional<Losses>& loss) {
   if (!loss) return nullptr;
-  return {{"lost", number(loss->lost)},
+  return {{"lost", loss->lost},
           {"phases", phases_json(loss->phases)},
-          {"waiting", number(loss->waiting)},
-          {"rest", number(loss->rest)}};
+          {"waiting", loss->waiting},
+          {"rest", loss->rest}};
 }
 
 Json point_json(const PointFigures& f) {
-  Json j;
-  add_configuration(j, *f.point);
-  add_times(j, f);
+  const Point& p = *f.point;
   const bool has_run = f.run != nullptr;
-  j["phases"] = has_run ? phases_json(f.step_phases) : Json();
-  j["epoch_phases"] = has_run ? phases_json(f.epoch_phases) : Json();
-  j["communication"] = communication_json(f);
-  j["losses"] = losses_json(f.losses);
-  j["device_seconds"] = number(f.device_seconds);
-  j["joules"] = number(f.joules);
-  return j;
-}
-
-Json processor_json(Processor processor) {
-  constexpr std::array kWords = {"cpu", "gpu", "timed"};
-  return kWords.at(static_cast<std::size_t>(processor));
+  return {{"ranks", p.ranks},
+          {"hosts", p.hosts},
+          {"rank_batch", p.rank_batch == 0 ? Json() : Json(p.rank_batch)},
+          {"global_batch", p.global_batch},
+          {"images", p.images},
+          {"steps", p.steps},
+          {"repeats", p.repeats},
+          {"oversubscribed", p.oversubscribed},
+          {"includes_warm_up", p.includes_warm_up},
+          {"epoch_seconds", estimate(p.epoch)},
+          {"first_epoch_seconds", estimate(p.first_epoch)},
+          {"full_step_seconds", estimate(p.full_step)},
+          {"mean_step_seconds", estimate(p.mean_step)},
+          {"images_per_second", estimate(f.images_per_second)},
+          {"images_per_second_per_rank", estimate(f.images_per_second * (1 / double(p.ranks)))},
+          {"speedup", estimate(f.epoch_view.speedup)},
+          {"efficiency", estimate(f.epoch_view.efficiency)},
+          {"step_speedup", estimate(f.step_view.speedup)},
+          {"step_efficiency", estimate(f.step_view.efficiency)},
+          {"karp_flatt", f.karp_flatt},
+          {"gustafson", f.gustafson},
+          {"phases", has_run ? phases_json(f.step_phases) : Json()},
+          {"epoch_phases", has_run ? phases_json(f.epoch_phases) : Json()},
+          {"communication", communication_json(f)},
+          {"losses", losses_json(f.losses)},
+          {"device_seconds", f.device_seconds},
+          {"joules", f.joules}};
 }
 
 Json series_json(const SeriesFigures& figures) {
+  constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
   const Series& s = *figures.series;
-  Json j;
-  j["id"] = s.id;
-  j["label"] = s.label;
-  j["source"] = s.source;
-  j["model"] = s.model;
-  j["variant"] = s.variant;
-  j["processor"] = processor_json(s.processor);
-  j["image_size"] = s.image_size;
-  j["scaling"] = to_string(s.scaling);
-  j["batch"] = s.batch;
-  j["points"] = Json::array();
-  for (const PointFigures& f : figures.points) j["points"].push_back(point_json(f));
   const auto& fit = figures.serial_fraction;
-  j["amdahl"] =
-      fit ? Json{{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}} : Json();
-  return j;
-}
-
-const char* show_text(Show show) {
-  constexpr std::array kWords = {"text",  "count",   "seconds", "millis",   "rate",
-                                 "ratio", "percent", "bytes",   "gigabytes"};
-  return kWords.at(static_cast<std::size_t>(show));
-}
-
-Json cell_json(const Cell& cell) {
-  if (cell.is_number()) return cell.number();
-  return cell.text().empty() ? Json() : Json(cell.text());
+  Json points = Json::array();
+  for (const PointFigures& f : figures.points) points.push_back(point_json(f));
+  return {
+      {"id", s.id},
+      {"label", s.label},
+      {"source", s.source},
+      {"model", s.model},
+      {"variant", s.variant},
+      {"processor", kProcessors.at(std::size_t(s.processor))},
+      {"image_size", s.image_size},
+      {"scaling", to_string(s.scaling)},
+      {"batch", s.batch},
+      {"points", points},
+      {"amdahl", fit ? Json{{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}}
+                     : Json()}};
 }
 
 Json table_json(const Table& table) {
-  Json j;
-  j["id"] = table.id;
-  j["title"] = table.title;
-  j["columns"] = Json::array();
-  for (const Column& c : table.columns) {
-    j["columns"].push_back({{"key", c.key}, {"heading", c.heading}, {"show", show_text(c.show)}});
+  constexpr std::array kShows = {"text",  "count",   "seconds", "millis",   "rate",
+                                 "ratio", "percent", "bytes",   "gigabytes"};
+  Json columns = Json::array();
+  for (const auto& [key, heading, show] : table.columns) {
+    columns.push_back({{"key", key}, {"heading", heading}, {"show", kShows.at(std::size_t(show))}});
   }
-  j["rows"] = Json::array();
+  Json rows = Json::array();
   for (const auto& row : table.rows) {
-    Json cells = Json::array();
-    for (const Cell& cell : row) cells.push_back(cell_json(cell));
-    j["rows"].push_back(cells);
+    Json& cells = rows.emplace_back(Json::array());
+    for (const Cell& cell : row) cells.push_back(json_of(cell));
   }
-  j["notes"] = table.notes;
-  return j;
+  return {{"id", table.id},
+          {"title", table.title},
+          {"columns", columns},
+          {"rows", rows},
+          {"notes", table.notes}};
 }
 
 Json tables_json(const std::vector<Table>& tables) {
@@ -192,20 +169,19 @@ std::string footer(const Report& report) {
 }
 
 std::string report_json(const Report& report) {
-  Json j;
-  j["schema"] = "rueda-report";
-  j["schema_version"] = kReportSchemaVersion;
-  j["title"] = report.title;
-  j["made_with"] = report.made_with;
-  j["findings"] = Json::array();
+  Json j = {{"schema", "rueda-report"},
+            {"schema_version", kReportSchemaVersion},
+            {"title", report.title},
+            {"made_with", report.made_with},
+            {"findings", Json::array()},
+            {"series", Json::array()},
+            {"tables", tables_json(report.tables)},
+            {"layouts", Json::object()},
+            {"predictions", Json::array()}};
   for (const Finding& f : report.findings)
     j["findings"].push_back((f.about.empty() ? "" : f.about + ": ") + f.text);
-  j["series"] = Json::array();
   for (const SeriesFigures& series : report.series) j["series"].push_back(series_json(series));
-  j["tables"] = tables_json(report.tables);
-  j["layouts"] = Json::object();
   for (const auto& [name, tables] : report.layouts) j["layouts"][name] = tables_json(tables);
-  j["predictions"] = Json::array();
   for (const std::string& text : report.predictions) j["predictions"].push_back(Json::parse(text));
   return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -223,19 +199,15 @@ std::string findings_markdown(const std::vector<Finding>& findings) {
   return text;
 }
 
-std::string report_markdown(const Report& report) {
-  std::string text = "# " + report.title + "\n";
-  if (!report.findings.empty()) text += "\n## Findings\n" + findings_markdown(report.findings);
-  text += "\n## Tables\n" + tables_markdown(report.tables);
-  return text + footer(report);
-}
-
 }  // namespace
 
 void write_report(const fs::path& folder, const Report& report) {
   make_folder(folder);
   write_atomically(folder / "report.json", report_json(report));
-  write_atomically(folder / "report.md", report_markdown(report));
+  std::string text = "# " + report.title + "\n";
+  if (!report.findings.empty()) text += "\n## Findings\n" + findings_markdown(report.findings);
+  text += "\n## Tables\n" + tables_markdown(report.tables) + footer(report);
+  write_atomically(folder / "report.md", text);
   write_csv(folder / "tables", report.tables);
   for (const auto& [name, tables] : report.layouts) {
     write_atomically(folder / (name + ".md"),

@@ -1,21 +1,25 @@
-#include "sentences.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
-#include <vector>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "rueda/display/number_text.hpp"
+#include "rueda/study/report.hpp"
 
 namespace rueda {
 namespace {
 
+/// A finding, or nothing where it does not apply.
+using Sentence = std::optional<std::string>;
+
 constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
 constexpr double kWorthNaming = 0.05;  // of the loss
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
@@ -32,18 +36,18 @@ std::string with_range(const Estimate& e, const char* unit, Text text) {
   return text(e.value) + unit + " (" + text(e.low) + " to " + text(e.high) + ")";
 }
 
-struct Part {
-  double seconds;
-  std::string name;
-};
-
-/// The largest first.
-std::vector<Part> parts_of(const Losses& loss) {
-  std::vector<Part> parts;
-  for (std::size_t p = 0; p < kPhases; ++p) parts.push_back({loss.phases[p], phase_name(p)});
-  parts.push_back({loss.rest, "uneven ranks and time between steps"});
-  std::ranges::sort(parts, std::greater<>(), &Part::seconds);
-  return parts;
+/// What the parts of a loss that are worth naming took, the largest first.
+std::vector<std::string> named_parts(const Losses& loss) {
+  std::multimap<double, std::string, std::greater<>> parts;
+  for (std::size_t p = 0; p < kPhases; ++p) parts.emplace(loss.phases[p], phase_name(p));
+  parts.emplace(loss.rest, "uneven ranks and time between steps");
+  std::vector<std::string> named;
+  for (const auto& [seconds, name] : parts) {
+    const double share = seconds / loss.lost;
+    if (share < kWorthNaming) continue;
+    named.push_back(name + " " + seconds_text(seconds) + " s (" + percent(share) + ")");
+  }
+  return named;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -57,7 +61,7 @@ std::string joined(const std::vector<std::string>& words) {
 std::string reason_of(Purpose purpose, double efficiency) {
   constexpr std::array kReasons = {"for the shortest epoch", "for the fewest device hours",
                                    "for the best balance (most speedup x efficiency)"};
-  const auto index = static_cast<std::size_t>(purpose);
+  const auto index = std::size_t(purpose);
   if (index < kReasons.size()) return kReasons.at(index);
   return "as the most that keep an efficiency of " + percent(efficiency);
 }
@@ -65,8 +69,7 @@ std::string reason_of(Purpose purpose, double efficiency) {
 /// A coarser time cannot be compared with whole seconds.
 bool finer_than_seconds(const Estimate& seconds) { return seconds.high - seconds.low < 0.5; }
 
-}  // namespace
-
+/// The widest point that had a core for every thread.
 const PointFigures* widest(const SeriesFigures& series) {
   const PointFigures* found = nullptr;
   for (const PointFigures& f : series.points) {
@@ -76,35 +79,27 @@ const PointFigures* widest(const SeriesFigures& series) {
   return found;
 }
 
-Sentence how_far_it_scales(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
-  if (f == nullptr) return {};
+Sentence how_far_it_scales(const SeriesFigures& series, const PointFigures& f) {
   const Point& base = *series.points.front().point;
   const auto range = [](const Estimate& e) { return with_range(e, " s", seconds_text); };
+  const bool weak = series.series->scaling == Scaling::weak;
   return fmt::format(
       "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}, with the {} fixed "
       "({} scaling).",
-      ranks_text(f->point->ranks), range(f->point->epoch), ranks_text(base.ranks),
-      base.ranks == 1 ? "takes" : "take", range(base.epoch), f->epoch_view.speedup.value,
-      with_range(f->epoch_view.efficiency, "", percent),
-      series.series->scaling == Scaling::weak ? "batch of each rank" : "global batch",
-      series.series->scaling == Scaling::weak ? "weak" : "strong");
+      ranks_text(f.point->ranks), range(f.point->epoch), ranks_text(base.ranks),
+      base.ranks == 1 ? "takes" : "take", range(base.epoch), f.epoch_view.speedup.value,
+      with_range(f.epoch_view.efficiency, "", percent),
+      weak ? "batch of each rank" : "global batch", weak ? "weak" : "strong");
 }
 
-Sentence what_the_loss_is(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
-  if (f == nullptr || !f->losses || f->epoch_view.efficiency.value >= kNothingLost) return {};
-  const Losses& loss = *f->losses;
-  std::vector<std::string> named;
-  for (const Part& part : parts_of(loss)) {
-    const double share = part.seconds / loss.lost;
-    if (share < kWorthNaming) continue;
-    named.push_back(part.name + " " + seconds_text(part.seconds) + " s (" + percent(share) + ")");
-  }
+Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
+  if (!f.losses || f.epoch_view.efficiency.value >= kNothingLost) return {};
+  const Losses& loss = *f.losses;
+  const std::vector<std::string> named = named_parts(loss);
   if (named.empty()) return {};
   std::string text =
       fmt::format("Compared with ideal scaling {} lose {} s an epoch. The causes are {}.",
-                  ranks_text(f->point->ranks), seconds_text(loss.lost), joined(named));
+                  ranks_text(f.point->ranks), seconds_text(loss.lost), joined(named));
   const double exposed = loss.phases[kAllReduce];
   if (loss.waiting / exposed >= 0.5 && exposed / loss.lost >= kWorthNaming) {
     text += " Most of the wait for the all-reduce (" + percent(loss.waiting / exposed) +
@@ -113,13 +108,12 @@ Sentence what_the_loss_is(const SeriesFigures& series) {
   return text;
 }
 
-Sentence what_grows(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
+Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
   const PointFigures& base = series.points.front();
-  if (f == nullptr || f->run == nullptr || base.run == nullptr) return {};
+  if (f.run == nullptr || base.run == nullptr) return {};
   if (series.series->scaling != Scaling::weak) return {};
   std::size_t most = 0;
-  const auto growth = [&](std::size_t p) { return f->step_phases[p] - base.step_phases[p]; };
+  const auto growth = [&](std::size_t p) { return f.step_phases[p] - base.step_phases[p]; };
   for (std::size_t p = 0; p < kPhases; ++p) {
     if (growth(p) > growth(most)) most = p;
   }
@@ -131,38 +125,35 @@ Sentence what_grows(const SeriesFigures& series) {
   return fmt::format(
       "A mean full step, of the same images per rank, goes from {:.1f} to {:.1f} ms between {} and "
       "{}; the phase that grows most is {} ({:.1f} to {:.1f} ms).",
-      before * 1e3, whole_step(*f) * 1e3, ranks_text(base.point->ranks),
-      ranks_text(f->point->ranks), phase_name(most), base.step_phases[most] * 1e3,
-      f->step_phases[most] * 1e3);
+      before * 1e3, whole_step(f) * 1e3, ranks_text(base.point->ranks), ranks_text(f.point->ranks),
+      phase_name(most), base.step_phases[most] * 1e3, f.step_phases[most] * 1e3);
 }
 
-Sentence how_communication_shares(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
-  if (f == nullptr || std::isnan(f->communication.measured)) return {};
-  const CommunicationFigures& c = f->communication;
+Sentence how_communication_shares(const SeriesFigures&, const PointFigures& f) {
+  if (std::isnan(f.communication.measured)) return {};
+  const CommunicationFigures& c = f.communication;
   std::string text = fmt::format(
       "Communication on {} takes {} s of an epoch by subtraction and {} s as measured in the "
       "all-reduce; steps waited {} s for it",
-      ranks_text(f->point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
+      ranks_text(f.point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
       seconds_text(c.exposed));
   if (c.measured > c.exposed && c.measured > 0) {
     text += " (" + percent(1 - c.exposed / c.measured) + " hidden behind the backward pass)";
   }
-  if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f->point->epoch.value) {
+  if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f.point->epoch.value) {
     text += fmt::format(". Subtraction would blame the network for {:.1f} times that wait",
                         c.inferred / c.exposed);
   }
   return text + ".";
 }
 
-Sentence what_steps_say(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
-  if (f == nullptr || !known(f->step_view.efficiency) || f->run == nullptr) return {};
-  const Estimate& epoch = f->epoch_view.efficiency;
-  const Estimate& step = f->step_view.efficiency;
+Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
+  if (!known(f.step_view.efficiency) || f.run == nullptr) return {};
+  const Estimate& epoch = f.epoch_view.efficiency;
+  const Estimate& step = f.step_view.efficiency;
   const bool overlap = epoch.high >= step.low && step.high >= epoch.low;
   if (overlap || std::abs(step.value - epoch.value) < 1 - kNothingLost) return {};
-  const EpochParts parts = epoch_parts(*f);
+  const EpochParts parts = epoch_parts(f);
   const std::string partial =
       parts.partial_images == 0
           ? ""
@@ -171,18 +162,16 @@ Sentence what_steps_say(const SeriesFigures& series) {
   return fmt::format(
       "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
       "steps that took longer than the median, and {} s to {}the time between steps.",
-      percent(step.value), ranks_text(f->point->ranks), percent(epoch.value),
+      percent(step.value), ranks_text(f.point->ranks), percent(epoch.value),
       seconds_text(parts.slow_steps), seconds_text(parts.partial), partial);
 }
 
-Sentence what_rounding_would_hide(const SeriesFigures& series) {
-  const PointFigures* f = widest(series);
+Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigures& f) {
   const Point& base = *series.points.front().point;
-  if (f == nullptr || !finer_than_seconds(base.epoch) || !finer_than_seconds(f->point->epoch))
-    return {};
+  if (!finer_than_seconds(base.epoch) || !finer_than_seconds(f.point->epoch)) return {};
   const double before = std::round(base.epoch.value);
-  const double after = std::round(f->point->epoch.value);
-  const double share = double(base.ranks) / double(f->point->ranks);
+  const double after = std::round(f.point->epoch.value);
+  const double share = double(base.ranks) / double(f.point->ranks);
   if (after < 1) {
     return fmt::format(
         "A log in whole seconds would show {:.0f} s and {:.0f} s, and no efficiency could be "
@@ -190,7 +179,7 @@ Sentence what_rounding_would_hide(const SeriesFigures& series) {
         before, after);
   }
   const double rounded = before / after * share;
-  const double exact = f->epoch_view.efficiency.value;
+  const double exact = f.epoch_view.efficiency.value;
   const double least = (before - 0.5) / (after + 0.5) * share;
   const double most = (before + 0.5) / (after - 0.5) * share;
   const bool matters = std::abs(rounded - exact) >= 0.01;
@@ -201,8 +190,8 @@ Sentence what_rounding_would_hide(const SeriesFigures& series) {
       matters ? "would have changed" : "would not have changed");
 }
 
-Sentence how_serial_it_is(const SeriesFigures& series) {
-  if (!series.serial_fraction || widest(series) == nullptr) return {};
+Sentence how_serial_it_is(const SeriesFigures& series, const PointFigures&) {
+  if (!series.serial_fraction) return {};
   const Estimate& s = *series.serial_fraction;
   if (s.value <= 0) {
     return fmt::format("Amdahl's fit has a serial fraction of {}: the speedup is ideal or better.",
@@ -227,12 +216,29 @@ Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& optio
   if (series.points.size() < 2) return {};
   std::vector<std::string> choices;
   for (const Purpose purpose : options.purposes) {
-    const PointFigures* f = sweet_spot(series, purpose, options.efficiency);
-    if (f == nullptr) continue;
-    choices.push_back(ranks_text(f->point->ranks) + " " + reason_of(purpose, options.efficiency));
+    if (const PointFigures* f = sweet_spot(series, purpose, options.efficiency))
+      choices.push_back(ranks_text(f->point->ranks) + " " + reason_of(purpose, options.efficiency));
   }
   if (choices.empty()) return {};
   return "Of the numbers of ranks that were run, take " + joined(choices) + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> sentences(const SeriesFigures& series, const FindingOptions& options) {
+  std::vector<std::string> all;
+  const auto add = [&](const Sentence& sentence) {
+    if (sentence) all.push_back(*sentence);
+  };
+  if (const PointFigures* f = widest(series)) {
+    for (const auto& sentence :
+         {how_far_it_scales, what_the_loss_is, what_grows, how_communication_shares, what_steps_say,
+          what_rounding_would_hide, how_serial_it_is}) {
+      add(sentence(series, *f));
+    }
+  }
+  add(what_to_choose(series, options));
+  return all;
 }
 
 }  // namespace rueda

@@ -1,14 +1,62 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "rueda/study/figures.hpp"
+#include "rueda/train/options.hpp"
 
 namespace rueda {
 namespace {
+
+Processor processor_of(const RunResult& run) {
+  const std::string& backend = run.ranks.front().backend;
+  if (backend == "timed") return Processor::timed;
+  return backend == "cpu" ? Processor::cpu : Processor::gpu;
+}
+
+/// Threads that compute need a core each; a GPU's host threads and the timed backend's do not.
+bool is_oversubscribed(const RunResult& run) {
+  constexpr double kClockwork = 1e-6;  // cores are shares: 1/3 + 1/3 + 1/3
+  return processor_of(run) == Processor::cpu &&
+         std::ranges::any_of(run.ranks, [](const RankResult& rank) {
+           return rank.threads > rank.cores * (1 + kClockwork);
+         });
+}
+
+std::size_t common_batch(const std::vector<std::size_t>& batches) {
+  const bool same = std::ranges::all_of(batches, [&](std::size_t b) { return b == batches[0]; });
+  return same && !batches.empty() ? batches[0] : 0;
+}
+
+std::string unquoted(const std::string& json) {
+  const bool quoted = json.size() >= 2 && json.front() == '"' && json.back() == '"';
+  return quoted ? json.substr(1, json.size() - 2) : json;
+}
+
+std::string option_of(const Observation& seen, const std::string& name) {
+  const auto& options = seen.runs.front()->options;
+  const auto found = options.find(name);
+  return found == options.end() ? "null" : unquoted(found->second);
+}
+
+void merge(Estimate& all, const std::vector<const Observation*>& repeats,
+           Estimate Observation::*what) {
+  std::vector<double> values;
+  for (const Observation* repeat : repeats) {
+    const Estimate& one = repeat->*what;
+    if (!known(one)) continue;
+    if (values.empty()) all = one;
+    values.push_back(one.value);
+    all.low = std::min(all.low, one.low);
+    all.high = std::max(all.high, one.high);
+  }
+  all.value = median_of(values);
+}
 
 using Members = std::vector<const Observation*>;
 
@@ -27,28 +75,19 @@ bool has_several_ranks(const Members& members) {
       members, [&](const Observation* o) { return o->ranks != members.front()->ranks; });
 }
 
-/// Groups of one batch, in the order of the batches.
-using Groups = std::map<std::size_t, Members>;
-
-/// Appends the series of one scaling to `all`, and their observations to `placed`.
-void add_scaling(std::vector<Series>& all, std::set<const Observation*>& placed,
-                 const Groups& groups, Scaling scaling) {
-  for (const auto& [batch, members] : groups) {
-    if (batch == 0 || !has_several_ranks(members)) continue;
-    all.push_back(series_of(members, scaling, batch));
-    placed.insert(members.begin(), members.end());
-  }
-}
-
+/// The series of equal subjects and images.
 void add_kind(std::vector<Series>& all, const Members& members) {
-  Groups by_rank_batch, by_global_batch;
-  for (const Observation* o : members) {
-    by_rank_batch[o->rank_batch].push_back(o);
-    by_global_batch[o->global_batch].push_back(o);
-  }
   std::set<const Observation*> placed;
-  add_scaling(all, placed, by_rank_batch, Scaling::weak);
-  add_scaling(all, placed, by_global_batch, Scaling::strong);
+  for (const auto& [scaling, batch_of] : {std::pair{Scaling::weak, &Observation::rank_batch},
+                                          {Scaling::strong, &Observation::global_batch}}) {
+    std::map<std::size_t, Members> groups;  // in the order of the batches
+    for (const Observation* o : members) groups[o->*batch_of].push_back(o);
+    for (const auto& [batch, group] : groups) {
+      if (batch == 0 || !has_several_ranks(group)) continue;
+      all.push_back(series_of(group, scaling, batch));
+      placed.insert(group.begin(), group.end());
+    }
+  }
   std::map<std::pair<std::size_t, std::size_t>, Members> alone;
   for (const Observation* o : members) {
     if (!placed.contains(o)) alone[{o->ranks, o->global_batch}].push_back(o);
@@ -84,47 +123,108 @@ void name_all(std::vector<Series>& all) {
   }
 }
 
-Speedup relative_to(const Estimate& gain, double ranks) {
-  return {.speedup = gain, .efficiency = gain * (1 / ranks)};
+/// Of a point that is `faster` by so much, with so many times the images of the base in a step.
+Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point,
+                   double images = 1) {
+  const auto ranks = double(base.ranks);
+  const Estimate gain = &base == &point ? exactly(ranks) : faster * (images * ranks);
+  return {.speedup = gain, .efficiency = gain * (1 / double(point.ranks))};
 }
 
 }  // namespace
 
+const char* to_string(Processor processor) {
+  constexpr std::array kWords = {"CPU", "GPU", "timed"};
+  return kWords.at(std::size_t(processor));
+}
+
+Observation observe(const RunResult& run) {
+  const auto steady = steady_epochs(run);
+  if (steady.empty()) throw std::invalid_argument("no epoch was finished");
+  std::vector<double> seconds;
+  for (const EpochResult* e : steady) seconds.push_back(e->seconds);
+  Observation seen;
+  seen.source = "rueda";
+  seen.model = run.model;
+  seen.processor = processor_of(run);
+  seen.image_size = run.image_size;
+  seen.ranks = run.world_size();
+  seen.hosts = run.hosts.size();
+  seen.rank_batch = common_batch(run.rank_batches);
+  seen.global_batch = run.global_batch;
+  seen.images = steady.front()->images;
+  seen.steps = steady.front()->steps;
+  seen.epoch = exactly(median_of(seconds));
+  seen.first_epoch = exactly(run.epochs.front().seconds);
+  seen.full_step = exactly(run.steady_full_step_seconds.median);
+  seen.mean_step = exactly(seen.epoch.value / double(seen.steps));
+  seen.oversubscribed = is_oversubscribed(run);
+  seen.includes_warm_up = run.epochs.size() == 1;
+  seen.runs = {&run};
+  return seen;
+}
+
+std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
+  std::vector<Observation> all;
+  for (const RunResult& run : runs) {
+    if (!run.epochs.empty()) all.push_back(observe(run));
+  }
+  for (const TrainOption& option : train_options()) {
+    if (option.timing != Timing::variant) continue;
+    const std::string name = option.name;
+    std::set<std::string> values;
+    for (const Observation& seen : all) values.insert(option_of(seen, name));
+    if (values.size() < 2) continue;
+    for (Observation& seen : all) {
+      seen.variant += (seen.variant.empty() ? "" : ", ") + name + " " + option_of(seen, name);
+    }
+  }
+  return all;
+}
+
+Observation merged(const std::vector<const Observation*>& repeats) {
+  Observation all = *repeats.front();
+  all.repeats = repeats.size();
+  for (const auto what : {&Observation::epoch, &Observation::first_epoch, &Observation::full_step,
+                          &Observation::mean_step, &Observation::printed_epoch}) {
+    merge(all.*what, repeats, what);
+  }
+  all.runs.clear();
+  for (const Observation* repeat : repeats) {
+    all.oversubscribed |= repeat->oversubscribed;
+    all.includes_warm_up |= repeat->includes_warm_up;
+    all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
+  }
+  return all;
+}
+
 const char* to_string(Scaling scaling) {
-  if (scaling == Scaling::weak) return "weak";
-  return scaling == Scaling::strong ? "strong" : "single";
+  constexpr std::array kWords = {"weak", "strong", "single"};
+  return kWords.at(std::size_t(scaling));
 }
 
 std::vector<Series> make_series(const std::vector<Observation>& observations) {
-  std::vector<std::pair<const Observation*, Members>> kinds;  // as they were given
+  std::vector<Members> kinds;
   for (const Observation& o : observations) {
-    const auto same = [&](const auto& kind) {
-      const Observation& first = *kind.first;
-      const bool both_unknown = std::isnan(first.images) && std::isnan(o.images);
-      return Subject(first) == Subject(o) && (first.images == o.images || both_unknown);
-    };
-    auto found = std::ranges::find_if(kinds, same);
-    if (found == kinds.end()) found = kinds.insert(kinds.end(), {&o, {}});
-    found->second.push_back(&o);
+    group_of(kinds, [&](const Members& kind) {
+      return Subject(*kind.front()) == Subject(o) && same_images(*kind.front(), o);
+    }).push_back(&o);
   }
   std::vector<Series> all;
-  for (const auto& [first, members] : kinds) add_kind(all, members);
+  for (const Members& members : kinds) add_kind(all, members);
   name_all(all);
   return all;
 }
 
 Speedup epoch_speedup(const Series& series, const Point& point) {
   const Point& base = series.points.front();
-  if (&base == &point) return relative_to(exactly(double(base.ranks)), double(base.ranks));
-  return relative_to(base.epoch / point.epoch * double(base.ranks), double(point.ranks));
+  return speedup_of(base.epoch / point.epoch, base, point);
 }
 
 Speedup step_speedup(const Series& series, const Point& point) {
   const Point& base = series.points.front();
-  if (&base == &point) return relative_to(exactly(double(base.ranks)), double(base.ranks));
   const double images = double(point.global_batch) / double(base.global_batch);
-  return relative_to(base.full_step / point.full_step * (images * double(base.ranks)),
-                     double(point.ranks));
+  return speedup_of(base.full_step / point.full_step, base, point, images);
 }
 
 }  // namespace rueda

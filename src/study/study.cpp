@@ -12,6 +12,123 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kRunRemedy = "give the run.json of a rueda run, whole";
+
+OverRanks range(const JsonView& j, const std::string& name) {
+  if (!j.has(name)) return {};
+  const JsonView r = j.at(name);
+  return {r.number_if_any("min"), r.number_if_any("mean"), r.number_if_any("max")};
+}
+
+Spread spread(const JsonView& j, const std::string& name) {
+  if (!j.has(name)) return spread_of({});
+  const JsonView s = j.at(name);
+  return {s.count("count"),
+          s.number_if_any("min"),
+          s.number_if_any("mean"),
+          s.number_if_any("median"),
+          s.number_if_any("p90"),
+          s.number_if_any("max"),
+          s.number_if_any("deviation")};
+}
+
+std::array<OverRanks, kPhases> phases(const JsonView& j) {
+  std::array<OverRanks, kPhases> result;
+  if (!j.has("phases")) return result;
+  const JsonView all = j.at("phases");
+  for (std::size_t p = 0; p < kPhases; ++p) result[p] = range(all, std::string(kPhaseNames[p]));
+  return result;
+}
+
+MeanStep mean_step(const JsonView& above, const std::string& name) {
+  if (!above.has(name)) return {};
+  const JsonView j = above.at(name);
+  return {j.count("count"), range(j, "seconds"), phases(j)};
+}
+
+CommunicationResult communication(const JsonView& above, const std::string& name) {
+  if (!above.has(name)) return {};
+  const JsonView j = above.at(name);
+  std::vector<BucketResult> buckets;
+  for (const JsonView& b : j.items("buckets")) {
+    buckets.push_back(
+        {b.number_if_any("bytes"), spread(b, "busy"), spread(b, "transfer"), spread(b, "add")});
+  }
+  return {j.number_if_any("bytes_per_step"),
+          range(j, "busy"),
+          range(j, "exposed"),
+          range(j, "wait"),
+          range(j, "transfer"),
+          range(j, "add"),
+          j.number_if_any("algbw_GBps"),
+          j.number_if_any("busbw_GBps"),
+          std::move(buckets)};
+}
+
+EpochResult epoch(const JsonView& j) {
+  EpochResult e{.epoch = j.count("epoch"),
+                .steps = j.count("steps"),
+                .resumed = j.has("resumed_at_step"),
+                .images = j.number("samples"),
+                .seconds = j.number("seconds"),
+                .val_accuracy = j.number_if_any("val_accuracy"),
+                .joules = j.has("energy") ? j.at("energy").number_if_any("joules") : kUnknown,
+                .phases = phases(j),
+                .ranks = {}};
+  for (const JsonView& r : j.items("ranks")) {
+    e.ranks.push_back({r.count("rank"), spread(r, "full_step_compute_seconds")});
+  }
+  if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
+  if (!(e.images >= 0)) j.at("samples").refuse("is negative");
+  return e;
+}
+
+void read_work(RunResult& run, const JsonView& j) {
+  for (const auto& [name, value] : j.fields("config")) run.options[name] = value.json().dump();
+  run.precision = j.at("config").text_if_any("precision");
+  run.model = j.at("model").text("name");
+  run.image_size = j.at("model").count("image_size");
+  run.train_images = j.at("data").count("train_images");
+  const JsonView batch = j.at("batch");
+  run.global_batch = batch.positive("global");
+  for (const JsonView& b : batch.items("per_rank")) run.rank_batches.push_back(b.positive());
+  run.micro_batches = batch.positive("micro_batches");
+  const JsonView all_reduce = j.at("all_reduce");
+  run.all_reduce = all_reduce.text("algorithm");
+  run.overlaps = all_reduce.has("overlaps_backward") && all_reduce.at("overlaps_backward").flag();
+  for (const JsonView& b : all_reduce.items("bucket_bytes")) run.bucket_bytes.push_back(b.number());
+}
+
+void read_ranks(RunResult& run, const JsonView& j) {
+  for (const JsonView& host : j.items("hosts")) run.hosts.push_back(host.text());
+  for (const JsonView& r : j.items("ranks")) {
+    run.ranks.push_back({r.count("rank"), r.text("host"), r.text("backend"),
+                         r.number_if_any("threads"), r.number_if_any("cores"),
+                         r.number_if_any("memory_bytes")});
+  }
+  if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size()) {
+    j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
+  }
+  for (const auto& [name, value] : j.fields("startup")) {
+    run.startup.emplace_back(name, range(j.at("startup"), name));
+  }
+}
+
+void read_summary(RunResult& run, const JsonView& j) {
+  run.failure = j.text_if_any("failure");
+  run.steady_full_step = mean_step(j, "steady_full_step");
+  run.steady_full_step_seconds = spread(j, "steady_full_step_seconds");
+  run.steady_communication = communication(j, "steady_communication");
+  run.startup_seconds = j.number_if_any("startup_seconds");
+}
+
+void check_schema(const JsonView& j) {
+  if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
+  if (j.count("schema_version") != std::size_t(kRunSchemaVersion)) {
+    j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
+  }
+}
+
 constexpr const char* kAttemptName = "attempt.json";
 constexpr std::size_t kMostAttemptBytes = 10'000'000;
 constexpr int kMostLevels = 5;
@@ -22,7 +139,7 @@ int exit_code(const JsonView& j) {
   constexpr double kMost = 1'000'000;
   const double code = j.number();
   if (!(code >= -kMost && code <= kMost)) j.refuse("is no exit code");
-  return static_cast<int>(code);
+  return int(code);
 }
 
 Attempt read_attempt(const fs::path& file) {
@@ -30,16 +147,13 @@ Attempt read_attempt(const fs::path& file) {
   const JsonView::Json json = read_json(input, kMostAttemptBytes);
   const JsonView j(json, input);
   if (!j.has("schema") || j.json()["schema"] != "rueda-attempt") j.refuse("is no attempt.json");
-  Attempt attempt{.file = file,
-                  .model = j.text("model"),
-                  .ranks = j.positive("ranks"),
-                  .rank_batch = 0,
-                  .global_batch = 0,
-                  .exit_code = exit_code(j.at("exit_code")),
-                  .message = j.text_if_any("message")};
-  if (j.has("batch_per_rank")) attempt.rank_batch = j.count("batch_per_rank");
-  if (j.has("global_batch")) attempt.global_batch = j.count("global_batch");
-  return attempt;
+  return {.file = file,
+          .model = j.text("model"),
+          .ranks = j.positive("ranks"),
+          .rank_batch = j.has("batch_per_rank") ? j.count("batch_per_rank") : 0,
+          .global_batch = j.has("global_batch") ? j.count("global_batch") : 0,
+          .exit_code = exit_code(j.at("exit_code")),
+          .message = j.text_if_any("message")};
 }
 
 /// Collects; each file once, however it was named.
@@ -92,8 +206,7 @@ class Loader {
       return;
     }
     RunResult run = read_run(path);
-    auto& runs = run.epochs.empty() ? study_.empty_runs : study_.runs;
-    runs.push_back(std::move(run));
+    (run.epochs.empty() ? study_.empty_runs : study_.runs).push_back(std::move(run));
   }
 
   Study study_;
@@ -101,6 +214,35 @@ class Loader {
 };
 
 }  // namespace
+
+RunResult read_run(const std::filesystem::path& file) {
+  const InputFile input{file, file.string(), kRunRemedy};
+  const JsonView::Json json = read_json(input);
+  const JsonView j(json, input);
+  check_schema(j);
+  RunResult run;
+  run.file = file;
+  run.outcome = j.text("outcome");
+  read_work(run, j);
+  read_ranks(run, j);
+  for (const JsonView& e : j.items("epochs")) run.epochs.push_back(epoch(e));
+  read_summary(run, j.at("summary"));
+  return run;
+}
+
+std::vector<const EpochResult*> steady_epochs(const RunResult& run) {
+  std::vector<const EpochResult*> steady;
+  const auto& all = run.epochs;
+  const auto is_first = [&all](std::size_t i) { return i == 0 || all[i].resumed; };
+  std::size_t end = all.size();
+  while (end > 0 && is_first(end - 1)) --end;
+  std::size_t begin = end;
+  while (begin > 0 && !is_first(begin - 1)) --begin;
+  const bool elsewhere = begin < end && all[begin].ranks.size() != all.back().ranks.size();
+  for (std::size_t i = begin; i < end && !elsewhere; ++i) steady.push_back(&all[i]);
+  if (steady.empty() && !all.empty()) steady.push_back(&all.back());
+  return steady;
+}
 
 Study load_study(const std::vector<fs::path>& places) {
   Loader loader;

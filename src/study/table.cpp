@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -12,8 +13,6 @@
 
 namespace rueda {
 namespace {
-
-constexpr const char* kNothing = "-";
 
 /// Milliseconds with three digits that count, but no more than three decimals.
 std::string millis_text(double seconds) {
@@ -27,14 +26,13 @@ std::string number_text(double value, Show show) {
   constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
   switch (show) {
     case Show::count:
-      return count_text(static_cast<std::size_t>(std::llround(std::max(0.0, value))));
+      return count_text(std::size_t(std::llround(std::max(0.0, value))));
     case Show::seconds:
       return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
     case Show::millis:
       return millis_text(value);
     case Show::rate:
-      return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
-                           : rate_text(value);
+      return value >= 1000 ? count_text(std::size_t(std::llround(value))) : rate_text(value);
     case Show::ratio:
       return fmt::format("{:.2f}", value);
     case Show::percent:
@@ -64,19 +62,22 @@ std::string csv_text(const Cell& cell) {
   const std::string& text = cell.text();
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + '"';
 }
 
-template <typename TextOf>
-std::string joined(std::size_t count, const std::string& between, TextOf text_of) {
-  std::string line;
-  for (std::size_t i = 0; i < count; ++i) line += (i == 0 ? "" : between) + text_of(i);
-  return line;
-}
+using Texts = std::vector<std::string>;
 
-std::string markdown_row(std::size_t count, const auto& text_of) {
-  return "| " + joined(count, " | ", text_of) + " |\n";
+/// The headings, then the cells of every row, as people read them.
+std::vector<Texts> texts_of(const Table& table) {
+  std::vector<Texts> texts(1);
+  for (const Column& column : table.columns) texts.front().push_back(column.heading);
+  for (const auto& row : table.rows) {
+    Texts& cells = texts.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i)
+      cells.push_back(cell_text(row[i], table.columns[i].show));
+  }
+  return texts;
 }
 
 bool is_number(const Column& column) { return column.show != Show::text; }
@@ -99,23 +100,17 @@ void Table::add_fields(const std::vector<Field>& fields) {
 
 std::string cell_text(const Cell& cell, Show show) {
   if (cell.is_number()) return number_text(cell.number(), show);
-  return cell.text().empty() ? kNothing : cell.text();
+  return cell.text().empty() ? "-" : cell.text();
 }
 
 std::string to_markdown(const Table& table) {
-  const auto& columns = table.columns;
   std::string text = "### " + markdown_text(table.title) + "\n\n";
-  text += markdown_row(columns.size(),
-                       [&](std::size_t i) { return markdown_text(columns[i].heading); });
-  text +=
-      "|" +
-      joined(columns.size(), "|",
-             [&](std::size_t i) { return std::string(is_number(columns[i]) ? "---:" : "---"); }) +
-      "|\n";
-  for (const auto& row : table.rows) {
-    text += markdown_row(columns.size(), [&](std::size_t i) {
-      return markdown_text(cell_text(row[i], columns[i].show));
-    });
+  std::string rule;
+  for (const Column& column : table.columns) rule += is_number(column) ? "|---:" : "|---";
+  for (Texts& row : texts_of(table)) {
+    for (std::string& cell : row) cell = markdown_text(cell);
+    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    if (!rule.empty()) text += std::exchange(rule, "") + "|\n";
   }
   if (!table.notes.empty()) text += "\n";
   for (const std::string& note : table.notes) text += "- " + note + "\n";
@@ -123,13 +118,12 @@ std::string to_markdown(const Table& table) {
 }
 
 std::string to_csv(const Table& table) {
-  const std::size_t count = table.columns.size();
-  std::string text =
-      joined(count, ",", [&](std::size_t i) { return csv_text(Cell(table.columns[i].key)); }) +
-      "\r\n";
-  for (const auto& row : table.rows) {
-    text += joined(count, ",", [&](std::size_t i) { return csv_text(row[i]); }) + "\r\n";
-  }
+  std::vector<Texts> rows(1);
+  for (const Column& column : table.columns) rows.front().push_back(csv_text(column.key));
+  for (const auto& row : table.rows)
+    std::ranges::transform(row, std::back_inserter(rows.emplace_back()), csv_text);
+  std::string text;
+  for (const Texts& row : rows) text += fmt::format("{}\r\n", fmt::join(row, ","));
   return text;
 }
 
@@ -138,15 +132,7 @@ std::string to_text(const Table& table) {
   for (const Column& column : table.columns)
     align.push_back(is_number(column) ? Align::right : Align::left);
   TextTable lines(align, 2);
-  std::vector<std::string> headings;
-  for (const Column& column : table.columns) headings.push_back(column.heading);
-  lines.add(headings);
-  for (const auto& row : table.rows) {
-    std::vector<std::string> cells;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      cells.push_back(cell_text(row[i], table.columns[i].show));
-    lines.add(cells);
-  }
+  for (const Texts& row : texts_of(table)) lines.add(row);
   std::string text = table.title + "\n" + lines.text();
   for (const std::string& note : table.notes) text += paragraph("  - ", 4, note);
   return text;

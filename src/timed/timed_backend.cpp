@@ -1,6 +1,7 @@
 #include "timed_backend.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <string>
 #include <utility>
@@ -8,31 +9,38 @@
 #include <spdlog/fmt/fmt.h>
 #include <sys/mman.h>
 
-#include "rueda/backend/backend.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
+#include "rueda/core/random.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/model/flops.hpp"
 
 namespace rueda::timed {
 
+namespace {
+
 /// Zeroed memory of which only what is written takes room in the machine.
 class HostArena final : public Memory {
  public:
   /// Throws OutOfMemory.
-  explicit HostArena(std::size_t bytes);
-  ~HostArena() override;
+  explicit HostArena(std::size_t bytes) : size_(bytes) {
+    void* place = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED) {
+      throw OutOfMemory("out of memory: " + std::to_string(bytes) +
+                        " bytes in one piece were not to be had; start fewer ranks on a machine");
+    }
+    data_ = static_cast<std::byte*>(place);
+  }
+  ~HostArena() override { munmap(data_, std::max<std::size_t>(size_, 1)); }
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
   std::byte* data() override { return data_; }
   std::size_t size() const override { return size_; }
 
  private:
-  std::byte* data_;
+  std::byte* data_ = nullptr;
   std::size_t size_;
 };
-
-namespace {
 
 constexpr double kForwardShare = 1.0 / 3;
 constexpr double kBackwardShare = 2.0 / 3;
@@ -61,6 +69,25 @@ class Wait final : public Operation {
 
 }  // namespace
 
+double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent) {
+  const double drawn = to_unit(random_bits(seed.seed, key_of("compute jitter"), seed.rank, number));
+  return 1 + percent / 100 * (2 * drawn - 1);
+}
+
+void Schedule::work(double share, int images) {
+  const double seconds = share * factor_ * compute_.seconds * images / double(compute_.images);
+  due_ += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
+  timepiece_.wait_until(due_);
+}
+
+void Schedule::mark(Mark mark) {
+  const Time now = timepiece_.now();
+  marks_.set(mark, now);
+  if (mark != Mark::forward) return;
+  due_ = now;
+  factor_ = jitter_factor(jitter_, ++micro_batches_, compute_.jitter_percent);
+}
+
 TimedBackend::TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
                            std::unique_ptr<Timepiece> timepiece)
     : compute_(compute),
@@ -81,8 +108,8 @@ std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
 std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                         Mode) {
   if (node == graph.input()) return nullptr;
-  const auto all = static_cast<double>(forward_flops(graph));
-  const auto own = static_cast<double>(forward_flops(graph, node));
+  const auto all = double(forward_flops(graph));
+  const auto own = double(forward_flops(graph, node));
   return std::make_unique<Wait>(schedule_, own / all, batch);
 }
 
@@ -106,17 +133,5 @@ std::uint64_t TimedBackend::hash(std::span<const float> values) {
   for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
   return sum;
 }
-
-HostArena::HostArena(std::size_t bytes) : data_(nullptr), size_(bytes) {
-  void* place = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (place == MAP_FAILED) {
-    throw OutOfMemory("out of memory: " + std::to_string(bytes) +
-                      " bytes in one piece were not to be had; start fewer ranks on a machine");
-  }
-  data_ = static_cast<std::byte*>(place);
-}
-
-HostArena::~HostArena() { munmap(data_, std::max<std::size_t>(size_, 1)); }
 
 }  // namespace rueda::timed

@@ -1,8 +1,8 @@
 #include "rueda/train/config.hpp"
 
 #include <algorithm>
-#include <array>
-#include <vector>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
@@ -28,7 +28,7 @@ void check_training(const TrainConfig& config) {
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require(!config.nesterov || config.momentum > 0,
           "--nesterov looks ahead along the momentum: give a --momentum above 0 with it");
-  require(config.warmup_epochs <= static_cast<double>(config.epochs),
+  require(config.warmup_epochs <= double(config.epochs),
           "--warmup-epochs must be from 0 to the number of --epochs");
 }
 
@@ -109,12 +109,6 @@ void check_resume(const TrainConfig& config) {
           "--resume goes on with the weights of a checkpoint: leave out --init-weights");
 }
 
-/// The word of an enum's value.
-template <typename Enum, typename... Words>
-const char* word(Enum value, Words... words) {
-  return std::array<const char*, sizeof...(Words)>{words...}.at(static_cast<std::size_t>(value));
-}
-
 }  // namespace
 
 void validate(const TrainConfig& config) {
@@ -127,45 +121,22 @@ void validate(const TrainConfig& config) {
 
 std::size_t bucket_bytes(const TrainConfig& config) {
   if (config.bucket_mb == 0) return 0;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(config.bucket_mb * 1e6));
+  return std::max<std::size_t>(1, std::size_t(config.bucket_mb * 1e6));
 }
 
 std::string fault_kinds() {
-  std::vector<const char*> words;
-  for (const auto kind : InjectedFault::kKinds) words.push_back(to_string(kind));
-  return joined(words, ", ");
+  constexpr auto words = words_of(InjectedFault::Kind::none);
+  return fmt::format("{}", fmt::join(words.begin() + 1, words.end(), ", "));
 }
 
 std::string to_string(const CheckpointEvery& every) {
   const char* unit = every.unit == CheckpointEvery::Unit::steps ? "step" : "epoch";
-  return std::to_string(every.count) + unit + (every.count == 1 ? "" : "s");
+  return fmt::format("{}{}{}", every.count, unit, every.count == 1 ? "" : "s");
 }
 
 std::string to_string(const InjectedFault& fault) {
   if (fault.kind == InjectedFault::Kind::none) return {};
-  return std::string(to_string(fault.kind)) + ":" + std::to_string(fault.rank) + ":" +
-         std::to_string(fault.step);
+  return fmt::format("{}:{}:{}", to_string(fault.kind), fault.rank, fault.step);
 }
-
-const char* to_string(InjectedFault::Kind v) {
-  return word(v, "none", "flip-bit", "nan", "kill", "stop", "hang", "corrupt-message");
-}
-const char* to_string(ScaleLr v) { return word(v, "none", "linear"); }
-const char* to_string(LrSchedule v) { return word(v, "constant", "step", "cosine"); }
-const char* to_string(Augment v) { return word(v, "none", "standard"); }
-const char* to_string(Normalize v) { return word(v, "scale", "cifar10"); }
-const char* to_string(InputMode v) { return word(v, "resident", "stream"); }
-const char* to_string(BackendChoice v) { return word(v, "auto", "cpu", "cuda", "timed"); }
-const char* to_string(Overlap v) { return word(v, "auto", "on", "off"); }
-const char* to_string(ReduceOrder v) { return word(v, "ring", "fixed"); }
-const char* to_string(TransportChoice v) { return word(v, "auto", "device", "staged"); }
-const char* to_string(CheckReplicas v) { return word(v, "epoch", "step", "off"); }
-const char* to_string(OnOom v) { return word(v, "fail", "halve"); }
-const char* to_string(ProgressChoice v) { return word(v, "auto", "bar", "lines", "off"); }
-const char* to_string(LogLevel v) {
-  return word(v, "trace", "debug", "info", "warn", "error", "off");
-}
-const char* to_string(Shard v) { return word(v, "step", "fixed"); }
-const char* to_string(LastBatch v) { return word(v, "keep", "drop"); }
 
 }  // namespace rueda

@@ -99,7 +99,7 @@ void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
   backend().reduce_device().wait(done);
   const SteadyTime end = std::chrono::steady_clock::now();
   const ReduceTimes times = journal().take_times();
-  records_.push_back({.bucket = static_cast<std::uint32_t>(bucket),
+  records_.push_back({.bucket = std::uint32_t(bucket),
                       .ready = steady_seconds(ready),
                       .begin = steady_seconds(begin),
                       .end = steady_seconds(end),

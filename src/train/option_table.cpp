@@ -25,13 +25,13 @@ struct MemberType<Type TrainConfig::*> {
   using type = Type;
 };
 
-/// The words of an enum's values, from the first to `last`.
+/// The words of an enum's values; of one without words_of from the first to `last`.
 template <auto kMember, typename Enum = typename MemberType<decltype(kMember)>::type>
-Words words(Enum last) {
+Words words(Enum last = static_cast<Enum>(words_of(Enum{}).size() - 1)) {
   Words words{{},
-              [](const C& c) { return static_cast<std::size_t>(c.*kMember); },
+              [](const C& c) { return std::size_t(c.*kMember); },
               [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
+  for (std::size_t i = 0; i <= std::size_t(last); ++i) {
     words.words.push_back(to_string(static_cast<Enum>(i)));
   }
   return words;
@@ -43,7 +43,7 @@ NumberIn<Number> number(Number C::*member, const OptionRange& range = {}) {
 }
 
 constexpr OptionRange whole(std::size_t least, double most = 1e6) {
-  return {.least = static_cast<double>(least), .most = most};
+  return {.least = double(least), .most = most};
 }
 
 Words shuffle_words() {
@@ -77,17 +77,17 @@ Table data_options() {
        "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
       {"data-limit", kData, number(&C::data_limit), free, series, "N",
        "Training images used, 0 for all"},
-      {"augment", kData, words<&C::augment>(Augment::standard), must_agree, variant, "",
+      {"augment", kData, words<&C::augment>(), must_agree, variant, "",
        "Random crop (4 pixels of padding) and mirror image"},
-      {"normalize", kData, words<&C::normalize>(Normalize::cifar10), must_agree, none, "",
+      {"normalize", kData, words<&C::normalize>(), must_agree, none, "",
        "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
       {"shuffle", kData, shuffle_words(), must_agree, none, "",
        "New order of the samples in each epoch"},
-      {"shard", kData, words<&C::shard>(Shard::fixed), must_agree, variant, "",
+      {"shard", kData, words<&C::shard>(), must_agree, variant, "",
        "A rank's samples: a part of each global batch, or a slice of the data set"},
-      {"last-batch", kData, words<&C::last_batch>(LastBatch::drop), must_agree, variant, "",
+      {"last-batch", kData, words<&C::last_batch>(), must_agree, variant, "",
        "Keeps or drops the samples that do not fill a global batch"},
-      {"input", kData, words<&C::input>(InputMode::stream), free, variant, "",
+      {"input", kData, words<&C::input>(), free, variant, "",
        "The device makes batches from images that it holds, or host threads prepare them during "
        "the previous step; the values are the same"},
       {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
@@ -113,13 +113,13 @@ Table optimizer_options() {
        number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
        none, "X", "Weight decay"},
       {"nesterov", kOptimizer, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
-      {"scale-lr", kOptimizer, words<&C::scale_lr>(ScaleLr::linear), must_agree, none, "",
+      {"scale-lr", kOptimizer, words<&C::scale_lr>(), must_agree, none, "",
        "Multiplies --lr by global batch / --base-batch"},
       {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), must_agree, none, "N",
        "Global batch that --lr is meant for"},
       {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), must_agree, none, "X",
        "Epochs of linear warm-up"},
-      {"lr-schedule", kOptimizer, words<&C::lr_schedule>(LrSchedule::cosine), must_agree, none, "",
+      {"lr-schedule", kOptimizer, words<&C::lr_schedule>(), must_agree, none, "",
        "Course of the learning rate after the warm-up"},
       {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
        "Seed of weights, order and augmentation"},
@@ -137,14 +137,14 @@ Table batch_options() {
        "with --batch-per-rank"},
       {"accumulate", kParallel, number(&C::accumulate, whole(1)), free, variant, "K",
        "Micro-batches of a rank whose gradients are added up for one step"},
-      {"on-oom", kParallel, words<&C::on_oom>(OnOom::halve), free, none, "",
+      {"on-oom", kParallel, words<&C::on_oom>(), free, none, "",
        "A batch that does not fit into memory: refuse it, or halve it until it fits"},
   };
 }
 
 Table device_options() {
   return {
-      {"backend", kParallel, words<&C::backend>(BackendChoice::timed), changes_bits, series, "",
+      {"backend", kParallel, words<&C::backend>(), changes_bits, series, "",
        "Device that trains; timed: computes nothing, each rank waits as long as computing would "
        "take, and communicates"},
       // A strong scaling study gives each batch its own time.
@@ -196,10 +196,9 @@ Table reduce_options() {
        "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
       {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
        "With --wire bf16: adds the rounding error in the next step"},
-      {"reduce-order", kParallel, words<&C::reduce_order>(ReduceOrder::fixed), changes_bits,
-       variant, "",
+      {"reduce-order", kParallel, words<&C::reduce_order>(), changes_bits, variant, "",
        "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
-      {"overlap", kParallel, words<&C::overlap>(Overlap::off), free, variant, "",
+      {"overlap", kParallel, words<&C::overlap>(), free, variant, "",
        "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
        "CPUs where --threads leaves that thread a core. Changes no bit"},
       {"bucket-mb", kParallel,
@@ -210,7 +209,7 @@ Table reduce_options() {
        "S",
        "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
        "so long; 0 for never"},
-      {"transport", kParallel, words<&C::transport>(TransportChoice::staged), free, variant, "",
+      {"transport", kParallel, words<&C::transport>(), free, variant, "",
        "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
        "from the device if MPI says that it can"},
       {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, free, variant, "",
@@ -220,7 +219,7 @@ Table reduce_options() {
 
 Table check_options() {
   return {
-      {"check-replicas", kChecks, words<&C::check_replicas>(CheckReplicas::off), free, variant, "",
+      {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
        "When to compare the parameters of all ranks bit by bit"},
       {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
        "Each message of gradients carries a check sum, which its receiver compares"},
@@ -261,13 +260,13 @@ Table output_options() {
        "Writes the weights to this .safetensors file at the end of the run"},
       {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
        "Replaces the run in an existing --run-dir, and an existing --save-weights"},
-      {"progress", kOutput, words<&C::progress>(ProgressChoice::off), own, none, "",
+      {"progress", kOutput, words<&C::progress>(), own, none, "",
        "Progress bar, a line an epoch, or neither; auto: a bar on a terminal"},
       {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
        "Writes what each rank did when, for Perfetto or chrome://tracing"},
       {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
        "Steps in the trace, from the first"},
-      {"log-level", kOutput, words<&C::log_level>(LogLevel::off), free, none, "",
+      {"log-level", kOutput, words<&C::log_level>(), free, none, "",
        "Logs messages of this importance and above, on the terminal and below --log-dir"},
       {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",
        "Also writes the log of each rank to a file there, rank-0.log and so on"},

@@ -13,13 +13,6 @@
 namespace rueda {
 namespace {
 
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
-
 template <typename Number>
 bool read_number(std::string_view text, Number& value) {
   const auto [rest, error] = std::from_chars(text.begin(), text.end(), value);
@@ -64,7 +57,7 @@ bool is_in(const OptionRange& range, double value) {
 
 template <typename Number>
 void require(const TrainOption& option, const OptionRange& range, Number value) {
-  if (is_in(range, static_cast<double>(value))) return;
+  if (is_in(range, double(value))) return;
   const std::string hint = range.hint;
   throw InputError(fmt::format("--{} is {}: give a {} {}{}", option.name, value,
                                std::is_floating_point_v<Number> ? "number" : "whole number",
@@ -95,7 +88,7 @@ template std::size_t parse_number(const std::string&);
 
 std::size_t parse_word(const std::vector<const char*>& words, const std::string& word) {
   const auto at = std::find(words.begin(), words.end(), word);
-  if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+  if (at != words.end()) return std::size_t(at - words.begin());
   throw InputError("'" + word + "' is not known: give " + joined(words, " or "));
 }
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "rueda/core/error.hpp"
-#include "rueda/train/phase_timer.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 namespace {
@@ -18,15 +18,6 @@ constexpr std::size_t kPieceImages = 8;
 
 Prefetcher::Prefetcher(PrefetchSource& source, std::size_t slots, std::size_t workers)
     : source_(source), slots_(slots) {
-  start(workers);
-}
-
-/// All are asked before the first is waited for.
-Prefetcher::~Prefetcher() {
-  for (std::jthread& worker : workers_) worker.request_stop();
-}
-
-void Prefetcher::start(std::size_t workers) {
   try {
     while (workers_.size() < workers) {
       workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
@@ -36,6 +27,11 @@ void Prefetcher::start(std::size_t workers) {
                    std::to_string(workers) + " could not be started (" + error.what() +
                    "): lower --input-workers");
   }
+}
+
+/// All are asked before the first is waited for.
+Prefetcher::~Prefetcher() {
+  for (std::jthread& worker : workers_) worker.request_stop();
 }
 
 void Prefetcher::work(const std::stop_token& stop) {
@@ -113,7 +109,10 @@ void Prefetcher::fail() {
 
 Prefetcher::Batch Prefetcher::take() {
   std::unique_lock lock(mutex_);
-  if (workers_.empty() && has_work()) prepare_here(lock);
+  if (workers_.empty() && has_work()) {
+    const auto batch = next_piece(std::numeric_limits<std::size_t>::max());
+    if (batch) prepare(*batch, lock);
+  }
   const auto is_ready = [this] { return taken_ < begun_ && slot_of(taken_).ready; };
   ready_.wait(lock, [&] { return is_ready() || failure_ || (ended_ && taken_ == begun_); });
   if (failure_) std::rethrow_exception(failure_);
@@ -121,11 +120,6 @@ Prefetcher::Batch Prefetcher::take() {
   const std::size_t index = taken_ % slots_.size();
   ++taken_;
   return {index, slots_[index].images, slots_[index].seconds};
-}
-
-void Prefetcher::prepare_here(std::unique_lock<std::mutex>& lock) {
-  const auto piece = next_piece(std::numeric_limits<std::size_t>::max());
-  if (piece) prepare(*piece, lock);
 }
 
 void Prefetcher::release() {

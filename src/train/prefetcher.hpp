@@ -66,7 +66,6 @@ class Prefetcher {
     Range images;
   };
 
-  void start(std::size_t workers);
   void work(const std::stop_token& stop);
   bool has_work() const;
   bool has_rest() const;  ///< of the batch begun last
@@ -74,7 +73,6 @@ class Prefetcher {
   bool begin_batch();
   void prepare(const Piece& piece, std::unique_lock<std::mutex>& lock);
   void fail();
-  void prepare_here(std::unique_lock<std::mutex>& lock);
   Slot& slot_of(std::size_t batch) { return slots_[batch % slots_.size()]; }
   const Slot& slot_of(std::size_t batch) const { return slots_[batch % slots_.size()]; }
 

@@ -1,16 +1,21 @@
 #include "rueda/train/run_plan.hpp"
 
 #include <algorithm>
-#include <string>
 
+#include <fmt/format.h>
+
+#include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/replica.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/reduce/ring_plan.hpp"
+#include "rueda/reduce/tree_order.hpp"
 
 namespace rueda {
 namespace {
 
 double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
   if (config.scale_lr == ScaleLr::none) return config.lr;
-  return config.lr * static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
+  return config.lr * double(global_batch) / double(config.base_batch);
 }
 
 /// A fault that would never come would look like a check that misses it.
@@ -20,10 +25,10 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1) {
     throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
   }
-  if (static_cast<std::size_t>(fault.rank) < plan.world && fault.step <= steps) return;
-  throw InputError("--inject names rank " + std::to_string(fault.rank) + ", step " +
-                   std::to_string(fault.step) + ", but this run has ranks 0 to " +
-                   std::to_string(plan.world - 1) + " and steps 1 to " + std::to_string(steps));
+  if (std::size_t(fault.rank) < plan.world && fault.step <= steps) return;
+  throw InputError(fmt::format(
+      "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
+      fault.rank, fault.step, plan.world - 1, steps));
 }
 
 }  // namespace
@@ -80,6 +85,47 @@ std::vector<std::size_t> EvaluationPlan::batch_sizes() const {
   if (share.size() >= batch) sizes.push_back(batch);
   if (share.size() % batch != 0) sizes.push_back(share.size() % batch);
   return sizes;
+}
+
+MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t micro_batches,
+                           std::size_t message_floats, std::size_t image_bytes) {
+  const std::size_t slots = micro_batches > 1 ? TreeOrder::slots_needed(micro_batches) : 0;
+  replica.optimizer = graph.parameter_count() * sizeof(float);
+  replica.accumulation = slots * GradientLayout(graph).total() * sizeof(float);
+  replica.messages = message_floats * sizeof(float);
+  replica.images = image_bytes;
+  return replica;
+}
+
+MemoryNeed usual_training_memory(const Graph& graph, Backend& backend, std::size_t batch, int ranks,
+                                 Recompute recompute) {
+  backend.forget_plans();
+  const ReplicaPlan plan(graph, backend, {batch}, {batch}, recompute);
+  return training_memory(plan.memory(), graph, 1,
+                         ring_scratch_floats(GradientLayout(graph).total(), ranks),
+                         backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
+}
+
+std::size_t largest_batch(std::size_t bytes, std::size_t most,
+                          const std::function<MemoryNeed(std::size_t batch)>& need) {
+  const std::size_t first = need(1).total();
+  if (first > bytes || most == 0) return 0;
+  if (most == 1) return 1;
+  const std::size_t probe = std::min<std::size_t>(9, most);
+  const std::size_t per_image =
+      std::max<std::size_t>(1, (need(probe).total() - first) / (probe - 1));
+  std::size_t fits = 1;
+  std::size_t fails = most + 1;
+  std::size_t trial = 1 + (bytes - first) / per_image;
+  // From where the straight line points, in growing strides until the answer is bracketed, then by
+  // halves.
+  for (std::size_t stride = 1; fails - fits > 1; stride *= 2) {
+    if (trial <= fits || trial >= fails) trial = fits + (fails - fits) / 2;
+    const bool enough = need(trial).total() <= bytes;
+    (enough ? fits : fails) = trial;
+    trial = enough ? trial + stride : trial - std::min(trial, stride);
+  }
+  return fits;
 }
 
 }  // namespace rueda

@@ -1,17 +1,21 @@
 #include "step_checks.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <csignal>
-#include <cstdint>
 #include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "rueda/core/random.hpp"
+#include "rueda/kernels/element_hash.hpp"
 
 namespace rueda {
 namespace {
 
 /// The lowest bit: too small to be seen in any loss, which is what the replica check is for.
-float bit_flipped(float value) {
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
-}
+float bit_flipped(float value) { return std::bit_cast<float>(kernels::bits_of(value) ^ 1U); }
 
 void overwrite(Replica& replica, std::size_t element, float (*change)(float)) {
   const std::span<float> at = replica.parameters().subspan(element, 1);
@@ -21,48 +25,139 @@ void overwrite(Replica& replica, std::size_t element, float (*change)(float)) {
   replica.backend().upload(at, {&value, 1});
 }
 
+std::string tensor_name(const Replica& replica, std::size_t tensor) {
+  const auto& parameters = replica.graph().parameters();
+  return tensor < parameters.size() ? "parameter " + parameters[tensor].name
+                                    : "batch-norm running statistics";
+}
+
+std::span<float> tensor_values(Replica& replica, std::size_t tensor) {
+  if (tensor == replica.graph().parameters().size()) return replica.running_statistics();
+  return replica.parameter(static_cast<ParameterId>(tensor));
+}
+
+/// The first tensor on which some rank differs from rank 0; none if all agree.
+std::optional<std::size_t> first_difference(const std::vector<ReplicaHashes>& all) {
+  std::size_t first = all.front().size();
+  for (const ReplicaHashes& hashes : all) {
+    const auto [mine, zero] = std::mismatch(hashes.begin(), hashes.end(), all.front().begin());
+    first = std::min(first, std::size_t(mine - hashes.begin()));
+  }
+  return first == all.front().size() ? std::nullopt : std::optional(first);
+}
+
+/// The hash that more than half of the ranks have, if any.
+std::optional<std::uint64_t> majority(const std::vector<ReplicaHashes>& all, std::size_t tensor) {
+  for (const ReplicaHashes& candidate : all) {
+    const auto votes = std::count_if(all.begin(), all.end(), [&](const ReplicaHashes& h) {
+      return h[tensor] == candidate[tensor];
+    });
+    if (2 * std::size_t(votes) > all.size()) return candidate[tensor];
+  }
+  return std::nullopt;
+}
+
+std::string shown(std::size_t rank, float value) {
+  return fmt::format("rank {} has {:.9g} (bits {:08x})", rank, double(value),
+                     kernels::bits_of(value));
+}
+
+/// Element, and its values on rank 0 and on the first rank that differs from it there.
+std::string first_element(const std::vector<std::vector<float>>& copies) {
+  for (std::size_t i = 0; i < copies.front().size(); ++i) {
+    for (std::size_t r = 1; r < copies.size(); ++r) {
+      if (kernels::bits_of(copies[r][i]) == kernels::bits_of(copies[0][i])) continue;
+      return fmt::format("element {}: {}, {}", i, shown(0, copies[0][i]), shown(r, copies[r][i]));
+    }
+  }
+  return "no element found (the tensor changed meanwhile)";
+}
+
+/// The ranks whose replica is wrong, by the best evidence there is.
+std::string verdict(const std::vector<ReplicaHashes>& all, std::size_t tensor,
+                    const std::vector<std::size_t>& changed) {
+  if (!changed.empty()) {
+    return rank_list(changed) +
+           " differs from its own hash before the update: its memory changed "
+           "between two steps";
+  }
+  const auto right = majority(all, tensor);
+  std::vector<std::size_t> wrong;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (!right || all[r][tensor] != *right) wrong.push_back(r);
+  }
+  if (right) return rank_list(wrong) + " differs from the majority";
+  return "no majority, so any of " + rank_list(wrong) +
+         " may be wrong; --check-replicas step finds out which one and when";
+}
+
 }  // namespace
 
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step,
                   Replica& replica) {
-  if (static_cast<std::size_t>(fault.rank) != rank || fault.step != step) return;
-  switch (fault.kind) {
-    case InjectedFault::Kind::none:
-    case InjectedFault::Kind::corrupt_message:  // injected where messages arrive
-      return;
-    case InjectedFault::Kind::flip_bit:
-      overwrite(replica, replica.parameters().size() / 2, bit_flipped);
-      return;
-    case InjectedFault::Kind::nan:
-      overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
-      return;
-    case InjectedFault::Kind::kill:
-      std::raise(SIGKILL);
-      return;
-    case InjectedFault::Kind::stop:
-      std::raise(SIGTERM);
-      return;
-    case InjectedFault::Kind::hang:
-      std::raise(SIGSTOP);
-      return;
+  if (std::size_t(fault.rank) != rank || fault.step != step) return;
+  using Kind = InjectedFault::Kind;  // corrupt_message is injected where messages arrive
+  if (fault.kind == Kind::flip_bit)
+    overwrite(replica, replica.parameters().size() / 2, bit_flipped);
+  if (fault.kind == Kind::nan) {
+    overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
   }
+  if (fault.kind == Kind::kill) std::raise(SIGKILL);
+  if (fault.kind == Kind::stop) std::raise(SIGTERM);
+  if (fault.kind == Kind::hang) std::raise(SIGSTOP);
 }
 
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what) {
-  std::string culprits;
-  for (const std::size_t rank : ranks_where(group, !finite)) {
-    culprits += (culprits.empty() ? "" : ", ") + std::to_string(rank);
-  }
+  const auto culprits = ranks_where(group, !finite);
   if (culprits.empty()) return;
   throw_agreed(ExitCode::run_failed,
-               what + " on rank " + culprits +
-                   ": lower --lr (or use --scale-lr none, --warmup-epochs), or look at the data");
+               fmt::format("{} on rank {}: lower --lr (or use --scale-lr none, --warmup-epochs), "
+                           "or look at the data",
+                           what, fmt::join(culprits, ", ")));
 }
 
 bool reaches_target(const TrainConfig& config, const EpochRecord& epoch) {
   if (!config.target_accuracy) return false;
   if (config.eval_every != 0) return epoch.test && epoch.test->accuracy >= *config.target_accuracy;
   return epoch.train.accuracy >= *config.target_accuracy;
+}
+
+ReplicaHashes hash_replica(Replica& replica) {
+  ReplicaHashes hashes;
+  const std::size_t tensors = replica.graph().parameters().size() + 1;
+  hashes.reserve(tensors);
+  for (std::size_t t = 0; t < tensors; ++t) {
+    hashes.push_back(replica.backend().hash(tensor_values(replica, t)));
+  }
+  return hashes;
+}
+
+std::string combined_hash(const ReplicaHashes& hashes) {
+  std::uint64_t combined = 0;
+  for (const std::uint64_t h : hashes) combined = mix64(combined ^ h);
+  return fmt::format("{:016x}", combined);
+}
+
+void ReplicaCheck::before_update() {
+  changed_by_itself_ = !last_.empty() && hash_replica(replica_) != last_;
+}
+
+std::string ReplicaCheck::compare(const std::string& when) {
+  last_ = hash_replica(replica_);
+  const auto all = from_bytes<std::uint64_t>(group_.all_gather(std::as_bytes(std::span(last_))));
+  if (first_difference(all)) report(when, all);
+  return combined_hash(last_);
+}
+
+void ReplicaCheck::report(const std::string& when, const std::vector<ReplicaHashes>& all) {
+  const std::size_t tensor = *first_difference(all);
+  std::vector<float> mine(tensor_values(replica_, tensor).size());
+  replica_.backend().download(mine, tensor_values(replica_, tensor));
+  const auto copies = from_bytes<float>(group_.all_gather(std::as_bytes(std::span(mine))));
+  const std::vector<std::size_t> changed = ranks_where(group_, changed_by_itself_);
+  throw_agreed(ExitCode::run_failed,
+               fmt::format("replicas differ {}: {}, {}; {}", when, tensor_name(replica_, tensor),
+                           first_element(copies), verdict(all, tensor, changed)));
 }
 
 }  // namespace rueda

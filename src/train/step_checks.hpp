@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -22,5 +24,35 @@ void stop_unless_finite(RankGroup& group, bool finite, const std::string& what);
 /// Whether `epoch` has the accuracy that the run wants. Where a run evaluates, only an evaluation
 /// can reach it.
 bool reaches_target(const TrainConfig& config, const EpochRecord& epoch);
+
+/// One hash per tensor of a replica: every parameter, then all running statistics as one.
+using ReplicaHashes = std::vector<std::uint64_t>;
+
+ReplicaHashes hash_replica(Replica& replica);
+/// All of them in one, as 16 hex digits: what a run records per epoch.
+std::string combined_hash(const ReplicaHashes& hashes);
+
+/// Watches that the replicas of all ranks stay bit-identical.
+class ReplicaCheck {
+ public:
+  ReplicaCheck(RankGroup& group, Replica& replica) : group_(group), replica_(replica) {}
+
+  /// Called before an update where every step is checked: remembers whether this rank's own copy
+  /// changed since the last check, when nothing should have touched it.
+  void before_update();
+  /// Collective: compares all ranks; returns the combined hash. Where they differ, every rank
+  /// throws the same RunError, which names tensor, element, both values, and the rank: the one
+  /// whose own copy changed between two checks, else the one that the majority contradicts, else
+  /// both. `when` says when, for the message.
+  std::string compare(const std::string& when);
+
+ private:
+  [[noreturn]] void report(const std::string& when, const std::vector<ReplicaHashes>& all);
+
+  RankGroup& group_;
+  Replica& replica_;
+  ReplicaHashes last_;
+  bool changed_by_itself_ = false;
+};
 
 }  // namespace rueda

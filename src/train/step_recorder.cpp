@@ -1,6 +1,8 @@
 #include "step_recorder.hpp"
 
+#include <algorithm>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace rueda {
@@ -29,7 +31,112 @@ void append(std::vector<std::vector<Part>>& all, const std::vector<std::vector<P
   }
 }
 
+TraceSpan of_phase(const PhaseSpan& phase) {
+  TraceSpan span{.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)};
+  span.set_name(kPhaseNames[std::size_t(phase.phase)]);
+  return span;
+}
+
+TraceSpan of_bucket(const BucketRecord& bucket) {
+  TraceSpan span{.begin = std::min(bucket.ready, bucket.begin),
+                 .end = bucket.end,
+                 .lane = TraceLane::buckets,
+                 .bucket = std::int16_t(bucket.bucket)};
+  span.set_name("bucket " + std::to_string(bucket.bucket));
+  return span;
+}
+
+TraceSpan of_act(const ReduceSpan& done) {
+  TraceSpan span{.begin = steady_seconds(done.begin),
+                 .end = steady_seconds(done.end),
+                 .lane = TraceLane::all_reduce,
+                 .bucket = std::int16_t(done.bucket),
+                 .part = done.act.step,
+                 .to = done.act.to,
+                 .from = done.act.from};
+  span.set_name(done.act.kind == ReduceAct::Kind::add ? "add" : done.act.phase);
+  return span;
+}
+
 }  // namespace
+
+void book_waits(std::vector<std::vector<StepRecord>>& steps,
+                std::vector<std::vector<BucketRecord>>& buckets,
+                const std::vector<ClockFit>& clocks) {
+  if (buckets.empty()) return;
+  for (std::size_t i = 0; i < buckets.front().size(); ++i) {
+    double latest = 0;
+    for (std::size_t r = 0; r < buckets.size(); ++r) {
+      latest = std::max(latest, clocks.at(r).to_rank0(buckets[r].at(i).begin));
+    }
+    for (std::size_t r = 0; r < buckets.size(); ++r) {
+      BucketRecord& record = buckets[r][i];
+      const double wait = latest - clocks[r].to_rank0(record.begin);
+      record.wait = std::clamp(wait, 0.0, record.transfer);
+      auto& mine = steps.at(r);
+      mine.at(record.step - mine.at(0).step).all_reduce_wait += record.wait;
+    }
+  }
+}
+
+std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
+                                  const std::vector<BucketRecord>& buckets,
+                                  const std::vector<ReduceSpan>& acts) {
+  std::vector<TraceSpan> spans;
+  for (const PhaseSpan& phase : phases) spans.push_back(of_phase(phase));
+  for (const BucketRecord& bucket : buckets) spans.push_back(of_bucket(bucket));
+  for (const ReduceSpan& act : acts) spans.push_back(of_act(act));
+  for (TraceSpan& span : spans) span.step = step;
+  return spans;
+}
+
+void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
+  for (TraceSpan& span : spans) {
+    span.begin = clock.to_rank0(span.begin);
+    span.end = clock.to_rank0(span.end);
+  }
+}
+
+DeviceWatch::DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start,
+                         std::chrono::milliseconds interval)
+    : monitor_(monitor), since_start_(since_start) {
+  sample();  // here, so that a run of less than an interval has one too
+  thread_ = std::thread([this, interval] {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, interval, [this] { return ends_; })) sample();
+  });
+}
+
+DeviceWatch::~DeviceWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+/// The lock is held, or no other thread is there yet.
+void DeviceWatch::sample() {
+  DeviceSample& sample = samples_.emplace_back(monitor_.sample());
+  sample.seconds = since_start_.seconds();
+}
+
+double DeviceWatch::energy_joules() {
+  const std::lock_guard lock(mutex_);
+  return monitor_.energy_joules();
+}
+
+std::vector<DeviceSample> DeviceWatch::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(samples_, {});
+}
+
+StepRecorder::StepRecorder(RankGroup& group, DeviceMonitor* monitor, const Stopwatch& since_start,
+                           GradientReducer& reducer, std::size_t traced)
+    : group_(group), reducer_(reducer), traced_(traced) {
+  if (monitor != nullptr) watch_.emplace(*monitor, since_start);
+}
 
 void StepRecorder::open_epoch() {
   steps_.clear();
@@ -46,7 +153,22 @@ void StepRecorder::begin_step(std::size_t global_step) {
   timer_.begin();
 }
 
-void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
+void StepRecorder::divide(const ComputeSeconds& seconds, Phase input) {
+  PhaseSeconds phases{};
+  const auto book = [&](Phase phase, double s) { phases[std::size_t(phase)] = s; };
+  book(input, seconds.load);
+  book(Phase::forward, seconds.forward);
+  book(Phase::loss, seconds.loss);
+  book(Phase::backward, seconds.backward);
+  timer_.divide(phases);
+  timer_.enter(Phase::other);
+}
+
+void StepRecorder::end_step(StepRecord step, const StepSums& sums, const InputBusy& input) {
+  const auto samples = double(sums.samples);
+  step.global_samples = std::uint32_t(sums.samples);
+  step.train_loss = double(sums.loss) / samples;
+  step.train_accuracy = double(sums.correct) / samples;
   std::vector<BucketRecord> buckets = reducer_.take_records();
   step.prepare_busy = input.prepare;
   step.copy_busy = input.copy;
@@ -62,8 +184,8 @@ void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
   steps_.push_back(step);
   buckets_.insert(buckets_.end(), buckets.begin(), buckets.end());
   if (global_step_ > traced_) return;
-  const auto spans = trace_step(static_cast<std::uint32_t>(global_step_), timer_.take_spans(),
-                                buckets, reducer_.journal().take_spans());
+  const auto spans = trace_step(std::uint32_t(global_step_), timer_.take_spans(), buckets,
+                                reducer_.journal().take_spans());
   trace_.insert(trace_.end(), spans.begin(), spans.end());
 }
 
@@ -73,35 +195,26 @@ void StepRecorder::close_epoch() {
 }
 
 void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
-  gather_steps(run, epoch);
-  gather_device_use(run, epoch);
+  epoch.step_records = gather_records(group_, steps_);
+  epoch.bucket_records = gather_records(group_, buckets_);
+  epoch.clocks = gather_values(group_, clock_);
+  book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
+  if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
+  epoch.energy_joules = gather_values(group_, energy_);
+  append(run.gpu_samples,
+         gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
+}
+
+void StepRecorder::gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {
+  auto spans = gather_records(group_, std::exchange(trace_, {}));
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], clocks.at(rank));
+  append(run.trace, spans);
 }
 
 ClockOffset StepRecorder::note_clock(double& time) {
   const ClockOffset offset = group_.clock_offset();
   time = steady_seconds();
   return offset;
-}
-
-double StepRecorder::joules_so_far() const {
-  return watch_ != nullptr ? watch_->energy_joules() : DeviceSample::kUnknown;
-}
-
-void StepRecorder::gather_steps(RunRecord& run, EpochRecord& epoch) {
-  epoch.step_records = gather_records(group_, steps_);
-  epoch.bucket_records = gather_records(group_, buckets_);
-  epoch.clocks = gather_values(group_, clock_);
-  book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
-  if (run.config.trace.empty()) return;
-  auto spans = gather_records(group_, std::exchange(trace_, {}));
-  for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], epoch.clocks.at(rank));
-  append(run.trace, spans);
-}
-
-void StepRecorder::gather_device_use(RunRecord& run, EpochRecord& epoch) {
-  epoch.energy_joules = gather_values(group_, energy_);
-  const auto mine = watch_ != nullptr ? watch_->take() : std::vector<DeviceSample>();
-  append(run.gpu_samples, gather_records(group_, mine));
 }
 
 }  // namespace rueda

@@ -1,28 +1,75 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <vector>
 
+#include "rueda/backend/backend.hpp"
+#include "rueda/backend/device_monitor.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/device_watch.hpp"
 #include "rueda/train/gradient_reducer.hpp"
-#include "rueda/train/phase_timer.hpp"
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
-#include "rueda/train/trace.hpp"
 #include "train_input.hpp"
 
 namespace rueda {
+
+/// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A bucket's all-reduce
+/// cannot end before the last rank has begun it, so a rank waits from its own begin until then, as
+/// far as it spent that time in messages. All arguments are by rank; every rank has records of the
+/// same steps, which follow one another, and of the same buckets in the same order.
+void book_waits(std::vector<std::vector<StepRecord>>& steps,
+                std::vector<std::vector<BucketRecord>>& buckets,
+                const std::vector<ClockFit>& clocks);
+
+/// What one rank's step leaves in the trace.
+std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
+                                  const std::vector<BucketRecord>& buckets,
+                                  const std::vector<ReduceSpan>& acts);
+
+/// Moves a rank's spans to rank 0's clock.
+void align(std::vector<TraceSpan>& spans, const ClockFit& clock);
+
+/// Samples a GPU from a thread of its own for as long as it lives: once at the beginning, then in
+/// every `interval`.
+class DeviceWatch {
+ public:
+  /// Both outlive it.
+  DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start,
+              std::chrono::milliseconds interval = std::chrono::seconds(1));
+  ~DeviceWatch();
+  DeviceWatch(const DeviceWatch&) = delete;
+  DeviceWatch& operator=(const DeviceWatch&) = delete;
+
+  double energy_joules();
+  /// Those since the last call.
+  std::vector<DeviceSample> take();
+
+ private:
+  void sample();
+
+  DeviceMonitor& monitor_;
+  const Stopwatch& since_start_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ends_ = false;
+  std::vector<DeviceSample> samples_;
+  std::thread thread_;
+};
 
 /// Times one rank's steps and keeps the records of the current epoch: steps, buckets, trace,
 /// energy. It talks to the other ranks only before an epoch, after it, and in `gather`; never
 /// inside a step.
 class StepRecorder {
  public:
-  /// All outlive the recorder. `watch`: of the GPU, null without one. `traced`: steps of the run
+  /// All outlive the recorder. `monitor`: of the GPU, null without one. `traced`: steps of the run
   /// whose single acts go into the trace.
-  StepRecorder(RankGroup& group, DeviceWatch* watch, GradientReducer& reducer, std::size_t traced)
-      : group_(group), watch_(watch), reducer_(reducer), traced_(traced) {}
+  StepRecorder(RankGroup& group, DeviceMonitor* monitor, const Stopwatch& since_start,
+               GradientReducer& reducer, std::size_t traced);
 
   /// Collective: an epoch begins; the records of the one before are dropped.
   void open_epoch();
@@ -30,8 +77,11 @@ class StepRecorder {
   void begin_step(std::size_t global_step);
   /// Of the step that runs.
   PhaseTimer& timer() { return timer_; }
-  /// The step ends. `facts` has what the training loop knows; its times are filled in here.
-  void end_step(StepRecord facts, const InputBusy& input);
+  /// A micro-batch is computed, which a device timed itself. The host was already waiting for the
+  /// rest, so the device's work for the input counts for `input`.
+  void divide(const ComputeSeconds& seconds, Phase input);
+  /// The step ends. `step` says which; scores and times are filled in here.
+  void end_step(StepRecord step, const StepSums& sums, const InputBusy& input);
   /// Collective: the epoch's last step is over.
   void close_epoch();
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks, energy and samples
@@ -40,12 +90,11 @@ class StepRecorder {
 
  private:
   ClockOffset note_clock(double& time);
-  double joules_so_far() const;
-  void gather_steps(RunRecord& run, EpochRecord& epoch);
-  void gather_device_use(RunRecord& run, EpochRecord& epoch);
+  double joules_so_far() { return watch_ ? watch_->energy_joules() : DeviceSample::kUnknown; }
+  void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks);
 
   RankGroup& group_;
-  DeviceWatch* watch_;
+  std::optional<DeviceWatch> watch_;
   GradientReducer& reducer_;
   std::size_t traced_;
   std::size_t global_step_ = 0;

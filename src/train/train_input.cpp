@@ -1,6 +1,10 @@
 #include "train_input.hpp"
 
 #include <array>
+#include <utility>
+#include <vector>
+
+#include "prefetcher.hpp"
 
 namespace rueda {
 namespace {
@@ -10,6 +14,110 @@ namespace {
 constexpr std::array<double, 3> kMean = {0.4914, 0.4822, 0.4465};
 constexpr std::array<double, 3> kDeviation = {0.2023, 0.1994, 0.2010};
 
+/// One rank's micro-batches of a whole run, in order; those without images are left out. It runs
+/// ahead of training, into the next epoch too, so it has a sampler of its own.
+class Schedule {
+ public:
+  Schedule(const RunPlan& plan, std::size_t rank, const TrainPosition& from)
+      : plan_(plan), rank_(rank), sampler_(plan.sampler), epoch_(from.epochs), step_(from.steps) {
+    if (step_ == sampler_.steps_per_epoch()) {
+      step_ = 0;
+      ++epoch_;
+    }
+    sampler_.set_epoch(epoch_);
+  }
+
+  struct Entry {
+    std::size_t epoch = 0;
+    std::vector<std::uint32_t> indices;  ///< none: the run has ended
+  };
+
+  Entry next() {
+    while (epoch_ < plan_.schedule.epochs) {
+      Entry entry{epoch_, sampler_.indices(step_, plan_.virtual_rank(rank_, micro_batch_))};
+      advance();
+      if (!entry.indices.empty()) return entry;
+    }
+    return {};
+  }
+
+ private:
+  void advance() {
+    if (++micro_batch_ < plan_.micro_batches) return;
+    micro_batch_ = 0;
+    if (++step_ < sampler_.steps_per_epoch()) return;
+    step_ = 0;
+    if (++epoch_ < plan_.schedule.epochs) sampler_.set_epoch(epoch_);
+  }
+
+  const RunPlan& plan_;
+  std::size_t rank_;
+  Sampler sampler_;
+  std::size_t epoch_;
+  std::size_t step_;
+  std::size_t micro_batch_ = 0;
+};
+
+/// Batches that host threads prepare ahead, and that are copied while the step before computes.
+class StreamInput final : public TrainInput, private PrefetchSource {
+ public:
+  explicit StreamInput(const InputParts& parts)
+      : parts_(parts),
+        transform_(pixel_transform(parts.config)),
+        stager_(parts.replica.backend().make_stager(parts.config.image_size,
+                                                    parts.plan.largest_micro_batch())),
+        schedule_(parts.plan, parts.rank, parts.from),
+        prefetcher_(*this, BatchStager::kSlots, parts.config.input_workers) {}
+
+  void load(const MicroBatch& which, PhaseTimer& timer) override {
+    timer.enter(Phase::load);
+    if (parts_.sampler.part_samples(which.step, which.part) == 0) {
+      parts_.replica.load({});
+      return;
+    }
+    const Prefetcher::Batch batch = prefetcher_.take();
+    if (stager_->copies()) timer.enter(Phase::copy);
+    const CopyCost copy = stager_->wait(batch.slot);
+    parts_.replica.load(*stager_, batch.slot, batch.images);
+    prefetcher_.release();
+    busy_.prepare += batch.seconds;
+    busy_.copy += copy.seconds;
+    busy_.copy_bytes += copy.bytes;
+  }
+
+  Phase device_phase() const override { return Phase::copy; }
+  InputBusy take_busy() override { return std::exchange(busy_, {}); }
+  std::size_t device_bytes() const override { return stager_->device_bytes(); }
+
+ private:
+  std::size_t begin(std::size_t slot) override {
+    entries_[slot] = schedule_.next();
+    return entries_[slot].indices.size();
+  }
+
+  void prepare(std::size_t slot, Range images) override {
+    const Schedule::Entry& entry = entries_[slot];
+    const BatchChoice choice{entry.indices, transform_, parts_.config.seed, entry.epoch};
+    const InputFormat format = stager_->format();
+    const std::size_t bytes = format.image_bytes(transform_.image_size);
+    for (std::size_t i = images.begin; i < images.end; ++i) {
+      stager_->labels(slot)[i] = parts_.images.labels[entry.indices[i]];
+      make_host_image(parts_.images, choice, i, format, stager_->input(slot) + i * bytes);
+    }
+  }
+
+  void complete(std::size_t slot, std::size_t images) override { stager_->upload(slot, images); }
+
+  InputParts parts_;
+  kernels::PixelTransform transform_;
+  std::unique_ptr<BatchStager> stager_;
+  Schedule schedule_;
+  std::array<Schedule::Entry, BatchStager::kSlots> entries_;
+  InputBusy busy_;
+  Prefetcher prefetcher_;  // last: its workers end before what they use
+};
+
+/// Images resident on the device, which makes each batch itself.
 class ResidentInput final : public TrainInput {
  public:
   explicit ResidentInput(const InputParts& parts)
@@ -32,7 +140,7 @@ class ResidentInput final : public TrainInput {
 }  // namespace
 
 std::unique_ptr<TrainInput> make_train_input(const InputParts& parts) {
-  if (parts.config.input == InputMode::stream) return make_stream_input(parts);
+  if (parts.config.input == InputMode::stream) return std::make_unique<StreamInput>(parts);
   return std::make_unique<ResidentInput>(parts);
 }
 
@@ -42,8 +150,8 @@ kernels::PixelTransform pixel_transform(const TrainConfig& config) {
   t.augment = config.augment == Augment::standard;
   for (std::size_t c = 0; c < 3; ++c) {
     const bool cifar10 = config.normalize == Normalize::cifar10;
-    t.mean[c] = static_cast<float>(cifar10 ? 255.0 * kMean[c] : 0.0);
-    t.scale[c] = static_cast<float>(cifar10 ? 1.0 / (255.0 * kDeviation[c]) : 1.0 / 255.0);
+    t.mean[c] = float(cifar10 ? 255.0 * kMean[c] : 0.0);
+    t.scale[c] = float(cifar10 ? 1.0 / (255.0 * kDeviation[c]) : 1.0 / 255.0);
   }
   return t;
 }

@@ -8,9 +8,9 @@
 #include "rueda/data/sampler.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/phase_timer.hpp"
-#include "rueda/train/position.hpp"
 #include "rueda/train/run_plan.hpp"
+#include "rueda/train/run_record.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda {
 
@@ -54,9 +54,7 @@ struct InputParts {
   TrainPosition from;      ///< where training begins
 };
 
-/// Batches that host threads prepare ahead, and that are copied while the step before computes.
-std::unique_ptr<TrainInput> make_stream_input(const InputParts& parts);
-/// That, or images resident on the device, which makes each batch itself: as `config.input` says.
+/// Streamed, or resident on the device: as `config.input` says.
 std::unique_ptr<TrainInput> make_train_input(const InputParts& parts);
 
 /// The transform for training images, as the options say.

@@ -25,7 +25,7 @@ std::vector<std::size_t> packed_strides(const std::vector<int>& dims) {
   std::size_t stride = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {
     strides[axis] = stride;
-    stride *= static_cast<std::size_t>(dims[axis]);
+    stride *= std::size_t(dims[axis]);
   }
   return strides;
 }
@@ -38,52 +38,32 @@ OriginTensor parameter_tensor(const Parameter& parameter, Origin origin) {
                       .strides = {}};
   const auto strides = packed_strides(parameter.dims);
   for (const std::size_t axis : axes_of(parameter.dims.size(), origin)) {
-    tensor.shape.push_back(static_cast<std::size_t>(parameter.dims[axis]));
+    tensor.shape.push_back(std::size_t(parameter.dims[axis]));
     tensor.strides.push_back(strides[axis]);
   }
   return tensor;
 }
 
-/// Collects the tensors of one node after the other.
-class Collector {
- public:
-  explicit Collector(const Graph& graph) : graph_(graph) {}
-
-  void add(const Node& node) {
-    std::visit([&](const auto& kind) { add_kind(node, kind); }, node.kind);
-  }
-  std::vector<OriginTensor> take() { return std::move(tensors_); }
-
- private:
-  template <typename Kind>
-  void add_kind(const Node& node, const Kind& kind) {
-    if constexpr (requires { kind.weight; }) {
-      add_parameter(kind.weight);
-      add_parameter(kind.bias);
-    } else if constexpr (requires { kind.gamma; }) {
-      add_parameter(kind.gamma);
-      add_parameter(kind.beta);
-      add_statistics(node, kind.statistics_offset);
-    }
-  }
-
-  void add_parameter(ParameterId id) {
-    if (id != kNone) tensors_.push_back(parameter_tensor(graph_.parameter(id), graph_.origin()));
-  }
-
-  void add_statistics(const Node& node, std::size_t offset) {
-    const bool keras = graph_.origin() == Origin::keras;
-    const auto channels = static_cast<std::size_t>(node.output.channels);
-    for (const char* name :
-         {keras ? "/moving_mean" : ".running_mean", keras ? "/moving_variance" : ".running_var"}) {
-      tensors_.push_back({node.name + name, {channels}, false, offset, {1}});
-      offset += channels;
-    }
-  }
-
-  const Graph& graph_;
-  std::vector<OriginTensor> tensors_;
-};
+/// Appends the tensors of one node.
+void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& tensors) {
+  for_each_parameter(node.kind, [&](ParameterId id) {
+    tensors.push_back(parameter_tensor(graph.parameter(id), graph.origin()));
+  });
+  const auto* norm = std::get_if<BatchNormNode>(&node.kind);
+  if (norm == nullptr) return;
+  const bool keras = graph.origin() == Origin::keras;
+  const auto channels = std::size_t(node.output.channels);
+  tensors.push_back({node.name + (keras ? "/moving_mean" : ".running_mean"),
+                     {channels},
+                     false,
+                     norm->statistics_offset,
+                     {1}});
+  tensors.push_back({node.name + (keras ? "/moving_variance" : ".running_var"),
+                     {channels},
+                     false,
+                     norm->statistics_offset + channels,
+                     {1}});
+}
 
 /// Calls `f(i, place)` for every element in the origin's order; `place` is where it lies in its
 /// arena.
@@ -110,18 +90,18 @@ std::size_t OriginTensor::elements() const noexcept {
 }
 
 std::vector<OriginTensor> origin_tensors(const Graph& graph) {
-  Collector collector(graph);
+  std::vector<OriginTensor> tensors;
   std::vector<const Node*> shortcut;  // written down first in the graph, listed last by PyTorch
   for (const Node& node : graph.nodes()) {
     if (node.name.find(".shortcut.") != std::string::npos) {
       shortcut.push_back(&node);
       continue;
     }
-    collector.add(node);
+    append(graph, node, tensors);
     if (!std::holds_alternative<AddNode>(node.kind)) continue;
-    for (const Node* held : std::exchange(shortcut, {})) collector.add(*held);
+    for (const Node* held : std::exchange(shortcut, {})) append(graph, *held, tensors);
   }
-  return collector.take();
+  return tensors;
 }
 
 void to_origin(const OriginTensor& tensor, std::span<const float> parameters,

@@ -107,31 +107,25 @@ std::vector<TensorEntry> parse_header(const InputFile& file, std::string_view te
   return tensors;
 }
 
-constexpr std::array<std::pair<std::string_view, std::size_t>, 16> kDtypeBytes = {{{"BOOL", 1},
-                                                                                   {"U8", 1},
-                                                                                   {"I8", 1},
-                                                                                   {"F8_E4M3", 1},
-                                                                                   {"F8_E5M2", 1},
-                                                                                   {"F8_E8M0", 1},
-                                                                                   {"I16", 2},
-                                                                                   {"U16", 2},
-                                                                                   {"F16", 2},
-                                                                                   {"BF16", 2},
-                                                                                   {"I32", 4},
-                                                                                   {"U32", 4},
-                                                                                   {"F32", 4},
-                                                                                   {"I64", 8},
-                                                                                   {"U64", 8},
-                                                                                   {"F64", 8}}};
+struct DtypeWidth {
+  std::size_t bytes;
+  std::array<std::string_view, 6> dtypes;  ///< the empty text stands for none
+};
+constexpr std::array<DtypeWidth, 4> kDtypeWidths = {{
+    {1, {"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"}},
+    {2, {"I16", "U16", "F16", "BF16"}},
+    {4, {"I32", "U32", "F32"}},
+    {8, {"I64", "U64", "F64"}},
+}};
 
 /// Bytes that shape and dtype come to.
 std::size_t bytes_of(const InputFile& file, const TensorEntry& tensor) {
-  const auto* known = std::find_if(kDtypeBytes.begin(), kDtypeBytes.end(),
-                                   [&](const auto& dtype) { return dtype.first == tensor.dtype; });
-  if (known == kDtypeBytes.end()) {
+  const auto* known = std::ranges::find_if(kDtypeWidths, [&](const DtypeWidth& width) {
+    return !tensor.dtype.empty() && std::ranges::count(width.dtypes, tensor.dtype) > 0;
+  });
+  if (known == kDtypeWidths.end())
     refuse(file, tensor.name, fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
-  }
-  std::size_t bytes = known->second;
+  std::size_t bytes = known->bytes;
   for (const std::size_t extent : tensor.shape) {
     if (extent != 0 && bytes > std::numeric_limits<std::size_t>::max() / extent) {
       refuse(file, tensor.name, "its shape is larger than any memory");
@@ -163,9 +157,7 @@ void check_layout(const InputFile& file, const std::vector<TensorEntry>& tensors
     check_tensor(file, tensor, data_bytes);
     by_offset.push_back(&tensor);
   }
-  std::sort(by_offset.begin(), by_offset.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-  });
+  std::ranges::sort(by_offset, {}, [](const auto* t) { return std::pair(t->begin, t->end); });
   std::size_t covered = 0;
   for (const TensorEntry* tensor : by_offset) {
     if (tensor->begin != covered) {

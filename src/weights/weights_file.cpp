@@ -52,8 +52,8 @@ std::string first_and_count(const std::vector<std::string>& names) {
 void check_names(const Graph& graph, const std::vector<OriginTensor>& tensors,
                  const SafetensorsFile& file, const Entries& entries) {
   std::vector<std::string> missing;
-  std::set<std::string> known;
-  for (const std::string& counter : counters_of(tensors)) known.insert(counter);
+  const auto counters = counters_of(tensors);
+  std::set<std::string> known(counters.begin(), counters.end());
   for (const OriginTensor& tensor : tensors) {
     known.insert(tensor.name);
     if (entries.count(tensor.name) == 0) missing.push_back(tensor.name);
@@ -86,18 +86,11 @@ void check_kind(const Graph& graph, const SafetensorsFile& file, const OriginTen
 
 void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
                   std::span<const float> values) {
-  const auto bad =
-      std::find_if(values.begin(), values.end(), [](float x) { return !std::isfinite(x); });
+  const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
   if (bad == values.end()) return;
   refuse(file,
          fmt::format("tensor '{}' is {} at element {}", tensor.name, *bad, bad - values.begin()),
          "give weights of a run that did not diverge");
-}
-
-std::size_t largest(const std::vector<OriginTensor>& tensors) {
-  std::size_t most = 0;
-  for (const OriginTensor& tensor : tensors) most = std::max(most, tensor.elements());
-  return most;
 }
 
 std::map<std::string, std::string> metadata_of(const Graph& graph) {
@@ -120,9 +113,8 @@ void load(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs
   check_names(graph, tensors, file, entries);
   for (const OriginTensor& tensor : tensors)
     check_kind(graph, file, tensor, *entries.at(tensor.name));
-  std::vector<float> room(largest(tensors));
   for (const OriginTensor& tensor : tensors) {
-    const std::span<float> values = std::span(room).first(tensor.elements());
+    std::vector<float> values(tensor.elements());
     file.read(*entries.at(tensor.name), values);
     check_finite(file, tensor, values);
     from_origin(tensor, values, parameters, statistics);

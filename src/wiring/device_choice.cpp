@@ -1,9 +1,10 @@
 #include "device_choice.hpp"
 
+#include <cstdlib>
 #include <map>
 #include <utility>
 
-#include "launcher_env.hpp"
+#include "mpi/session/launch_check.hpp"
 #include "open_backend.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #if RUEDA_WITH_CUDA
@@ -11,6 +12,20 @@
 #endif
 
 namespace rueda {
+
+const char* environment_variable(const char* name) { return std::getenv(name); }
+
+int rank_by_launcher() { return launcher_rank(environment_variable); }
+
+bool speaks_for_all() { return rank_by_launcher() == 0; }
+
+bool has_peers() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr) return std::atoi(size) > 1;
+  }
+  return false;
+}
 
 DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible) {
   if (visible == 1) return {};
@@ -32,9 +47,9 @@ SelectedDevice select_device(BackendChoice backend) {
     const auto devices = cuda_devices().devices;
     if (devices.empty()) return selected;  // open_backend says why
     const DeviceChoice choice =
-        choose_device(local_rank(), has_peers(), static_cast<int>(devices.size()));
-    cuda::select_device(choice.ordinal);
-    selected.uuid = devices.at(static_cast<std::size_t>(choice.ordinal)).uuid;
+        choose_device(launcher_local_rank(environment_variable), has_peers(), int(devices.size()));
+    open_cuda_device(choice.ordinal);
+    selected.uuid = devices.at(std::size_t(choice.ordinal)).uuid;
     selected.remark = choice.remark;
   } catch (...) {
     selected.failure = std::current_exception();

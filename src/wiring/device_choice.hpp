@@ -10,6 +10,19 @@
 
 namespace rueda {
 
+/// The value of an environment variable; null without it.
+const char* environment_variable(const char* name);
+
+/// This process's rank as its launcher (mpirun, srun ...) says in the environment, which is known
+/// before MPI is up; 0 without a launcher.
+int rank_by_launcher();
+
+/// Whether this process prints for all: the launcher's rank 0.
+bool speaks_for_all();
+
+/// True if the launcher started more than this process for the run.
+bool has_peers();
+
 /// The GPU that a process takes, by the number that it has among those that the process sees.
 struct DeviceChoice {
   int ordinal = 0;

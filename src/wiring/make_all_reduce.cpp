@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "mpi/exchange/verified_exchange.hpp"
-#include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/host_layout.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
-#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce_tables.hpp"
+#include "rueda/backend/bucket_plan.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -66,7 +63,8 @@ class ReduceMaker {
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
     auto made = plain_exchange(ranks);
     if (fault_) {
-      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, fault_, book_);
+      made = std::make_unique<CorruptingExchange>(std::move(made), ranks, place_.device, book_,
+                                                  fault_);
     }
     if (!settings_.verify_messages) return made;
     return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
@@ -76,7 +74,7 @@ class ReduceMaker {
     if (place_.transport == Transport::staged) {
       return std::make_unique<StagedExchange>(ranks, place_.device);
     }
-    return std::make_unique<DirectExchange>(ranks);
+    return std::make_unique<Exchange>(ranks);
   }
 
   /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
@@ -204,8 +202,8 @@ class ReduceMaker {
   std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
 };
 
-}  // namespace
-
+/// Collective: the settings of `config`, with the table of --reduce-table, which has to fit ranks,
+/// `backend` and `transport`. Throws InputError.
 ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
                                std::string_view backend, Transport transport) {
   ReduceSettings settings{.algorithm = config.all_reduce,
@@ -223,16 +221,7 @@ ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
   return settings;
 }
 
-std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
-                                           const ReducePlace& place) {
-  return ReduceMaker(settings, place).make();
-}
-
-Algorithm automatic_choice(const ReduceSettings& settings, const ReducePlace& place,
-                           std::size_t bytes) {
-  return ReduceMaker(settings, place).by_rule().way(bytes).algorithm;
-}
-
+/// For people: "ring", "ring, fixed order", "auto (shared)", ...
 std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
   if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
   if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
@@ -242,6 +231,54 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   }
   if (settings.error_feedback) text += " with error feedback";
   return settings.verify_messages ? text + ", messages verified" : text;
+}
+
+void record_buckets(RunRecord& run, const std::vector<std::size_t>& ends) {
+  run.gradient_bytes = ends.back() * sizeof(float);
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    run.bucket_bytes.push_back((end - begin) * sizeof(float));
+    begin = end;
+  }
+}
+
+/// Collective: what `auto` would take for the longest bucket, where that is another algorithm than
+/// the ring and its order of additions was not asked for.
+std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
+                         const RunRecord& run) {
+  if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";
+  const std::size_t longest = std::ranges::max(run.bucket_bytes);
+  const Algorithm chosen = ReduceMaker(settings, place).by_rule().way(longest).algorithm;
+  return chosen == Algorithm::ring ? "" : to_string(chosen);
+}
+
+}  // namespace
+
+std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
+                                           const ReducePlace& place) {
+  return ReduceMaker(settings, place).make();
+}
+
+GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
+                                Backend& backend) {
+  const TrainConfig& config = run.config;
+  GradientSums sums;
+  sums.bucket_ends = plan_buckets(
+      graph, {.most_bytes = bucket_bytes(config), .tail_apart = config.wire != Wire::fp32});
+  record_buckets(run, sums.bucket_ends);
+  ReduceDevice& device = backend.reduce_device();
+  const TransportDecision decision = agree_on_transport(world, config.transport, device);
+  run.transport = to_string(decision.transport);
+  sums.warning = decision.warning;
+  const ReduceSettings settings =
+      reduce_settings(world, config, backend.name(), decision.transport);
+  if (!config.reduce_table.empty()) run.reduce_table_hash = rows_hash(settings.table);
+  const ReducePlace place{world, device, decision.transport, GradientLayout(graph).memory()};
+  sums.all_reduce = make_all_reduce(settings, place);
+  run.all_reduce = describe_reduce(settings, *sums.all_reduce);
+  run.all_reduce_details = sums.all_reduce->details();
+  run.auto_all_reduce = other_choice(settings, place, run);
+  return sums;
 }
 
 }  // namespace rueda

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "mpi/session/communicator.hpp"
+#include "rueda/backend/backend.hpp"
+#include "rueda/model/graph.hpp"
 #include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
-#include "rueda/train/config.hpp"
+#include "rueda/train/run_record.hpp"
 #include "transport.hpp"
 
 namespace rueda {
@@ -23,10 +26,6 @@ struct ReduceSettings {
   InjectedFault fault = {};      ///< of a message; other kinds have no effect here
   ReduceTable table;             ///< for `automatic`; no rows: by a rule
 };
-/// Collective: the settings of `config`, with the table of --reduce-table, which has to fit ranks,
-/// `backend` and `transport`. Throws InputError.
-ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
-                               std::string_view backend, Transport transport);
 
 /// Ranks and memory of an all-reduce; all of it outlives the all-reduce.
 struct ReducePlace {
@@ -42,16 +41,21 @@ struct ReducePlace {
 /// With verified messages `automatic` takes one that sends messages.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
-/// Collective: the algorithm that `automatic` takes for slices of `bytes` where no table was
-/// measured.
-Algorithm automatic_choice(const ReduceSettings& settings, const ReducePlace& place,
-                           std::size_t bytes);
 
 /// Collective: ncclAllReduce over `ranks`, each of which has `device`, a GPU of its own. Throws
 /// InputError if this program was built without NCCL or gradients are not on GPUs. Both outlive it.
 std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device);
 
-/// For people: "ring", "ring, fixed order", "auto (shared)", ...
-std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made);
+/// The sums of a run's gradients, for a GradientReducer.
+struct GradientSums {
+  std::unique_ptr<AllReduce> all_reduce;
+  std::vector<std::size_t> bucket_ends;  ///< plan_buckets
+  std::string warning;                   ///< one line, or empty
+};
+
+/// Collective: chooses transport, buckets and all-reduce as `run.config` says, and records them in
+/// `run`. Keeps `world` and the backend's reduce device. Throws InputError.
+GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
+                                Backend& backend);
 
 }  // namespace rueda

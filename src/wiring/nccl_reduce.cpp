@@ -2,7 +2,6 @@
 #include "rueda/reduce/rank_group.hpp"
 
 #if RUEDA_WITH_NCCL
-#include "cuda/backend/cuda_reduce_device.hpp"
 #include "cuda/backend/nccl_all_reduce.hpp"
 #endif
 
@@ -16,7 +15,7 @@ std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device) 
                  "--all-reduce nccl sums on GPUs, and these gradients are in host memory: "
                  "give --all-reduce ring");
   }
-  return std::make_unique<cuda::NcclAllReduce>(ranks, *gpu);
+  return cuda::make_nccl_all_reduce(ranks, *gpu);
 }
 #else
 std::unique_ptr<AllReduce> make_nccl(Communicator&, ReduceDevice&) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 #include "timed/timed_backend.hpp"
 
@@ -29,14 +31,31 @@ struct BackendOptions {
 /// precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
 
-/// Sets the engines of a tuning file, by the work that they do, for all that is planned from now
-/// on. Not for the cpu backend.
-void use_engines(Backend& backend, const std::map<std::string, std::string>& engines);
-
-/// What the operations planned so far compute with; empty on the cpu backend.
-std::map<std::string, std::string> engines_in_use(const Backend& backend);
-
 /// Watches the GPU with this UUID; null without a GPU (an empty UUID), or where NVML is missing.
 std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid);
+
+/// The fastest engines measured on one kind of GPU: a file of JSON.
+struct Tuning {
+  std::string device;                          ///< GPU name
+  std::string cudnn;                           ///< version: engines are numbered anew in each
+  std::map<std::string, std::string> engines;  ///< by what they compute
+};
+
+/// Throws InputError naming the file for anything but a tuning file.
+Tuning parse_tuning(const std::string& text, const std::string& file);
+std::string tuning_text(const Tuning& tuning);
+
+/// Throws InputError if the tuning was made on another kind of GPU or with another cuDNN.
+void check_tuning(const Tuning& tuning, const std::string& file, const std::string& device,
+                  const std::string& cudnn);
+
+/// The file's text; throws InputError if it cannot be read.
+std::string read_tuning_file(const std::string& file);
+
+/// Collective. Sets the engines of --tuning-file in `backend`, which has no plans yet. With
+/// --tune-engines rank 0 measures them first: `plan` plans all that training will need on a backend
+/// of rank 0's own, and rank 0 writes the file. Throws InputError alike on all ranks.
+void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
+                      Backend& backend, const std::function<void(Backend&)>& plan);
 
 }  // namespace rueda

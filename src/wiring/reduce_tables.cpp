@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
@@ -28,10 +29,6 @@ constexpr std::size_t kMostHosts = 1'000'000;
 InputFile table_file(const std::string& file) {
   return {file, "--reduce-table " + file,
           "measure a new one with rueda bench tune, or leave the option out"};
-}
-
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  table_file(file).refuse(why);
 }
 
 std::size_t whole_number(const Json& json, const char* name) {
@@ -82,8 +79,8 @@ ReduceTable read_rows(const Json& rows) {
 
 std::string counted_hosts(const std::vector<int>& layout) {
   const int hosts = layout.empty() ? 0 : *std::max_element(layout.begin(), layout.end()) + 1;
-  return std::to_string(layout.size()) + (layout.size() == 1 ? " rank on " : " ranks on ") +
-         std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+  return fmt::format("{} rank{} on {} host{}", layout.size(), layout.size() == 1 ? "" : "s", hosts,
+                     hosts == 1 ? "" : "s");
 }
 
 /// The host of each rank, by number.
@@ -92,7 +89,7 @@ std::vector<int> read_layout(const Json& json) {
   for (const Json& host : json) {
     const std::size_t number = whole_number(host, "a host in layout");
     if (number >= kMostHosts) throw Fault{"layout numbers a million hosts or more"};
-    layout.push_back(static_cast<int>(number));
+    layout.push_back(int(number));
   }
   return layout;
 }
@@ -108,8 +105,9 @@ void check_place(const Json& json, const TablePlace& here) {
   const auto backend = json.at("backend").get<std::string>();
   const auto transport = json.at("transport").get<std::string>();
   if (backend != here.backend || transport != here.transport) {
-    throw Fault{"it was measured on backend " + printable(backend) + " with transport " +
-                printable(transport) + ", and this is " + here.backend + " with " + here.transport};
+    throw Fault{
+        fmt::format("it was measured on backend {} with transport {}, and this is {} with {}",
+                    printable(backend), printable(transport), here.backend, here.transport)};
   }
 }
 
@@ -151,7 +149,7 @@ std::vector<int> layout_of(const std::vector<std::string>& hosts) {
   for (const std::string& host : hosts) {
     auto at = std::find(known.begin(), known.end(), host);
     if (at == known.end()) at = known.insert(known.end(), host);
-    layout.push_back(static_cast<int>(at - known.begin()));
+    layout.push_back(int(at - known.begin()));
   }
   return layout;
 }
@@ -167,28 +165,26 @@ std::string rows_hash(const ReduceTable& table) {
   for (const char c : rows_text(table)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   }
-  std::string digits(16, '0');
-  for (std::size_t i = 16; i-- > 0; hash >>= 4U) digits[i] = "0123456789abcdef"[hash & 15U];
-  return digits;
+  return fmt::format("{:016x}", hash);
 }
 
 ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
                                const TablePlace& here) {
-  if (!fault_of_json(text, kLimits).empty()) refuse(file, "not a table of all-reduces");
+  if (!fault_of_json(text, kLimits).empty()) table_file(file).refuse("not a table of all-reduces");
   const Json json = Json::parse(text);
   try {
     if (!json.is_object() || !json.contains("rueda_reduce_table")) {
-      refuse(file, "not a table of all-reduces");
+      throw Fault{"not a table of all-reduces"};
     }
-    if (json.at("rueda_reduce_table") != kFormat) refuse(file, "of a format that is not known");
+    if (json.at("rueda_reduce_table") != kFormat) throw Fault{"of a format that is not known"};
     check_place(json, here);
     ReduceTable table = read_rows(json.at("rows"));
     table.why = "as measured in " + file;
     return table;
   } catch (const Fault& fault) {
-    refuse(file, fault.why);
+    table_file(file).refuse(fault.why);
   } catch (const Json::exception&) {
-    refuse(file, "not a complete table of all-reduces");
+    table_file(file).refuse("not a complete table of all-reduces");
   }
 }
 

@@ -12,7 +12,6 @@
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
-#include "rueda/record/steps_csv.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "study/json_view.hpp"
@@ -43,7 +42,7 @@ double check_run(const InputFile& file, const std::string& model, int image_size
   if (run.at("config").text("backend") == "timed") file.refuse("that run computed nothing itself");
   const std::string name = run.at("model").text("name");
   const std::size_t size = run.at("model").count("image_size");
-  if (name != model || size != static_cast<std::size_t>(image_size)) {
+  if (name != model || size != std::size_t(image_size)) {
     file.refuse("it is of " + printable(name) + " for " + std::to_string(size) + " pixels, not " +
                 model + " for " + std::to_string(image_size));
   }
@@ -91,7 +90,7 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
                        config.compute_from};
   std::string per_image;
   together(group, [&] {
-    const auto world = static_cast<std::size_t>(group.size());
+    const auto world = std::size_t(group.size());
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
     if (config.compute_from.empty() || group.rank() != 0) return;
     per_image = fmt::format(
@@ -99,7 +98,7 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
   });
   if (config.compute_from.empty()) return compute;
   per_image = all_gather_text(group, per_image).front();
-  compute.seconds = std::stod(per_image) * static_cast<double>(compute.images);
+  compute.seconds = std::stod(per_image) * double(compute.images);
   return compute;
 }
 

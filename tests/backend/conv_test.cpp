@@ -1,12 +1,13 @@
 #include <catch2/catch.hpp>
 
-#include "conv_data.hpp"
+#include "layer_data.hpp"
+#include "tests/support/fp32_tolerance.hpp"
 
 namespace rueda::test {
 namespace {
 
 /// Odd channel counts pad blocked layouts, odd sizes leave a row over where the stride is 2.
-const std::vector<ConvCase> kCases = {
+const std::vector<ConvCase> kConvCases = {
     {16, 16, 3, 1, 1, 6, 6, 1, false}, {16, 32, 3, 2, 1, 7, 5, 5, false},
     {8, 16, 1, 2, 0, 7, 6, 5, true},   {32, 8, 1, 1, 0, 5, 5, 1, true},
     {8, 8, 7, 2, 3, 9, 8, 1, true},    {3, 5, 3, 1, 1, 5, 4, 5, true},
@@ -22,7 +23,7 @@ const std::vector<ConvCase> kImageCases = {{3, 16, 3, 1, 1, 7, 6, 5, false},
                                            {3, 5, 3, 2, 1, 6, 5, 1, true},
                                            {3, 8, 3, 2, 1, 6, 5, 2, true}};
 
-Graph graph_of(const ConvCase& c, bool on_image) {
+Graph conv_graph(const ConvCase& c, bool on_image) {
   GraphBuilder g("conv", {c.channels, c.height, c.width});
   NodeId x = g.input();
   if (!on_image) x = g.pad_shortcut("carrier", x, c.channels, 1);
@@ -32,7 +33,7 @@ Graph graph_of(const ConvCase& c, bool on_image) {
 
 void check_convolution(const ConvCase& c, const Variant& variant, bool on_image,
                        Precision precision) {
-  const Graph graph = graph_of(c, on_image);
+  const Graph graph = conv_graph(c, on_image);
   const ConvData d(graph, c, precision);
   BenchCase bench_case{graph, graph.logits(), c.batch, variant, d.parameters()};
   bench_case.precision = precision;
@@ -60,7 +61,7 @@ void check_cases(const std::vector<ConvCase>& cases, bool on_image, Precision pr
 }
 
 void check_all(Precision precision) {
-  check_cases(kCases, false, precision);
+  check_cases(kConvCases, false, precision);
   check_cases(kImageCases, true, precision);
 }
 
@@ -69,7 +70,7 @@ TEST_CASE_OF_PRECISION("convolution in its three directions, of the image too",
 
 TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][operations][bf16]") {
   const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};
-  const Graph graph = graph_of(c, false);
+  const Graph graph = conv_graph(c, false);
   ConvData d(graph, c, Precision::bf16);
   d.weight = random_vector(2, d.weight.size());
   BenchCase bench_case{graph, graph.logits(), c.batch, variants().back(), d.parameters()};
@@ -81,6 +82,51 @@ TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][opera
   check_forward(d, y);
   check_data_gradient(d, dx);
 }
+
+const std::vector<NormCase> kNormCases = {
+    {16, 4, 4, 5, 1e-5F, false}, {16, 3, 5, 1, 1e-5F, true}, {32, 5, 3, 5, 1.001e-5F, true},
+    {8, 4, 3, 5, 1e-3F, true},   {3, 5, 5, 5, 1e-5F, false}, {5, 3, 3, 1, 1.001e-5F, true},
+    {10, 4, 4, 5, 1e-3F, false}, {17, 3, 4, 5, 1e-5F, true}, {16, 1, 1, 5, 1e-5F, false},
+};
+
+Graph norm_graph(const NormCase& c) {
+  GraphBuilder g("norm", {c.channels, c.height, c.width});
+  const NodeId x = g.pad_shortcut("carrier", g.input(), c.channels, 1);
+  g.batch_norm("norm", x, {.epsilon = c.epsilon, .relu = c.relu});
+  return std::move(g).finish();
+}
+
+void check_training(Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const NormCase& c : kNormCases) {
+      CAPTURE(variant.name, c.channels, c.height, c.width, c.batch, c.epsilon, c.relu);
+      const Graph graph = norm_graph(c);
+      const NormData d(graph, c, precision);
+      for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
+      BenchCase bench_case{graph, graph.logits(), c.batch, variant, d.parameters()};
+      bench_case.precision = precision;
+      OperationBench bench(bench_case);
+      check_output(d, bench.forward({d.x}));
+      check_statistics(d, bench.batch_statistics());
+      check_gradients(d, bench, bench.backward({d.dy}).front());
+      CHECK(bench.damage() == "");
+    }
+  }
+}
+
+TEST_CASE_OF_PRECISION("batch norm in training", "[backend][operations]", check_training)
+
+void check_running(Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const NormCase& c : kNormCases) {
+      CAPTURE(variant.name, c.channels, c.batch, c.epsilon, c.relu);
+      check_inference(norm_graph(c), c, precision, variant);
+    }
+  }
+}
+
+TEST_CASE_OF_PRECISION("batch norm in inference takes the running statistics",
+                       "[backend][operations]", check_running)
 
 }  // namespace
 }  // namespace rueda::test

@@ -34,9 +34,8 @@ TEST_CASE("softmax cross entropy of a batch", "[backend]") {
   backend.softmax_cross_entropy(request);
   const ReferenceLoss expected = softmax_cross_entropy(logits, labels, 0.0625);
   const LossSums first = sums.read()[0];
-  CHECK(excess({static_cast<double>(first.loss)}, {expected.loss}, {5 * 8 + expected.loss}, 16) <=
-        1);
-  CHECK(static_cast<int>(first.correct) == expected.correct);
+  CHECK(excess({double(first.loss)}, {expected.loss}, {5 * 8 + expected.loss}, 16) <= 1);
+  CHECK(int(first.correct) == expected.correct);
   CHECK(excess(to_doubles(gradient.read()), expected.gradient.values, Vector(50, 0.0625 * 3), 16) <=
         1);
   request.sums = sums.data() + 1;
@@ -61,8 +60,8 @@ TEST_CASE("batches: rows follow the indices", "[backend]") {
     const auto augment = t.augment ? kernels::draw_augment(8, 6, index) : kernels::SampleAugment{};
     const Tensor place(1, 3, 32, 32);
     for_each_place(place, [&](int, int c, int y, int x) {
-      expected.push_back(static_cast<double>(
-          kernels::input_value(images.image(index).data(), t, augment, c, y, x)));
+      expected.push_back(
+          double(kernels::input_value(images.image(index).data(), t, augment, c, y, x)));
     });
   }
   CHECK(bench.read_input() == expected);

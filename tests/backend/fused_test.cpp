@@ -5,8 +5,7 @@
 #include "../support/program_arenas.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
-#include "conv_data.hpp"
-#include "norm_data.hpp"
+#include "layer_data.hpp"
 #include "rueda/backend/program.hpp"
 
 namespace rueda::test {
@@ -43,7 +42,7 @@ Graph norm_graph(const NormCase& c, bool residual) {
 Tensor summed(const std::vector<Tensor>& gradients, Precision stored) {
   Tensor total = gradients.front();
   if (gradients.size() == 2) total = sum(total, gradients.back());
-  for (double& v : total.values) v = static_cast<double>(static_cast<float>(v));
+  for (double& v : total.values) v = double(float(v));
   return as_stored(std::move(total), stored);
 }
 
@@ -179,7 +178,7 @@ struct ProgramStep {
 /// One training step of exactly this graph, which a replica would prepare first.
 ProgramStep run_program(const Graph& graph, const ProgramInput& in) {
   const auto backend = open_backend_under_test(in.variant, Precision::fp32);
-  Program program(graph, *backend, static_cast<int>(in.indices.size()), Mode::train);
+  Program program(graph, *backend, int(in.indices.size()), Mode::train);
   const ProgramArenas arenas(*backend, graph);
   backend->upload(arenas.memory().values, to_floats(in.parameters));
   backend->bind_parameters(graph, arenas.memory());
@@ -201,7 +200,7 @@ ProgramStep run_program(const Graph& graph, const ProgramInput& in) {
                                   .scale = scale.data(),
                                   .gradient = program.logits_gradient()});
   program.backward();
-  return {static_cast<double>(sums.read().front().loss),
+  return {double(sums.read().front().loss),
           to_doubles(read_floats(*backend, arenas.memory().gradients)),
           to_doubles(read_floats(*backend, arenas.memory().batch_statistics))};
 }
@@ -228,7 +227,7 @@ void check_fusion(const SmallGraph& small, const Variant& variant) {
   const ReferenceBatch batch = reference_batch(images, indices, kSide);
   const Vector parameters = smooth_parameters(graph, batch.input, batch.labels, kKinkDistance);
   const ReferenceStep expected =
-      reference_step(graph, parameters, batch.input, batch.labels, static_cast<double>(kScale));
+      reference_step(graph, parameters, batch.input, batch.labels, double(kScale));
   const ProgramInput input{variant, images, indices, parameters, kScale};
   const ProgramStep plain = run_program(graph, input);
   const ProgramStep together = run_program(fused, input);

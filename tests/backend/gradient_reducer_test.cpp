@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -61,9 +62,12 @@ struct ReducerBench {
         ReducerParts{bench.replica(), doubler, ends, overlaps, std::move(turn)});
   }
 
-  std::vector<float> gradients_after(GradientReducer& reducer, bool announced,
-                                     const std::vector<std::uint32_t>& indices) {
+  std::vector<float> gradients_after(
+      GradientReducer& reducer, bool announced,
+      const std::vector<std::uint32_t>& indices = {0, 1, 2, 3},
+      const std::function<void()>& before_load = [] {}) {
     reducer.begin(1, announced);
+    before_load();
     bench.load(indices);
     bench.replica().compute(0.25F);
     reducer.complete();
@@ -83,14 +87,14 @@ struct ReducerBench {
 
 TEST_CASE("gradient reducer: on a thread of its own the same bits", "[backend][reducer]") {
   ReducerBench plain;
-  const auto expected = plain.gradients_after(*plain.reducer(false), true, {0, 1, 2, 3});
+  const auto expected = plain.gradients_after(*plain.reducer(false), true);
   REQUIRE(plain.ends.size() > 3);
   CHECK(plain.doubler.lengths.size() == plain.ends.size());
   for (const bool announced : {true, false}) {
     ReducerBench other;
     const auto reducer = other.reducer(true);
     for (int step = 0; step < 3; ++step) {
-      CHECK(other.gradients_after(*reducer, announced, {0, 1, 2, 3}) == expected);
+      CHECK(other.gradients_after(*reducer, announced) == expected);
     }
     CHECK(other.doubler.threads.size() == 3 * other.ends.size());
     for (const auto& thread : other.doubler.threads) CHECK(thread != std::this_thread::get_id());
@@ -102,27 +106,23 @@ TEST_CASE("gradient reducer: nothing is summed before it is complete", "[backend
   for (const bool announced : {true, false}) {
     ReducerBench bench;
     const auto reducer = bench.reducer(true);
-    bench.gradients_after(*reducer, announced, {0, 1, 2, 3});
+    bench.gradients_after(*reducer, announced);
     const int before = bench.doubler.calls;
-    reducer->begin(2, announced);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    CHECK(bench.doubler.calls == before);
-    bench.bench.load({0, 1, 2, 3});
-    bench.bench.replica().compute(0.25F);
-    reducer->complete();
-    for (std::size_t i = 0; i < reducer->buckets(); ++i) reducer->wait(i);
-    reducer->end();
+    bench.gradients_after(*reducer, announced, {0, 1, 2, 3}, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      CHECK(bench.doubler.calls == before);
+    });
     CHECK(bench.doubler.calls == 2 * before);
   }
 }
 
 TEST_CASE("gradient reducer: a tail of its own is summed exactly", "[backend][reducer]") {
   ReducerBench bench;
-  bench.gradients_after(*bench.reducer(false), true, {0, 1, 2, 3});
+  bench.gradients_after(*bench.reducer(false), true);
   CHECK(bench.doubler.exact == 0);
   bench.ends = plan_buckets(bench.graph, {.most_bytes = 400, .tail_apart = true});
   bench.bench.replica().announce_buckets(bench.ends);
-  bench.gradients_after(*bench.reducer(false), true, {0, 1, 2, 3});
+  bench.gradients_after(*bench.reducer(false), true);
   const GradientLayout layout(bench.graph);
   CHECK(bench.doubler.exact == layout.total() - layout.parameters);
 }
@@ -140,7 +140,7 @@ TEST_CASE("gradient reducer: buckets are recorded in order, ready before they be
   ReducerBench bench;
   for (const bool overlaps : {false, true}) {
     const auto reducer = bench.reducer(overlaps);
-    bench.gradients_after(*reducer, true, {0, 1, 2, 3});
+    bench.gradients_after(*reducer, true);
     const auto records = reducer->take_records();
     REQUIRE(records.size() == bench.ends.size());
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -161,7 +161,7 @@ TEST_CASE("gradient reducer: the turn goes to the thread and comes back", "[back
                        .give = [&] { clash = clash || --holders != 0; }};
   const auto reducer = bench.reducer(true, turn);
   for (int step = 0; step < 20; ++step) {
-    bench.gradients_after(*reducer, true, {0, 1, 2, 3});
+    bench.gradients_after(*reducer, true);
     CHECK(holders == 1);
   }
   CHECK_FALSE(clash);
@@ -171,7 +171,7 @@ TEST_CASE("gradient reducer: what the thread met, the waiting one throws", "[bac
   ReducerBench bench;
   bench.doubler.fails_at = 2;
   const auto reducer = bench.reducer(true);
-  CHECK_THROWS_WITH(bench.gradients_after(*reducer, true, {0, 1, 2, 3}), "the peer is gone");
+  CHECK_THROWS_WITH(bench.gradients_after(*reducer, true), "the peer is gone");
   CHECK_FALSE(reducer->busy());  // so that it may be destroyed
 }
 

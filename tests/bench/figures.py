@@ -42,32 +42,18 @@ def summarise_one(reports, batch, batches):
 
 
 def as_markdown(machine, results, arguments):
-    """The whole report."""
-    parts = [machine_line(machine), method_line(arguments), versions_line(results)]
-    return "\n\n".join([*parts, *(table(result) for result in results)])
-
-
-def machine_line(machine):
+    """The whole report: what it ran on, by which method, with which versions, and a table of each case."""
     cores = ",".join(map(str, machine["cores"]))
     extensions = " ".join(machine["extensions"]) or "no extensions that matter here"
-    load = f"{machine['load_before']:.2f}"
-    return f"{machine['processor']} ({extensions}), cores {cores}; load before the start {load}"
-
-
-def method_line(arguments):
-    return (
-        f"{arguments['rounds']} processes per contestant, taking turns; of each the median step "
-        f"of {arguments['passes'] - 1} passes over {arguments['batches']} batches, after one pass "
-        "that does not count"
-    )
-
-
-def versions_line(results):
-    versions = {}
-    for result in results:
-        for figure in result["contestants"].values():
-            versions.update(figure.get("versions", {}))
-    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "no versions"
+    figures = [figure for result in results for figure in result["contestants"].values()]
+    versions = {name: text for figure in figures for name, text in figure.get("versions", {}).items()}
+    return "\n\n".join([
+        f"{machine['processor']} ({extensions}), cores {cores}; load before the start {machine['load_before']:.2f}",
+        f"{arguments['rounds']} processes per contestant, taking turns; of each the median step of "
+        f"{arguments['passes'] - 1} passes over {arguments['batches']} batches, after one pass that does not count",
+        ", ".join(f"{name} {text}" for name, text in versions.items()) or "no versions",
+        *map(table, results),
+    ])  # fmt: skip
 
 
 def table(result):
@@ -96,7 +82,11 @@ def row(name, figure):
 
 
 def describe_machine(cores):
-    fields = processor_fields()
+    """By the first processor's lines in /proc/cpuinfo."""
+    file = Path("/proc/cpuinfo")
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    lines = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
+    fields = {key.strip(): value.strip() for key, _, value in lines}
     flags = fields.get("flags", "").split()
     return {
         "processor": fields.get("model name", platform.machine()),
@@ -104,13 +94,3 @@ def describe_machine(cores):
         "cores": cores,
         "load_before": os.getloadavg()[0],
     }
-
-
-def processor_fields():
-    """The first processor's lines in /proc/cpuinfo."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return {}
-    lines = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
-    return {key.strip(): value.strip() for key, _, value in lines}

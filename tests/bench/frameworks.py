@@ -12,16 +12,40 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contestants import CONTESTANTS, command_of, python_of
 from figures import as_markdown, describe_machine, summarise
 
+HERE = Path(__file__).resolve().parent
 CASES = ("resnet18@32:64", "resnet50v2@128:16")
 LEARNING_RATE = 0.002  # small enough that every contestant's loss falls from pass to pass
 MOMENTUM = 0.9
 
+# In the order of their turns. `layout` is that of the images and activations in memory.
+CONTESTANTS = {
+    "rueda": {"framework": "rueda", "ranks": 1},
+    "rueda-2-ranks": {"framework": "rueda", "ranks": 2},
+    "torch": {"framework": "torch", "layout": "contiguous"},
+    "torch-channels-last": {"framework": "torch", "layout": "channels_last"},
+    "torch-compile": {"framework": "torch", "layout": "channels_last", "compile": True},
+    "keras": {"framework": "keras"},
+}
+
 
 class UsageError(Exception):
     """What the caller has to change; one line."""
+
+
+def python_of(framework):
+    """The interpreter that has the framework, or None."""
+    if framework == "rueda":
+        return sys.executable
+    given = os.environ.get(f"RUEDA_{framework.upper()}_PYTHON")
+    candidate = given or HERE.parents[1] / "build-parity" / framework / "bin" / "python"
+    return str(candidate) if os.access(candidate, os.X_OK) else None
+
+
+def check_binary(binary):
+    if not Path(binary).is_file():
+        raise UsageError(f"{binary} is not there: run jobs/setup.sh, or give --binary")
 
 
 def parse_case(text):
@@ -61,8 +85,8 @@ def chosen_names(text, with_compile):
     for name in names:
         if name not in CONTESTANTS:
             raise UsageError(f"contestant '{name}' is not known: give some of {', '.join(CONTESTANTS)}")
-        if python_of(name) is None:
-            framework = CONTESTANTS[name]["framework"]
+        framework = CONTESTANTS[name]["framework"]
+        if python_of(framework) is None:
             raise UsageError(
                 f"there is no Python with {framework} for contestant '{name}': set "
                 f"RUEDA_{framework.upper()}_PYTHON to one, or have jobs/check/parity.sh install it below "
@@ -79,16 +103,14 @@ def draw_images(binary, folder, count):
         raise UsageError(f"{binary} synth drew no images in {folder}; it says why above")
 
 
-def environment(threads):
-    """Every thread pool that reads the environment gets the same number of threads."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    return {**os.environ, **{name: str(threads) for name in names}}
-
-
 def run_once(name, task):
     """The report of a fresh process: seconds and loss of each step, versions; or what went wrong."""
+    framework = CONTESTANTS[name]["framework"]
+    # Every thread pool that reads the environment gets the same number of threads.
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     done = subprocess.run(
-        [*command_of(name), json.dumps(task)], env=environment(task["threads"]),
+        [python_of(framework), str(HERE / f"{framework}_worker.py"), json.dumps(task)],
+        env={**os.environ, **dict.fromkeys(pools, str(task["threads"]))},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
@@ -98,11 +120,6 @@ def run_once(name, task):
     return {"failure": f"exit code {done.returncode}: {said[-1].strip()}", "stderr": done.stderr}
 
 
-def task_of(name, case, precision, settings):
-    options = {key: CONTESTANTS[name].get(key) for key in ("ranks", "layout", "compile")}
-    return {**case, **settings, **options, "precision": precision}
-
-
 def run_rounds(names, case, precision, settings, rounds):
     """Reports by contestant. They take turns, so that changes of the machine affect all."""
     reports = {name: [] for name in names}
@@ -110,7 +127,8 @@ def run_rounds(names, case, precision, settings, rounds):
         for name in names:
             if any("failure" in report for report in reports[name]):
                 continue
-            report = run_once(name, task_of(name, case, precision, settings))
+            options = {key: CONTESTANTS[name].get(key) for key in ("ranks", "layout", "compile")}
+            report = run_once(name, {**case, **settings, **options, "precision": precision})
             reports[name].append(report)
             outcome = report.get("failure") or f"last loss {report['losses'][-1]:.4f}"
             print(f"{case['model']} {precision} round {turn} {name}: {outcome}", file=sys.stderr)
@@ -154,13 +172,7 @@ def check(arguments):
         raise UsageError("--rounds and --batches are at least 1, --passes at least 2")
     if set(arguments.precisions.split(",")) - {"fp32", "bf16"}:
         raise UsageError(f"--precisions '{arguments.precisions}': give fp32, bf16 or fp32,bf16")
-    if not Path(arguments.binary).is_file():
-        raise UsageError(f"{arguments.binary} is not there: run jobs/setup.sh, or give --binary")
-
-
-def write_json(file, machine, results):
-    text = json.dumps({"machine": machine, "results": results}, indent=1)
-    Path(file).write_text(text + "\n", encoding="utf-8")
+    check_binary(arguments.binary)
 
 
 def run(arguments):
@@ -179,7 +191,8 @@ def run(arguments):
         for result in run_case(arguments, names, case, settings):
             results.append(result)
             if arguments.out:
-                write_json(arguments.out, machine, results)
+                text = json.dumps({"machine": machine, "results": results}, indent=1)
+                Path(arguments.out).write_text(text + "\n", encoding="utf-8")
     print(as_markdown(machine, results, vars(arguments)))
     return not any("failure" in one for result in results for one in result["contestants"].values())
 

@@ -3,6 +3,7 @@
 the same cores. Both sum fp32 in place over as many processes.
 
 usage: gloo.py [--binary build/rueda] [--ranks 2] [--rounds 3] [--sizes LIST] [--algorithms LIST]
+       gloo.py TASK    (JSON; one of the processes, which sums; rank 0 prints the times)
 
 docs/bench.md says more. Needs a Python with PyTorch: RUEDA_TORCH_PYTHON, or what jobs/check/parity.sh installs.
 """
@@ -14,16 +15,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from time import perf_counter
 
-from contestants import python_of
+from frameworks import UsageError, check_binary, python_of
 
-HERE = Path(__file__).resolve().parent
 TIME_LIMIT = 600  # seconds, of one process
+WHOLE = 1 << 16  # below, sums of whole numbers over a few ranks are exact in fp32
 NO_TORCH = "no Python has PyTorch: set RUEDA_TORCH_PYTHON, or let jobs/check/parity.sh install it in build-parity/"
-
-
-class UsageError(Exception):
-    """What the caller has to change; one line."""
 
 
 def run_rueda(arguments, folder):
@@ -50,7 +48,7 @@ def run_gloo(arguments, sizes, folder, turn):
     }  # fmt: skip
     workers = [
         subprocess.Popen(
-            [python_of("torch"), str(HERE / "gloo_worker.py"), json.dumps({**task, "rank": rank})],
+            [python_of("torch"), __file__, json.dumps({**task, "rank": rank})],
             stdout=subprocess.PIPE, text=True,
         )
         for rank in range(arguments.ranks)
@@ -96,6 +94,44 @@ def as_markdown(version, medians, arguments):
     return "\n".join(lines)
 
 
+def measure(task, floats):
+    """Seconds of each repetition, the slowest rank's; as rueda bench all-reduce takes them."""
+    import torch
+    import torch.distributed as dist
+
+    index = torch.arange(floats, dtype=torch.int64) % WHOLE
+    mine = (index + task["rank"]).float()
+    expected = (task["ranks"] * index + sum(range(task["ranks"]))).float()
+    slice_ = torch.empty(floats)
+    seconds = []
+    for repetition in range(task["repetitions"] + 1):
+        slice_.copy_(mine)
+        dist.barrier()
+        begin = perf_counter()
+        dist.all_reduce(slice_)
+        taken = torch.tensor([perf_counter() - begin], dtype=torch.float64)
+        if not torch.equal(slice_, expected):
+            sys.exit(f"gloo: wrong sum of {floats} floats")
+        dist.all_reduce(taken, op=dist.ReduceOp.MAX)
+        if repetition > 0:  # the first one warms up
+            seconds.append(taken.item())
+    return seconds
+
+
+def work(task):
+    """One of the processes."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    store = dist.FileStore(task["store"], task["ranks"])
+    dist.init_process_group("gloo", store=store, rank=task["rank"], world_size=task["ranks"])
+    seconds = {size: measure(task, size // 4) for size in task["sizes"]}
+    if task["rank"] == 0:
+        print(json.dumps({"version": torch.__version__, "seconds": seconds}))
+    dist.destroy_process_group()
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", default="build/rueda", help="rueda [%(default)s]")
@@ -109,12 +145,13 @@ def parse_arguments():
 
 
 def main():
+    if sys.argv[1:] and sys.argv[1].startswith("{"):
+        return work(json.loads(sys.argv[1]))
     arguments = parse_arguments()
     try:
         if min(arguments.ranks, arguments.rounds, arguments.repetitions) < 1:
             raise UsageError("--ranks, --rounds and --repetitions are at least 1")
-        if not Path(arguments.binary).is_file():
-            raise UsageError(f"{arguments.binary} is not there: run jobs/setup.sh, or give --binary")
+        check_binary(arguments.binary)
         if python_of("torch") is None:
             raise UsageError(NO_TORCH)
         version, medians = run_rounds(arguments)

@@ -1,6 +1,8 @@
-"""The benchmark's images for PyTorch and Keras: the file that rueda reads, as NumPy arrays."""
+"""What the workers of PyTorch and Keras share: images from the file that rueda reads, and the timing."""
 
+import json
 from pathlib import Path
+from time import perf_counter
 
 import numpy
 
@@ -22,3 +24,13 @@ def read_images(folder, count):
 def normalise(images):
     """(N, C, H, W) less CIFAR-10's mean, divided by its deviation; by channel."""
     return (images - MEAN[:, None, None]) / DEVIATION[:, None, None]
+
+
+def time_steps(task, batches, step, versions):
+    """Passes over the batches; prints seconds and losses of the steps as JSON."""
+    seconds, losses = [], []
+    for images, labels in task["passes"] * batches:
+        begin = perf_counter()
+        losses.append(step(images, labels))
+        seconds.append(perf_counter() - begin)
+    print(json.dumps({"step_seconds": seconds, "losses": losses, "versions": versions}))

@@ -7,7 +7,6 @@ usage: keras_worker.py TASK    (JSON, from frameworks.py)
 import json
 import os
 import sys
-from time import perf_counter
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
@@ -15,7 +14,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import keras
 import tensorflow as tf
-from images import normalise, read_images
+from images import normalise, read_images, time_steps
 from keras import layers
 
 CLASSES = 10
@@ -89,14 +88,8 @@ def main():
     optimizer = keras.optimizers.SGD(task["lr"], momentum=task["momentum"])
     optimizer.build(model.trainable_variables)
     train_step = make_step(model, optimizer)
-
-    seconds, losses = [], []
-    for images, labels in task["passes"] * batches:
-        begin = perf_counter()
-        losses.append(float(train_step(images, labels)))
-        seconds.append(perf_counter() - begin)
     versions = {"Keras": keras.__version__, "TensorFlow": tf.__version__}
-    print(json.dumps({"step_seconds": seconds, "losses": losses, "versions": versions}))
+    time_steps(task, batches, lambda images, labels: float(train_step(images, labels)), versions)
 
 
 if __name__ == "__main__":

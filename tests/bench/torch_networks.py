@@ -9,8 +9,8 @@ from torch.nn import functional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "parity"))
 
 import torch_models  # noqa: E402
+from floor import CLASSES, V2_COUNTS  # noqa: E402
 
-CLASSES = 10
 KERAS_EPSILON = 1.001e-5
 
 
@@ -57,9 +57,6 @@ class ResNetV2(nn.Module):
     def forward(self, x):
         y = self.blocks(self.pool(self.stem(x)))
         return self.predictions(functional.relu(self.post_bn(y)).mean((2, 3)))
-
-
-V2_COUNTS = {"resnet50v2": (3, 4, 6, 3), "resnet101v2": (3, 4, 23, 3), "resnet152v2": (3, 8, 36, 3)}
 
 
 def build(name):

@@ -6,10 +6,9 @@ usage: torch_worker.py TASK    (JSON, from frameworks.py)
 
 import json
 import sys
-from time import perf_counter
 
 import torch
-from images import normalise, read_images
+from images import normalise, read_images, time_steps
 from torch.nn import functional
 from torch_networks import build
 
@@ -46,13 +45,10 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=task["lr"], momentum=task["momentum"], fused=True)
     run = torch.compile(model) if task["compile"] else model
 
-    seconds, losses = [], []
-    for images, labels in task["passes"] * batches:
-        begin = perf_counter()
-        losses.append(train_step(run, optimizer, images, labels, task["precision"]))
-        seconds.append(perf_counter() - begin)
-    versions = {"PyTorch": torch.__version__}
-    print(json.dumps({"step_seconds": seconds, "losses": losses, "versions": versions}))
+    def step(images, labels):
+        return train_step(run, optimizer, images, labels, task["precision"])
+
+    time_steps(task, batches, step, {"PyTorch": torch.__version__})
 
 
 if __name__ == "__main__":

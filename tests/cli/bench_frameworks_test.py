@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A smoke test of tests/bench/frameworks.py: its figures, what it refuses, and a run of rueda alone.
+"""A smoke test of tests/bench/frameworks.py: what it refuses, and a run of rueda alone.
 
 usage: bench_frameworks_test.py RUEDA MPIEXEC
 """
@@ -12,42 +12,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import environment, has_bf16
+from rueda_runs import ProgramCase, environment, has_bf16, main
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
-sys.path.insert(0, str(BENCH))
-
-import figures  # noqa: E402
-import rueda_worker  # noqa: E402
-
-
-def report(*seconds):
-    losses = [3.0, 2.0, 1.0, 0.0][: len(seconds)]
-    return {"step_seconds": list(seconds), "losses": losses, "versions": {"it": "1"}}
-
-
-class PartsTest(unittest.TestCase):
-    def test_figures_from_known_times(self):
-        """Batches of 10 images; the first pass, of two batches, is not counted."""
-        reports = [report(9, 9, 1, 2, 5), report(9, 9, 4, 4, 4), report(9, 9, 1, 1, 1)]
-        summary = figures.summarise({"rueda": reports, "torch": [report(9, 9, 4, 4)]}, 10, 2)
-        self.assertEqual(summary["rueda"]["images_per_second"], {"median": 5.0, "min": 2.5, "max": 10.0})
-        self.assertEqual(summary["torch"]["rueda_is_times_as_fast"], 2.0)
-        self.assertEqual([summary["torch"][f"{which}_pass_loss"] for which in ("first", "last")], [2.5, 0.5])
-        self.assertEqual(figures.summarise_one([report(1), {"failure": "gone"}], 10, 2), {"failure": "gone"})
-
-    def test_a_step_takes_as_long_as_its_slowest_rank(self):
-        rows = ["1,1,0,3,9", "1,1,1,2,9", "1,2,0,1,8", "1,2,1,4,8", "2,1,0,5,7", "2,1,1,1,7"]
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "steps.csv")
-            file.write_text("\n".join(["epoch,step,rank,seconds,train_loss", *rows]), encoding="utf-8")
-            self.assertEqual(rueda_worker.read_steps(file), ([3.0, 4.0, 5.0], [9.0, 8.0, 7.0]))
 
 
 class RunTest(unittest.TestCase):
     def bench(self, *options, **env):
-        binary, mpiexec = PATHS
+        binary, mpiexec = ProgramCase.paths
         command = [sys.executable, str(BENCH / "frameworks.py"), "--binary", binary]
         return subprocess.run(
             [*command, "--mpiexec", mpiexec, *options], env=environment(env),
@@ -87,5 +59,4 @@ class RunTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PATHS = (sys.argv[1], sys.argv[2])
-    summary_line.main()
+    main()

@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 """`rueda bench`: what it measures, writes and refuses.
 
-usage: bench_test.py RUEDA [MPIEXEC]
+usage: bench_test.py RUEDA MPIEXEC
 """
 
 import re
 import statistics
-import sys
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import SMALL
+from rueda_runs import SMALL, ProgramCase, main
 
 FEW = ("--repetitions", "4", "--threads", "1")
 ALWAYS = ("ring", "mpi", "fixed")  # to be had wherever rueda is
@@ -170,7 +167,4 @@ class Commands(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checkpoints: a run that is interrupted anywhere and resumed ends in the bits of one that was not.
 
-usage: checkpoint_test.py RUEDA [MPIEXEC]
+usage: checkpoint_test.py RUEDA MPIEXEC
 """
 
 import fcntl
@@ -10,12 +10,10 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import Program, environment
+from rueda_runs import Program, ProgramCase, environment, main
 
 # Two epochs of four steps, which remember: momentum, statistics, a schedule, random images.
 NET = ["--data", "data", "--data-limit", "64", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
@@ -40,15 +38,14 @@ class CheckpointTest(ProgramCase):
     references = {}
 
     def train(self, run_dir, *words, ranks=2):
-        command = ("train", *NET, "--run-dir", run_dir, *words)
-        return self.program.run_ranks(ranks, *command)
+        return self.program.run_on(ranks, "train", *NET, "--run-dir", run_dir, *words)
 
     def alone(self, *words):
         """One process without a launcher, for what is refused before ranks matter."""
         return self.program.run("train", *words)
 
     def resume(self, *words, ranks=2):
-        return self.completed(self.program.run_ranks(ranks, "train", "--resume", *words))
+        return self.completed(self.program.run_on(ranks, "train", "--resume", *words))
 
     def reference(self, *words, ranks=2):
         """The curve of the run that was never interrupted."""
@@ -90,8 +87,8 @@ class CheckpointTest(ProgramCase):
 
     def test_whatever_a_run_is_made_of_goes_on_bit_for_bit(self):
         kinds = {
-            "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2"],
-            "overlap": ["--overlap", "on", "--bucket-mb", "0.3", "--nesterov"],
+            "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2", "--overlap", "on",
+                       "--bucket-mb", "0.3", "--nesterov"],
             "wire": ["--wire", "bf16", "--wire-error-feedback", "--bucket-mb", "0.3"],
             "fixed": ["--reduce-order", "fixed", "--shard", "fixed", "--warmup-epochs", "1"],
         }
@@ -175,7 +172,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("damaged")), self.reference())
 
     def test_what_does_not_fit_is_refused(self):
-        self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
         before = (self.folder / "mine" / "run.json").read_bytes()
 
         def refuse(*words, says):
@@ -195,12 +192,12 @@ class CheckpointTest(ProgramCase):
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
         self.refused(self.alone(*NET, "--run-dir", "mine"), "holds an earlier run", "--resume")
         # An earlier one may begin a run of its own.
-        self.resume(earlier + "/", "--run-dir", "branch")
-        self.assertEqual(curve(self.program.record("branch")), self.reference())
+        self.resume(earlier + "/", "--run-dir", "branch", ranks=1)
+        self.assertEqual(curve(self.program.record("branch")), self.reference(ranks=1))
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
     def test_a_checkpoint_elsewhere(self):
-        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:6"))
+        self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:6", ranks=1))
         checkpoints = self.folder / "whole" / "checkpoints"
         latest = self.checkpoints("whole")[-1]
         shutil.copytree(checkpoints / latest, self.folder / "copied")
@@ -209,8 +206,8 @@ class CheckpointTest(ProgramCase):
         before = rows.read_text()
         self.assertIn("\n1,4,", before)
         self.refused(self.alone("--resume", "copied"), "no run directory", "--run-dir")
-        self.resume("copied", "--run-dir", "from-copy")
-        self.assertEqual(curve(self.program.record("from-copy")), self.reference())
+        self.resume("copied", "--run-dir", "from-copy", ranks=1)
+        self.assertEqual(curve(self.program.record("from-copy")), self.reference(ranks=1))
         self.assertNotIn("\n1,", (self.folder / "from-copy" / "steps.csv").read_text())
         self.assertEqual(rows.read_text(), before)
         self.assertFalse((self.folder / "run.json").exists())
@@ -227,12 +224,12 @@ class CheckpointTest(ProgramCase):
                 if name.startswith("passed"):
                     (run / "checkpoints" / latest).rename(run / "checkpoints" / name)
                 inside = Program(*self.paths, run / "checkpoints" / place)
-                self.completed(inside.run_ranks(2, "train", "--resume", name, "--data", data))
-                self.assertEqual(curve(self.program.record("one")), self.reference())
+                self.completed(inside.run("train", "--resume", name, "--data", data))
+                self.assertEqual(curve(self.program.record("one")), self.reference(ranks=1))
                 self.assertIn("epoch-0002-step-00000", self.checkpoints("one"))
 
     def test_one_run_at_a_time(self):
-        self.stopped(self.train("taken", "--inject", "stop:0:3"))
+        self.stopped(self.train("taken", "--inject", "stop:0:3", ranks=1))
         before = (self.folder / "taken" / "run.json").read_bytes()
         lock = self.folder / "taken" / ".lock"
         self.assertRegex(lock.read_text(), r"^process \d+ on \S+$")
@@ -240,20 +237,22 @@ class CheckpointTest(ProgramCase):
             fcntl.flock(holder, fcntl.LOCK_EX)
             holder.write("process 7 on h1\x1b[2J")
             holder.flush()
-            for words in (["--resume", "taken"], ["--run-dir", "taken", *NET, "--overwrite"]):
-                self.refused(self.alone(*words), "taken is in use by process 7 on h1\\x1b[2J", "--run-dir")
+            words = (["--resume", "taken"], ["--run-dir", "taken", *NET, "--overwrite"])
+            with ThreadPoolExecutor() as pool:  # each waits a while for the other to end
+                for result in pool.map(lambda one: self.alone(*one), words):
+                    self.refused(result, "taken is in use by process 7 on h1\\x1b[2J", "--run-dir")
         self.assertEqual((self.folder / "taken" / "run.json").read_bytes(), before)
-        self.resume("taken")
-        self.assertEqual(curve(self.program.record("taken")), self.reference())
+        self.resume("taken", ranks=1)
+        self.assertEqual(curve(self.program.record("taken")), self.reference(ranks=1))
 
     def test_weights_at_the_end(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch", "--save-weights", "w"]
         for _ in range(2):  # the second time all is done
-            self.completed(self.train("weights", *auto))
+            self.completed(self.train("weights", *auto, ranks=1))
         self.refused(self.alone(*NET, "--run-dir", "others", *auto), "--save-weights w", "there is such a file")
         (self.folder / "w").unlink()
         # A checkpoint does not say where to write.
-        result = self.resume("weights", "--epochs", "3")
+        result = self.resume("weights", "--epochs", "3", ranks=1)
         self.assertIn("--save-weights is not taken over", " ".join(result.out.split()))
         self.assertFalse((self.folder / "w").exists())
 
@@ -261,7 +260,7 @@ class CheckpointTest(ProgramCase):
         result = self.alone(*NET, "--run-dir", "untraced", "--trace", "nowhere/t.json")
         self.refused(result, "--trace nowhere/t.json", "cannot be written there")
         self.assertFalse((self.folder / "untraced").exists())
-        self.stopped(self.train("traced", "--trace", "traced/t.json", "--inject", "stop:0:3"))
+        self.stopped(self.train("traced", "--trace", "traced/t.json", "--inject", "stop:0:3", ranks=1))
         self.assertTrue((self.folder / "traced" / "t.json").exists())
 
     def test_a_timed_run(self):
@@ -308,7 +307,7 @@ class CheckpointTest(ProgramCase):
         words = ["--resume", "auto", "--checkpoint-every", "1epoch", "--target-accuracy", "0.01"]
         records = []
         for _ in range(2):
-            result = self.completed(self.train("target", *words))
+            result = self.completed(self.train("target", *words, ranks=1))
             self.assertIn("val_accuracy 0.01 after", " ".join(result.out.split()))
             records.append(self.program.record("target"))
         self.assertEqual([record["outcome"] for record in records], ["target reached"] * 2)
@@ -344,7 +343,7 @@ class CheckpointTest(ProgramCase):
                 self.assertEqual(len(self.checkpoints(name)), 1)
 
     def test_nothing_half_written_stays(self):
-        self.stopped(self.train("clean", "--checkpoint-every", "1step", "--inject", "stop:0:3"))
+        self.stopped(self.train("clean", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
         rest = self.folder / "clean" / "checkpoints" / ".unfinished-epoch-0009-step-00000"
         rest.mkdir()
         (rest / "weights.safetensors").write_bytes(b"half")
@@ -352,7 +351,7 @@ class CheckpointTest(ProgramCase):
         torn.write_bytes(b"{")
         mine = self.folder / "clean" / "run.json.tmp-old"
         mine.write_bytes(b"")
-        self.resume("clean")
+        self.resume("clean", ranks=1)
         self.assertEqual(len(self.checkpoints("clean")), 2)
         self.assertFalse(rest.exists())
         self.assertFalse(torn.exists())
@@ -360,7 +359,4 @@ class CheckpointTest(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """`rueda doctor` as its users meet it: alone, below mpiexec, with faults put in.
 
-usage: doctor_test.py RUEDA [MPIEXEC]
+usage: doctor_test.py RUEDA MPIEXEC
 """
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import PATIENCE
+from rueda_runs import PATIENCE, ProgramCase, main
 
 
 def by_its_signal():
@@ -186,7 +183,4 @@ class Usage(DoctorTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

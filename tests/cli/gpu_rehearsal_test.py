@@ -8,13 +8,11 @@ usage: gpu_rehearsal_test.py RUEDA_STANDIN
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import environment
+from rueda_runs import ProgramCase, environment, main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "gpu-check.sh"
 
@@ -24,7 +22,7 @@ class Rehearsal(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="rueda-rehearsal-")
         self.addCleanup(folder.cleanup)
         folder = Path(folder.name)
-        os.symlink(Path(PROGRAM).resolve(), folder / "rueda")
+        os.symlink(Path(ProgramCase.paths[0]).resolve(), folder / "rueda")
         words = [SCRIPT, "--rehearsal", "--programs", folder, "--out", folder, "--minutes", "15"]
         words += ["--only", "tests,bench,ring"]
         done = subprocess.run(
@@ -58,7 +56,4 @@ class Rehearsal(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    PROGRAM = sys.argv[1]
-    summary_line.main()
+    main(1)

@@ -4,52 +4,35 @@
 usage: input_test.py RUEDA MPIEXEC cpu|cuda
 """
 
-import csv
 import subprocess
 import sys
 from pathlib import Path
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import environment
+from rueda_runs import ProgramCase, environment, hashes, main
 
 COMPARE = str(Path(__file__).resolve().parents[2] / "jobs" / "check" / "compare_input.py")
+BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
+SIDE = 8  # pixels: the stand-in computes slowly
 
 # 22 images in global batches of 8: the last step has 6.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
+SMALL = ["--model", "resnet20", "--image-size", str(SIDE), "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
 EMPTY_SHARD = ["--data-limit", "9"]  # the last step has one image, so two ranks of three have none
 
 
 class InputTest(ProgramCase):
     time_limit = 600
-    runs = 0
-    resident = {}  # the hashes of runs with resident input, by their words
 
-    def train(self, ranks, *options):
-        """What a run said, and its folder."""
-        type(self).runs += 1
-        folder = f"run-{self.runs}"
-        backend = ["--backend", BACKEND, "--run-dir", folder]
-        backend += ["--allow-shared-gpu"] * (BACKEND == "cuda")
-        result = self.program.run_ranks(ranks, "train", *SMALL, *backend, *options)
-        self.assertEqual(result.code, 0, result)
-        return result, folder
-
-    def hashes(self, ranks, *options):
-        _, folder = self.train(ranks, *options)
-        epochs = self.program.record(folder)["epochs"]
-        self.assertEqual(len(epochs), 2)
-        return [epoch["parameter_hash"] for epoch in epochs]
+    def start(self, ranks, *options):
+        backend = ["--backend", BACKEND] + ["--allow-shared-gpu"] * (BACKEND == "cuda")
+        return super().start(ranks, *SMALL, *backend, *options)
 
     def check_equal(self, ranks, workers, *options):
         with self.subTest(ranks=ranks, workers=workers, options=options):
-            if (ranks, options) not in self.resident:
-                self.resident[ranks, options] = self.hashes(ranks, *options)
-            resident = self.resident[ranks, options]
-            self.assertNotEqual(resident[0], resident[1])
+            resident = hashes(self.known_run(ranks, *options))
+            self.assertEqual(len(set(resident)), 2)
             streamed = ["--input", "stream", "--input-workers", str(workers)]
-            self.assertEqual(self.hashes(ranks, *options, *streamed), resident)
+            self.assertEqual(hashes(self.trained(ranks, *options, *streamed)), resident)
 
     def test_any_number_of_workers_gives_the_bits_of_resident_input(self):
         for workers in (0, 3):
@@ -62,15 +45,14 @@ class InputTest(ProgramCase):
         self.check_equal(3, 1, *EMPTY_SHARD, "--shard", "fixed", "--accumulate", "2")
 
     def test_what_a_streamed_run_tells(self):
-        result, folder = self.train(2, "--input", "stream", "--input-workers", "1")
-        self.assertEqual(result.out.count("batches prepared by 1 host thread of each rank"), 2, result)
-        run = self.program.record(folder)
+        run = self.trained(2, "--input", "stream", "--input-workers", "1")
+        self.assertEqual(run["said"].count("batches prepared by 1 host thread of each rank"), 2, run["said"])
         self.assertEqual(run["input"], {"mode": "stream", "workers_per_rank": 1})
         told = run["summary"]["steady_input"]
         self.assertEqual(told["steps"], 3)
         self.assertGreater(told["prepare_busy"]["min"], 0)
-        # Images of 16 by 16 pixels, in 4 channels on a GPU; labels go along.
-        bytes_of_images = 11 / 3 * 16 * 16 * 4 * 4
+        # In 4 channels on a GPU; labels go along.
+        bytes_of_images = 11 / 3 * SIDE * SIDE * 4 * 4
         copied = (told["copy_bytes"]["mean"], told["copy_busy"]["mean"], told["copy_exposed"]["mean"])
         if BACKEND == "cuda":
             self.assertGreater(copied[0], bytes_of_images)
@@ -81,24 +63,17 @@ class InputTest(ProgramCase):
             self.assertEqual(copied, (0, 0, 0))
             self.assertIsNone(told["copy_GBps"])
         for rank in run["ranks"]:
-            self.assertGreaterEqual(rank["memory"]["staging"], 2 * 4 * 16 * 16 * 3 * 4)
-        self.check_sums(folder)
-
-    def check_sums(self, folder):
-        """The phases of every step still add up to it."""
-        path = self.program.folder / folder / "steps.csv"
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        self.assertEqual(len(rows), 2 * 3 * 2)
+            self.assertGreaterEqual(rank["memory"]["staging"], 2 * 4 * SIDE * SIDE * 3 * 4)
+        # The phases of every step still add up to it.
+        self.assertEqual(len(run["steps"]), 2 * 3 * 2)
         phases = ("load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other")
-        for row in rows:
+        for row in run["steps"]:
             total = sum(float(row[phase]) for phase in phases)
             self.assertAlmostEqual(total, float(row["seconds"]), delta=1e-9)
 
     def test_resident_is_the_default(self):
-        result, folder = self.train(1)
-        self.assertEqual(result.out.count("resident: the device makes each batch"), 2, result)
-        run = self.program.record(folder)
+        run = self.known_run(1)
+        self.assertEqual(run["said"].count("resident: the device makes each batch"), 2, run["said"])
         self.assertEqual(run["input"], {"mode": "resident", "workers_per_rank": None})
         self.assertEqual(run["summary"]["steady_input"]["prepare_busy"]["max"], 0)
         self.assertEqual(run["ranks"][0]["memory"]["staging"], 0)
@@ -119,8 +94,4 @@ class InputTest(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2])
-    BACKEND = sys.argv[3]
-    summary_line.main()
+    main(3)

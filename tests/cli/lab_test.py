@@ -8,13 +8,10 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import Program, environment
+from rueda_runs import ProgramCase, environment, hashes, main
 
 HOSTS = Path(__file__).resolve().parents[1] / "lab" / "hosts.sh"
 TIME_LIMIT = 60  # seconds; a run takes two or three
@@ -46,7 +43,7 @@ class Lab:
 
     def __init__(self, folder):
         self.folder = folder
-        self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": PATHS[2], "LAB_LINK": "wire"}
+        self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": str(Path(ProgramCase.paths[2]).resolve())}
 
     @contextlib.contextmanager
     def hosts(self, count):
@@ -70,16 +67,13 @@ class Lab:
 
 
 @unittest.skipIf(obstacle(), f"no hosts can be made: {obstacle()}")
-class HostsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-lab-")
-        cls.program = Program(PATHS[0], PATHS[1], cls.temporary.name, time_limit=TIME_LIMIT)
-        cls.lab = Lab(cls.temporary.name)
+class HostsTest(ProgramCase):
+    time_limit = TIME_LIMIT
 
     @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab = Lab(cls.folder)
 
     def over_hosts(self, lab, ranks, *options):
         """The run.json of a run over the hosts that are up."""
@@ -87,14 +81,10 @@ class HostsTest(unittest.TestCase):
         return self.program.record("over")
 
     def on_one_host(self, ranks, *options):
-        result = self.program.run_ranks(
-            ranks, "train", *SMALL, *options, "--run-dir", "alone", "--overwrite"
-        )
-        self.assertEqual(result.code, 0, result)
-        return self.program.record("alone")
+        return self.trained(ranks, *SMALL, *options)
 
     def hashes_are_equal(self, over, alone):
-        self.assertEqual(over["epochs"][0]["parameter_hash"], alone["epochs"][0]["parameter_hash"])
+        self.assertEqual(hashes(over), hashes(alone))
 
     def test_two_hosts_of_two_ranks(self):
         ring, fixed = ("--all-reduce", "ring"), ("--reduce-order", "fixed")
@@ -103,7 +93,7 @@ class HostsTest(unittest.TestCase):
             words = (ring, (*auto, *fixed), (*hierarchical, *fixed))
             over = {one: self.over_hosts(lab, 4, *one) for one in words}
             other = self.over_hosts(lab, 4, *hierarchical)["epochs"][0]
-            self.assertIn("4 ranks: passed", lab.run(4, PATHS[3], "[ring]"))  # the sums of the ring
+            self.assertIn("4 ranks: passed", lab.run(4, str(Path(self.paths[3]).resolve()), "[ring]"))  # the sums of the ring
         self.assertEqual({len(record["hosts"]) for record in over.values()}, {2})
         self.hashes_are_equal(over.pop(ring), self.on_one_host(4, *ring))
         alone = self.on_one_host(4, *ring, *fixed)
@@ -120,5 +110,4 @@ class HostsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PATHS = [str(Path(path).resolve()) for path in sys.argv[1:]]
-    summary_line.main()
+    main(4)

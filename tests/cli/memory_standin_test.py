@@ -2,25 +2,23 @@
 """Batches fitted to the memory of GPUs, and what GPUs tell while they train: on the stand-in, whose
 devices have as much memory as a variable says, and whose management library is our own.
 
-usage: memory_standin_test.py RUEDA_STANDIN NVML_FOLDER [MPIEXEC]
+usage: memory_standin_test.py RUEDA_STANDIN MPIEXEC NVML_FOLDER
 """
 
 import re
-import sys
 
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, main
 
 # One step, on images small enough for the stand-in's arithmetic.
-TRAIN = ["train", "--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
-TRAIN += ["--threads", "1", "--eval-every", "0", "--overwrite", "--run-dir", "run"]
-SMALL = [*TRAIN, "--data-limit", "16", "--batch-per-rank", "16"]
-MEMORY = "24000000"  # bytes: enough for about a hundred images
+TRAIN = ["--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
+TRAIN += ["--threads", "1", "--eval-every", "0"]
+LARGE = ["--batch-per-rank", "192", "--data-limit", "192"]
+SMALL = ["--batch-per-rank", "16", "--data-limit", "16"]
+MEMORY = {"RUEDA_STANDIN_MEMORY": "24000000"}  # bytes: enough for about a hundred images
+LIE = {**MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
 
 
 class StandIn(ProgramCase):
-    nvml = ""
-
     def plan(self, batch, *words):
         """Bytes of the plan for a batch, as `rueda summary` tells them."""
         told = self.completed(
@@ -30,23 +28,21 @@ class StandIn(ProgramCase):
         amount, unit = re.search(r"total +([\d.]+) (\w+)", told).groups()
         return float(amount) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
 
-    def train(self, *words, ranks=1, **env):
-        run = self.program.run if ranks == 1 else lambda *w, **e: self.program.run_ranks(ranks, *w, **e)
-        self.completed(run(*TRAIN, *words, **env))
-        return self.program.record("run")
+    def start(self, ranks, *words, **env):
+        return super().start(ranks, *TRAIN, *words, **env)
+
+    def train(self, *words, **env):
+        return self.trained(1, *words, **env)
 
     def test_what_does_not_fit_is_refused_before_there_is_a_run(self):
-        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192"]
-        words += ["--run-dir", "refused"]
-        result = self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY)
+        result = self.start(1, *LARGE, **MEMORY)
         self.refused(result, "192 images", "rank 0", "24.0 MB", "--on-oom halve", "--precision bf16",
                      "--recompute bn", "--batch-per-rank max")
-        self.assertFalse((self.folder / "refused").exists())
+        self.assertFalse((self.folder / result.run_dir).exists())
         largest = int(re.search(r"largest batch that fits is (\d+)", result.messages[0]).group(1))
         self.assertEqual(largest % 8, 0)
         for batch, fits in ((largest, True), (largest + 8, False)):
-            words = [*TRAIN, "--batch-per-rank", str(batch), "--data-limit", str(batch)]
-            result = self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY)
+            result = self.start(1, "--batch-per-rank", str(batch), "--data-limit", str(batch), **MEMORY)
             self.assertEqual(result.code == 0, fits, result)
 
     def test_streamed_batches_are_planned_and_the_set_is_not_held(self):
@@ -57,12 +53,12 @@ class StandIn(ProgramCase):
         self.assertEqual((resident["staging"], streamed["staging"]), (0, 2 * 16 * (4 * 4 * 64 + 4)))
 
     def test_not_even_one_image_fits(self):
-        result = self.program.run(*SMALL, RUEDA_STANDIN_MEMORY="6000000")
+        result = self.start(1, *SMALL, RUEDA_STANDIN_MEMORY="6000000")
         self.refused(result, "not even one image fits", "--precision bf16")
 
     def test_the_most_that_fits_on_one_rank_and_on_two_that_share_a_gpu(self):
         words = ("--batch-per-rank", "max", "--data-limit", "160")
-        record = self.train(*words, RUEDA_STANDIN_MEMORY=MEMORY)
+        record = self.train(*words, **MEMORY)
         batch = record["batch"]["micro_batch"]
         self.assertEqual(record["config"]["batch-per-rank"], "max")
         self.assertEqual(record["batch"]["micro_batch_asked"], "max")
@@ -70,7 +66,7 @@ class StandIn(ProgramCase):
         self.assertGreater(batch, 16)
         taken = record["ranks"][0]["memory_bytes"]
         self.assertTrue(0.80 * 24e6 < taken < 0.97 * 24e6, taken)
-        two = self.train(*words, "--allow-shared-gpu", ranks=2, RUEDA_STANDIN_MEMORY=str(2 * int(MEMORY)))
+        two = self.trained(2, *words, "--allow-shared-gpu", RUEDA_STANDIN_MEMORY="48000000")
         # The same share, less the messages of the all-reduce.
         share = two["batch"]["micro_batch"]
         self.assertTrue(batch // 2 < share <= batch, share)
@@ -81,40 +77,32 @@ class StandIn(ProgramCase):
         self.assertEqual(record["batch"]["micro_batch"], 40)
 
     def test_halved_until_it_fits(self):
-        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192", "--on-oom", "halve"]
-        result = self.completed(self.program.run(*words, RUEDA_STANDIN_MEMORY=MEMORY))
-        record = self.program.record("run")
+        record = self.train(*LARGE, "--on-oom", "halve", **MEMORY)
         batch = record["batch"]
         self.assertEqual(batch["micro_batch_asked"], 192)
         self.assertIn(batch["micro_batch"], (24, 48, 96))
         self.assertEqual(record["config"]["batch-per-rank"], 192)
-        self.assertEqual(result.out.count("warning: micro-batches of 192"), 1)
+        self.assertEqual(record["said"].count("warning: micro-batches of 192"), 1)
 
     def test_a_resumed_run_keeps_its_global_batch(self):
-        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192", "--on-oom", "halve"]
-        self.completed(self.program.run(*words, "--checkpoint-every", "1epoch"))
-        resume = ("train", "--resume", "run", "--epochs", "2")
-        result = self.program.run(*resume, RUEDA_STANDIN_MEMORY=MEMORY)
+        record = self.train(*LARGE, "--on-oom", "halve", "--checkpoint-every", "1epoch")
+        resume = ("train", "--resume", record["config"]["run-dir"], "--epochs", "2")
+        result = self.program.run(*resume, **MEMORY)
         self.refused(result, "192 images", "resume on more ranks", "--recompute block")
         for word in ("--batch-per-rank", "halve", "--precision"):
             self.assertNotIn(word, result.messages[0])
-        lie = {"RUEDA_STANDIN_MEMORY": MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
-        self.refused(self.program.run(*resume, **lie), "cudaMalloc failed",
+        self.refused(self.program.run(*resume, **LIE), "cudaMalloc failed",
                      "a run that is resumed keeps its batch", code=1)
 
     def test_halved_where_an_allocation_fails_all_the_same(self):
-        lie = {"RUEDA_STANDIN_MEMORY": MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
-        words = [*TRAIN, "--batch-per-rank", "192", "--data-limit", "192"]
-        result = self.program.run(*words, **lie)
-        self.refused(result, "cudaMalloc failed", "--on-oom halve", code=1)
-        self.completed(self.program.run(*words, "--on-oom", "halve", **lie))
-        self.assertIn(self.program.record("run")["batch"]["micro_batch"], (24, 48, 96))
+        self.refused(self.start(1, *LARGE, **LIE), "cudaMalloc failed", "--on-oom halve", code=1)
+        record = self.train(*LARGE, "--on-oom", "halve", **LIE)
+        self.assertIn(record["batch"]["micro_batch"], (24, 48, 96))
 
     def test_the_summary_plans_on_a_gpu(self):
         for words in ((), ("--precision", "bf16", "--recompute", "block")):
             planned = self.plan(16, *words)
-            record = self.train("--batch-per-rank", "16", "--data-limit", "16", *words)
-            memory = record["ranks"][0]["memory"]
+            memory = self.train(*SMALL, *words)["ranks"][0]["memory"]
             images = 3073 * (60000 - 16 - 1000)  # the summary counts all of CIFAR-10
             self.assertAlmostEqual(sum(memory.values()) + images, planned, delta=0.006 * planned)
         self.assertLess(self.plan(512, "--recompute", "block"), self.plan(512))
@@ -125,8 +113,7 @@ class StandIn(ProgramCase):
         self.refused(result, "can only be planned on one", "no CUDA device")
 
     def watched(self, *words, **env):
-        return self.train("--data-limit", "16", "--batch-per-rank", "16", *words,
-                          LD_LIBRARY_PATH=self.nvml, **env)
+        return self.train(*SMALL, *words, LD_LIBRARY_PATH=self.paths[2], **env)
 
     def test_a_gpu_is_watched(self):
         record = self.watched(RUEDA_STANDIN_DEVICES="3", CUDA_VISIBLE_DEVICES="2,0")
@@ -152,18 +139,13 @@ class StandIn(ProgramCase):
         self.assertEqual(self.watched(RUEDA_STANDIN_NVML_LACKS="driver")["gpu_samples"], [None])
 
     def test_a_shared_gpu_counts_once(self):
-        result = self.completed(self.program.run_ranks(
-            2, *TRAIN, "--allow-shared-gpu", "--data-limit", "16", "--batch-per-rank", "8",
-            LD_LIBRARY_PATH=self.nvml))
-        energy = self.program.record("run")["epochs"][0]["energy"]
+        words = ("--allow-shared-gpu", "--data-limit", "16", "--batch-per-rank", "8")
+        record = self.trained(2, *words, LD_LIBRARY_PATH=self.paths[2])
+        energy = record["epochs"][0]["energy"]
         self.assertEqual((energy["joules"], energy["per_rank"]), (250, [250, 250]))
-        self.assertIn("250 J, 0.0640 images/J (shared GPUs counted once)", result.out)
-        self.assertRegex(result.out, r"power, W +300 +300 +300")
+        self.assertIn("250 J, 0.0640 images/J (shared GPUs counted once)", record["said"])
+        self.assertRegex(record["said"], r"power, W +300 +300 +300")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[3] if len(sys.argv) > 3 else "mpiexec")
-    StandIn.nvml = sys.argv[2]
-    summary_line.main()
+    main(3)

@@ -4,7 +4,6 @@
 usage: overlap_test.py RUEDA MPIEXEC cpu|cuda [CASE...]
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -14,46 +13,26 @@ import time
 import unittest
 from pathlib import Path
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import environment
+from rueda_runs import ProgramCase, environment, hashes, main
 
+BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
 # Batches of 8, the last step of an epoch has 6 images.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
+SMALL = ["--model", "resnet20", "--image-size", "8", "--data-limit", "22", "--epochs", "2"]
 SMALL += ["--global-batch", "8", "--threads", "1", "--eval-every", "0"]
 BUCKETS = ["--bucket-mb", "0.2"]
 
 
 class OverlapTest(ProgramCase):
-    runs = 0
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.program.time_limit *= 15
-
-    def options(self, *more):
-        OverlapTest.runs += 1
-        options = [*SMALL, "--backend", BACKEND, "--run-dir", f"run-{self.runs}"]
-        return options + ["--allow-shared-gpu"] * (BACKEND == "cuda") + list(more)
+    time_limit = 600
 
     def start(self, ranks, *more):
-        return self.program.run_ranks(ranks, "train", *self.options(*more))
-
-    def train(self, ranks, *more):
-        """The record of a run that ends well."""
-        self.completed(self.start(ranks, *more))
-        return self.program.record(f"run-{self.runs}")
-
-    @staticmethod
-    def hashes(record):
-        return [epoch["parameter_hash"] for epoch in record["epochs"]]
+        backend = ["--backend", BACKEND] + ["--allow-shared-gpu"] * (BACKEND == "cuda")
+        return super().start(ranks, *SMALL, *backend, *more)
 
     def check_same_bits(self, ranks, *more):
         with self.subTest(ranks=ranks, options=more):
-            off = self.train(ranks, *BUCKETS, "--overlap", "off", *more)
-            on = self.train(ranks, *BUCKETS, "--overlap", "on", *more)
-            self.assertEqual(self.hashes(on), self.hashes(off))
+            on, off = (self.known_run(ranks, *BUCKETS, "--overlap", word, *more) for word in ("on", "off"))
+            self.assertEqual(hashes(on), hashes(off))
             self.assertGreater(len(off["all_reduce"]["bucket_bytes"]), 4)
             self.assertEqual(off["all_reduce"]["overlaps_backward"], False)
             self.assertEqual(on["all_reduce"]["overlaps_backward"], True)
@@ -68,41 +47,39 @@ class OverlapTest(ProgramCase):
 
     def test_the_fixed_order_does_not_see_buckets(self):
         fixed = ["--reduce-order", "fixed"]
-        whole = self.train(3, *fixed, "--bucket-mb", "0", "--overlap", "off")
+        whole = self.trained(3, *fixed, "--bucket-mb", "0", "--overlap", "off")
         self.assertEqual(len(whole["all_reduce"]["bucket_bytes"]), 1)
-        for size in ("0.000001", "0.2", "25"):
-            for overlap in ("on", "off"):
-                cut = self.train(3, *fixed, "--bucket-mb", size, "--overlap", overlap)
-                self.assertEqual(self.hashes(cut), self.hashes(whole))
+        for size, overlap in (("0.000001", "on"), ("0.2", "on"), ("0.2", "off"), ("25", "off")):
+            cut = self.trained(3, *fixed, "--bucket-mb", size, "--overlap", overlap)
+            self.assertEqual(hashes(cut), hashes(whole))
 
     def test_one_rank_has_nothing_to_overlap(self):
-        record = self.train(1, "--overlap", "on")
-        self.assertEqual(record["all_reduce"]["overlaps_backward"], False)
+        self.assertEqual(self.trained(1, "--overlap", "on")["all_reduce"]["overlaps_backward"], False)
 
     def test_the_ring_is_the_default_and_named(self):
-        text = " ".join(self.completed(self.start(3)).out.split())
+        record = self.trained(3)
+        text = " ".join(record["said"].split())
         transport = "host memory" if BACKEND == "cpu" else "memory"
         for part in ("all-reduce ring, ", transport, ", 3 chunks a bucket in segments of "):
             self.assertIn(part, text)
-        self.assertEqual(self.program.record(f"run-{self.runs}")["config"]["all-reduce"], "ring")
+        self.assertEqual(record["config"]["all-reduce"], "ring")
 
-    @unittest.skipIf("cuda" in sys.argv, "on GPUs auto takes the ring")
+    @unittest.skipIf(BACKEND == "cuda", "on GPUs auto takes the ring")
     def test_auto_says_what_it_takes_and_why(self):
-        text = " ".join(self.completed(self.start(2, "--all-reduce", "auto")).out.split())
+        text = " ".join(self.trained(2, "--all-reduce", "auto")["said"].split())
         self.assertIn("auto (shared), host memory, by the rule for one host with shared memory", text)
 
     def test_a_resumed_run_keeps_its_all_reduce(self):
         """Also that of a checkpoint from before the ring was the default: it says auto."""
         for algorithm in ("auto", "doubling"):
             words = ("--all-reduce", algorithm, "--checkpoint-every", "1epoch", "--epochs", "1")
-            self.train(2, *words)
-            folder = f"run-{self.runs}"
+            folder = self.trained(2, *words)["config"]["run-dir"]
             words = ("--resume", folder, "--epochs", "2")
             self.completed(self.program.run_ranks(2, "train", *words))
             self.assertEqual(self.program.record(folder)["config"]["all-reduce"], algorithm)
 
     def test_times_of_each_bucket(self):
-        record = self.train(2, *BUCKETS, "--overlap", "on")
+        record = self.known_run(2, *BUCKETS, "--overlap", "on")
         communication = record["epochs"][1]["communication"]
         buckets = communication["buckets"]
         sizes = [bucket["bytes"] for bucket in buckets]
@@ -127,8 +104,8 @@ class OverlapTest(ProgramCase):
 
     def test_the_trace_shows_steps_and_rings_of_all_ranks(self):
         ring = ["--all-reduce", "ring", "--overlap", "on"]
-        self.train(3, *BUCKETS, *ring, "--trace", "trace.json", "--trace-steps", "4")
-        trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
+        self.trained(3, *BUCKETS, *ring, "--trace", "trace.json", "--trace-steps", "4")
+        trace = self.read("trace.json")
         steps = {e["args"]["step"] for e in trace["traceEvents"] if e["ph"] == "X"}
         self.assertEqual(steps, {1, 2, 3, 4})
         self.assertLess(trace["otherData"]["clock_error_us"], 1e6)
@@ -159,21 +136,16 @@ class StuckTest(unittest.TestCase):
     """A rank that stops, or dies, in the middle of training."""
 
     def start(self, folder, *more):
-        binary, mpiexec = ProgramCase.paths
+        binary, mpiexec, _ = ProgramCase.paths
         options = ["--model", "resnet20", "--epochs", "1000", "--eval-every", "0", "--threads", "1"]
         options += ["--batch-per-rank", "8", "--image-size", "16"]
         options += ["--backend", BACKEND, "--progress", "lines", *more]
         options += ["--allow-shared-gpu"] * (BACKEND == "cuda")
-        command = [mpiexec, "--bind-to", "none", "-n", "3", str(Path(binary).resolve())]
+        command = [mpiexec, "--bind-to", "none", "-n", "3", str(Path(binary).resolve()), "train", *options]
         # pylint: disable-next=consider-using-with
         process = subprocess.Popen(
-            [*command, "train", *options],
-            cwd=folder,
-            env=environment({}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+            command, cwd=folder, env=environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
         self.addCleanup(process.kill)
         for line in process.stdout:
             if line.startswith("  run in"):
@@ -233,8 +205,4 @@ class StuckTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2])
-    BACKEND = sys.argv[3]
-    summary_line.main(sys.argv[4:])
+    main(3)

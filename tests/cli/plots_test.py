@@ -16,7 +16,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import made_report as made
-import summary_line
+from rueda_runs import main
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
@@ -220,4 +220,4 @@ class Files(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    summary_line.main()
+    main(0)

@@ -1,19 +1,14 @@
 #!/usr/bin/env python3
 """`rueda predict`: what it fits, predicts, writes and refuses. Expected figures are computed here.
 
-usage: predict_test.py RUEDA [MPIEXEC]
+usage: predict_test.py RUEDA MPIEXEC
 """
 
 import csv
 import json
 import shutil
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-import summary_line
-from rueda_runs import Program
+from rueda_runs import ProgramCase, main
 
 GRADIENT_BYTES = 1_084_412  # of resnet20, with what is summed along
 # A machine and a network of which everything is given.
@@ -25,47 +20,33 @@ def ring(ranks, size, alpha=1e-3, bandwidth=1e9):
     return 2 * (ranks - 1) * (alpha + size / ranks / bandwidth)
 
 
-class Predict(unittest.TestCase):
-    """Three small runs for all cases. How fits are computed: tests/unit/predict."""
+class Predict(ProgramCase):
+    """Three small runs for all cases: three epochs of four full steps and a half one; 1 ms an image. How fits
+    are computed: tests/unit/predict."""
+
+    time_limit = 120
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="rueda-predict-")
-        cls.folder = Path(cls.temporary.name)
-        cls.program = Program(*PATHS, cls.temporary.name, time_limit=120)
+        super().setUpClass()
         for ranks, batch in ((1, 16), (1, 64), (2, 64)):
-            cls.train(ranks, batch, f"p{ranks}-b{batch}")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
-
-    @classmethod
-    def train(cls, ranks, batch, name):
-        """Three epochs of four full steps and a half one; 1 ms an image."""
-        result = cls.program.run_ranks(
-            ranks, "train", "--backend", "timed", "--model", "resnet20", "--compute-ms", str(batch),
-            "--batch-per-rank", str(batch), "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3",
-            "--all-reduce", "ring", "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off",
-            "--run-dir", f"runs/{name}",
-        )  # fmt: skip
-        if result.code != 0:
-            raise AssertionError(f"no run: {result}")
+            cls.made(
+                "train", "--backend", "timed", "--model", "resnet20", "--compute-ms", str(batch), "--batch-per-rank",
+                str(batch), "--data-limit", str(9 * batch * ranks // 2), "--epochs", "3", "--all-reduce", "ring",
+                "--overlap", "off", "--bucket-mb", "0.4", "--progress", "off", "--run-dir", f"runs/p{ranks}-b{batch}",
+                ranks=ranks,
+            )  # fmt: skip
 
     def predict(self, *words):
         """The tables of --json by name, and what was printed."""
-        result = self.program.run("predict", *words, "--json", "told.json")
-        self.assertEqual((result.code, result.messages), (0, []), result)
-        return json.loads((self.folder / "told.json").read_text(encoding="utf-8")), result.out
+        result = self.completed(self.program.run("predict", *words, "--json", "told.json"))
+        return self.read("told.json"), result.out
 
     def figures(self, told):
         return {row["figure"]: row["value"] for row in told["model"]["rows"]}
 
-    def refused(self, *words, told):
-        result = self.program.run("predict", *words)
-        self.assertEqual((result.code, len(result.messages)), (2, 1), result)
-        for word in told:
-            self.assertIn(word, result.messages[0])
+    def refuses(self, *words, told):
+        self.refused(self.program.run("predict", *words), *told)
 
     def rows(self, *words):
         told, _ = self.predict(*GIVEN, *words)
@@ -153,7 +134,7 @@ class Predict(unittest.TestCase):
     def test_files(self):
         told, _ = self.predict(*GIVEN, "--ranks", "1,2", "--out", "out/deep")
         folder = self.folder / "out" / "deep"
-        self.assertEqual(json.loads((folder / "predict.json").read_text(encoding="utf-8")), told)
+        self.assertEqual(self.read("out/deep/predict.json"), told)
         self.assertIn("### Predicted epochs", (folder / "predict.md").read_text(encoding="utf-8"))
         with open(folder / "forecast.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -196,14 +177,12 @@ class Predict(unittest.TestCase):
         self.assertNotIn("measured", told)
 
     def test_a_record_of_the_bench(self):
-        result = self.program.run_ranks(
-            2, "bench", "all-reduce", "--sizes", "100k,1M", "--algorithms", "ring,mpi", "--repetitions",
-            "9", "--threads", "1", "--json", "ring.json")  # fmt: skip
-        self.assertEqual(result.code, 0, result)
+        self.made("bench", "all-reduce", "--sizes", "100k,1M", "--algorithms", "ring,mpi", "--repetitions", "9",
+                  "--threads", "1", "--json", "ring.json", ranks=2)  # fmt: skip
         told, _ = self.predict("--bench", "ring.json", "--model", "resnet20", "--compute", "1ms",
                                "--batch-per-rank", "8", "--ranks", "1,2")  # fmt: skip
-        record = json.loads((self.folder / "ring.json").read_text(encoding="utf-8"))
-        rows = {one["bytes"]: one["median_seconds"] for one in record["results"] if one["algorithm"] == "ring"}
+        results = self.read("ring.json")["results"]
+        rows = {one["bytes"]: one["median_seconds"] for one in results if one["algorithm"] == "ring"}
         figures = self.figures(told)
         for size, seconds in rows.items():  # two unknowns, two sizes: exact, unless one would be negative
             fitted = ring(2, size, figures["alpha"], 1 / figures["1 / beta"] if figures["1 / beta"] else 1e99)
@@ -218,13 +197,13 @@ class Predict(unittest.TestCase):
         return name
 
     def test_files_that_are_refused(self):
-        self.refused("nothere", told=("nothere",))
-        self.refused(self.broken("cut", lambda text: text[:1000]), told=("run.json",))
+        self.refuses("nothere", told=("nothere",))
+        self.refuses(self.broken("cut", lambda text: text[:1000]), told=("run.json",))
         (self.folder / "empty").mkdir()
-        self.refused("empty", told=("empty",))
-        self.refused("--bench", "nothere.json", *GIVEN, told=("nothere.json",))
-        self.refused("--bench", "runs/p1-b64/run.json", *GIVEN, told=("is no record of rueda bench",))
-        self.refused(*GIVEN, "--json", "no/such/folder.json", told=("--json",))
+        self.refuses("empty", told=("empty",))
+        self.refuses("--bench", "nothere.json", *GIVEN, told=("nothere.json",))
+        self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, told=("is no record of rueda bench",))
+        self.refuses(*GIVEN, "--json", "no/such/folder.json", told=("--json",))
 
     def test_runs_without_figures_are_refused(self):
         def without_epochs(text):
@@ -232,14 +211,14 @@ class Predict(unittest.TestCase):
             record["epochs"] = []
             return json.dumps(record)
 
-        self.refused(self.broken("unfinished", without_epochs), told=("no finished epoch",))
-        self.refused("runs/p1-b64", told=("cost of a message is unknown", "--bench"))
-        self.refused("runs", "--fit-ranks", "3", told=("--fit-ranks",))
+        self.refuses(self.broken("unfinished", without_epochs), told=("no finished epoch",))
+        self.refuses("runs/p1-b64", told=("cost of a message is unknown", "--bench"))
+        self.refuses("runs", "--fit-ranks", "3", told=("--fit-ranks",))
 
     def test_options_that_are_refused(self):
-        self.refused(told=("--model",))
-        self.refused("--model", "resnet20", told=("compute time", "--compute"))
-        self.refused("--model", "resnet21", *GIVEN[2:], told=("resnet21", "resnet20"))
+        self.refuses(told=("--model",))
+        self.refuses("--model", "resnet20", told=("compute time", "--compute"))
+        self.refuses("--model", "resnet21", *GIVEN[2:], told=("resnet21", "resnet20"))
         for words, *told in (
             ("--ranks 0", "--ranks"), ("--ranks 2000", "1050 images"), ("--global-batch 5", "exclude each other"),
             ("--what-if bandwith=2x", "bandwith", "inside-bandwidth"), ("--inside-alpha 5us", "--ranks-per-node"),
@@ -248,11 +227,8 @@ class Predict(unittest.TestCase):
             ("--cross-validate", "--cross-validate"), ("--algorithm tree", "--algorithm", "doubling"),
             ("--price -1", "--price"), ("--measured 4:500ms", "--measured", "1:TIME"),
         ):  # fmt: skip
-            self.refused(*GIVEN, *words.split(), told=told)
+            self.refuses(*GIVEN, *words.split(), told=told)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PATHS = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -4,14 +4,10 @@
 usage: recipes_test.py RUEDA MPIEXEC
 """
 
-import sys
-import tempfile
 import tomllib
-import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import Program
+from rueda_runs import ProgramCase, main
 
 RECIPES = Path(__file__).resolve().parents[2] / "jobs" / "recipes"
 
@@ -55,20 +51,14 @@ FACTS = {
 }  # fmt: skip
 
 
-class RecipesTest(unittest.TestCase):
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory(prefix="rueda-recipes-")
-        self.addCleanup(self.temporary.cleanup)
-        self.program = Program(*PATHS, self.temporary.name, time_limit=300)
+class RecipesTest(ProgramCase):
+    time_limit = 300
 
     def train_one_step(self, name):
         """The run.json of a step, and the options of the recipe that were overridden for it."""
         changes = {**ONE_STEP, "image-size": SMALL_SIDE.get(name, OTHER_SMALL_SIDE)}
         options = [word for key, value in changes.items() for word in (f"--{key}", str(value))]
-        result = self.program.run(
-            "train", "--config", str(RECIPES / f"{name}.toml"), "--run-dir", name, *options
-        )
-        self.assertEqual(result.code, 0, result)
+        self.made("train", "--config", str(RECIPES / f"{name}.toml"), "--run-dir", name, *options)
         return self.program.record(name), {*changes, "global-batch"}
 
     def test_every_recipe_has_facts(self):
@@ -87,5 +77,4 @@ class RecipesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PATHS = (sys.argv[1], sys.argv[2])
-    summary_line.main()
+    main()

@@ -5,12 +5,9 @@ usage: report_test.py RUEDA MPIEXEC
 """
 
 import csv
-import json
 import subprocess
-import sys
 
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data-limit", "480", "--epochs", "3"]
 
@@ -26,15 +23,10 @@ class Report(ProgramCase):
             ("three", 3, ["--batch-per-rank", "16"], 10), ("again", 2, ["--batch-per-rank", "16"], 10),
             ("big", 1, ["--global-batch", "48"], 30),
         ):  # fmt: skip
-            done = cls.program.run_ranks(
-                ranks, "train", *RUN, *batch, "--compute-ms", str(milliseconds), "--run-dir", f"runs/{name}"
-            )
-            if done.code != 0:
-                raise AssertionError(f"no run: {done}")
-        cls.made = cls.program.run("report", "runs", "--out", "report", "--title", "A study", "--plots", "off")
-        if cls.made.code != 0:
-            raise AssertionError(f"no report: {cls.made}")
-        cls.report = json.loads((cls.folder / "report/report.json").read_text(encoding="utf-8"))
+            words = ("--compute-ms", str(milliseconds), "--run-dir", f"runs/{name}")
+            cls.made("train", *RUN, *batch, *words, ranks=ranks)
+        cls.told = cls.made("report", "runs", "--out", "report", "--title", "A study", "--plots", "off").out
+        cls.report = cls.read(cls, "report/report.json")
 
     def series(self, scaling):
         return [one for one in self.report["series"] if one["scaling"] == scaling]
@@ -65,10 +57,10 @@ class Report(ProgramCase):
         self.assertEqual(ids, wanted)
 
     def test_terminal_shows_overview_and_findings(self):
-        self.assertIn("resnet20, 16 per rank", self.made.out)
-        self.assertIn("Nothing was computed", self.made.out)
-        self.assertIn("Written to report", self.made.out)
-        self.assertLessEqual(max(len(line) for line in self.made.out.splitlines()), 80)
+        self.assertIn("resnet20, 16 per rank", self.told)
+        self.assertIn("Nothing was computed", self.told)
+        self.assertIn("Written to report", self.told)
+        self.assertLessEqual(max(len(line) for line in self.told.splitlines()), 80)
 
     def test_purpose_and_efficiency_choose_the_recommendation(self):
         before = sorted(self.folder.rglob("*"))
@@ -92,16 +84,15 @@ class Report(ProgramCase):
         self.refused(self.program.run("report", "broken"), "broken/run.json", "steps is missing")
 
     def test_a_place_that_cannot_be_written_is_refused(self):
-        (self.folder / "file").write_text("x", encoding="utf-8")
+        self.write("file", "x")
         self.refused(self.program.run("report", "runs", "--out", "file/report"), "file/report")
 
     def test_predictions_are_shown_with_the_runs(self):
-        (self.folder / "p.json").write_text('{"schema": "x"}', encoding="utf-8")
+        self.write("p.json", '{"schema": "x"}')
         words = ["--out", "with", "--prediction", "p.json", "--plots", "off"]
         self.completed(self.program.run("report", "runs", *words))
-        with_it = json.loads((self.folder / "with/report.json").read_text(encoding="utf-8"))
-        self.assertEqual(with_it["predictions"], [{"schema": "x"}])
-        (self.folder / "p.json").write_text("{", encoding="utf-8")
+        self.assertEqual(self.read("with/report.json")["predictions"], [{"schema": "x"}])
+        self.write("p.json", "{")
         self.refused(self.program.run("report", "runs", "--prediction", "p.json"), "p.json")
 
     def test_published_runs_stand_alone_and_fill_the_books_tables(self):
@@ -117,12 +108,11 @@ class Report(ProgramCase):
 
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
-        (self.folder / "keras.log").write_text(line.format(9, 1800) + line.format(3, 600), encoding="utf-8")
+        self.write("keras.log", line.format(9, 1800) + line.format(3, 600))
         log = "keras.log,model=resnet20,batch=96,images=480,size=32"
         words = ["--out", "beside", "--plots", "off", "--keras-log", log]
         self.completed(self.program.run("report", "runs", *words))
-        beside = json.loads((self.folder / "beside/report.json").read_text(encoding="utf-8"))
-        (keras,) = [one for one in beside["series"] if "keras.log" in one["source"]]
+        (keras,) = [one for one in self.read("beside/report.json")["series"] if "keras.log" in one["source"]]
         (point,) = keras["points"]
         self.assertAlmostEqual(point["epoch_seconds"]["value"], 3.0, 2)
         self.assertAlmostEqual(point["epoch_seconds"]["low"], 5 * 0.5995, 6)
@@ -163,7 +153,4 @@ class Report(ProgramCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2])
-    summary_line.main()
+    main()

@@ -1,11 +1,16 @@
-"""Runs the rueda program for cli_test.py, alone or below mpiexec, each time with a time limit."""
+"""What tests that run the program share: how it is run, alone or below mpiexec and each time with a time limit,
+a folder with a small data set, and how runs end."""
 
+import csv
+import itertools
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +19,8 @@ TIME_LIMIT = 40  # seconds; a run takes one or two
 PATIENCE = float(os.environ.get("RUEDA_TEST_PATIENCE", "1"))  # times as long, with a sanitizer
 
 # Small enough that a run is mostly start-up: 4 steps of 32 on two ranks.
-SMALL = ["--model", "resnet20", "--data-limit", "128", "--batch-per-rank", "16", "--epochs", "1"]
-SMALL += ["--threads", "1", "--eval-every", "0"]
+SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "128", "--batch-per-rank", "16"]
+SMALL += ["--epochs", "1", "--threads", "1", "--eval-every", "0"]
 
 
 def has_bf16():
@@ -36,6 +41,7 @@ class Result:
     code: int
     out: str
     err: str
+    run_dir: str = ""  # of a training that the test numbered
 
     @property
     def messages(self):
@@ -70,6 +76,10 @@ class Program:
     def run_ranks(self, ranks, *arguments, **env):
         return self.run_contexts([(ranks, arguments)], **env)
 
+    def run_on(self, ranks, *arguments, **env):
+        """One rank needs no launcher."""
+        return self.run_ranks(ranks, *arguments, **env) if ranks > 1 else self.run(*arguments, **env)
+
     def run_contexts(self, contexts, folders=(), **env):
         """One run whose ranks get different arguments: [(ranks, arguments), ...], and folders."""
         command = [self.mpiexec, "--bind-to", "none"]
@@ -95,3 +105,97 @@ class Program:
             words = " ".join(command)
             raise AssertionError(f"no end after {self.time_limit} s: {words}\n{out}\n{err}") from None
         return Result(process.returncode, out, err)
+
+
+class ProgramCase(unittest.TestCase):
+    """A folder of its own with a small data set in data/."""
+
+    time_limit = TIME_LIMIT  # seconds of a run
+    images = (200, 50)  # of the data set, to train and to test
+    paths = ()  # the words of the script: of the program, the launcher, and what it takes besides
+    numbers = itertools.count()
+    known = {}  # the records of runs, by their words
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-cli-")
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name)
+        cls.program = Program(*cls.paths[:2], cls.folder, cls.time_limit)
+        train, test = map(str, cls.images)
+        cls.made("synth", "--out", "data", "--train", train, "--test", test)
+
+    @classmethod
+    def made(cls, *words, ranks=0):
+        """The result of a run that has to end well before there can be cases."""
+        result = cls.program.run_ranks(ranks, *words) if ranks else cls.program.run(*words)
+        if result.code != 0:
+            raise AssertionError(f"{words}: {result}")
+        return result
+
+    def read(self, name):
+        """The JSON in a file of the folder."""
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def refused(self, result, *words, code=2):
+        """One message of rueda's own, holding all words, and the exit code."""
+        self.assertEqual(result.code, code, result)
+        self.assertEqual(len(result.messages), 1, result)
+        for word in words:
+            self.assertIn(word, result.messages[0])
+
+    def completed(self, result):
+        self.assertEqual((result.code, result.messages), (0, []), result)
+        return result
+
+    def start(self, ranks, *words, **env):
+        """A training in a directory of its own."""
+        run_dir = f"run-{next(self.numbers)}"
+        result = self.program.run_on(ranks, "train", *words, "--run-dir", run_dir, **env)
+        result.run_dir = run_dir
+        return result
+
+    def trained(self, ranks, *words, **env):
+        """run.json of a training that ends well, and with it what the run said and the rows of steps.csv."""
+        result = self.start(ranks, *words, **env)
+        self.assertEqual(result.code, 0, result)
+        with open(self.folder / result.run_dir / "steps.csv", encoding="utf-8", newline="") as file:
+            steps = list(csv.DictReader(file))
+        return {**self.program.record(result.run_dir), "said": result.out + result.err, "steps": steps}
+
+    def known_run(self, ranks, *words):
+        """The same, of an earlier run with these words if there was one. All classes draw the same images."""
+        key = (ranks, *words)
+        if key not in self.known:
+            self.known[key] = self.trained(ranks, *words)
+        return self.known[key]
+
+
+def hashes(record):
+    """Of the parameters after each epoch."""
+    return [epoch["parameter_hash"] for epoch in record["epochs"]]
+
+
+def losses(record):
+    """Of every step."""
+    return [float(row["train_loss"]) for row in record["steps"] if row["rank"] == "0"]
+
+
+def main(words=2):
+    """Runs the unittest cases of a script, or those that its command line names after so many words, for example
+    OverlapTest.test_one_rank. The last line is what jobs/check/count_tests.py reads."""
+    loader, module = unittest.defaultTestLoader, sys.modules["__main__"]
+    if len(sys.argv) <= words:
+        sys.exit(module.__doc__)
+    ProgramCase.paths, names = sys.argv[1 : words + 1], sys.argv[words + 1 :]
+    suite = loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    skipped = len(result.skipped)
+    passed = max(result.testsRun - failed - skipped, 0)
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    sys.exit(1 if failed or result.testsRun == 0 else 0)

@@ -17,8 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import environment
+from rueda_runs import ProgramCase, environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "jobs" / "scale.sh"
@@ -318,7 +317,7 @@ class RefusalTest(ScaleCase):
 class WholeTest(ScaleCase):
     def test_a_study_with_rueda_itself(self):
         self.scale("cpu", "--models", "resnet20", "--ranks-per-node", "2", "--repeats", "1", "--threads", "1",
-            "--epochs", "1", "--", "--image-size", "16", "--data-limit", "128", RUEDA=PATHS[0],
+            "--epochs", "1", "--", "--image-size", "16", "--data-limit", "128", RUEDA=str(Path(ProgramCase.paths[0]).resolve()),
             PATH=os.environ["PATH"])  # fmt: skip
         runs = self.out.glob("runs/*/run.json")
         records = {run.parent.name: json.loads(run.read_text(encoding="utf-8")) for run in runs}
@@ -338,5 +337,4 @@ class WholeTest(ScaleCase):
 
 
 if __name__ == "__main__":
-    PATHS = [str(Path(path).resolve()) for path in sys.argv[1:]]
-    summary_line.main()
+    main(1)

@@ -11,14 +11,12 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-import summary_line
-from rueda_runs import environment
+from rueda_runs import ProgramCase, environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "jobs" / "slurm"
@@ -96,7 +94,7 @@ class Lab:
     def __init__(self, folder):
         lab = {"LAB_SLURM_DIR": f"{folder}/lab", "LAB_SLURM_PORT": str(free_ports(3))}
         self.folder = folder
-        self.variables = {**lab, "RUEDA": PATHS[0], "RUEDA_SITE": f"{folder}/site.sh"}
+        self.variables = {**lab, "RUEDA": str(Path(ProgramCase.paths[0]).resolve()), "RUEDA_SITE": f"{folder}/site.sh"}
         (folder / "site.sh").write_text(SITE, encoding="utf-8")
         self.jobs, self.outputs, self.scaled = {}, {}, []
 
@@ -340,5 +338,4 @@ class SiteTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PATHS = [str(Path(path).resolve()) for path in sys.argv[1:]]
-    summary_line.main()
+    main(1)

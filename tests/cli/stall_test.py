@@ -8,69 +8,73 @@ LIBRARY is built from tests/support/stall_mpi.cpp and slow_disk.cpp.
 """
 
 import os
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import SMALL
+from rueda_runs import PATIENCE, SMALL, ProgramCase, main
 
-LIBRARY = ""
 # A message waits this long at most; what lies around training, ten times as long.
 STALL_SECONDS = 3
+# RANK:CALL that stops, seconds of each access to the disk, cadence of checkpoints.
+RUNS = {
+    "nothing": ("", 0, "1epoch"),
+    "a rank that is not there": ("3:MPI_Finalize", 0, "1epoch"),
+    "start": ("1:MPI_Bcast", 0, "1epoch"),
+    "end": ("1:MPI_Finalize", 0, "1epoch"),
+    # About nine times this for a checkpoint: the second one, and the end, wait for it.
+    "slow": ("", STALL_SECONDS / 5, "2steps"),
+    "never": ("", 3 * STALL_SECONDS, "1step"),
+}
 
 
 class Stall(ProgramCase):
+    """All runs at once, because they mostly wait."""
+
+    time_limit = 120
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.program.time_limit *= 3
-
-    def start(self, place, *words, disk="0", seconds=STALL_SECONDS):
         # What stands there already stays: a sanitizer's libraries.
-        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), LIBRARY]))
-        words = ("--data", "data", "--run-dir", "run", "--overwrite", "--all-reduce", "ring", *words)
-        return self.program.run_ranks(
-            3, "train", *SMALL, "--stall-seconds", str(seconds), *words,
-            LD_PRELOAD=preload, RUEDA_TEST_STALL=place, RUEDA_TEST_SLOW_DISK=disk,
-        )
+        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), os.path.abspath(cls.paths[2])]))
 
-    def ends(self, place):
-        result = self.start(place)
-        self.assertNotIn(result.code, (0, 2, 75), result)
-        call = place.split(":")[1]
-        self.assertTrue(result.messages, result)
-        for message in result.messages:
-            self.assertRegex(message, rf"rueda: stuck outside the ring\. rank [02] on \S+: in {call} for 3[0-9] s")
+        def run(name):
+            place, disk, cadence = RUNS[name]
+            return cls.program.run_ranks(
+                3, "train", *SMALL, "--data", "data", "--run-dir", name, "--all-reduce", "ring", "--stall-seconds",
+                str(STALL_SECONDS), "--checkpoint-every", cadence, LD_PRELOAD=preload, RUEDA_TEST_STALL=place,
+                RUEDA_TEST_SLOW_DISK=str(disk),
+            )  # fmt: skip
+
+        at_once = len(RUNS) if PATIENCE == 1 else 1  # slow programs would wait too long for each other
+        with ThreadPoolExecutor(at_once) as pool:
+            cls.results = dict(zip(RUNS, pool.map(run, RUNS)))
 
     def test_nothing_stalls(self):
-        self.completed(self.start(""))
-        self.completed(self.start("3:MPI_Finalize"))
+        self.completed(self.results["nothing"])
+        self.completed(self.results["a rank that is not there"])
 
     def test_a_slow_disk(self):
-        # About nine times this for a checkpoint: the second one, and the end, wait for it.
-        self.completed(self.start("", "--checkpoint-every", "2steps", disk=str(STALL_SECONDS / 5)))
-        written = self.program.record("run")["checkpoints"]
+        self.completed(self.results["slow"])
+        written = self.program.record("slow")["checkpoints"]
         self.assertGreaterEqual(len(written), 2)
         self.assertGreater(min(entry["write_seconds"] for entry in written), STALL_SECONDS)
 
     def test_a_disk_that_never_answers(self):
-        result = self.start("", "--checkpoint-every", "1step", disk="5", seconds=2)
+        result = self.results["never"]
         self.assertEqual(result.code, 1, result)
         # The others may find themselves stuck before the launcher has ended them.
-        self.assertIn("the last checkpoint is still being written after 2", result.messages[0])
-        self.assertIn("look at the disk of run", result.messages[0])
+        self.assertIn("the last checkpoint is still being written after 3", result.messages[0])
+        self.assertIn("look at the disk of never", result.messages[0])
 
-    def test_in_start_up(self):
-        self.ends("1:MPI_Bcast")
-
-    def test_at_the_end(self):
-        self.ends("1:MPI_Finalize")
-        self.assertEqual(self.program.record("run")["outcome"], "completed")  # nothing is lost
+    def test_a_rank_that_stops_in_start_up_or_at_the_end(self):
+        for name in ("start", "end"):
+            result, call = self.results[name], RUNS[name][0].split(":")[1]
+            self.assertNotIn(result.code, (0, 2, 75), result)
+            self.assertTrue(result.messages, result)
+            for message in result.messages:
+                self.assertRegex(message, rf"rueda: stuck outside the ring\. rank [02] on \S+: in {call} for 3[0-9] s")
+        self.assertEqual(self.program.record("end")["outcome"], "completed")  # nothing is lost
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2])
-    LIBRARY = os.path.abspath(sys.argv[3])
-    summary_line.main(sys.argv[4:])
+    main(3)

@@ -1,57 +1,36 @@
 #!/usr/bin/env python3
-"""`rueda train --backend cuda`, the whole program on the stand-in (docs/testing.md): ranks, devices,
-transports, precisions, order of work, memory.
+"""The whole program on the stand-in (docs/testing.md), whose device memory is host memory: what training does on
+it (ranks, devices, transports, precisions, order of work, memory), the bench and the doctor.
 
-usage: standin_test.py RUEDA_STANDIN [MPIEXEC]
+usage: standin_test.py RUEDA_STANDIN MPIEXEC
 """
 
-import csv
-import sys
 import tempfile
 from pathlib import Path
 
-import summary_line
-from program_case import ProgramCase
+from rueda_runs import ProgramCase, losses, main
 from weights_test import read_header
 
-# 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2.
-SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "22"]
+# 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2. As small as the
+# network takes them: the stand-in's arithmetic is slow.
+SMALL = ["--model", "resnet20", "--image-size", "8", "--data", "data", "--data-limit", "22"]
 SMALL += ["--global-batch", "12", "--epochs", "2", "--threads", "1", "--augment", "standard"]
 SMALL += ["--eval-every", "1", "--lr", "0.1"]
 SHARED = ["--backend", "cuda", "--allow-shared-gpu"]
 FIXED = [*SHARED, "--reduce-order", "fixed"]
 DELAYS = {"RUEDA_STANDIN_DELAY_US": "60"}
 STAGING = "warning: gradients are staged"
+SIZES = (4, 40_000, 1_600_000)
+MEASURED = ("--repetitions", "2", "--threads", "1", "--sizes", ",".join(map(str, SIZES)))
+NAMES = ("ring", "mpi", "fixed")
 
 
 class StandInCase(ProgramCase):
-    """What is compared more than once is run only once."""
-
     time_limit = 300  # on a machine with other work
-    known = {}  # the records of runs, by their words
-    runs = 0
+    images = (50, 12)
 
     def start(self, ranks, *words, **env):
-        type(self).runs += 1
-        words = ["train", *SMALL, *words, "--run-dir", f"run-{self.runs}"]
-        return self.program.run_ranks(ranks, *words, **env), f"run-{self.runs}"
-
-    def train(self, ranks, *words, **env):
-        """run.json of a run of its own, and with it what the run said and the loss of each step."""
-        result, folder = self.start(ranks, *words, **env)
-        self.completed(result)
-        record = self.program.record(folder)
-        rows = csv.DictReader((self.folder / folder / "steps.csv").read_text("utf-8").splitlines())
-        record["losses"] = [float(row["train_loss"]) for row in rows if row["rank"] == "0"]
-        record["said"] = result.out + result.err
-        return record
-
-    def known_train(self, ranks, *words):
-        """The same, of an earlier run with these words if there was one."""
-        key = (ranks, *words)
-        if key not in self.known:
-            self.known[key] = self.train(ranks, *words)
-        return self.known[key]
+        return super().start(ranks, *SMALL, *words, **env)
 
     def assertSameBits(self, one, other):
         """Of the parameters; of the evaluation too, unless the ranks that share it are others."""
@@ -69,11 +48,11 @@ class StandInCase(ProgramCase):
 class Ranks(StandInCase):
     def test_any_number_of_ranks_computes_what_the_cpu_computes(self):
         for ranks in (1, 4):
-            gpu = self.known_train(ranks, *SHARED)
-            cpu = self.train(ranks, "--backend", "cpu")
+            gpu = self.known_run(ranks, *SHARED)
+            cpu = self.trained(ranks, "--backend", "cpu")
             self.assertEqual([rank["backend"] for rank in gpu["ranks"]], ["cuda"] * ranks)
-            self.assertEqual(len(gpu["losses"]), 4)
-            self.assertNear(gpu["losses"][:2], cpu["losses"][:2], 1e-4)
+            self.assertEqual(len(losses(gpu)), 4)
+            self.assertNear(losses(gpu)[:2], losses(cpu)[:2], 1e-4)
             gpu, cpu = gpu["epochs"][0], cpu["epochs"][0]
             self.assertEqual(gpu["val_accuracy"], cpu["val_accuracy"])
             self.assertNear([gpu["val_loss"]], [cpu["val_loss"]], 1e-3)
@@ -81,53 +60,55 @@ class Ranks(StandInCase):
     def test_ranks_equal_micro_batches_bit_for_bit(self):
         for ranks, precision in ((4, "fp32"), (3, "bf16")):
             words = [*FIXED, "--precision", precision]
-            alone = self.train(1, *words, "--accumulate", str(ranks))
-            self.assertSameBits(self.train(ranks, *words), alone)
+            alone = self.trained(1, *words, "--accumulate", str(ranks))
+            self.assertSameBits(self.known_run(ranks, *words), alone)
 
     def test_a_run_repeats_bit_for_bit(self):
-        self.assertSameBits(self.known_train(3, *SHARED), self.train(3, *SHARED))
+        record = self.known_run(3, *SHARED)
+        again = self.known_run(3, *SHARED, "--transport", record["all_reduce"]["transport"])
+        self.assertSameBits(record, again)
 
     def test_precisions(self):
-        fp32 = self.known_train(2, *SHARED)["losses"][:2]
+        fp32 = losses(self.known_run(2, *SHARED))[:2]
         for precision in ("tf32", "bf16"):
-            record = self.train(2, *SHARED, "--precision", precision)
+            record = self.trained(2, *SHARED, "--precision", precision)
             self.assertEqual(record["config"]["precision"], precision)
             # The stand-in multiplies in fp32 where it is asked for tf32.
-            self.assertEqual(record["losses"][:2] == fp32, precision == "tf32")
-            self.assertNear(record["losses"][:2], fp32, 0.05)
+            self.assertEqual(losses(record)[:2] == fp32, precision == "tf32")
+            self.assertNear(losses(record)[:2], fp32, 0.05)
 
 
 class Devices(StandInCase):
     def test_ranks_on_one_gpu_are_refused_unless_allowed(self):
-        result, _ = self.start(2, "--backend", "cuda")
-        allowed = self.known_train(2, *SHARED)
+        result = self.start(2, "--backend", "cuda")
+        allowed = self.known_run(2, *SHARED)
         uuid = allowed["ranks"][0]["uuid"]
         self.refused(result, f"ranks 0 and 1 on {uuid}", "--allow-shared-gpu")
-        self.assertFalse((self.folder / f"run-{self.runs}").exists())
+        self.assertFalse((self.folder / result.run_dir).exists())
         self.assertIn(f"ranks share a GPU, and its speed: ranks 0 and 1 on {uuid}", allowed["said"])
 
     def test_each_rank_takes_its_own(self):
-        record = self.train(2, "--backend", "cuda", RUEDA_STANDIN_DEVICES="2")
+        record = self.trained(2, "--backend", "cuda", RUEDA_STANDIN_DEVICES="2")
         uuids = [rank["uuid"] for rank in record["ranks"]]
         self.assertEqual(len(set(uuids)), 2)
         self.assertNotIn("ranks share", record["said"])
-        self.assertSameBits(record, self.known_train(2, *SHARED))
+        self.assertSameBits(record, self.known_run(2, *SHARED))
 
     def test_auto_takes_the_gpu_if_there_is_one(self):
-        record = self.train(1, "--backend", "auto")
+        record = self.trained(1, "--backend", "auto")
         self.assertEqual(record["ranks"][0]["device"], "stand-in (host memory, no GPU)")
-        self.assertSameBits(record, self.known_train(1, *SHARED))
-        without = self.train(1, "--backend", "auto", CUDA_VISIBLE_DEVICES="")
+        self.assertSameBits(record, self.known_run(1, *SHARED))
+        without = self.trained(1, "--backend", "auto", CUDA_VISIBLE_DEVICES="")
         self.assertEqual(without["ranks"][0]["backend"], "cpu")
-        result, _ = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
-        self.refused(result, "--backend cuda: no CUDA device")
+        refused = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
+        self.refused(refused, "--backend cuda: no CUDA device")
 
 
 class Transport(StandInCase):
     # On the stand-in device memory is the host's, so that any MPI can read it.
     def test_staged_and_direct_end_with_the_same_bits(self):
         records = {
-            word: self.known_train(3, *SHARED, "--transport", word) for word in ("staged", "device")
+            word: self.known_run(3, *SHARED, "--transport", word) for word in ("staged", "device")
         }
         for word, record in records.items():
             self.assertEqual(record["all_reduce"]["transport"], word)
@@ -138,16 +119,16 @@ class Transport(StandInCase):
         self.program.run_ranks(1, "doctor", "--json", "doctor.json")
         if self.read("doctor.json")["ranks"][0]["awareness"]["aware"]:
             self.skipTest("this MPI takes GPU memory, so that nothing is staged")
-        record = self.known_train(3, *SHARED)
+        record = self.known_run(3, *SHARED)
         self.assertEqual(record["all_reduce"]["transport"], "staged")
         self.assertEqual(record["said"].count(STAGING), 1, record["said"])
-        self.assertNotIn(STAGING, self.known_train(1, *SHARED)["said"])
+        self.assertNotIn(STAGING, self.known_run(1, *SHARED)["said"])
 
     def test_mpi_sums_device_memory_too(self):
         words = [*SHARED, "--all-reduce", "mpi", "--transport"]
-        direct = self.train(2, *words, "device")
-        self.assertSameBits(direct, self.train(2, *words, "staged"))
-        self.assertNear(direct["losses"][:2], self.known_train(2, *SHARED)["losses"][:2], 1e-5)
+        direct = self.trained(2, *words, "device")
+        self.assertSameBits(direct, self.trained(2, *words, "staged"))
+        self.assertNear(losses(direct)[:2], losses(self.known_run(2, *SHARED))[:2], 1e-5)
 
 
 class Order(StandInCase):
@@ -155,11 +136,13 @@ class Order(StandInCase):
 
     def test_delays_change_no_bit(self):
         words = [*SHARED, "--transport", "device"]
-        self.assertSameBits(self.train(3, *words, **DELAYS), self.known_train(3, *words))
+        self.assertSameBits(self.trained(3, *words, **DELAYS), self.known_run(3, *words))
 
     def test_delays_change_no_bit_of_staged_micro_batches(self):
-        words = [*FIXED, "--transport", "staged", "--accumulate", "2"]
-        self.assertSameBits(self.train(2, *words, **DELAYS), self.train(2, *words))
+        """Two ranks of two micro-batches are four ranks without delays."""
+        words = ["--transport", "staged", "--accumulate", "2"]
+        slow = self.trained(2, *FIXED, "--precision", "fp32", *words, **DELAYS)
+        self.assertSameBits(slow, self.known_run(4, *FIXED, "--precision", "fp32"))
 
 
 class Faults(StandInCase):
@@ -172,23 +155,22 @@ class Faults(StandInCase):
             ([*corrupt, "device"], corrupted),
             ([*corrupt, "staged"], corrupted),
         ):
-            result, _ = self.start(2, *SHARED, *words)
-            self.refused(result, *parts, code=1)
+            self.refused(self.start(2, *SHARED, *words), *parts, code=1)
 
     def test_check_sums_change_no_bit(self):
-        words = [*SHARED, "--all-reduce", "ring"]
-        self.assertSameBits(self.train(2, *words, "--verify-messages", **DELAYS), self.train(2, *words))
+        checked = self.trained(2, *SHARED, "--all-reduce", "ring", "--verify-messages", **DELAYS)
+        self.assertSameBits(checked, self.known_run(2, *SHARED))
 
 
 class Weights(StandInCase):
     def test_weights_of_the_gpu_go_on_on_the_cpu(self):
-        self.train(2, *SHARED, "--save-weights", "gpu.safetensors")
+        self.trained(2, *SHARED, "--save-weights", "gpu.safetensors")
         # A step so small that it changes no parameter.
         still = ["--init-weights", "gpu.safetensors", "--epochs", "1", "--lr", "1e-30"]
         still += ["--momentum", "0", "--weight-decay", "0"]
-        cpu = self.train(1, *still, "--backend", "cpu", "--save-weights", "cpu.safetensors")
-        gpu = self.train(1, *still, *SHARED, "--save-weights", "back.safetensors")
-        self.assertNear(gpu["losses"], cpu["losses"], 1e-4)
+        cpu = self.trained(1, *still, "--backend", "cpu", "--save-weights", "cpu.safetensors")
+        gpu = self.trained(1, *still, *SHARED, "--save-weights", "back.safetensors")
+        self.assertNear(losses(gpu), losses(cpu), 1e-4)
         gpu, cpu = gpu["epochs"][0], cpu["epochs"][0]
         self.assertEqual(gpu["val_accuracy"], cpu["val_accuracy"])
         self.assertNear([gpu["val_loss"]], [cpu["val_loss"]], 1e-4)
@@ -208,13 +190,13 @@ class DeviceMemory(StandInCase):
     def counters(self, *words):
         """What each rank of a run on two made of its device memory."""
         with tempfile.TemporaryDirectory() as folder:
-            self.train(2, *SHARED, *words, RUEDA_STANDIN_COUNTERS=folder)
+            self.trained(2, *SHARED, *words, RUEDA_STANDIN_COUNTERS=folder)
             texts = [path.read_text(encoding="utf-8") for path in Path(folder).iterdir()]
         return [{line.split()[0]: int(line.split()[1]) for line in text.splitlines()} for text in texts]
 
     def test_no_step_allocates(self):
         short = self.counters("--epochs", "1")
-        long = self.counters("--epochs", "4")
+        long = self.counters("--epochs", "3")
         self.assertEqual(len(short), 2)
         for what in ("allocations", "peak_bytes"):
             self.assertEqual({rank[what] for rank in long}, {rank[what] for rank in short})
@@ -223,8 +205,59 @@ class DeviceMemory(StandInCase):
             self.assertEqual((rank["overruns"], rank["bytes_in_use"]), (0, 0), rank)
 
 
+class Bench(ProgramCase):
+    time_limit = 200
+
+    def run_bench(self, ranks, *words, **env):
+        return self.program.run_ranks(ranks, "bench", "all-reduce", *words, **env)
+
+    def test_device_memory(self):
+        for ranks, transport in ((2, "device"), (3, "staged")):
+            words = (*MEASURED, *SHARED, "--transport", transport, "--algorithms", ",".join(NAMES), "--json", "a.json")
+            result = self.completed(self.run_bench(ranks, *words, RUEDA_STANDIN_DELAY_US="1"))
+            self.assertIn("note: ranks share a GPU", result.err)
+            record = self.read("a.json")
+            self.assertEqual((record["backend"], record["transport"]), ("cuda", transport))
+            self.assertEqual(record["device"], "stand-in (host memory, no GPU)")
+            rows = [(one["bytes"], one["algorithm"]) for one in record["results"]]
+            self.assertEqual(rows, [(size, name) for size in SIZES for name in NAMES])
+
+    def test_refusals(self):
+        self.refused(self.run_bench(2, "--backend", "cuda"), "ranks 0 and 1 on GPU-")
+        self.refused(self.run_bench(2, *SHARED, "--transport", "auto", CUDA_VISIBLE_DEVICES=""), "no CUDA device")
+
+
+class Doctor(ProgramCase):
+    def examine(self, *words, code=0, gpus=2):
+        result = self.program.run_ranks(2, "doctor", "--json", "doctor.json", *words,
+                                        RUEDA_STANDIN_DEVICES=str(gpus))
+        self.assertEqual(result.code, code, result)
+        return result, self.read("doctor.json")
+
+    def test_gpu_memory_arrives_and_its_links_are_measured(self):
+        result, report = self.examine()
+        for rank, transfer in zip(report["ranks"], report["transfers"]):
+            self.assertEqual(len(rank["device"]["visible"]), 2)
+            self.assertGreater(rank["device"]["free_bytes"], 0)
+            self.assertTrue(transfer["device"])
+            self.assertEqual(transfer["end"], "arrived")
+            self.assertGreater(transfer["link"]["gb_per_second"], 0)
+        self.assertIn("GPU memory to the right neighbour", result.out)
+
+    def test_ranks_on_one_gpu_are_told(self):
+        _, report = self.examine(gpus=1, code=1)
+        self.assertFalse(report["works"])
+        fault = next(f for f in report["findings"] if "share one GPU" in f["what"])
+        self.assertIn("--allow-shared-gpu", fault["change"])
+
+    def test_a_crash_that_training_survives_is_no_fault(self):
+        result, report = self.examine("--fault", "crash-transfer:1")
+        if report["ranks"][0]["awareness"]["aware"]:
+            self.skipTest("this MPI takes GPU memory, so that a crash is a fault")
+        self.assertTrue(report["works"], result)
+        self.assertEqual(report["transfers"][1]["end"], "crashed")
+        self.assertIn("MPI is not CUDA-aware", result.out)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Weights in and out: `rueda train --save-weights` and `--init-weights`, read by a reader of our own.
 
-usage: weights_test.py RUEDA [MPIEXEC]
+usage: weights_test.py RUEDA MPIEXEC
 """
 
 import json
 import math
 import struct
-import sys
 
-import summary_line
-from program_case import ProgramCase
-from rueda_runs import SMALL
+from rueda_runs import ProgramCase, main
 
 # Every step on the same 64 images, and no memory but the weights: two epochs are one twice.
-PLAIN = ["--data", "data", "--data-limit", "64", "--shuffle", "off", "--momentum", "0"]
+PLAIN = ["--model", "resnet20", "--image-size", "16", "--epochs", "1", "--threads", "1", "--eval-every", "0"]
+PLAIN += ["--data", "data", "--data-limit", "64", "--global-batch", "64", "--shuffle", "off", "--momentum", "0"]
 PLAIN += ["--weight-decay", "0", "--lr-schedule", "constant", "--scale-lr", "none"]
 
 
@@ -57,19 +55,11 @@ class WeightsTest(ProgramCase):
 
     @classmethod
     def train(cls, *words, ranks=1):
-        command = ("train", *SMALL, *PLAIN, "--global-batch", "64", *words)
-        command = [word for i, word in enumerate(command) if not cls.is_batch_per_rank(command, i)]
-        return cls.program.run_ranks(ranks, *command) if ranks > 1 else cls.program.run(*command)
-
-    @staticmethod
-    def is_batch_per_rank(words, i):
-        return "--batch-per-rank" in (words[i], words[i - 1])
+        return cls.program.run_on(ranks, "train", *PLAIN, *words)
 
     def path(self, name):
         return self.folder / name
 
-
-class SavedWeights(WeightsTest):
     def test_names_shapes_and_values_of_resnet20(self):
         header, data = read_header(self.path("w.safetensors"))
         self.assertEqual(header.pop("__metadata__")["model"], "resnet20")
@@ -109,8 +99,6 @@ class SavedWeights(WeightsTest):
         self.completed(self.train("--run-dir", "inside", "--save-weights", "./inside/w"))
         self.assertTrue(self.path("inside/w").is_file())
 
-
-class InitialWeights(WeightsTest):
     def test_a_run_goes_on_where_the_other_ended(self):
         for ranks in (1, 2):
             with self.subTest(ranks=ranks):
@@ -131,16 +119,14 @@ class InitialWeights(WeightsTest):
         self.assertRegex(result.out.replace("\n", " "), r"weights\s+from\s+w\.safetensors")
         self.assertEqual(self.program.record("begun")["config"]["init-weights"], "w.safetensors")
 
-
-class Refusals(WeightsTest):
-    def refuses_init(self, name, *words):
+    def refuses_init(self, name, *words, ranks=1):
         run_dir = ("--run-dir", f"never-{name}")
-        for ranks in (1, 2):
-            self.refused(self.train("--init-weights", name, *run_dir, ranks=ranks), name, *words)
+        self.refused(self.train("--init-weights", name, *run_dir, ranks=ranks), name, *words)
         self.assertFalse(self.path(f"never-{name}").exists())
 
     def test_weights_that_are_not_there(self):
-        self.refuses_init("gone", "it is not there")
+        for ranks in (1, 2):
+            self.refuses_init("gone", "it is not there", ranks=ranks)
 
     def test_weights_of_another_network(self):
         words = ("--model", "resnet32", "--init-weights", "w.safetensors")
@@ -156,14 +142,14 @@ class Refusals(WeightsTest):
         self.path("diverged").write_bytes(whole[:-4] + struct.pack("<f", math.nan))
         self.refuses_init("diverged", "tensor 'linear.bias'", "nan", "element 9")
 
-    def refuses_save(self, name, *words, more=()):
+    def refuses_save(self, name, *words, more=(), ranks=1):
         target = ("--save-weights", name, "--run-dir", "not-made", *more)
-        for ranks in (1, 2):
-            self.refused(self.train(*target, ranks=ranks), "--save-weights", name, *words)
+        self.refused(self.train(*target, ranks=ranks), "--save-weights", name, *words)
         self.assertFalse(self.path("not-made").exists())
 
     def test_a_directory_that_does_not_exist(self):
-        self.refuses_save("nowhere/w", "nowhere does not exist")
+        for ranks in (1, 2):
+            self.refuses_save("nowhere/w", "nowhere does not exist", ranks=ranks)
 
     def test_a_directory_in_place_of_a_file(self):
         self.refuses_save("data", "not a regular file", more=("--overwrite",))
@@ -185,7 +171,4 @@ class Refusals(WeightsTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    ProgramCase.paths = (sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "mpiexec")
-    summary_line.main()
+    main()

@@ -45,7 +45,7 @@ class DeviceVector {
   cudaStream_t stream_;
 };
 
-inline constexpr std::size_t kNoDifference = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kNoDifference = std::size_t(-1);
 
 /// Where two vectors first differ in a bit (so -0 is not 0); kNoDifference if nowhere.
 template <typename T>

@@ -8,7 +8,6 @@
 #include "device_vector.hpp"
 #include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/statistics.hpp"
 #include "rueda/kernels/wire.hpp"
 #include "tests/support/values.hpp"
 

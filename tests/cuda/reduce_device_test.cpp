@@ -49,7 +49,7 @@ struct Bench {
 
 std::vector<float> tenths() {
   std::vector<float> values(kLength);
-  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * static_cast<float>(i + 1);
+  for (std::size_t i = 0; i < kLength; ++i) values[i] = 0.1F * float(i + 1);
   return values;
 }
 

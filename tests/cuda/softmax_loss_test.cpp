@@ -30,20 +30,20 @@ struct Rows {
   Rows(std::size_t rows_, int classes_)
       : rows(rows_),
         classes(classes_),
-        elements(rows * static_cast<std::size_t>(classes)),
+        elements(rows * std::size_t(classes)),
         logits(filled<rough_value>(3, elements)),
         labels(rows),
         gradients(elements + kMargin, kSentinel),
         losses(rows + kMargin, RowLoss{kSentinel, false}) {
     for (std::size_t i = 0; i < elements; ++i) logits[i] = logits[i] / 16;  // up to 16 apart
     for (std::size_t r = 0; r < rows; ++r) {
-      labels[r] = static_cast<std::int32_t>((r * 7 + 3) % static_cast<std::size_t>(classes));
+      labels[r] = std::int32_t((r * 7 + 3) % std::size_t(classes));
     }
   }
 
   void compute_on_host(float scale) {
     for (std::size_t r = 0; r < rows; ++r) {
-      const std::size_t first = r * static_cast<std::size_t>(classes);
+      const std::size_t first = r * std::size_t(classes);
       losses[r] = rueda::kernels::softmax_cross_entropy_row(logits.data() + first, classes,
                                                             labels[r], scale, &gradients[first]);
     }
@@ -112,15 +112,14 @@ TEST_CASE("losses are summed over all rows, correct ones counted", "[device]") {
   double loss = 0;
   double correct = 0;
   for (std::size_t r = 0; r < rows; ++r) {
-    host[r] = {static_cast<float>(r % 17) * 0.25F, r % 3 == 0};
-    loss += static_cast<double>(host[r].loss);
+    host[r] = {float(r % 17) * 0.25F, r % 3 == 0};
+    loss += double(host[r].loss);
     correct += host[r].correct ? 1 : 0;
   }
   const DeviceVector<RowLoss> losses(host, stream.get());
   const DeviceVector<float> sums({-1.0F, -1.0F, kSentinel}, stream.get());
   CHECK(rueda::cuda::sum_losses(losses.data(), rows, sums.data(), stream.get()) == cudaSuccess);
-  CHECK(sums.read() ==
-        std::vector<float>{static_cast<float>(loss), static_cast<float>(correct), kSentinel});
+  CHECK(sums.read() == std::vector<float>{float(loss), float(correct), kSentinel});
 }
 
 TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {

@@ -20,9 +20,10 @@ import time
 import traceback
 from pathlib import Path
 
-# Without "kill-write", which trains a larger network, "kill-step", which checkpoint_test.py has, and
-# "stopped" and "kill-launcher", which wait for a time limit.
-SHORT = "kill,kill-job,stop,stop-twice,hang,flip-bit,flip-bit-epoch,nan,message,"
+# Without "kill-write", which trains a larger network, what checkpoint_test.py ("kill-step", "stop-twice"),
+# cli_test.py ("flip-bit") and verify_test.py ("message") have, and "stopped" and "kill-launcher", which wait for
+# a time limit.
+SHORT = "kill,kill-job,stop,hang,flip-bit-epoch,nan,"
 SHORT += "damage=4,damage-all,disk-full,disk-full-late,read-only,read-only-late"
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cli"))

@@ -40,7 +40,7 @@ def disk_full(trial):
     with small_disk(trial.run_dir, size):
         ended = trial.end(trial.start("--keep", "2"))
         trial.failed(ended, "run/", "No space left on device", "has room")
-        trial.outcome("said, resumed" if trial.whole() else "said, begun anew")
+        trial.tell("said")
         demand(remount(trial.run_dir, "size=64m"), "the disk did not grow")
         trial.go_on()
 
@@ -60,7 +60,7 @@ def disk_filled(trial):
             trial.outcome("refused at the start")
         else:
             trial.failed(ended, "run/", "No space left on device")
-            trial.outcome("said, resumed" if trial.whole() else "said, begun anew")
+            trial.tell("said")
         (trial.run_dir / "of-somebody-else").unlink()
         trial.go_on()
 
@@ -104,8 +104,6 @@ def read_only_late(trial):
             trial.outcome("refused at the start")
         else:
             trial.failed(ended, "run/", "Read-only file system")
-            trial.outcome("said, resumed" if trial.whole() else "said, begun anew")
+            trial.tell("said")
         remount(trial.run_dir, "rw")
         trial.go_on()
-
-

@@ -19,7 +19,7 @@ def kill_rank(trial):
         trial.over_before(job)
     else:
         trial.died(ended)
-        trial.outcome("ended, resumed" if trial.whole() else "ended, begun anew")
+        trial.tell("ended")
     trial.go_on()
 
 
@@ -28,9 +28,7 @@ def kill_at_step(trial):
     step = trial.step()
     ended = trial.end(trial.start("--inject", f"kill:{trial.rank()}:{step}"))
     trial.died(ended)
-    trial.all_before(step)
-    trial.outcome("ended, resumed" if trial.whole() else "ended, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "ended")
 
 
 @kind("kill-job", "all processes are killed at a random moment")
@@ -115,6 +113,4 @@ def ask_twice(trial):
     job.hit(target, signal.SIGUSR1)
     ended = trial.end(job)
     demand(ended.code not in KILL_CODES_NOT, f"{ended}")
-    trial.all_before(step)
-    trial.outcome("ended at once, resumed" if trial.whole() else "ended at once, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "ended at once")

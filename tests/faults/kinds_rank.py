@@ -17,9 +17,7 @@ def hang(trial):
     ended = trial.end(trial.start(*STALL, "--inject", f"hang:{rank}:{step}"))
     stuck(trial, ended, rank)
     demand(any(f"step {step}," in m for m in ended.messages), f"step {step} is not named: {ended}")
-    trial.all_before(step)
-    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "named")
 
 
 def stuck(trial, ended, rank):
@@ -44,7 +42,7 @@ def stopped(trial):
         beyond_mpi(trial, ended)
     else:
         stuck(trial, ended, rank)
-        trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
+        trial.tell("named")
     trial.go_on()
 
 
@@ -74,9 +72,7 @@ def flip_bit(trial):
     trial.failed(ended, f"replicas differ after epoch {epoch + 1}, step {within + 1}: parameter ",
                  "element ", f"; rank {rank} differs from its own hash before the update")
     shows_bits(ended, rank)
-    trial.all_before(step)
-    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "named")
 
 
 @kind("flip-bit-epoch", "the same; looked for at checkpoints and after each epoch")
@@ -89,9 +85,7 @@ def flip_bit_epoch(trial):
     if trial.plan.ranks > 2:
         demand(f"; rank {rank} {blame}" in ended.messages[0], f"not rank {rank}: {ended}")
     shows_bits(ended, rank)
-    trial.all_before(step)
-    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "named")
 
 
 def shows_bits(ended, rank):
@@ -107,9 +101,7 @@ def nan(trial):
     ended = trial.end(trial.start("--inject", f"nan:{rank}:{step}"))
     epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
     trial.failed(ended, "NaN", f"at epoch {epoch + 1}, step {within + 1}", f"rank {rank}")
-    trial.all_before(step)
-    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "named")
 
 
 @kind("message", "a bit of a message of gradients flips on its way; --verify-messages")
@@ -121,6 +113,4 @@ def corrupt_message(trial):
     ended = trial.end(trial.start(*words))
     demand(ended.code not in KILL_CODES_NOT, f"{ended}")
     trial.failed(ended, "a message of gradients was corrupted", f"to rank {rank} ", f"step {step}, bucket ")
-    trial.all_before(step)
-    trial.outcome("named, resumed" if trial.whole() else "named, begun anew")
-    trial.go_on(reached=step - 1)
+    trial.go_on_before(step, "named")

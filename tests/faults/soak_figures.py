@@ -3,8 +3,6 @@
 import statistics
 from dataclasses import dataclass
 
-MOST_POINTS = 300  # of a slope: it looks at every pair
-
 
 @dataclass
 class Bounds:
@@ -14,22 +12,10 @@ class Bounds:
     drift_percent: float = 5.0  # of the median step; told, but no failure: a machine has other work
 
 
-def thinned(points):
-    """At most about MOST_POINTS of them, evenly."""
-    return points[:: max(1, len(points) // MOST_POINTS)]
-
-
 def slope_per_hour(points):
-    """The median of the slopes of all pairs (Theil and Sen) of (seconds, value): a few odd values
-    do not move it."""
-    points = thinned(points)
-    slopes = [
-        (late[1] - early[1]) / (late[0] - early[0])
-        for i, early in enumerate(points)
-        for late in points[i + 1 :]
-        if late[0] > early[0]
-    ]
-    return 3600 * statistics.median(slopes) if slopes else 0.0
+    """Of the line that is nearest to the (seconds, value)."""
+    times, values = zip(*points)
+    return 3600 * statistics.linear_regression(times, values).slope if len(set(times)) > 1 else 0.0
 
 
 def quarters(values):
@@ -42,14 +28,6 @@ def change(points, of=statistics.median):
     """How a series of (seconds, value) begins, ends and rises."""
     first, last = quarters([value for _, value in points])
     return {"first": of(first), "last": of(last), "per_hour": slope_per_hour(points)}
-
-
-def grows(figures, bounds):
-    return figures["last"] - figures["first"] > bounds.growth_mb
-
-
-def differs(figures):
-    return figures["last"] != figures["first"]
 
 
 def rank_figures(samples):
@@ -71,13 +49,6 @@ def machine_figures(samples):
             for key in ("loop_ms", "copy_ms")}
 
 
-def pieces(points, count=60):
-    """(seconds at the beginning, median) of that many parts of a series, one behind the other."""
-    length = max(1, -(-len(points) // count))
-    parts = [points[i : i + length] for i in range(0, len(points), length)]
-    return [(part[0][0], statistics.median(value for _, value in part)) for part in parts]
-
-
 def step_figures(steps):
     """Of (seconds since the first step, seconds of the step); None without enough of them."""
     if len(steps) < 8:
@@ -85,7 +56,6 @@ def step_figures(steps):
     points = [(at, 1e3 * taken) for at, taken in steps]
     figures = change(points)
     figures["steps"] = len(steps)
-    figures["course"] = pieces(points)
     figures["drift_percent"] = 100 * (figures["last"] / figures["first"] - 1)
     return figures
 
@@ -102,11 +72,11 @@ def verdicts(ranks, devices, steps, bounds):
         if worst is None:
             continue
         grown = worst["last"] - worst["first"]
-        say(what, grows(worst, bounds),
+        say(what, grown > bounds.growth_mb,
             f"{grown:+.2f} MB between the first and the last quarter (bound {bounds.growth_mb:g}), "
             f"{worst['per_hour']:+.2f} MB/hour")
     for what, key in (("open files", "files"), ("threads", "threads")):
-        odd = [one[key] for one in ranks if differs(one[key])]
+        odd = [one[key] for one in ranks if one[key]["last"] != one[key]["first"]]
         say(what, bool(odd), "constant" if not odd else
             f"{odd[0]['first']} in the first quarter, {odd[0]['last']} in the last")
     if steps is not None:

@@ -162,11 +162,17 @@ class Trial:
             demand(not damage, f"{path.name} has a checkpoint's name, but {damage}")
         return found
 
-    def all_before(self, step):
-        """No checkpoint has what a fault at the beginning of this step made."""
+    def tell(self, how):
+        """The outcome of a job that ended early."""
+        self.outcome(f"{how}, {'resumed' if self.whole() else 'begun anew'}")
+
+    def go_on_before(self, step, how):
+        """Goes on; no checkpoint has what a fault at the beginning of this step made."""
         for path in self.whole():
             steps = checkpoints.steps_of(path, self.plan.steps_per_epoch)
             demand(steps < step, f"{path.name} is later than the fault in step {step}")
+        self.tell(how)
+        self.go_on(reached=step - 1)
 
     def go_on(self, reached=None):
         """Resumes until the run is complete, killing it again at times; compares with the reference."""
@@ -230,7 +236,6 @@ class Trial:
         left = checkpoints.temporaries(self.run_dir)
         demand(not left, f"temporary files are left: {left}")
         self.whole()
-
 
     def _compare_steps(self):
         """steps.csv has whole lines, and no step of a rank twice."""

@@ -2,16 +2,19 @@
 // fixed number of mutated ones, always the same. A finding ends the process; the last line says
 // which input it was.
 //
-//   fuzz-TARGET CORPUS [--mutations N] [--only N FILE]   --only writes mutation N to FILE
+//   RUEDA_FUZZ_TARGET=TARGET fuzz CORPUS [--mutations N] [--only N FILE]
+//
+// --only runs mutation N alone and writes it to FILE.
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -22,7 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "target.hpp"
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
 
@@ -48,9 +51,9 @@ void change_byte(Bytes& bytes, Draw& draw) {
   if (bytes.empty()) return;
   std::uint8_t& byte = bytes[below(bytes.size(), draw)];
   if (draw() % 2 == 0)
-    byte ^= static_cast<std::uint8_t>(1U << (draw() % 8));
+    byte ^= std::uint8_t(1U << (draw() % 8));
   else
-    byte = static_cast<std::uint8_t>(draw());
+    byte = std::uint8_t(draw());
 }
 
 void put_number(Bytes& bytes, Draw& draw) {
@@ -60,7 +63,7 @@ void put_number(Bytes& bytes, Draw& draw) {
   const std::size_t width = std::size_t{1} << (draw() % 4);
   const std::size_t at = below(bytes.size(), draw);
   for (std::size_t i = 0; i < width && at + i < bytes.size(); ++i)
-    bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
+    bytes[at + i] = std::uint8_t(value >> (8 * i));
 }
 
 void insert_text(Bytes& bytes, std::ptrdiff_t at, std::string_view text) {
@@ -182,33 +185,19 @@ Bytes mutation(const std::vector<Bytes>& seeds, std::size_t number) {
   return mutate(seed, seeds[draw() % seeds.size()], draw);
 }
 
-std::size_t number_of(std::string_view word) {
-  std::size_t value = 0;
-  const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (read.ec != std::errc() || read.ptr != word.data() + word.size()) {
-    throw std::invalid_argument("no number: " + std::string(word));
-  }
-  return value;
-}
-
 Options parse(const std::vector<std::string>& words) {
   Options options;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--mutations") {
-      options.mutations = number_of(words.at(++i));
+      options.mutations = std::stoul(words.at(++i));
     } else if (words[i] == "--only") {
-      options.only = number_of(words.at(++i));
+      options.only = std::stoul(words.at(++i));
       options.out = words.at(++i);
     } else {
       options.corpus = words[i];
     }
   }
   return options;
-}
-
-void write_file(const fs::path& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }
 
 }  // namespace
@@ -221,7 +210,8 @@ int main(int argc, char** argv) {
   if (seeds.empty()) throw std::invalid_argument("no corpus in " + options.corpus.string());
   if (options.only > 0) {
     const Bytes bytes = mutation(seeds, options.only);
-    write_file(options.out, bytes);
+    std::ofstream(options.out, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
     run("mutation " + std::to_string(options.only), bytes);
     return 0;
   }

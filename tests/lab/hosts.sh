@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Several "hosts" on this machine: network namespaces with an address and a hostname each, joined by
-# links of a known rate and delay, so that one MPI world runs over TCP between them. Needs root,
+# the program wire, a switch of a known rate and delay, so that one MPI world runs over TCP between them. Needs root,
 # iproute2 and mpirun (Open MPI).
 #
 #   hosts.sh up N RATE DELAY        hosts 0 to N-1, e.g. up 4 1gbit 50us (one way; rate 0: no limit)
@@ -10,10 +10,6 @@
 #
 # Variables, the same for all calls:
 #   LAB_NAME     hosts are called LAB_NAME0, LAB_NAME1, ... (lab); hosts of different names are not connected
-#   LAB_LINK     what keeps rate and delay:
-#                  wire   TAP devices joined by the program wire: any kernel with /dev/net/tun
-#                  netem  pairs of veth and netem: where the kernel has sch_netem
-#                  auto   netem if the kernel has it, else wire (default)
 #   LAB_WIRE     the program wire (build/tests/lab/wire)
 #   LAB_MPIRUN   more options for mpirun
 set -euo pipefail
@@ -21,7 +17,6 @@ set -euo pipefail
 self=$(readlink -f "${BASH_SOURCE[0]}")
 root=$(dirname "$self")/../..
 name=${LAB_NAME:-lab}
-link=${LAB_LINK:-auto}
 wire=${LAB_WIRE:-$root/build/tests/lab/wire}
 folder=/tmp/rueda-lab-$name
 subnet=10.77.0
@@ -58,25 +53,6 @@ enter() { # host command...
   exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" "$@"
 }
 
-has_netem() {
-  local probe=${name}probe answer=1
-  ip netns add "$probe"
-  if ip netns exec "$probe" tc qdisc add dev lo root netem delay 1us 2>/dev/null; then answer=0; fi
-  ip netns del "$probe"
-  return "$answer"
-}
-
-add_bridge() {
-  ip netns add "${name}switch"
-  ip -n "${name}switch" link add bridge type bridge
-  ip -n "${name}switch" link set bridge up
-}
-
-plug_into_bridge() { # number of the host
-  ip -n "$name$1" link add net0 type veth peer name "port$1" netns "${name}switch"
-  ip -n "${name}switch" link set "port$1" master bridge up
-}
-
 start_wire() { # hosts bits/s ns
   local hosts=() i
   [ -x "$wire" ] || die "$wire is not there: ninja -C build tests/lab/wire"
@@ -99,24 +75,14 @@ set_address() { # number of the host
   ip -n "$name$1" link set net0 up
 }
 
-shape() { # number of the host, bits/s, ns
-  local options=(delay "$(awk -v ns="$3" 'BEGIN { print ns / 1000 }')us" limit 10000)
-  [ "$2" = 0 ] || options+=(rate "${2}bit")
-  tc -n "$name$1" qdisc add dev net0 root netem "${options[@]}"
-}
-
 make_hosts() { # hosts bits/s ns
   local i
   for ((i = 0; i < $1; i++)); do
     ip netns add "$name$i"
     ip -n "$name$i" link set lo up
-    [ "$link" = wire ] || plug_into_bridge "$i"
   done
-  [ "$link" != wire ] || start_wire "$@"
-  for ((i = 0; i < $1; i++)); do
-    set_address "$i"
-    [ "$link" = wire ] || shape "$i" "$2" "$3"
-  done
+  start_wire "$@"
+  for ((i = 0; i < $1; i++)); do set_address "$i"; done
 }
 
 up() { # hosts rate delay
@@ -126,17 +92,12 @@ up() { # hosts rate delay
   case $1 in *[!0-9]* | '') die "$1: give a number of hosts" ;; esac
   if [ "$1" -lt 2 ] || [ "$1" -gt 100 ]; then die "2 to 100 hosts"; fi
   [ ! -e "$folder" ] || die "hosts called $name exist already: run down first"
-  if [ "$link" = auto ]; then
-    link=wire
-    if has_netem; then link=netem; fi
-  fi
   mkdir "$folder"
   echo "$1" >"$folder/count"
   trap down EXIT
-  [ "$link" = wire ] || add_bridge
   make_hosts "$1" "$rate" "$delay"
   trap - EXIT
-  echo "$1 hosts over $link: $rate bit/s, $delay ns"
+  echo "$1 hosts: $rate bit/s, $delay ns"
 }
 
 run() { # ranks command...
@@ -175,7 +136,6 @@ down() {
   n=$(count)
   stop_wire
   for ((i = 0; i < n; i++)); do ip netns del "$name$i" 2>/dev/null || true; done
-  ip netns del "${name}switch" 2>/dev/null || true
   rm -r "$folder"
 }
 

@@ -1,5 +1,5 @@
-// A switch with a known rate and delay, for kernels without netem: one TAP device in each network
-// namespace, joined by this process. hosts.sh starts it.
+// A switch with a known rate and delay: one TAP device in each network namespace, joined by this
+// process. hosts.sh starts it.
 //
 //   wire BITS_PER_S DELAY_NS QUEUE_BYTES DEVICE NAMESPACE NAMESPACE...      BITS_PER_S 0: no limit
 //

@@ -13,16 +13,16 @@ using namespace rueda::test;
 namespace {
 
 /// An exchange of a rank that is sometimes late.
-class DelayedExchange final : public DirectExchange {
+class DelayedExchange final : public Exchange {
  public:
   explicit DelayedExchange(Communicator& ranks)
-      : DirectExchange(ranks), random_(static_cast<unsigned>(ranks.world_rank(ranks.rank())) + 3) {}
+      : Exchange(ranks), random_(unsigned(ranks.world_rank(ranks.rank())) + 3) {}
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     if (random_() % 4 == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
     }
-    DirectExchange::sendrecv(send, to, receive, from);
+    Exchange::sendrecv(send, to, receive, from);
   }
 
  private:
@@ -62,7 +62,7 @@ TEST_CASE("every algorithm leaves the same bits on all ranks, near MPI_Allreduce
           "[algorithms][many]") {
   Communicator comm;
   HostReduceDevice device;
-  MpiAllReduce mpi(comm, device);
+  MpiAllReduce mpi(std::make_unique<Exchange>(comm), device);
   for (const Candidate& candidate : own_algorithms()) {
     const auto reduce = candidate.make({comm, device});
     for (const std::size_t length : {1u, 13u, 101u, 4099u}) {
@@ -84,25 +84,32 @@ TEST_CASE("what adds along the tree has the bits of one rank that adds alone",
   for (const Candidate& candidate : own_algorithms()) {
     if (!candidate.has_tree_order) continue;
     const auto reduce = candidate.make({comm, device});
-    auto slice = filled<rough_value>(comm.rank(), 1003);
-    reduce->sum(std::span(slice).first(409), {});
-    reduce->sum(std::span(slice).subspan(409), {});
-    CAPTURE(candidate.name);
-    CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), slice.size())));
+    for (const std::size_t length : lengths_for(comm.size())) {
+      if (length > candidate.longest) continue;
+      auto slice = filled<rough_value>(comm.rank(), length);
+      reduce->sum(std::span(slice).first(length / 3), {});
+      reduce->sum(std::span(slice).subspan(length / 3), {});
+      CAPTURE(candidate.name, length);
+      CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
+    }
   }
 }
 
-TEST_CASE("segments change no bit of the ring", "[algorithms][many]") {
+TEST_CASE("neither segments nor pieces of messages change a bit of the ring",
+          "[algorithms][many]") {
   Communicator comm;
+  Communicator in_pieces(MPI_COMM_WORLD, 7);
   HostReduceDevice device;
-  RingAllReduce whole(comm, device);
+  RingAllReduce whole(std::make_unique<Exchange>(comm), device);
   for (const std::size_t length : {5u, 101u, 203u}) {
     const auto expected = rough_sum(whole, device, comm.rank(), length);
     for (const std::size_t segment : {1u, 2u, 3u, 16u, 100u, 5000u}) {
-      RingAllReduce ring(comm, device, segment);
+      RingAllReduce ring(std::make_unique<Exchange>(comm), device, segment);
       CAPTURE(length, segment);
       CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(ring, device, comm.rank(), length)));
     }
+    RingAllReduce pieces(std::make_unique<Exchange>(in_pieces), device);
+    CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(pieces, device, comm.rank(), length)));
   }
 }
 
@@ -125,7 +132,7 @@ TEST_CASE("every algorithm waits for a device that is late", "[algorithms]") {
   Communicator comm;
   for (const Candidate& candidate : own_algorithms()) {
     for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 11);
+      SlowReduceDevice device(unsigned(comm.rank()) + 11);
       const auto staged = [&](Communicator& ranks) -> std::unique_ptr<Exchange> {
         return std::make_unique<StagedExchange>(ranks, device, 50);
       };

@@ -29,15 +29,11 @@ TEST_CASE("MPI can be asked about GPU memory, more than once", "[cuda_awareness]
   CHECK_ON_ALL_RANKS(once.cray_enabled == Answer::unknown);
   CHECK_ON_ALL_RANKS(once.mvapich_enabled == Answer::unknown);
   CHECK_ON_ALL_RANKS(once.ucx_transports.empty());
-}
-
-TEST_CASE("Open MPI answers by macro, query and parameter", "[cuda_awareness]") {
-  const auto signals = read_cuda_signals(no_variable);
-  const bool open_mpi = contains(signals.library, "Open MPI");
-  CHECK_ON_ALL_RANKS(!open_mpi || signals.compiled != Answer::unknown);
-  CHECK_ON_ALL_RANKS(!open_mpi || signals.reported != Answer::unknown);
-  CHECK_ON_ALL_RANKS(!contains(signals.library, "Open MPI v4") ||
-                     signals.parameter != Answer::unknown);
+  // Open MPI answers by macro, query and parameter.
+  const bool open_mpi = contains(once.library, "Open MPI");
+  CHECK_ON_ALL_RANKS(!open_mpi || once.compiled != Answer::unknown);
+  CHECK_ON_ALL_RANKS(!open_mpi || once.reported != Answer::unknown);
+  CHECK_ON_ALL_RANKS(!contains(once.library, "Open MPI v4") || once.parameter != Answer::unknown);
 }
 
 TEST_CASE("the environment's part is read", "[cuda_awareness]") {

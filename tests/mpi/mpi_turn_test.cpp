@@ -1,10 +1,9 @@
-#include "mpi/session/mpi_turn.hpp"
-
 #include <thread>
 
 #include <catch2/catch.hpp>
 
 #include "mpi/session/communicator.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/mpi_check.hpp"
 

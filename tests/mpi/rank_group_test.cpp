@@ -12,7 +12,7 @@ namespace {
 /// A text of another length for every rank; none from rank 0.
 std::string text_of(int rank) {
   std::string text;
-  for (int i = 0; i < 5 * rank; ++i) text += static_cast<char>('a' + (rank + i) % 26);
+  for (int i = 0; i < 5 * rank; ++i) text += char('a' + (rank + i) % 26);
   return text;
 }
 
@@ -23,9 +23,9 @@ RankGroup::Bytes bytes_of(int rank) {
 }
 
 bool all_in_rank_order(const std::vector<RankGroup::Bytes>& gathered, int size) {
-  bool right = gathered.size() == static_cast<std::size_t>(size);
+  bool right = gathered.size() == std::size_t(size);
   for (int r = 0; right && r < size; ++r) {
-    right = gathered[static_cast<std::size_t>(r)] == bytes_of(r);
+    right = gathered[std::size_t(r)] == bytes_of(r);
   }
   return right;
 }
@@ -62,7 +62,7 @@ TEST_CASE("nothing can be gathered and broadcast", "[rank_group]") {
   Communicator comm;
   const auto gathered = comm.all_gather({});
   CHECK_ON_ALL_RANKS(gathered == std::vector<RankGroup::Bytes>(gathered.size()));
-  CHECK_ON_ALL_RANKS(gathered.size() == static_cast<std::size_t>(comm.size()));
+  CHECK_ON_ALL_RANKS(gathered.size() == std::size_t(comm.size()));
   comm.broadcast({}, 0);
   comm.barrier();
 }
@@ -70,9 +70,9 @@ TEST_CASE("nothing can be gathered and broadcast", "[rank_group]") {
 TEST_CASE("all_gather_text brings every rank's text", "[rank_group]") {
   Communicator comm;
   const auto texts = all_gather_text(comm, text_of(comm.rank()));
-  bool right = texts.size() == static_cast<std::size_t>(comm.size());
+  bool right = texts.size() == std::size_t(comm.size());
   for (std::size_t r = 0; right && r < texts.size(); ++r) {
-    right = texts[r] == text_of(static_cast<int>(r));
+    right = texts[r] == text_of(int(r));
   }
   CHECK_ON_ALL_RANKS(right);
 }

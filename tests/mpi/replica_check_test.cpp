@@ -1,5 +1,3 @@
-#include "train/replica_check.hpp"
-
 #include <cstring>
 
 #include <catch2/catch.hpp>
@@ -9,6 +7,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/mpi_check.hpp"
+#include "train/step_checks.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

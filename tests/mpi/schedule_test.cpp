@@ -1,7 +1,7 @@
 // What `rueda bench explain` prints is what the all-reduces send.
 #include "commands/bench/schedule.hpp"
 
-#include "mpi/sums/whole_slice_sums.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
 
@@ -21,19 +21,14 @@ using Calls = std::vector<Call>;
 /// Notes each message of this rank.
 class NotingExchange final : public Exchange {
  public:
-  NotingExchange(Communicator& ranks, Calls& calls) : ranks_(ranks), calls_(calls) {}
-  int rank() const override { return ranks_.rank(); }
-  int size() const override { return ranks_.size(); }
-  int world_rank(int rank) const override { return ranks_.world_rank(rank); }
+  NotingExchange(Communicator& ranks, Calls& calls) : Exchange(ranks), calls_(calls) {}
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     calls_.push_back({send.empty() ? -1 : to, receive.empty() ? -1 : from,
                       std::max(send.size(), receive.size())});
-    ranks_.sendrecv(send, to, receive, from);
+    Exchange::sendrecv(send, to, receive, from);
   }
-  void all_reduce_sum(std::span<float> data) override { ranks_.all_reduce_sum(data); }
 
  private:
-  Communicator& ranks_;
   Calls& calls_;
 };
 

@@ -42,10 +42,10 @@ TEST_CASE("what lies beside a slice of the arena stays", "[shared]") {
   Communicator comm;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 4);
-  for (float& value : reduce.arena()) value = static_cast<float>(comm.rank() + 1);
+  for (float& value : reduce.arena()) value = float(comm.rank() + 1);
   reduce.sum(reduce.arena().subspan(100, 50), {});
   std::size_t touched = 0;
-  for (const float value : reduce.arena()) touched += value != static_cast<float>(comm.rank() + 1);
+  for (const float value : reduce.arena()) touched += value != float(comm.rank() + 1);
   CHECK_ON_ALL_RANKS(touched == (comm.size() > 1 ? 50 : 0));
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
   Communicator comm;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 16);
-  std::minstd_rand random(static_cast<unsigned>(comm.rank()) + 5);
+  std::minstd_rand random(unsigned(comm.rank()) + 5);
   bool right = true;
   for (int i = 0; i < 300; ++i) {
     // In turns in place and through the mailboxes, which share the count of meetings.
@@ -76,7 +76,7 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
     if (random() % 16 == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     }
-    const auto slice = reduce.arena().subspan(static_cast<std::size_t>(i), length);
+    const auto slice = reduce.arena().subspan(std::size_t(i), length);
     for (std::size_t k = 0; k < length; ++k) slice[k] = whole_value(comm.rank(), k);
     reduce.sum(slice, {});
     for (std::size_t k = 0; k < length; ++k) right = right && slice[k] == whole_sum(comm.size(), k);

@@ -1,7 +1,5 @@
 // The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
-#include "mpi/sums/fixed_order_all_reduce.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
+#include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/mpi_spy.hpp"
 #include "tests/support/slow_reduce_device.hpp"
@@ -26,7 +24,7 @@ std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> e
 }
 
 std::unique_ptr<AllReduce> direct(Algorithm algorithm, Communicator& comm, ReduceDevice& device) {
-  return make(algorithm, std::make_unique<DirectExchange>(comm), device);
+  return make(algorithm, std::make_unique<Exchange>(comm), device);
 }
 
 std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, ReduceDevice& device,
@@ -38,7 +36,7 @@ std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, Reduc
 std::vector<std::size_t> lengths_around(std::size_t piece, int ranks) {
   std::vector<std::size_t> lengths;
   for (std::size_t pieces = 0; pieces <= 4; ++pieces) {
-    const std::size_t whole = pieces * piece * static_cast<std::size_t>(ranks);
+    const std::size_t whole = pieces * piece * std::size_t(ranks);
     if (whole > 0) lengths.push_back(whole - 1);
     lengths.push_back(whole);
     lengths.push_back(whole + 1);
@@ -87,8 +85,7 @@ TEST_CASE("long chunks are staged in pieces of the usual size", "[staging]") {
   Communicator comm;
   LazyReduceDevice device;
   const auto reduce = staged(Algorithm::ring, comm, device);
-  CHECK_ON_ALL_RANKS(
-      sums_exactly(*reduce, device, comm, chunk * static_cast<std::size_t>(comm.size())));
+  CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, chunk * std::size_t(comm.size())));
 }
 
 TEST_CASE("staging goes above the count limit", "[staging]") {
@@ -106,7 +103,7 @@ TEST_CASE("MPI sees host memory only when staged, device memory only when not", 
   const bool alone = comm.size() == 1;
   for (const Algorithm algorithm : kAlgorithms) {
     for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()));
+      SlowReduceDevice device(unsigned(comm.rank()));
       const auto reduce =
           through_host ? staged(algorithm, comm, device, 100) : direct(algorithm, comm, device);
       const auto slice = device.allocate(1003);

@@ -23,7 +23,7 @@ std::optional<int> mpi_setting(const char* name) {
     int count = 0;
     unsigned bits = 0;
     MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count);
-    if (MPI_T_cvar_read(handle, &bits) == MPI_SUCCESS) value = static_cast<int>(bits);
+    if (MPI_T_cvar_read(handle, &bits) == MPI_SUCCESS) value = int(bits);
     MPI_T_cvar_handle_free(&handle);
   }
   MPI_T_finalize();

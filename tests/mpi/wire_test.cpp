@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/own_algorithms.hpp"
 #include "tests/support/slow_reduce_device.hpp"
@@ -35,7 +34,7 @@ std::vector<float> rounded_sums(int size, std::size_t length) {
 }
 
 /// Whole numbers whose sums are bf16 numbers at every step: small powers of two of each other.
-float narrow_value(std::size_t index) { return static_cast<float>(index % 8 + 1); }
+float narrow_value(std::size_t index) { return float(index % 8 + 1); }
 
 bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size, std::size_t length) {
   std::vector<float> values(length), slice(length, 1e6F);
@@ -43,7 +42,7 @@ bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size, std::
   device.copy(slice, values);
   device.wait(reduce.sum(slice, device.record()));
   for (std::size_t i = 0; i < length; ++i) {
-    if (slice[i] != static_cast<float>(size) * narrow_value(i)) return false;
+    if (slice[i] != float(size) * narrow_value(i)) return false;
   }
   return true;
 }
@@ -94,11 +93,11 @@ TEST_CASE("error feedback makes up for what is rounded away", "[wire]") {
       std::copy(mine.begin(), mine.end(), slice.begin());
       reduce.sum(std::span(slice).first(100), {});
       reduce.sum(std::span(slice).subspan(100), {});
-      for (std::size_t i = 0; i < length; ++i) total[i] += static_cast<double>(slice[i]);
+      for (std::size_t i = 0; i < length; ++i) total[i] += double(slice[i]);
     }
     for (std::size_t i = 0; i < length; ++i) {
       double exact = 0;
-      for (int r = 0; r < comm.size(); ++r) exact += static_cast<double>(rough_value(r, i));
+      for (int r = 0; r < comm.size(); ++r) exact += double(rough_value(r, i));
       worst = std::max(worst, std::abs(total[i] / sums - exact));
     }
     // A rounding of one sum: half a unit of the last of 8 bits, at each of P ranks. What remains
@@ -155,7 +154,7 @@ TEST_CASE("a bf16 wire waits for a device that is late, staged too", "[wire]") {
   Communicator comm;
   for (const bool through_host : {false, true}) {
     for (const std::size_t segment : {0u, 5u, 30u}) {
-      SlowReduceDevice device(static_cast<unsigned>(comm.rank()) + 17);
+      SlowReduceDevice device(unsigned(comm.rank()) + 17);
       std::unique_ptr<Exchange> exchange = direct_exchange(comm);
       if (through_host) exchange = std::make_unique<StagedExchange>(comm, device, 20);
       WireRingAllReduce reduce(std::move(exchange), device, segment, true);

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "network.hpp"
+
 namespace rueda::test {
 
 inline constexpr std::size_t kProjections = 8;
@@ -37,5 +39,49 @@ struct Deviation {
 
 /// `values` in the origin's order; `name` is the one that the digest was made with.
 Deviation deviation(const std::string& name, std::span<const float> values, const Digest& digest);
+
+/// One kind of result of one network, for instance the gradients of resnet18: the worst of all its
+/// tensors, and those that are out of bounds. With RUEDA_PARITY_FIGURES set, prints its line.
+class Quantity {
+ public:
+  explicit Quantity(std::string name) : name_(std::move(name)) {}
+  ~Quantity();
+  Quantity(const Quantity&) = delete;
+  Quantity& operator=(const Quantity&) = delete;
+
+  /// `relative` deviation of `tensor` where the framework itself has `framework`, and `allowed`.
+  void add(const std::string& tensor, double relative, double framework, double allowed);
+  /// Empty, or a line for each tensor out of bounds: what a test asserts.
+  const std::string& complaints() const noexcept { return complaints_; }
+
+ private:
+  struct Worst {
+    double value = 0;
+    std::string tensor;
+  };
+  void keep(Worst& worst, double value, const std::string& tensor);
+
+  std::string name_;
+  std::size_t count_ = 0;
+  Worst relative_;
+  Worst ratio_;
+  std::string complaints_;
+};
+
+/// Whether a result hangs on the derivatives of ReLUs, so that the sign of a value next to zero,
+/// which rounding decides, makes more than a rounding's difference.
+enum class Through { rounding, relu };
+
+/// Whether every digest of a JSON object {name: digest} is met by the tensor of its name, and there
+/// are no others. Returns what is not so, a line each; empty: all is well.
+std::string check_digests(const std::string& what, const NamedTensors& tensors,
+                          const nlohmann::json& digests, Through through);
+
+/// Whether logits and loss of a forward pass agree.
+std::string check_output(const std::string& what, const Output& output, const nlohmann::json& json);
+
+/// Whether the losses of a series of steps agree.
+std::string check_losses(const std::string& what, const std::vector<double>& losses,
+                         const nlohmann::json& train);
 
 }  // namespace rueda::test

@@ -18,7 +18,7 @@ struct Range {
 
 double fan_in(const OriginTensor& tensor, Origin origin) {
   const std::size_t out = origin == Origin::keras ? tensor.shape.back() : tensor.shape.front();
-  return static_cast<double>(tensor.elements() / out);
+  return double(tensor.elements() / out);
 }
 
 Range range_of(const OriginTensor& tensor, Origin origin, double gain) {
@@ -40,7 +40,7 @@ std::uint64_t formula_bits(const std::string& name, std::uint64_t index) {
 }
 
 double formula_unit(const std::string& name, std::uint64_t index) {
-  return static_cast<double>(formula_bits(name, index) >> 40) * 0x1.0p-23 - 1.0;
+  return double(formula_bits(name, index) >> 40) * 0x1.0p-23 - 1.0;
 }
 
 std::vector<float> formula_values(const OriginTensor& tensor, Origin origin, double gain) {
@@ -49,8 +49,8 @@ std::vector<float> formula_values(const OriginTensor& tensor, Origin origin, dou
   std::vector<float> values(tensor.elements());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double u = formula_unit(tensor.name, i);
-    values[i] = static_cast<float>(variance ? gain * gain * (1.0 + 0.5 * u)
-                                            : range.centre + range.amplitude * u);
+    values[i] =
+        float(variance ? gain * gain * (1.0 + 0.5 * u) : range.centre + range.amplitude * u);
   }
   return values;
 }
@@ -59,10 +59,10 @@ ImageSet formula_images(std::size_t count) {
   ImageSet set;
   set.pixels.reserve(count * kImageBytes);
   for (std::size_t i = 0; i < count * kImageBytes; ++i) {
-    set.pixels.push_back(static_cast<std::uint8_t>(formula_bits("image", i) >> 56));
+    set.pixels.push_back(std::uint8_t(formula_bits("image", i) >> 56));
   }
   for (std::size_t n = 0; n < count; ++n) {
-    set.labels.push_back(static_cast<std::uint8_t>(formula_bits("label", n) % 10));
+    set.labels.push_back(std::uint8_t(formula_bits("label", n) % 10));
   }
   return set;
 }

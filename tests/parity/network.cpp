@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::uint32_t> indices_of(std::size_t index, std::size_t batch) {
   std::vector<std::uint32_t> indices(batch);
-  std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(index * batch));
+  std::iota(indices.begin(), indices.end(), std::uint32_t(index * batch));
   return indices;
 }
 
@@ -40,7 +40,7 @@ kernels::PixelTransform recipe_transform(const Graph& graph) {
 Output forward_output(const Graph& network, double gain, std::size_t batch, Mode mode) {
   const auto backend = open_backend_under_test();
   const Graph graph = backend->prepare(network);
-  Program program(graph, *backend, static_cast<int>(batch), mode);
+  Program program(graph, *backend, int(batch), mode);
   const ProgramArenas arenas(*backend, graph);
   const ParameterMemory memory = arenas.memory();
   fill(*backend, network, gain, memory.values, memory.running_statistics);
@@ -56,7 +56,7 @@ Output forward_output(const Graph& network, double gain, std::size_t batch, Mode
                       program.labels());
   program.forward();
   Output output;
-  output.logits.resize(batch * static_cast<std::size_t>(graph.classes()));
+  output.logits.resize(batch * std::size_t(graph.classes()));
   backend->read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
   const DeviceValues<LossSums> sums(*backend, {LossSums{}});
   backend->softmax_cross_entropy({.logits = program.logits(),
@@ -64,7 +64,7 @@ Output forward_output(const Graph& network, double gain, std::size_t batch, Mode
                                   .rows = program.batch(),
                                   .classes = graph.classes(),
                                   .sums = sums.data()});
-  output.loss = static_cast<double>(sums.read().front().loss) / static_cast<double>(batch);
+  output.loss = double(sums.read().front().loss) / double(batch);
   return output;
 }
 
@@ -84,16 +84,16 @@ double Network::step(std::size_t index) {
   const auto indices = indices_of(index, batch_);
   replica_.load({images_.get(), indices, recipe_transform(graph_), 0, 0});
   replica_.forward();
-  replica_.loss(1.0F / static_cast<float>(batch_));
+  replica_.loss(1.0F / float(batch_));
   replica_.backward();
   const StepSums sums = replica_.step_sums();
-  return static_cast<double>(sums.loss) / static_cast<double>(sums.samples);
+  return double(sums.loss) / double(sums.samples);
 }
 
 void Network::update(Sgd& optimizer, double learning_rate) {
   const auto parameters = replica_.parameters();
   optimizer.update(parameters, replica_.gradients().first(parameters.size()), 0, learning_rate);
-  replica_.update_running_statistics(static_cast<float>(batch_));
+  replica_.update_running_statistics(float(batch_));
   replica_.parameters_changed();
 }
 

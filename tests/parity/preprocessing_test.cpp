@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// How far fp32 may be from the exact values: as often as in figures.cpp what the framework itself
+/// How far fp32 may be from the exact values: as often as in digest.cpp what the framework itself
 /// is (it rounds the coordinates of a resize, too), and at least a few roundings.
 double allowed(const Digest& digest) { return 4.0 * std::max(digest.framework_error, 0x1p-24); }
 

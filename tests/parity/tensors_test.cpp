@@ -1,11 +1,12 @@
 // Names, shapes and numbers of tensors: rueda's networks against PyTorch and Keras.
-
 #include <algorithm>
 #include <string>
 
 #include <catch2/catch.hpp>
 
 #include "cases.hpp"
+#include "digest.hpp"
+#include "rueda/model/registry.hpp"
 #include "weights/origin_tensors.hpp"
 
 namespace rueda::test {
@@ -45,6 +46,72 @@ TEST_CASE("a network has the tensors and counts of its origin", "[parity]") {
   INFO(c.graph.name());
   check_tensors(c);
   check_counts(c);
+}
+
+// The Keras networks layer by layer: what Keras' own configurations say against the graph.
+
+namespace {
+
+using nlohmann::json;
+
+template <typename Kind>
+const Kind& node_of(const Graph& graph, const std::string& name) {
+  const auto& nodes = graph.nodes();
+  const auto found =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.name == name; });
+  if (found == nodes.end()) FAIL("no layer " << name);
+  return std::get<Kind>(found->kind);
+}
+
+template <typename Kind>
+std::size_t count_of(const Graph& graph) {
+  const auto& nodes = graph.nodes();
+  return std::size_t(std::count_if(nodes.begin(), nodes.end(), [](const Node& n) {
+    return std::holds_alternative<Kind>(n.kind);
+  }));
+}
+
+std::size_t count_of(const json& layers, const std::string& type) {
+  return std::size_t(std::count_if(layers.begin(), layers.end(),
+                                   [&](const json& layer) { return layer.at("class") == type; }));
+}
+
+void check_conv(const ConvNode& conv, const json& layer) {
+  CHECK(conv.filters == layer.at("filters"));
+  CHECK(layer.at("kernel_size") == json::array({conv.kernel, conv.kernel}));
+  CHECK(layer.at("strides") == json::array({conv.stride, conv.stride}));
+  CHECK((conv.bias != kNone) == layer.at("use_bias").get<bool>());
+}
+
+void check_layer(const Graph& graph, const json& layer) {
+  INFO(layer);
+  const std::string name = layer.at("name");
+  const std::string type = layer.at("class");
+  if (type == "Conv2D") {
+    check_conv(node_of<ConvNode>(graph, name), layer);
+  } else if (type == "BatchNormalization") {
+    const auto& norm = node_of<BatchNormNode>(graph, name);
+    CHECK(norm.epsilon == layer.at("epsilon").get<float>());
+    CHECK(norm.momentum == layer.at("momentum").get<float>());
+  } else if (type == "Dense") {
+    CHECK(node_of<DenseNode>(graph, name).units == layer.at("units"));
+  } else if (type == "Add") {
+    CHECK_FALSE(node_of<AddNode>(graph, name).relu);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the Keras networks have Keras' layers", "[parity]") {
+  const std::string name = GENERATE("resnet50v2", "resnet101v2", "resnet152v2");
+  const json reference = read_reference(name);
+  const json& layers = reference.at("layers");
+  const Graph graph = build_model(name, reference.at("image_size"), 10);
+  for (const json& layer : layers) check_layer(graph, layer);
+  CHECK(count_of<ConvNode>(graph) == count_of(layers, "Conv2D"));
+  CHECK(count_of<BatchNormNode>(graph) == count_of(layers, "BatchNormalization"));
+  CHECK(count_of<MaxPoolNode>(graph) == count_of(layers, "MaxPooling2D"));
+  CHECK(count_of<AddNode>(graph) == count_of(layers, "Add"));
 }
 
 }  // namespace rueda::test

@@ -1,7 +1,5 @@
-#include "runtime/capture.hpp"
-
-#include <algorithm>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -14,7 +12,6 @@ namespace {
 
 using rueda::cuda::make_event;
 using rueda::cuda::make_stream;
-using Numbers = std::vector<int>;
 
 void add_one(void* number) { ++*static_cast<int*>(number); }
 
@@ -154,22 +151,4 @@ TEST_CASE("a capture depends on nothing outside it") {
   end(stream.get(), cudaErrorStreamCaptureInvalidated);
   CHECK(cudaStreamWaitEvent(other.get(), event.get(), 0) == cudaErrorCapturedEvent);
   static_cast<void>(cudaGetLastError());
-}
-
-TEST_CASE("another order keeps every dependency and no more") {
-  std::vector<rueda::standin::Node> nodes(40);
-  Numbers done;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i].prepare = [&done, i] { return [&done, i] { done.push_back(static_cast<int>(i)); }; };
-    if (i >= 2) nodes[i].after = {i - 2};  // two chains
-  }
-  for (const auto& node : rueda::standin::in_order(nodes, true)) node.prepare()();
-  CHECK(done.size() == nodes.size());
-  CHECK_FALSE(std::is_sorted(done.begin(), done.end()));
-  for (const int parity : {0, 1}) {
-    Numbers chain;
-    std::copy_if(done.begin(), done.end(), std::back_inserter(chain),
-                 [&](int i) { return i % 2 == parity; });
-    CHECK(std::is_sorted(chain.begin(), chain.end()));
-  }
 }

@@ -25,8 +25,7 @@ struct Matrix {
   bool transposed;
 
   std::size_t index(int row, int column) const {
-    return static_cast<std::size_t>(column) * static_cast<std::size_t>(stride) +
-           static_cast<std::size_t>(row);
+    return std::size_t(column) * std::size_t(stride) + std::size_t(row);
   }
   bool is_valid() const { return rows >= 0 && columns >= 0 && stride >= 1 && stride >= rows; }
   bool lies_on_device() const {
@@ -56,7 +55,7 @@ std::vector<double> read(const Matrix& matrix, bool by_column) {
   for (int i = 0; i < outer; ++i) {
     for (int j = 0; j < inner; ++j) {
       const std::size_t at = column_first ? matrix.index(j, i) : matrix.index(i, j);
-      values.push_back(static_cast<double>(matrix.data[at]));
+      values.push_back(double(matrix.data[at]));
     }
   }
   return values;
@@ -72,12 +71,12 @@ double dot(const double* a, const double* b, int count) {
 void run(const Gemm& gemm) {
   const auto a = read(gemm.a, false);
   const auto b = read(gemm.b, true);
-  const auto inner = static_cast<std::size_t>(gemm.inner);
+  const auto inner = std::size_t(gemm.inner);
   for (int column = 0; column < gemm.c.columns; ++column) {
     for (int row = 0; row < gemm.c.rows; ++row) {
-      const double product = dot(a.data() + static_cast<std::size_t>(row) * inner,
-                                 b.data() + static_cast<std::size_t>(column) * inner, gemm.inner);
-      gemm.to[gemm.c.index(row, column)] = static_cast<float>(product);
+      const double product = dot(a.data() + std::size_t(row) * inner,
+                                 b.data() + std::size_t(column) * inner, gemm.inner);
+      gemm.to[gemm.c.index(row, column)] = float(product);
     }
   }
 }

@@ -78,21 +78,6 @@ TEST_CASE("copies stay within blocks and go where their kind says") {
   static_cast<void>(cudaGetLastError());
 }
 
-TEST_CASE("pointers are known by their kind") {
-  const auto memory = make_device_memory(16);
-  const auto pinned = rueda::cuda::make_pinned_memory(16);
-  const char plain = 0;
-  cudaPointerAttributes attributes{};
-  const auto type_of = [&](const void* pointer) {
-    CHECK(cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess);
-    return attributes.type;
-  };
-  CHECK(type_of(static_cast<char*>(memory.get()) + 15) == cudaMemoryTypeDevice);
-  CHECK(attributes.device == 0);
-  CHECK(type_of(pinned.get()) == cudaMemoryTypeHost);
-  CHECK(type_of(&plain) == cudaMemoryTypeUnregistered);
-}
-
 TEST_CASE("writing past a block is noticed when it is freed") {
   const std::size_t before = rueda::standin_overruns();
   for (const std::size_t place : {99U, 100U}) {

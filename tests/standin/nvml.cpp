@@ -68,7 +68,7 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, Device** device) {
   if (text.size() != begin.size() + 2 || !text.starts_with(begin)) return kNotFound;
   const int number = std::stoi(text.substr(begin.size()), nullptr, 16);
   if (number >= kMost) return kNotFound;
-  devices[number].number = static_cast<unsigned>(number);
+  devices[number].number = unsigned(number);
   *device = &devices[number];
   return kSuccess;
 }

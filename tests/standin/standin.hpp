@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 // What a test may ask of the stand-in, and how it may change it. docs/testing.md says what the
 // stand-in is.
@@ -21,17 +20,5 @@ void standin_reset_peak();
 /// How many freed blocks of device memory had been written past their end. Each is reported on
 /// stderr too.
 std::size_t standin_overruns();
-
-/// `hook` is called by a stream's own thread before each item of work; an empty one ends that. By
-/// default it is the delay that RUEDA_STANDIN_DELAY_US asks for.
-void standin_before_item(std::function<void()> hook);
-
-/// Whether graphs replay their nodes in another order than that of the capture, as far as the
-/// captured dependencies allow. By default they do where RUEDA_STANDIN_DELAY_US is set.
-void standin_shuffle_graphs(bool shuffle);
-
-/// Whether cuDNN's heuristics offer engines for graphs of a single operation only, as they do for
-/// patterns that a version lacks. By default RUEDA_STANDIN_SINGLE_OPERATION=1 asks for it.
-void standin_single_operation(bool only);
 
 }  // namespace rueda

@@ -2,16 +2,12 @@
 #include <atomic>
 #include <chrono>
 #include <future>
-#include <set>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "../cuda/gate.hpp"
 #include "cuda/device/handles.hpp"
-#include "runtime/settings.hpp"
-#include "standin.hpp"
-#include "tests/standin/runtime/settings.hpp"
 
 // Streams of the stand-in work on their own, in order, and wait only for what they are asked to.
 
@@ -103,43 +99,6 @@ TEST_CASE("a stream that does not wait reads what another has not written yet") 
   CHECK(cudaEventSynchronize(written.get()) == cudaSuccess);
 }
 
-TEST_CASE("streams that the default stream would wait for are not known") {
-  cudaStream_t stream = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamDefault) == cudaErrorNotSupported);
-  CHECK(cudaGetLastError() == cudaErrorNotSupported);
-  CHECK(cudaGetLastError() == cudaSuccess);
-}
-
-TEST_CASE("a delay before each item shows that the host did not wait") {
-  const auto stream = make_stream();
-  const auto memory = rueda::cuda::make_device_memory(sizeof(unsigned));
-  const Pinned seen;
-  seen.number = 1;
-  std::promise<void> delay, delayed;
-  rueda::standin_before_item([&, future = delay.get_future().share()] {
-    delayed.set_value();
-    future.wait();
-  });
-  CHECK(copy(seen.memory.get(), memory.get(), cudaMemcpyDeviceToHost, stream.get()) == cudaSuccess);
-  delayed.get_future().wait();
-  CHECK(seen.number == 1);
-  delay.set_value();
-  CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
-  rueda::standin_before_item({});
-  CHECK(seen.number == kFresh);
-}
-
-TEST_CASE("delays vary around their mean and are the same for the same seed") {
-  std::set<std::size_t> delays;
-  for (std::size_t item = 0; item < 100; ++item) {
-    const std::size_t delay = rueda::standin::delay_us(1000, 1, item);
-    CHECK((delay >= 500 && delay <= 1500));
-    CHECK(delay == rueda::standin::delay_us(1000, 1, item));
-    delays.insert(delay);
-  }
-  CHECK(delays.size() > 80);
-}
-
 TEST_CASE("pageable memory has been read when a copy returns, pinned memory has not") {
   const auto stream = make_stream();
   const auto memory = rueda::cuda::make_device_memory(2 * sizeof(unsigned));
@@ -159,26 +118,4 @@ TEST_CASE("pageable memory has been read when a copy returns, pinned memory has 
   }
   CHECK(result[0] == 2);  // without waiting: the result is pageable
   CHECK(result[1] == 1);
-}
-
-TEST_CASE("time passes between events, and only those that keep it know it") {
-  const auto stream = make_stream();
-  const auto first = rueda::cuda::make_timing_event();
-  const auto second = rueda::cuda::make_timing_event();
-  const auto untimed = make_event();
-  float ms = -1;
-  const auto elapsed = [&](const rueda::cuda::Event& end) {
-    return cudaEventElapsedTime(&ms, first.get(), end.get());
-  };
-  CHECK(elapsed(second) == cudaErrorInvalidResourceHandle);
-  CHECK(cudaEventRecord(first.get(), stream.get()) == cudaSuccess);
-  {
-    const Gate gate(stream.get());
-    CHECK(cudaEventRecord(second.get(), stream.get()) == cudaSuccess);
-    CHECK(cudaEventRecord(untimed.get(), stream.get()) == cudaSuccess);
-    CHECK(elapsed(second) == cudaErrorNotReady);
-  }
-  CHECK(elapsed(second) == cudaSuccess);
-  CHECK(ms > 0);
-  CHECK(elapsed(untimed) == cudaErrorInvalidResourceHandle);
 }

@@ -14,7 +14,7 @@ namespace rueda::test {
 
 /// Lengths at which cutting into `size` chunks can go wrong, and some of no special kind.
 inline std::vector<std::size_t> lengths_for(int size) {
-  const auto ranks = static_cast<std::size_t>(size);
+  const auto ranks = std::size_t(size);
   return {0, 1, ranks - 1, ranks, ranks + 1, 2, 3, 7, 13, 101, 1000, 4099, 100003};
 }
 
@@ -42,7 +42,7 @@ inline std::vector<float> rough_sum(AllReduce& reduce, ReduceDevice& device, int
 
 /// Whether the two differ by no more than the rounding of a sum over `size` rough values.
 inline bool close_to(const std::vector<float>& a, const std::vector<float>& b, int size) {
-  const float tolerance = static_cast<float>(size * size) * 256.0f * 0x1p-24f;
+  const float tolerance = float(size * size) * 256.0f * 0x1p-24f;
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](float x, float y) {
     return x - y <= tolerance && y - x <= tolerance;  // false for NaN
   });

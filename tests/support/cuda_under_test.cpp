@@ -30,8 +30,8 @@ const Variant& repeatable_variant() {
 }
 
 std::unique_ptr<Backend> open_backend_under_test(const Variant& variant, Precision precision, int) {
-  return std::make_unique<cuda::CudaBackend>(
-      cuda::CudaOptions{.precision = precision, .deterministic = variant.number == kDeterministic});
+  return cuda::make_cuda_backend(
+      {.precision = precision, .deterministic = variant.number == kDeterministic});
 }
 
 bool precision_available(Precision) { return true; }

@@ -60,9 +60,9 @@ std::vector<TarMember> members_of(const fs::path& directory, const std::string& 
 ImageSet numbered_images(std::size_t count, std::size_t first) {
   ImageSet set;
   for (std::size_t i = first; i < first + count; ++i) {
-    set.labels.push_back(static_cast<std::uint8_t>((3 * i + 1) % kClasses));
+    set.labels.push_back(std::uint8_t((3 * i + 1) % kClasses));
     for (std::size_t p = 0; p < kImageBytes; ++p)
-      set.pixels.push_back(static_cast<std::uint8_t>(31 * i + p + p / 251));
+      set.pixels.push_back(std::uint8_t(31 * i + p + p / 251));
   }
   return set;
 }

@@ -35,7 +35,7 @@ class ImageBench {
   /// The input as plain (N, C, H, W) values.
   Vector read_input() {
     const Shape s = graph_.shape(0);
-    std::vector<float> nchw(static_cast<std::size_t>(batch_) * s.elements());
+    std::vector<float> nchw(std::size_t(batch_) * s.elements());
     backend_->read_activation(graph_, 0, batch_, input(), nchw);
     return to_doubles(nchw);
   }

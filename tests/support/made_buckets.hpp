@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda::test {
 
@@ -19,7 +19,7 @@ inline RunResult ring_run(std::size_t ranks, std::size_t hosts, const MadeLink& 
   run.all_reduce = "ring";
   run.ranks.resize(ranks);
   for (std::size_t h = 0; h < hosts; ++h) run.hosts.push_back("h" + std::to_string(h));
-  const auto p = static_cast<double>(ranks);
+  const auto p = double(ranks);
   for (const double bytes : buckets) {
     const double chunk = bytes / p;
     BucketResult bucket;

@@ -77,8 +77,8 @@ inline std::vector<RunResult> runs_of(const std::vector<std::pair<std::size_t, d
 
 inline std::array<double, kPhases> phases(double backward, double all_reduce) {
   std::array<double, kPhases> all{};
-  all[static_cast<std::size_t>(Phase::backward)] = backward;
-  all[static_cast<std::size_t>(Phase::all_reduce)] = all_reduce;
+  all[std::size_t(Phase::backward)] = backward;
+  all[std::size_t(Phase::all_reduce)] = all_reduce;
   return all;
 }
 

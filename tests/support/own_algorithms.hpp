@@ -7,17 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/ring_all_reduce.hpp"
-#include "mpi/sums/whole_slice_sums.hpp"
 
 namespace rueda::test {
 
 using MakeExchange = std::function<std::unique_ptr<Exchange>(Communicator&)>;
 
 inline std::unique_ptr<Exchange> direct_exchange(Communicator& ranks) {
-  return std::make_unique<DirectExchange>(ranks);
+  return std::make_unique<Exchange>(ranks);
 }
 
 /// Where an all-reduce under test works.

@@ -19,7 +19,7 @@ class PickleWriter {
     return *this;
   }
   PickleWriter& little(std::uint64_t value, int width) {
-    for (int i = 0; i < width; ++i) bytes_.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+    for (int i = 0; i < width; ++i) bytes_.push_back(std::uint8_t(value >> (8 * i)));
     return *this;
   }
   PickleWriter& put() {

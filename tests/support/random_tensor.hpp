@@ -16,7 +16,7 @@ inline Vector random_vector(std::uint64_t key, std::size_t count, double bound =
   Vector values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const double unit = 2.0 * to_unit(random_bits(key, i)) - 1.0;
-    values[i] = static_cast<double>(static_cast<float>(centre + bound * unit));
+    values[i] = double(float(centre + bound * unit));
   }
   return values;
 }
@@ -31,7 +31,7 @@ inline Tensor random_tensor(std::uint64_t key, int n, const Shape& shape, double
 inline std::vector<float> to_floats(const Vector& values) {
   std::vector<float> floats;
   floats.reserve(values.size());
-  for (const double v : values) floats.push_back(static_cast<float>(v));
+  for (const double v : values) floats.push_back(float(v));
   return floats;
 }
 

@@ -10,7 +10,7 @@
 namespace rueda::test {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
+std::size_t index(int i) { return std::size_t(i); }
 
 void lower(double& distance, double candidate) { distance = std::min(distance, candidate); }
 
@@ -72,9 +72,7 @@ class Walk {
   ReferenceStep& step() { return step_; }
 
  private:
-  static int labels_of(const std::vector<std::int32_t>& labels) {
-    return static_cast<int>(labels.size());
-  }
+  static int labels_of(const std::vector<std::int32_t>& labels) { return int(labels.size()); }
   const Node& self() const { return graph_.node(node_); }
   const Tensor& x(std::size_t i = 0) const { return step_.activations[index(self().inputs[i])]; }
   const Tensor& dy() const { return gradients_[index(node_)]; }
@@ -82,13 +80,12 @@ class Walk {
   Vector parameter(ParameterId id) const {
     if (id == kNone) return {};
     const Parameter& p = graph_.parameter(id);
-    const auto first = parameters_.begin() + static_cast<std::ptrdiff_t>(p.offset);
-    return {first, first + static_cast<std::ptrdiff_t>(p.count)};
+    const auto first = parameters_.begin() + std::ptrdiff_t(p.offset);
+    return {first, first + std::ptrdiff_t(p.count)};
   }
   void set_gradient(ParameterId id, const Vector& values) {
     const std::size_t offset = graph_.parameter(id).offset;
-    std::copy(values.begin(), values.end(),
-              step_.gradients.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::copy(values.begin(), values.end(), step_.gradients.begin() + std::ptrdiff_t(offset));
   }
   void contribute(const Tensor& dx, std::size_t i = 0) {
     Tensor& to = gradients_[index(self().inputs[i])];
@@ -112,9 +109,8 @@ class Walk {
   Tensor output(const BatchNormNode& k) {
     const Moments moments = running_ == nullptr ? batch_moments(x()) : stored(k);
     store(k, moments);
-    return with_relu(normalise(x(), moments, parameter(k.gamma), parameter(k.beta),
-                               static_cast<double>(k.epsilon)),
-                     k.relu);
+    return with_relu(
+        normalise(x(), moments, parameter(k.gamma), parameter(k.beta), double(k.epsilon)), k.relu);
   }
   Tensor output(const AddNode& k) { return with_relu(sum(x(0), x(1)), k.relu); }
   Tensor output(const MaxPoolNode& k) {
@@ -129,12 +125,12 @@ class Walk {
   }
 
   Moments stored(const BatchNormNode& k) const {
-    const auto mean = running_->begin() + static_cast<std::ptrdiff_t>(k.statistics_offset);
+    const auto mean = running_->begin() + std::ptrdiff_t(k.statistics_offset);
     const auto variance = mean + x().c;
     return {Vector(mean, variance), Vector(variance, variance + x().c)};
   }
   void store(const BatchNormNode& k, const Moments& moments) {
-    const auto to = step_.statistics.begin() + static_cast<std::ptrdiff_t>(k.statistics_offset);
+    const auto to = step_.statistics.begin() + std::ptrdiff_t(k.statistics_offset);
     std::copy(moments.mean.begin(), moments.mean.end(), to);
     std::copy(moments.variance.begin(), moments.variance.end(), to + x().c);
   }
@@ -146,8 +142,8 @@ class Walk {
     contribute(conv_data_gradient(x(), parameter(k.weight), k, dy()));
   }
   void route(const BatchNormNode& k) {
-    const BatchNormGradients g = batch_norm_gradients(
-        x(), parameter(k.gamma), static_cast<double>(k.epsilon), without_relu(k.relu));
+    const BatchNormGradients g =
+        batch_norm_gradients(x(), parameter(k.gamma), double(k.epsilon), without_relu(k.relu));
     set_gradient(k.gamma, g.gamma);
     set_gradient(k.beta, g.beta);
     contribute(g.x);
@@ -181,7 +177,7 @@ Vector random_parameters(const Graph& graph, std::uint64_t seed) {
     const bool gamma = p.init == Init::ones;
     const double bound = p.dims.size() > 1 ? std::sqrt(6.0 / p.fan_in) : 0.5;
     const Vector drawn = random_vector(random_bits(seed, key_of(p.name)), p.count, bound, gamma);
-    std::copy(drawn.begin(), drawn.end(), values.begin() + static_cast<std::ptrdiff_t>(p.offset));
+    std::copy(drawn.begin(), drawn.end(), values.begin() + std::ptrdiff_t(p.offset));
   }
   return values;
 }

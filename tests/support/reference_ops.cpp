@@ -6,7 +6,7 @@
 namespace rueda::test {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
+std::size_t index(int i) { return std::size_t(i); }
 
 /// A value for every window of a convolution or pooling over `x`.
 template <typename Node>
@@ -76,7 +76,7 @@ Vector conv_bias_gradient(const Tensor& dy) {
 }
 
 Moments batch_moments(const Tensor& x) {
-  const double m = static_cast<double>(x.n) * x.h * x.w;
+  const double m = double(x.n) * x.h * x.w;
   Moments s{Vector(index(x.c)), Vector(index(x.c))};
   for_each_place(x, [&](int n, int c, int y, int w) { s.mean[index(c)] += x.at(n, c, y, w) / m; });
   for_each_place(x, [&](int n, int c, int y, int w) {
@@ -99,7 +99,7 @@ Tensor normalise(const Tensor& x, const Moments& s, const Vector& gamma, const V
 
 BatchNormGradients batch_norm_gradients(const Tensor& x, const Vector& gamma, double epsilon,
                                         const Tensor& dy) {
-  const double m = static_cast<double>(x.n) * x.h * x.w;
+  const double m = double(x.n) * x.h * x.w;
   const Tensor unit =
       normalise(x, batch_moments(x), Vector(index(x.c), 1.0), Vector(index(x.c), 0.0), epsilon);
   const Vector variance = batch_moments(x).variance;
@@ -216,7 +216,7 @@ Tensor global_average_pool_gradient(const Tensor& x, const Tensor& dy) {
 namespace {
 
 /// A fully connected layer is a convolution of an image of one pixel by as many filters as units.
-ConvNode filters_for(std::size_t units) { return {.filters = static_cast<int>(units)}; }
+ConvNode filters_for(std::size_t units) { return {.filters = int(units)}; }
 
 }  // namespace
 

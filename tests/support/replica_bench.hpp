@@ -16,10 +16,9 @@ namespace rueda::test {
 inline ImageSet random_images(std::size_t count) {
   ImageSet set;
   for (std::size_t i = 0; i < count * kImageBytes; ++i) {
-    set.pixels.push_back(static_cast<std::uint8_t>(random_bits(99, i) >> 56));
+    set.pixels.push_back(std::uint8_t(random_bits(99, i) >> 56));
   }
-  for (std::size_t i = 0; i < count; ++i)
-    set.labels.push_back(static_cast<std::uint8_t>(3 * i % 10));
+  for (std::size_t i = 0; i < count; ++i) set.labels.push_back(std::uint8_t(3 * i % 10));
   return set;
 }
 
@@ -38,7 +37,7 @@ inline kernels::PixelTransform plain_transform(int image_size) {
   kernels::PixelTransform t;
   t.image_size = image_size;
   for (int c = 0; c < kImageChannels; ++c) {
-    t.mean[c] = 120.0F + static_cast<float>(c);
+    t.mean[c] = 120.0F + float(c);
     t.scale[c] = 1.0F / 64.0F;
   }
   return t;
@@ -53,10 +52,10 @@ struct ReferenceBatch {
 inline ReferenceBatch reference_batch(const ImageSet& images,
                                       const std::vector<std::uint32_t>& indices, int image_size) {
   const kernels::PixelTransform t = plain_transform(image_size);
-  ReferenceBatch batch{Tensor(static_cast<int>(indices.size()), 3, image_size, image_size), {}};
+  ReferenceBatch batch{Tensor(int(indices.size()), 3, image_size, image_size), {}};
   for_each_place(batch.input, [&](int n, int c, int y, int x) {
-    const std::uint8_t* image = images.image(indices[static_cast<std::size_t>(n)]).data();
-    batch.input.at(n, c, y, x) = static_cast<double>(kernels::input_value(image, t, {}, c, y, x));
+    const std::uint8_t* image = images.image(indices[std::size_t(n)]).data();
+    batch.input.at(n, c, y, x) = double(kernels::input_value(image, t, {}, c, y, x));
   });
   for (const std::uint32_t i : indices) batch.labels.push_back(images.labels[i]);
   return batch;

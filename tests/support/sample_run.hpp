@@ -13,14 +13,14 @@ namespace rueda::test {
 inline StepRecord sample_step(std::size_t epoch, std::size_t step, std::size_t rank,
                               std::size_t ranks) {
   StepRecord s;
-  s.epoch = static_cast<std::uint32_t>(epoch);
-  s.step = static_cast<std::uint32_t>(step);
+  s.epoch = std::uint32_t(epoch);
+  s.step = std::uint32_t(step);
   s.global_samples = step == 3 ? 40 : 128;
-  s.samples = static_cast<std::uint32_t>(s.global_samples / ranks);
+  s.samples = std::uint32_t(s.global_samples / ranks);
   const double part = s.global_samples / 128.0;
-  const double slow = 1 + 0.1 * static_cast<double>(rank);
+  const double slow = 1 + 0.1 * double(rank);
   const double first = epoch == 1 && step == 1 ? 2 : 1;
-  const double drift = 1 + 0.01 * static_cast<double>(epoch + step);
+  const double drift = 1 + 0.01 * double(epoch + step);
   s.phases = {0.004 * part,
               0.001 * part,
               0.100 * part * slow * first * drift,
@@ -31,12 +31,12 @@ inline StepRecord sample_step(std::size_t epoch, std::size_t step, std::size_t r
               0.0015};
   s.all_reduce_busy = 0.045 / slow;
   s.all_reduce_add = 0.005 * slow;
-  s.all_reduce_wait = 0.010 * static_cast<double>(rank);
+  s.all_reduce_wait = 0.010 * double(rank);
   s.prepare_busy = 0.008 * part * slow;
   s.copy_busy = 0.002 * part * slow;
   s.copy_bytes = 50'000 * s.samples;
-  s.train_loss = 2.3 / static_cast<double>(epoch + step);
-  s.train_accuracy = 0.1 * static_cast<double>(epoch);
+  s.train_loss = 2.3 / double(epoch + step);
+  s.train_accuracy = 0.1 * double(epoch);
   s.learning_rate = 0.1;
   s.seconds = std::accumulate(s.phases.begin(), s.phases.end(), 0.0);
   return s;
@@ -47,7 +47,7 @@ inline EpochRecord sample_epoch(std::size_t epoch, std::size_t ranks) {
   e.epoch = epoch;
   e.steps = 3;
   e.ranks = ranks;
-  const auto n = static_cast<double>(epoch);
+  const auto n = double(epoch);
   e.train = {2.3 / n, 0.15 * n, 296, 0};
   e.test = Score{2.4 / n, 0.14 * n, 100, 0.21};
   e.learning_rate = 0.1;
@@ -81,7 +81,7 @@ inline RankInfo sample_rank(int rank, int ranks_per_host) {
 /// A made-up run of three epochs whose every number follows from a formula above.
 inline RunRecord sample_run(int ranks = 2, int ranks_per_host = 2) {
   RunRecord run;
-  const auto p = static_cast<std::size_t>(ranks);
+  const auto p = std::size_t(ranks);
   run.config.batch_per_rank = 128 / p;
   run.config.global_batch = 128;
   run.config.lr = 0.1;

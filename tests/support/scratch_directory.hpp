@@ -29,8 +29,8 @@ class ScratchDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_),
-                                                  std::filesystem::directory_iterator()));
+    return std::size_t(std::distance(std::filesystem::directory_iterator(path_),
+                                     std::filesystem::directory_iterator()));
   }
   /// Writes a file, with the directories it lies in; its path.
   std::filesystem::path write(const std::string& name, const std::string& text) const {

@@ -16,9 +16,8 @@ bool is_of_checkpoint(int fd) {
   std::array<char, 4096> path{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
-  return length > 0 &&
-         std::string_view(path.data(), static_cast<std::size_t>(length)).find("/.unfinished-") !=
-             std::string_view::npos;
+  return length > 0 && std::string_view(path.data(), std::size_t(length)).find("/.unfinished-") !=
+                           std::string_view::npos;
 }
 
 }  // namespace
@@ -27,5 +26,5 @@ extern "C" int fsync(int fd) {
   const char* seconds = std::getenv("RUEDA_TEST_SLOW_DISK");
   if (seconds != nullptr && is_of_checkpoint(fd))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(seconds)));
-  return static_cast<int>(::syscall(SYS_fsync, fd));
+  return int(::syscall(SYS_fsync, fd));
 }

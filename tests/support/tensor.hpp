@@ -18,9 +18,7 @@ struct Tensor {
   Tensor() = default;
   Tensor(int images, int channels, int height, int width)
       : n(images), c(channels), h(height), w(width) {
-    values.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(c) *
-                      static_cast<std::size_t>(h) * static_cast<std::size_t>(w),
-                  0.0);
+    values.assign(std::size_t(n) * std::size_t(c) * std::size_t(h) * std::size_t(w), 0.0);
   }
   Tensor(int images, const Shape& shape)
       : Tensor(images, shape.channels, shape.height, shape.width) {}
@@ -32,7 +30,7 @@ struct Tensor {
 
  private:
   std::size_t index(int in, int ic, int iy, int ix) const {
-    return static_cast<std::size_t>(((in * c + ic) * h + iy) * w + ix);
+    return std::size_t(((in * c + ic) * h + iy) * w + ix);
   }
 };
 

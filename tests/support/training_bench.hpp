@@ -9,8 +9,8 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"
+#include "thread_group.hpp"
 
 namespace rueda::test {
 
@@ -73,7 +73,7 @@ struct SoloTraining {
   RunPlan plan;
   std::unique_ptr<Backend> backend;
   Replica replica;
-  SoloGroup group;
+  ThreadGroup group;
   NoReduce reduce;
   Listener listener;
 };

@@ -11,7 +11,7 @@ namespace rueda::test {
 /// The sum of rough values 0 ... count-1 of element `index`, by one rank alone, in the fixed order.
 inline float serial_tree(int count, std::size_t index) {
   TreeOrder order;
-  std::vector<float> slots(TreeOrder::slots_needed(static_cast<std::size_t>(count)));
+  std::vector<float> slots(TreeOrder::slots_needed(std::size_t(count)));
   const auto merge = [&](std::size_t into, std::size_t from) {
     slots.at(into) = slots.at(into) + slots.at(from);
   };

@@ -8,7 +8,7 @@ namespace rueda::test {
 
 /// A whole number that differs by rank and index, so small that sums over 15 ranks are exact.
 inline float whole_value(int rank, std::size_t index) {
-  return static_cast<float>(static_cast<std::size_t>(rank) * 1009 + index % 997 + 1);
+  return float(std::size_t(rank) * 1009 + index % 997 + 1);
 }
 
 /// The exact sum of whole_value over ranks 0 ... size-1.
@@ -21,12 +21,12 @@ inline float whole_sum(int size, std::size_t index) {
 /// A value whose sums depend on the order of addition: random sign and digits, magnitudes from
 /// 2^-8 to 2^7. A hash, so every rank can compute every other rank's.
 inline float rough_value(int rank, std::size_t index) {
-  std::uint64_t h = (static_cast<std::uint64_t>(rank) << 40) + index + 0x9e3779b97f4a7c15u;
+  std::uint64_t h = (std::uint64_t(rank) << 40) + index + 0x9e3779b97f4a7c15u;
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   h ^= h >> 31;
-  const float digits = 1.0f + static_cast<float>(h & 0xffffffu) * 0x1p-24f;
-  const float scale = static_cast<float>(1u << ((h >> 24) & 15u)) * 0x1p-8f;
+  const float digits = 1.0f + float(h & 0xffffffu) * 0x1p-24f;
+  const float scale = float(1u << ((h >> 24) & 15u)) * 0x1p-8f;
   return (h >> 63) != 0 ? -digits * scale : digits * scale;
 }
 

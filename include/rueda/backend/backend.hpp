@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +11,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 
-#include "rueda/backend/announcements.hpp"
-#include "rueda/backend/batch_stager.hpp"
 #include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/model/graph.hpp"
@@ -69,6 +73,9 @@ struct BatchRequest {
   BatchChoice choice;
 };
 
+/// That a backend can announce.
+inline constexpr std::size_t kMostBuckets = 2048;
+
 /// What a device offers to one replica: memory, operations with forward and backward, the
 /// elementwise work around them, and the narrow view that the all-reduce takes. Pointers are the
 /// device's own. Work is done in the order of the calls; `finish` waits for it.
@@ -113,7 +120,13 @@ class Backend {
   /// when that happened: the moment of the announcement, or, from devices that do not tell it, the
   /// one at which it was seen.
   virtual std::chrono::steady_clock::time_point wait_announced(std::size_t bucket,
-                                                               std::uint64_t count) const;
+                                                               std::uint64_t count) const {
+    // A device cannot wake a thread. Far below the time of a bucket on the wire, and rare enough
+    // to leave the core to others.
+    constexpr std::chrono::microseconds kLook{20};
+    while (announced(bucket) < count) std::this_thread::sleep_for(kLook);
+    return std::chrono::steady_clock::now();
+  }
 
   /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
   virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;
@@ -196,22 +209,59 @@ class NamedRange {
   Backend& backend_;
 };
 
+/// How often each bucket was announced, for devices whose work is done when a call returns.
+class HostAnnouncements {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void announce(std::size_t bucket) {
+    times_.at(bucket).store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+    counts_.at(bucket).fetch_add(1, std::memory_order_release);
+    counts_.at(bucket).notify_all();
+  }
+  std::uint64_t count(std::size_t bucket) const {
+    return counts_.at(bucket).load(std::memory_order_acquire);
+  }
+  /// When it was announced last.
+  Time time(std::size_t bucket) const { return times_.at(bucket).load(std::memory_order_relaxed); }
+  /// Blocks until `count(bucket)` is at least `wanted`; sleeps meanwhile.
+  void wait(std::size_t bucket, std::uint64_t wanted) const {
+    for (std::uint64_t seen = count(bucket); seen < wanted; seen = count(bucket)) {
+      counts_.at(bucket).wait(seen, std::memory_order_acquire);
+    }
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};
+  std::array<std::atomic<Time>, kMostBuckets> times_{};
+};
+
 /// What all backends have in common whose memory is the host's and whose work is done when a call
 /// returns.
 class HostBackend : public Backend {
  public:
-  std::size_t free_memory() const override;
+  std::size_t free_memory() const override { return available_host_memory(); }
+  void mark(Mark mark) override { marks_.set(mark); }
+  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
   void announce(std::size_t bucket) override { announcements_.announce(bucket); }
   std::uint64_t announced(std::size_t bucket) const override {
     return announcements_.count(bucket);
   }
-  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override;
-  void zero(std::span<float> values) override;
-  void upload(std::span<float> device, std::span<const float> host) override;
-  void download(std::span<float> host, std::span<const float> device) override;
+  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
+    announcements_.wait(bucket, count);
+    return announcements_.time(bucket);
+  }
+  void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
+  void upload(std::span<float> device, std::span<const float> host) override {
+    std::ranges::copy(host, device.begin());
+  }
+  void download(std::span<float> host, std::span<const float> device) override {
+    std::ranges::copy(device, host.begin());
+  }
   void finish() override {}
 
  private:
+  HostMarks marks_;
   HostAnnouncements announcements_;
 };
 

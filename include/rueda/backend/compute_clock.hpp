@@ -21,17 +21,18 @@ struct ComputeSeconds {
 /// Marks of a device whose work is done when a call returns.
 class HostMarks {
  public:
-  void set(Mark mark) { at_[static_cast<std::size_t>(mark)] = Clock::now(); }
+  using Clock = std::chrono::steady_clock;
+
+  void set(Mark mark, Clock::time_point now = Clock::now()) { at_[index(mark)] = now; }
   ComputeSeconds seconds() const {
     return {0, between(Mark::forward, Mark::loss), between(Mark::loss, Mark::backward),
             between(Mark::backward, Mark::end)};
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  static std::size_t index(Mark mark) { return std::size_t(mark); }
   double between(Mark from, Mark to) const {
-    const auto span = at_[static_cast<std::size_t>(to)] - at_[static_cast<std::size_t>(from)];
-    return std::chrono::duration<double>(span).count();
+    return std::chrono::duration<double>(at_[index(to)] - at_[index(from)]).count();
   }
   std::array<Clock::time_point, kMarks> at_{};
 };

@@ -8,10 +8,25 @@
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/backend/operation.hpp"
-#include "rueda/backend/recompute_plan.hpp"
+#include "rueda/backend/precision.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
+
+/// Which outputs are made again in backward, and when.
+struct RecomputePlan {
+  /// By node: before whose backward its output is made again; kNever if it is kept, or if nobody
+  /// needs it any more.
+  std::vector<NodeId> before;
+  static constexpr NodeId kNever = -1;
+  bool repeats(NodeId node) const { return before[std::size_t(node)] != kNever; }
+};
+
+/// `needs` by node. Blocks end with additions, which may be fused into other nodes, and with the
+/// pooling of a stem; their last outputs are kept (Chen et al., arXiv 1604.06174, with blocks for
+/// segments).
+RecomputePlan plan_recompute(const Graph& graph, const std::vector<OperationNeeds>& needs,
+                             Recompute what);
 
 /// A graph planned on a backend for one batch size and mode: its operations in order, and where
 /// each activation, gradient and workspace lies in a pool. Planning allocates nothing; `bind` fixes
@@ -32,9 +47,7 @@ class Program {
   std::byte* logits_gradient() const { return place(logits_gradient_); }
   /// The output of any node: valid until its buffer is reused (for tests and tools: right after
   /// `forward` in training mode for nodes that backward reads).
-  std::byte* activation(NodeId node) const {
-    return place(activations_[static_cast<std::size_t>(node)]);
-  }
+  std::byte* activation(NodeId node) const { return place(activations_[std::size_t(node)]); }
 
   /// Backward announces these buckets as it completes them: bucket i of the gradient arena ends
   /// before float `ends[i]`.
@@ -63,7 +76,7 @@ class Program {
   void extend_to(BufferId id, int last);
   BufferId declare(std::size_t bytes, int first, int last);
   int forward_time(NodeId node) const noexcept { return node; }
-  int loss_time() const noexcept { return static_cast<int>(graph_.nodes().size()); }
+  int loss_time() const noexcept { return int(graph_.nodes().size()); }
   int backward_time(NodeId node) const noexcept { return 2 * loss_time() - node; }
   int last_use_in_forward(NodeId node) const;
   Interval use_in_backward(NodeId node) const;
@@ -71,7 +84,7 @@ class Program {
   void repeat_before(NodeId node);
   std::byte* place(BufferId id) const;
   OperationMemory memory_of(NodeId node) const;
-  Gradients& gradients_of(NodeId node) { return gradients_[static_cast<std::size_t>(node)]; }
+  Gradients& gradients_of(NodeId node) { return gradients_[std::size_t(node)]; }
   void sum_incoming(NodeId node);
   void announce_after(NodeId node);
 

@@ -1,14 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <exception>
 #include <filesystem>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
+#include <future>
+#include <utility>
 #include <vector>
 
 #include "rueda/checkpoint/checkpoint.hpp"
@@ -17,15 +13,12 @@
 namespace rueda {
 
 /// Writes checkpoints on a thread of its own, one at a time, and removes old ones once the new one
-/// is proven.
+/// is proven. One thread calls it. Its destructor waits for the last write.
 class CheckpointWriter {
  public:
   /// Writes into `directory`, and creates it if necessary. `graph` outlives the writer.
-  CheckpointWriter(std::filesystem::path directory, const Graph& graph, std::size_t keep);
-  /// Waits for the last write.
-  ~CheckpointWriter();
-  CheckpointWriter(const CheckpointWriter&) = delete;
-  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  CheckpointWriter(std::filesystem::path directory, const Graph& graph, std::size_t keep)
+      : directory_(std::move(directory)), graph_(graph), keep_(keep) {}
 
   /// Waits for at most `time`. Returns whether nothing is being written.
   bool wait_for(std::chrono::milliseconds time);
@@ -38,25 +31,15 @@ class CheckpointWriter {
   std::vector<CheckpointRecord> take_records();
 
  private:
-  struct Order {
-    Manifest manifest;
-    double pause_seconds = 0;
-  };
-
   void wait();
-  void work(const std::stop_token& stop);
-  CheckpointRecord carry_out(Order& order);
+  CheckpointRecord carry_out(Manifest manifest, double pause_seconds) const;
 
   std::filesystem::path directory_;
   const Graph& graph_;
   std::size_t keep_;
-  Snapshot snapshot_;  ///< belongs to the thread while there is an order
-  std::mutex mutex_;   ///< guards what follows
-  std::condition_variable_any changed_;
-  std::optional<Order> order_;
-  std::exception_ptr failure_;
+  Snapshot snapshot_;  ///< belongs to the thread that writes while there is one
   std::vector<CheckpointRecord> records_;
-  std::jthread thread_;  // last: it ends before what it uses goes
+  std::future<CheckpointRecord> writing_;  // last: it ends before what it uses goes
 };
 
 }  // namespace rueda

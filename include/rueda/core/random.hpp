@@ -21,19 +21,19 @@ RUEDA_HOST_DEVICE constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
 template <typename... Keys>
 RUEDA_HOST_DEVICE constexpr std::uint64_t random_bits(std::uint64_t seed, Keys... keys) noexcept {
   std::uint64_t h = mix64(seed);
-  ((h = mix64(h ^ static_cast<std::uint64_t>(keys))), ...);
+  ((h = mix64(h ^ std::uint64_t(keys))), ...);
   return h;
 }
 
 /// The top 53 bits as a double in [0, 1).
 RUEDA_HOST_DEVICE constexpr double to_unit(std::uint64_t bits) noexcept {
-  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+  return double(bits >> 11) * 0x1.0p-53;
 }
 
 /// An integer in [0, bound), bound > 0, by the high half of a 64x32-bit product (bias below 2^-32).
 RUEDA_HOST_DEVICE constexpr std::uint32_t to_below(std::uint64_t bits,
                                                    std::uint32_t bound) noexcept {
-  return static_cast<std::uint32_t>(((bits >> 32) * bound) >> 32);
+  return std::uint32_t(((bits >> 32) * bound) >> 32);
 }
 
 /// FNV-1a over the bytes of a name: a stable key for `random_bits`, the same on every platform.

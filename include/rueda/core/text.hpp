@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,7 +11,19 @@ namespace rueda {
 
 /// Text from a file as messages show it: at most 60 characters, and all but printable ASCII as
 /// \xNN.
-std::string printable(std::string_view text);
+inline std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c >= ' ' && c <= '~')
+      out += c;
+    else
+      out.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
+  }
+  return text.size() > kLongest ? out + "..." : out;
+}
 
 /// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;

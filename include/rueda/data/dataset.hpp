@@ -11,8 +11,7 @@ namespace rueda {
 
 inline constexpr int kImageChannels = 3;
 inline constexpr int kImageSide = 32;
-inline constexpr std::size_t kImageBytes =
-    static_cast<std::size_t>(kImageChannels) * kImageSide * kImageSide;
+inline constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kImageSide * kImageSide;
 inline constexpr int kClasses = 10;
 /// Images in the official CIFAR-10 training and test sets.
 inline constexpr std::size_t kOfficialTrainImages = 50'000;

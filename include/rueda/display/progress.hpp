@@ -5,15 +5,9 @@
 #include <string>
 
 #include "rueda/train/run_record.hpp"
+#include "rueda/train/trainer.hpp"
 
 namespace rueda {
-
-/// What a run shows between its start block and its result table.
-enum class ProgressMode {
-  bar,    ///< a line redrawn in place, and a line per epoch
-  lines,  ///< a line per epoch; no control characters
-  off,    ///< nothing
-};
 
 /// The terminal of the user, or none.
 class Terminal {
@@ -41,19 +35,13 @@ class Terminal {
   std::string path_;
 };
 
-/// The mode for a `--progress` word: `auto` is `bar` on a terminal and `lines` elsewhere; the
-/// others stand for themselves. Throws InputError for any other word.
-ProgressMode progress_mode(const std::string& word, const Terminal& terminal);
+/// What `--progress` stands for here: `automatic` is `bar` on a terminal and `lines` elsewhere.
+ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal);
 
-/// How far an epoch is.
-struct Progress {
-  std::size_t epoch = 0;  ///< from 1
+/// How far a run is: a line redrawn in place.
+struct Progress : StepProgress {
   std::size_t epochs = 0;
-  std::size_t step = 0;  ///< steps done
-  std::size_t steps = 0;
-  double loss = 0;         ///< running mean of this epoch, all ranks
-  std::size_t images = 0;  ///< done in this epoch, all ranks
-  double seconds = 0;      ///< spent on them
+  std::size_t steps = 0;  ///< of an epoch
 };
 
 /// `Epoch 2/3 [=====>    ] 12/20 - loss: 1.2345 - 812 images/s - 0:05 left`, shortened from the
@@ -65,7 +53,7 @@ std::string progress_text(const Progress& progress, int columns);
 class ProgressBar {
  public:
   /// `out` must outlive the bar and end at `terminal`.
-  ProgressBar(std::ostream& out, const Terminal& terminal, ProgressMode mode);
+  ProgressBar(std::ostream& out, const Terminal& terminal, ProgressChoice mode);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();

@@ -15,7 +15,7 @@ struct Bfloat16 {
 RUEDA_HOST_DEVICE inline float to_float(float value) { return value; }
 
 RUEDA_HOST_DEVICE inline float to_float(Bfloat16 value) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(value.bits) << 16U;
+  const std::uint32_t bits = std::uint32_t(value.bits) << 16U;
   float result = 0;
   std::memcpy(&result, &bits, sizeof result);
   return result;
@@ -37,7 +37,7 @@ RUEDA_HOST_DEVICE inline Bfloat16 from_float<Bfloat16>(float value) {
   std::memcpy(&bits, &value, sizeof bits);
   const std::uint32_t rounded = bits + 0x7fffU + ((bits >> 16U) & 1U);
   const std::uint32_t kept = value == value ? rounded : bits | 0x400000U;
-  return {static_cast<std::uint16_t>(kept >> 16U)};
+  return {std::uint16_t(kept >> 16U)};
 }
 
 }  // namespace rueda::kernels

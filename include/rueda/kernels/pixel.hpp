@@ -32,8 +32,8 @@ RUEDA_HOST_DEVICE inline SampleAugment draw_augment(std::uint64_t seed, std::uin
   const std::uint64_t bits = random_bits(seed, 0x6175676dULL /* "augm" */, epoch, sample);
   constexpr std::uint32_t places = 2 * kCropPadding + 1;
   SampleAugment a;
-  a.shift_y = static_cast<int>(to_below(bits, places)) - kCropPadding;
-  a.shift_x = static_cast<int>(to_below(bits << 20, places)) - kCropPadding;
+  a.shift_y = int(to_below(bits, places)) - kCropPadding;
+  a.shift_x = int(to_below(bits << 20, places)) - kCropPadding;
   a.flip = ((bits >> 3) & 1U) != 0;
   return a;
 }
@@ -45,7 +45,7 @@ RUEDA_HOST_DEVICE inline float cropped(const std::uint8_t* plane, const SampleAu
   const int fx = a.flip ? kSide - 1 - x : x;
   const int sx = fx + a.shift_x;
   if (sy < 0 || sy >= kSide || sx < 0 || sx >= kSide) return 0.0F;
-  return static_cast<float>(plane[sy * kSide + sx]);
+  return float(plane[sy * kSide + sx]);
 }
 
 /// Source coordinate of output pixel `i` with half-pixel centres, split into the two neighbours and
@@ -57,13 +57,13 @@ struct Neighbours {
 };
 
 RUEDA_HOST_DEVICE inline Neighbours neighbours(int i, int size) {
-  const float scale = static_cast<float>(kSide) / static_cast<float>(size);
-  const float centre = (static_cast<float>(i) + 0.5F) * scale - 0.5F;
+  const float scale = float(kSide) / float(size);
+  const float centre = (float(i) + 0.5F) * scale - 0.5F;
   const float clamped = centre < 0.0F ? 0.0F : centre;
-  int low = static_cast<int>(clamped);
+  int low = int(clamped);
   if (low > kSide - 1) low = kSide - 1;
   const int high = low + 1 < kSide ? low + 1 : kSide - 1;
-  return {low, high, clamped - static_cast<float>(low)};
+  return {low, high, clamped - float(low)};
 }
 
 /// Between two pixels, `weight` of the way from the first to the second.
@@ -92,8 +92,7 @@ RUEDA_HOST_DEVICE inline float normalised(float pixel, const PixelTransform& t, 
 /// One value of the network's input: channel `c` at (y, x) of a stored (3, 32, 32) image.
 RUEDA_HOST_DEVICE inline float input_value(const std::uint8_t* image, const PixelTransform& t,
                                            const SampleAugment& a, int c, int y, int x) {
-  const float pixel =
-      resized(image + static_cast<std::size_t>(c) * kSide * kSide, a, t.image_size, y, x);
+  const float pixel = resized(image + std::size_t(c) * kSide * kSide, a, t.image_size, y, x);
   return normalised(pixel, t, c);
 }
 

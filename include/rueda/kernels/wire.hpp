@@ -24,8 +24,8 @@ RUEDA_HOST_DEVICE inline Bfloat16 narrow_with_feedback(float value, float& lost)
 /// happens to one float alone changes the sum, and so does an exchange of two that differ. Of the
 /// kind of Fletcher's checksum, hence several times as fast on a CPU as element_hash.
 RUEDA_HOST_DEVICE inline std::uint64_t message_check(std::uint64_t index, float value) {
-  const std::uint32_t weight = static_cast<std::uint32_t>(index) * 0x3C6EF362U + 1U;
-  return static_cast<std::uint64_t>(bits_of(value)) * weight;
+  const std::uint32_t weight = std::uint32_t(index) * 0x3C6EF362U + 1U;
+  return std::uint64_t(bits_of(value)) * weight;
 }
 
 }  // namespace rueda::kernels

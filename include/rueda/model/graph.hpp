@@ -14,8 +14,7 @@ struct Shape {
   int height = 1;
   int width = 1;
   std::size_t elements() const noexcept {
-    return static_cast<std::size_t>(channels) * static_cast<std::size_t>(height) *
-           static_cast<std::size_t>(width);
+    return std::size_t(channels) * std::size_t(height) * std::size_t(width);
   }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -112,6 +111,23 @@ struct DenseNode {
 using NodeKind = std::variant<InputNode, ConvNode, BatchNormNode, AddNode, MaxPoolNode,
                               PadShortcutNode, GlobalAveragePoolNode, DenseNode>;
 
+/// Calls `f` with the number of every parameter that a node of this kind owns, weight or gamma
+/// first.
+template <typename Kind, typename F>
+void for_each_parameter(Kind& kind, const F& f) {
+  std::visit(
+      [&f](auto& k) {
+        if constexpr (requires { k.weight; }) {
+          if (k.weight != kNone) f(k.weight);
+          if (k.bias != kNone) f(k.bias);
+        } else if constexpr (requires { k.gamma; }) {
+          f(k.gamma);
+          f(k.beta);
+        }
+      },
+      kind);
+}
+
 struct Node {
   std::string name;
   NodeKind kind;
@@ -128,16 +144,14 @@ class Graph {
   const std::string& name() const noexcept { return name_; }
   Origin origin() const noexcept { return origin_; }
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
-  const Node& node(NodeId id) const { return nodes_.at(static_cast<std::size_t>(id)); }
+  const Node& node(NodeId id) const { return nodes_.at(std::size_t(id)); }
   Shape shape(NodeId id) const { return node(id).output; }
   NodeId input() const noexcept { return 0; }
   NodeId logits() const noexcept { return static_cast<NodeId>(nodes_.size()) - 1; }
   int classes() const { return shape(logits()).channels; }
 
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
-  const Parameter& parameter(ParameterId id) const {
-    return parameters_.at(static_cast<std::size_t>(id));
-  }
+  const Parameter& parameter(ParameterId id) const { return parameters_.at(std::size_t(id)); }
   /// Floats of the parameter arena = trainable parameters.
   std::size_t parameter_count() const noexcept { return parameter_count_; }
   /// Floats of batch-norm running means and variances = non-trainable parameters.
@@ -202,9 +216,9 @@ class GraphBuilder {
  private:
   NodeId append(const std::string& name, NodeKind kind, std::vector<NodeId> inputs, Shape output);
   ParameterId declare(Parameter parameter);
-  bool is_keras() const noexcept { return graph_.origin_ == Origin::keras; }
-  std::string weight_name(const std::string& layer) const;
-  std::string bias_name(const std::string& layer) const;
+  /// Of the layer's bias, with the fans of its weight.
+  ParameterId declare_bias(const std::string& layer, int units, Init init, ParameterId weight);
+  std::string named(const std::string& layer, const char* pytorch, const char* keras) const;
 
   Graph graph_;
 };

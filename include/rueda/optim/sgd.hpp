@@ -28,9 +28,9 @@ class Sgd {
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
               double learning_rate) {
     backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients,
-                        {.learning_rate = static_cast<float>(learning_rate),
-                         .momentum = static_cast<float>(options_.momentum),
-                         .weight_decay = static_cast<float>(options_.weight_decay),
+                        {.learning_rate = float(learning_rate),
+                         .momentum = float(options_.momentum),
+                         .weight_decay = float(options_.weight_decay),
                          .nesterov = options_.nesterov});
   }
   std::span<float> velocities() { return velocities_->floats(); }

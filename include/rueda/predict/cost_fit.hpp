@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rueda/predict/forecast.hpp"
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda::predict {
 
@@ -41,15 +41,14 @@ struct PairRow {
 struct PairFit {
   double first = 0;
   double second = 0;
-  bool separable = false;  ///< else the rows cannot tell the two apart, and `first` is 0
-  std::size_t rows = 0;
+  bool separable = false;    ///< else the rows cannot tell the two apart, and `first` is 0
   double typical_error = 0;  ///< root of the mean square of (fitted - y) / y
 };
 
 /// Least squares of the relative errors (fitted - y) / y, so that small measurements count as much
 /// as large ones. Neither cost becomes negative. Rows whose y is not positive are left out; all 0
 /// if none are left.
-PairFit fit_pair(const std::vector<PairRow>& rows);
+PairFit fit_pair(std::vector<PairRow> rows);
 
 struct ComputeFit {
   ComputeModel model;

@@ -23,11 +23,6 @@ double parse_share(const std::string& option, const std::string& text);
 /// once.
 std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text);
 
-/// 52.1 us, 1.20 ms, 3.4 s.
-std::string seconds_with_unit(double seconds);
-/// 118 MB/s, 1.25 GB/s.
-std::string rate_with_unit(double bytes_per_second);
-
 /// Another machine: one figure of the model changed, by a factor or to a value.
 struct Change {
   void (*apply)(CostModel& model, const Change& change) = nullptr;

@@ -9,22 +9,6 @@
 
 namespace rueda::predict {
 
-/// A run and its prediction.
-struct Comparison {
-  const RunResult* run = nullptr;
-  bool fitted = false;         ///< the model was fitted to it, too
-  double epoch_seconds = 0;    ///< measured, steady
-  double step_seconds = 0;     ///< measured, mean of full steps over ranks
-  double exposed_seconds = 0;  ///< measured, of a full step: what it waited for the all-reduce
-  EpochForecast forecast;      ///< of the same ranks, batch, images, buckets and overlap
-  double error() const noexcept { return forecast.seconds / epoch_seconds - 1; }
-};
-
-/// Compares all runs of the network that the model is for. Those on `fit_ranks` count as fitted;
-/// empty: all.
-std::vector<Comparison> compare(const std::vector<RunResult>& runs, const CostFit& fit,
-                                const std::vector<std::size_t>& fit_ranks);
-
 /// A measured epoch, and how much of its loss compared with perfect scaling the model explains;
 /// seconds.
 struct Loss {
@@ -44,8 +28,8 @@ struct MeasuredEpoch {
   double seconds = 0;
 };
 
-/// `scenario` for each P as for the forecast. Throws InputError without a measured epoch on one
-/// rank.
+/// `scenarios`: of each measured epoch, as for the forecast. Throws InputError without a measured
+/// epoch on one rank.
 std::vector<Loss> explain_losses(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
                                  const std::vector<Scenario>& scenarios);
 
@@ -61,7 +45,10 @@ struct Price {
 Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
                      const Price& price);
 Table fit_table(const CostFit& fit);
-Table comparison_table(const std::vector<Comparison>& comparisons);
+/// All runs of the network that the model is for, each next to its prediction. Those on `fit_ranks`
+/// count as fitted; empty: all.
+Table comparison_table(std::vector<RunResult> runs, const CostFit& fit,
+                       const std::vector<std::size_t>& fit_ranks);
 Table loss_table(const std::vector<Loss>& losses);
 Table simulation_table(const std::vector<SimulatedSum>& sums, double noise);
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "rueda/record/statistics.hpp"
-#include "rueda/train/epoch_sums.hpp"
 #include "rueda/train/run_record.hpp"
 
 namespace rueda {
@@ -33,27 +32,6 @@ struct StepBreakdown {
 /// Uses the steps' records, or their sums where the records were released.
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
-
-/// One bucket of the gradient: seconds of a step and rank, over both.
-struct BucketTimes {
-  Spread queued;    ///< complete, until its all-reduce began
-  Spread busy;      ///< the all-reduce
-  Spread wait;      ///< of this, waiting for later ranks
-  Spread transfer;  ///< of this, messages
-  Spread add;       ///< of this, adding
-};
-
-/// By bucket, of the epochs whose records are still there.
-std::vector<BucketTimes> bucket_times(std::span<const EpochRecord> epochs);
-
-/// Sums over the steps of one rank in one epoch. Its phases add up to `seconds`.
-struct RankTotal : RankSums {
-  int rank = 0;
-  Spread full_steps;    ///< seconds of its full steps
-  Spread full_compute;  ///< the same without what it waited for the all-reduce
-};
-
-std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_batch);
 
 /// The epochs of the steady state: all but the first. An epoch in which a process resumed the run
 /// is a first one, too: then the steady epochs are those after the last such epoch that others
@@ -89,6 +67,10 @@ inline constexpr std::array kDeviceQuantities = {
     DeviceQuantity{"power_watts", &DeviceSample::power_watts, "power, W", 1},
     DeviceQuantity{"temperature_celsius", &DeviceSample::temperature_celsius, "temperature, C", 1},
 };
+
+/// Over all epochs.
+double training_seconds(const RunRecord& run);
+double evaluation_seconds(const RunRecord& run);
 
 /// Joules of all GPUs during an epoch's steps. A GPU that several ranks share counts once. Nothing
 /// if one of them does not report it.

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "rueda/train/run_record.hpp"
 
@@ -54,6 +58,13 @@ void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoc
 /// may be the same file: `to` is written atomically. Throws RunError naming path and reason.
 void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
                     std::size_t last);
+
+/// Reads a steps.csv: calls `use` with these columns of each row, in their order; a value is NaN
+/// where the row or the file lacks it. Memory does not grow with the file. Returns false if the
+/// file does not exist or is empty. Throws InputError naming it if it is not regular, is larger
+/// than 10 GB, or has a line of more than 64 KB.
+bool for_each_step(const std::filesystem::path& file, std::span<const std::string_view> columns,
+                   const std::function<void(std::span<const double>)>& use);
 
 /// The trace of a run in the Chrome Trace Event Format, which Perfetto and chrome://tracing show:
 /// a process for each rank, a row for each TraceLane. Times are microseconds since the first span

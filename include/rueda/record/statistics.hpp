@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,6 +20,14 @@ struct Spread {
 };
 
 Spread spread_of(std::span<const double> values);
+
+/// What `value`, a member or a function, gives for each of `items`.
+template <typename Items, typename Value>
+std::vector<double> values_of(const Items& items, Value value) {
+  std::vector<double> values;
+  for (const auto& item : items) values.push_back(std::invoke(value, item));
+  return values;
+}
 /// The value below which the share `q` (0 ... 1) of the values lies, linear between neighbours
 /// (position q * (count - 1) of the sorted values). NaN where there are none.
 double quantile(std::vector<double> values, double q);

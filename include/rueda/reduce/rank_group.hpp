@@ -40,21 +40,6 @@ class RankGroup {
   virtual ClockOffset clock_offset() { return {}; }
 };
 
-/// A group of one: a run without MPI (tests, tools).
-class SoloGroup final : public RankGroup {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  void barrier() override {}
-  void broadcast(std::span<std::byte>, int) override {}
-  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
-    return {Bytes(mine.begin(), mine.end())};
-  }
-  std::vector<Bytes> gather(std::span<const std::byte> mine, int) override {
-    return all_gather(mine);
-  }
-};
-
 /// Marks an error that every rank throws alike: one rank reports it for all, and MPI can still be
 /// finalized. Any other error may be of one rank alone, while its peers wait in a collective: that
 /// rank must report it and abort the job.

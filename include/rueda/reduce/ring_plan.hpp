@@ -32,7 +32,7 @@ struct RingPlan {
   int owned() const noexcept { return wrap(rank + 1); }
 
   Range chunk(int index) const noexcept {
-    return even_split(length, static_cast<std::size_t>(size), static_cast<std::size_t>(index));
+    return even_split(length, std::size_t(size), std::size_t(index));
   }
   /// Elements of the largest chunk: what a receive buffer must hold.
   std::size_t largest_chunk() const noexcept { return chunk(0).size(); }

@@ -27,16 +27,14 @@ class TreeOrder {
  public:
   /// Slots that ever hold something when `count` contributions are pushed: floor(log2(count)) + 1.
   static constexpr std::size_t slots_needed(std::size_t count) noexcept {
-    return static_cast<std::size_t>(std::bit_width(count));
+    return std::size_t(std::bit_width(count));
   }
 
   /// Contributions pushed since the beginning or the last finish().
   constexpr std::size_t count() const noexcept { return count_; }
 
   /// Where the next contribution belongs. Each bit set in the count is one entry of the stack.
-  constexpr std::size_t next_slot() const noexcept {
-    return static_cast<std::size_t>(std::popcount(count_));
-  }
+  constexpr std::size_t next_slot() const noexcept { return std::size_t(std::popcount(count_)); }
 
   /// Takes note that the next slot is filled and calls `merge(into, from)` for each merge now due.
   /// `into` is the left operand and `from` = `into` + 1 the right one, which is free afterwards.

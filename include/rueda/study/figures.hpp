@@ -113,6 +113,8 @@ struct PointFigures {
   double device_seconds = kUnknown;  ///< P x epoch time
   /// None for the first point, oversubscribed ones and those that rueda did not run.
   std::optional<Losses> losses;
+
+  std::size_t ranks() const noexcept { return point->ranks; }
 };
 
 struct SeriesFigures {

@@ -13,11 +13,12 @@ namespace rueda {
 
 /// A finished epoch as a log prints it: rounded. Seconds.
 struct LoggedEpoch {
-  std::size_t number = 0;  ///< from 1
-  std::size_t steps = 0;   ///< 0: unknown
-  Estimate printed;        ///< what the rounding of its seconds leaves
-  Estimate seconds;        ///< what all figures of its line together leave, at most as wide
-  bool validates = false;  ///< its seconds include a validation
+  std::size_t number = 0;   ///< from 1
+  std::size_t steps = 0;    ///< 0: unknown
+  std::size_t samples = 0;  ///< counted instead of steps; 0: steps were counted
+  Estimate printed;         ///< what the rounding of its seconds leaves
+  Estimate seconds;         ///< what all figures of its line together leave, at most as wide
+  bool validates = false;   ///< its seconds include a validation
 };
 
 /// A run of which only printed figures are known.
@@ -55,6 +56,7 @@ struct KerasLog {
   std::size_t image_size = 0;    ///< pixels; 0: unknown
   std::size_t images = 0;        ///< in the data set; 0: 50,000, if steps and batch allow that
   std::optional<Processor> processor;  ///< none: gpu if the log mentions one
+  bool operator==(const KerasLog&) const = default;
 };
 
 /// "FILE[,model=NAME][,ranks=P][,batch=GLOBAL][,images=N][,size=PIXELS][,processor=cpu|gpu]".

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "rueda/study/run_result.hpp"
+#include "rueda/study/study.hpp"
 
 namespace rueda {
 
@@ -18,17 +19,23 @@ struct Estimate {
 };
 
 /// low = value = high: no spread is known.
-Estimate exactly(double value) noexcept;
+inline Estimate exactly(double value) noexcept { return {value, value, value}; }
 /// From `value` - `half` to `value` + `half`: a number printed in steps of 2 `half`.
-Estimate rounded(double value, double half) noexcept;
-bool known(const Estimate& estimate) noexcept;
-bool is_exact(const Estimate& estimate) noexcept;  ///< low == high
+inline Estimate rounded(double value, double half) noexcept {
+  return {value, value - half, value + half};
+}
+inline bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
+inline bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
 
 /// Extremes of the quotient of positive values that are independent of each other.
-Estimate operator/(const Estimate& a, const Estimate& b) noexcept;
-Estimate operator*(const Estimate& a, double factor) noexcept;
+inline Estimate operator/(const Estimate& a, const Estimate& b) noexcept {
+  return {a.value / b.value, a.low / b.high, a.high / b.low};
+}
+inline Estimate operator*(const Estimate& a, double factor) noexcept {
+  return {a.value * factor, a.low * factor, a.high * factor};
+}
 /// `numerator` / a: for rates.
-Estimate per(double numerator, const Estimate& a) noexcept;
+inline Estimate per(double numerator, const Estimate& a) noexcept { return exactly(numerator) / a; }
 
 enum class Processor { cpu, gpu, timed };
 /// "CPU", "GPU", "timed".
@@ -82,5 +89,18 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs);
 /// Repeats of one configuration as one observation: of each time the median, the least low and the
 /// greatest high of those that are known.
 Observation merged(const std::vector<const Observation*>& repeats);
+
+/// Whether their epochs have the same images, or are both of an unknown number.
+inline bool same_images(const Observation& a, const Observation& b) noexcept {
+  return a.images == b.images || (std::isnan(a.images) && std::isnan(b.images));
+}
+
+/// The first of `groups` that `is_same` accepts, or a new one: groups are in the order in which
+/// their members were given.
+template <typename Members, typename IsSame>
+Members& group_of(std::vector<Members>& groups, IsSame is_same) {
+  const auto found = std::ranges::find_if(groups, is_same);
+  return found == groups.end() ? groups.emplace_back() : *found;
+}
 
 }  // namespace rueda

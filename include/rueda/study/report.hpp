@@ -36,9 +36,11 @@ struct Finding {
 /// points are not recommended.
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency);
 
-/// Sentences with their figures, in order: by series how far it scales, the causes of the loss, the
-/// share of communication, what whole seconds would have hidden, the recommendation; then doubts
-/// about the study.
+/// Sentences about a series with their figures, in order: how far it scales, the causes of the
+/// loss, the share of communication, what whole seconds would have hidden, the recommendation.
+std::vector<std::string> sentences(const SeriesFigures& series, const FindingOptions& options);
+
+/// The sentences about every series, then doubts about the study.
 std::vector<Finding> findings(const Study& study, const std::vector<SeriesFigures>& all,
                               const FindingOptions& options);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -149,6 +150,32 @@ std::size_t bucket_bytes(const TrainConfig& config);
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);
 
+/// The words of an enum's values on the command line, in their order.
+constexpr auto words_of(InjectedFault::Kind) {
+  return std::array{"none", "flip-bit", "nan", "kill", "stop", "hang", "corrupt-message"};
+}
+constexpr auto words_of(ScaleLr) { return std::array{"none", "linear"}; }
+constexpr auto words_of(LrSchedule) { return std::array{"constant", "step", "cosine"}; }
+constexpr auto words_of(Augment) { return std::array{"none", "standard"}; }
+constexpr auto words_of(Normalize) { return std::array{"scale", "cifar10"}; }
+constexpr auto words_of(InputMode) { return std::array{"resident", "stream"}; }
+constexpr auto words_of(BackendChoice) { return std::array{"auto", "cpu", "cuda", "timed"}; }
+constexpr auto words_of(Overlap) { return std::array{"auto", "on", "off"}; }
+constexpr auto words_of(ReduceOrder) { return std::array{"ring", "fixed"}; }
+constexpr auto words_of(TransportChoice) { return std::array{"auto", "device", "staged"}; }
+constexpr auto words_of(CheckReplicas) { return std::array{"epoch", "step", "off"}; }
+constexpr auto words_of(OnOom) { return std::array{"fail", "halve"}; }
+constexpr auto words_of(ProgressChoice) { return std::array{"auto", "bar", "lines", "off"}; }
+constexpr auto words_of(LogLevel) {
+  return std::array{"trace", "debug", "info", "warn", "error", "off"};
+}
+constexpr auto words_of(Shard) { return std::array{"step", "fixed"}; }
+constexpr auto words_of(LastBatch) { return std::array{"keep", "drop"}; }
+
+template <typename Enum>
+requires requires(Enum value) { words_of(value); }
+constexpr const char* to_string(Enum value) { return words_of(value).at(std::size_t(value)); }
+
 /// The kinds of faults, for messages.
 std::string fault_kinds();
 
@@ -156,21 +183,5 @@ std::string fault_kinds();
 std::string to_string(const CheckpointEvery& every);
 /// Empty without a fault.
 std::string to_string(const InjectedFault& fault);
-const char* to_string(ScaleLr v);
-const char* to_string(LrSchedule v);
-const char* to_string(Augment v);
-const char* to_string(Normalize v);
-const char* to_string(InputMode v);
-const char* to_string(BackendChoice v);
-const char* to_string(Overlap v);
-const char* to_string(ReduceOrder v);
-const char* to_string(TransportChoice v);
-const char* to_string(CheckReplicas v);
-const char* to_string(InjectedFault::Kind v);
-const char* to_string(OnOom v);
-const char* to_string(ProgressChoice v);
-const char* to_string(LogLevel v);
-const char* to_string(Shard v);
-const char* to_string(LastBatch v);
 
 }  // namespace rueda

@@ -133,6 +133,12 @@ CheckpointEvery parse_every(const std::string& text);
 /// Reads `KIND:RANK:STEP`, for example `flip-bit:1:10`. Throws InputError for anything else.
 InjectedFault parse_fault(const std::string& text);
 
+/// Functions of one name for std::visit.
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
 /// Texts with `between` in between them.
 template <typename Texts>
 std::string joined(const Texts& texts, const char* between) {

@@ -12,11 +12,45 @@
 #include "rueda/backend/precision.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/epoch_sums.hpp"
 #include "rueda/train/timings.hpp"
-#include "rueda/train/trace.hpp"
 
 namespace rueda {
+
+/// Full steps take the whole global batch. The last step of an epoch is partial where the data set
+/// leaves less; the two are never mixed in a mean.
+enum class StepKind { full, partial, all };
+
+bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept;
+
+/// Sums over steps of one rank. Seconds, bytes.
+struct RankSums {
+  std::size_t steps = 0;
+  std::size_t samples = 0;
+  double seconds = 0;
+  PhaseSeconds phases{};
+  double busy = 0, wait = 0, add = 0;  ///< in the all-reduce
+  double prepare = 0, copy = 0, copy_bytes = 0;
+
+  void operator+=(const StepRecord& step);
+  void operator+=(const RankSums& other);
+};
+
+/// Steps of one kind: enough for means, and for the spread of the slowest rank's time.
+struct KindSums {
+  std::vector<RankSums> ranks;
+  std::vector<double> slowest;       ///< by step: the slowest rank's seconds
+  std::vector<double> slowest_busy;  ///< by step: the longest time in the all-reduce
+
+  void operator+=(const KindSums& other);
+};
+
+/// The sums that stand for an epoch's steps once these are released.
+struct EpochSums {
+  KindSums full, partial;
+};
+
+/// `records` are [rank][step]; every rank has the same steps.
+EpochSums sum_up(const std::vector<std::vector<StepRecord>>& records, std::size_t global_batch);
 
 /// One rank and its device.
 struct RankInfo {
@@ -39,6 +73,33 @@ struct Score {
   double accuracy = 0;
   std::size_t samples = 0;
   double seconds = 0;
+};
+
+/// Running totals of an epoch or an evaluation.
+struct Totals {
+  double loss = 0;
+  double correct = 0;
+  double samples = 0;
+
+  void operator+=(const Totals& other) {
+    loss += other.loss;
+    correct += other.correct;
+    samples += other.samples;
+  }
+  Score score(double seconds) const {
+    return {loss / samples, correct / samples, std::size_t(samples), seconds};
+  }
+};
+
+/// Where a run stands at the end of a step. With parameters, running statistics and velocities it
+/// is all that training needs to go on: every random choice is hashed from seed, epoch and sample,
+/// so that epoch and step are the counters of the generators, too.
+struct TrainPosition {
+  std::size_t epochs = 0;  ///< finished, evaluated and recorded
+  std::size_t steps = 0;   ///< taken in the epoch after them; of all, it is still to be evaluated
+  Totals so_far;           ///< of these steps, over all ranks
+  double seconds = 0;      ///< that they took
+  double spent = 0;        ///< seconds of the finished epochs, their evaluations included
 };
 
 /// One epoch, complete on rank 0 only.

@@ -1,10 +1,114 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <string>
+#include <vector>
 
-#include "options.hpp"
+#include "rueda/train/config.hpp"
 
 namespace rueda {
+
+/// What all-reduces are measured with: the options that `train` has, too.
+struct BenchSetup {
+  BackendChoice backend = BackendChoice::automatic;
+  TransportChoice transport = TransportChoice::automatic;
+  bool allow_shared_gpu = false;
+  int threads = 0;
+  Wire wire = Wire::fp32;
+};
+
+namespace bench {
+
+/// The length of a slice.
+struct Size {
+  std::size_t bytes = 0;  ///< a multiple of 4
+  std::string model;      ///< whose gradients are as long; empty: none
+  auto operator<=>(const Size&) const = default;
+};
+
+/// 4 B to 256 MB, and the gradients of three networks.
+inline constexpr const char* kDefaultSizes =
+    "4,64,1k,4k,10k,40k,100k,400k,resnet20,4M,10M,40M,resnet18,resnet50v2,100M,256M";
+
+/// Sizes between commas: bytes, with k, M, G for powers of 1000 and Ki, Mi, Gi for powers of 1024,
+/// or the name of a network for what its training sums in a step (`GradientLayout`). Ascending,
+/// each once. Throws InputError naming the word.
+std::vector<Size> parse_sizes(const std::string& words);
+
+/// KiB between commas, as bytes; ascending, each once. Throws InputError naming the word.
+std::vector<std::size_t> parse_segments(const std::string& words);
+
+/// What stands between commas, empty words too.
+std::vector<std::string> split_words(const std::string& words);
+
+/// A way to sum that a benchmark is to measure.
+struct Entry {
+  std::string name;
+  Algorithm algorithm = Algorithm::ring;
+  ReduceOrder order = ReduceOrder::ring;
+};
+
+/// The ways that were asked for. Where `all` were, those that this machine does not offer are left
+/// out.
+struct Entries : std::vector<Entry> {
+  bool all = false;
+};
+
+/// The words of --all-reduce and "fixed" between commas, each once, or "all". Throws InputError
+/// naming the word.
+Entries parse_entries(const std::string& words);
+
+/// "auto, ring, ..., fixed".
+std::string known_entries();
+
+/// What `explain` prints of more ranks cannot be read.
+inline constexpr int kMostExplainedRanks = 16;
+
+}  // namespace bench
+
+/// The options of `rueda bench all-reduce`. Texts as they were given, and as they were read.
+struct BenchAllReduceOptions {
+  BenchSetup setup;
+  std::string size_words;  ///< empty: kDefaultSizes
+  std::string algorithm_words = "all";
+  std::size_t segment_kb = 0;
+  std::string reduce_table;  ///< for `auto`; empty: by its rule
+  std::size_t repetitions = 0;
+  double seconds = 10;  ///< for a size
+  bool verify_messages = false;
+  std::string json;  ///< file to write; empty: none
+  std::string plot;  ///< file to write; empty: none
+
+  std::vector<bench::Size> sizes;
+  bench::Entries entries;
+};
+
+/// The options of `rueda bench tune`.
+struct BenchTuneOptions {
+  BenchSetup setup;
+  std::string out;
+  std::string algorithm_words = "ring,doubling,hierarchical,shared";
+  std::string segment_words = "0,64,256,1024";  ///< KiB; 0: the usual
+  std::string most = "256M";                    ///< the longest slice
+  double seconds = 120;                         ///< in all
+
+  bench::Entries entries;
+  std::vector<std::size_t> segments;  ///< bytes
+  std::size_t most_bytes = 0;
+};
+
+/// The options of `rueda bench explain`.
+struct BenchExplainOptions {
+  int ranks = 4;
+  std::size_t length = 1000;  ///< floats
+  Algorithm algorithm = Algorithm::ring;
+};
+
+/// Reads the words and checks the rest; throws InputError naming the option.
+void validate(BenchAllReduceOptions& options);
+void validate(BenchTuneOptions& options);
+void validate(BenchExplainOptions& options);
 
 /// `rueda bench all-reduce`: measures all-reduces on the ranks of the run; table, JSON and plot as
 /// asked. Returns the exit code. Throws AlreadyReported for an error that all ranks agreed on,

@@ -1,24 +1,36 @@
 #include "measure.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <array>
+#include <cmath>
 #include <string>
 
 #include <spdlog/fmt/fmt.h>
 
-#include "known_sums.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/train/timings.hpp"
 
 namespace rueda::bench {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1}
-                               << 16U;  // floats that pass through host memory at once
+constexpr std::size_t kPiece = 1U << 16U;  // floats that pass through host memory at once
 constexpr std::size_t kLeastRepetitions = 3;
+constexpr std::size_t kSummed = 1024;    // numbers at once
+constexpr std::uint32_t kDigits = 1024;  // of a whole number, by its index
 
-double seconds_since(SteadyTime begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+/// An odd multiplier: equal pieces of the slice begin with different values wherever they are cut.
+std::uint32_t spread(std::uint32_t index) { return index * 0x9e3779b1U; }
+
+/// The distance between the whole numbers of two ranks: so small that sums stay below 2^24.
+std::uint32_t stride(int ranks) {
+  const auto p = std::uint32_t(ranks);
+  const std::uint32_t left = (1U << 24U) / p - kDigits;
+  return std::min(1009U, std::max(1U, 2 * left / std::max(1U, p)));
+}
+
+std::uint32_t mixed(std::uint32_t x) {
+  x = (x ^ (x >> 15U)) * 0x2c1b3c6dU;
+  return x ^ (x >> 12U);
 }
 
 /// Sums of one length.
@@ -34,9 +46,9 @@ class Sums {
     ReduceDevice& device = bed_.backend.reduce_device();
     fill(values, slice);
     bed_.group.barrier();
-    const SteadyTime begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     device.wait(candidate.reduce->sum(slice, device.record()));
-    const double seconds = seconds_since(begin);
+    const double seconds = watch.seconds();
     const std::string wrong = find_wrong(values, slice);
     if (!wrong.empty() && fault_.empty()) fault_ = std::string(candidate.reduce->name()) + wrong;
     return seconds;
@@ -82,8 +94,8 @@ class Sums {
 };
 
 /// Rank 0's clock decides for all.
-bool time_is_up(RankGroup& group, SteadyTime begin, double limit) {
-  std::byte up{seconds_since(begin) > limit};
+bool time_is_up(RankGroup& group, const Stopwatch& watch, double limit) {
+  std::byte up{watch.seconds() > limit};
   group.broadcast({&up, 1}, 0);
   return up != std::byte{0};
 }
@@ -99,15 +111,57 @@ Seconds slowest_of(RankGroup& group, const Seconds& mine) {
 
 }  // namespace
 
-std::size_t usual_repetitions(std::size_t bytes) {
-  return std::clamp<std::size_t>(400'000'000 / std::max<std::size_t>(bytes, 1), 15, 500);
+float KnownSums::value(int rank, std::uint32_t index) const {
+  const auto r = std::uint32_t(rank);
+  if (kind_ == Kind::whole) {
+    return float(r * stride(ranks_) + (spread(index) >> 22U) + 1);
+  }
+  return float(std::int32_t(mixed(spread(index) + r * 0x85ebca6bU))) * 0x1p-31F;
+}
+
+void KnownSums::fill(int rank, std::size_t first, std::span<float> values) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = value(rank, std::uint32_t(first + i));
+  }
+}
+
+std::optional<std::size_t> KnownSums::first_wrong(std::size_t first,
+                                                  std::span<const float> sums) const {
+  const bool exact = kind_ == Kind::whole && wire_ == Wire::fp32;
+  const double bound = exact ? 0 : error_bound(ranks_, wire_);
+  for (std::size_t begin = 0; begin < sums.size(); begin += kSummed) {
+    const std::size_t count = std::min(kSummed, sums.size() - begin);
+    std::array<double, kSummed> sum{};
+    std::array<double, kSummed> magnitude{};
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const double x = value(rank, std::uint32_t(first + begin + i));
+        sum[i] += x;
+        magnitude[i] += std::abs(x);
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      // Not ">": a NaN is wrong, too.
+      if (!(std::abs(sums[begin + i] - sum[i]) <= bound * magnitude[i])) return begin + i;
+    }
+  }
+  return std::nullopt;
+}
+
+double KnownSums::error_bound(int ranks, Wire wire) {
+  const double additions = (ranks - 1) * std::log1p(0x1p-24);
+  const double hops = wire == Wire::bf16 ? (ranks + 1) * std::log1p(0x1p-8) : 0;
+  return std::expm1(additions + hops);
 }
 
 std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> candidates,
                              std::size_t floats, const Effort& effort) {
-  const SteadyTime begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const std::size_t bytes = floats * sizeof(float);
-  const std::size_t count = effort.repetitions > 0 ? effort.repetitions : usual_repetitions(bytes);
+  const std::size_t count =
+      effort.repetitions > 0
+          ? effort.repetitions
+          : std::clamp<std::size_t>(400'000'000 / std::max<std::size_t>(bytes, 1), 15, 500);
   const std::size_t warm_up = bytes < 1'000'000 ? 4 : 1;
   std::vector<Seconds> seconds(candidates.size());
   Sums sums(bed, floats);
@@ -120,7 +174,7 @@ std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> cand
     }
     sums.agree();
     const std::size_t done = round + 1 - std::min(round + 1, warm_up);
-    if (time_is_up(bed.group, begin, effort.seconds) && done >= kLeastRepetitions) break;
+    if (time_is_up(bed.group, watch, effort.seconds) && done >= kLeastRepetitions) break;
   }
   for (Seconds& series : seconds) series = slowest_of(bed.group, series);
   return seconds;

@@ -1,29 +1,62 @@
-#include "options.hpp"
-
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
 
+#include <spdlog/fmt/fmt.h>
+
+#include "bench.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/model/registry.hpp"
 
 namespace rueda {
+namespace bench {
 namespace {
 
-constexpr std::size_t kMostRepetitions = 1'000'000;
-constexpr double kMostSeconds = 86'400;
-constexpr std::size_t kMostSegmentKb = 1U << 20U;
-constexpr std::size_t kMostLength = std::size_t{1} << 40U;
+using Unit = std::pair<const char*, std::size_t>;
+constexpr Unit kByteUnits[] = {
+    {"", 1},           {"k", 1000},       {"M", 1'000'000}, {"G", 1'000'000'000},
+    {"Ki", 1U << 10U}, {"Mi", 1U << 20U}, {"Gi", 1U << 30U}};
+constexpr Unit kSegmentUnits[] = {{"", 1U << 10U}};
+constexpr std::size_t kMostBytes = std::size_t{1} << 40U;
+constexpr std::size_t kMostSegmentBytes = std::size_t{1} << 30U;
 
-void require(bool valid, const char* message) {
-  if (!valid) throw InputError(message);
+/// A whole number and one of the units, as at most so many bytes.
+std::optional<std::size_t> parse_bytes(const std::string& word, std::span<const Unit> units,
+                                       std::size_t most) {
+  std::size_t number = 0;
+  const char* end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  const auto unit = std::ranges::find(units, std::string(rest, end), &Unit::first);
+  if (error != std::errc{} || unit == units.end() || number > most / unit->second) return {};
+  return number * unit->second;
 }
 
-void check_common(double seconds, const BenchSetup& setup) {
-  require(seconds > 0 && seconds <= kMostSeconds, "--seconds must be above 0 and at most 86400");
-  require(setup.threads >= 0 && setup.threads <= 1024, "--threads must be from 0 to 1024");
+Size parse_size(const std::string& word) {
+  if (std::ranges::count(model_names(), word) > 0) {
+    // The image size is of no account: no parameter depends on it.
+    return {GradientLayout(build_model(word, 32, kClasses)).total() * sizeof(float), word};
+  }
+  const auto bytes = parse_bytes(word, kByteUnits, kMostBytes);
+  const std::string subject = "size '" + printable(word) + "'";
+  if (!bytes) {
+    throw InputError(subject +
+                     ": give a number of bytes up to 1 TiB as 4, 64k, 1M, 16Mi, or the name of a "
+                     "network as resnet18");
+  }
+  if (*bytes == 0 || *bytes % sizeof(float) != 0) {
+    throw InputError(subject + ": not a number of floats; give a multiple of 4 bytes from 4 on");
+  }
+  return {*bytes, ""};
 }
 
-bench::Entries every_entry() {
-  bench::Entries entries;
+Entries every_entry() {
+  Entries entries;
   for (const Algorithm algorithm : kAlgorithms) {
     entries.push_back({to_string(algorithm), algorithm, ReduceOrder::ring});
   }
@@ -34,47 +67,87 @@ bench::Entries every_entry() {
 
 }  // namespace
 
-std::string bench::known_entries() {
-  std::string known;
-  for (const Entry& entry : every_entry()) known += (known.empty() ? "" : ", ") + entry.name;
-  return known;
+std::vector<std::string> split_words(const std::string& words) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find(',', begin), words.size());
+    parts.push_back(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
-bench::Entries bench::parse_entries(const std::string& words) {
+std::vector<Size> parse_sizes(const std::string& words) {
+  std::set<Size> sizes;
+  for (const std::string& word : split_words(words)) sizes.insert(parse_size(word));
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<std::size_t> parse_segments(const std::string& words) {
+  std::set<std::size_t> segments;
+  for (const std::string& word : split_words(words)) {
+    const auto bytes = parse_bytes(word, kSegmentUnits, kMostSegmentBytes);
+    if (!bytes) {
+      throw InputError("segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
+    }
+    segments.insert(*bytes);
+  }
+  return {segments.begin(), segments.end()};
+}
+
+std::string known_entries() {
+  std::vector<std::string> names;
+  for (const Entry& entry : every_entry()) names.push_back(entry.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Entries parse_entries(const std::string& words) {
   const Entries every = every_entry();
   if (words == "all") return every;
   Entries entries;
   for (const std::string& word : split_words(words)) {
-    const auto is = [&word](const Entry& entry) { return entry.name == word; };
-    const auto found = std::find_if(every.begin(), every.end(), is);
+    const auto found = std::ranges::find(every, word, &Entry::name);
     if (found == every.end()) {
       throw InputError("--algorithms '" + printable(word) + "': give all, or some of " +
                        known_entries());
     }
-    if (std::none_of(entries.begin(), entries.end(), is)) entries.push_back(*found);
+    if (std::ranges::count(entries, word, &Entry::name) == 0) entries.push_back(*found);
   }
   return entries;
 }
+
+}  // namespace bench
+
+namespace {
+
+void require(bool valid, const std::string& message) {
+  if (!valid) throw InputError(message);
+}
+
+void check_common(double seconds, const BenchSetup& setup) {
+  require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");
+  require(setup.threads >= 0 && setup.threads <= 1024, "--threads must be from 0 to 1024");
+}
+
+}  // namespace
 
 void validate(BenchAllReduceOptions& options) {
   options.sizes =
       bench::parse_sizes(options.size_words.empty() ? bench::kDefaultSizes : options.size_words);
   options.entries = bench::parse_entries(options.algorithm_words);
   check_common(options.seconds, options.setup);
-  require(options.repetitions <= kMostRepetitions, "--repetitions must be from 0 to 1000000");
-  require(options.segment_kb <= kMostSegmentKb, "--segment-kb must be from 0 to 1048576");
+  require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
+  require(options.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
 }
 
 void validate(BenchTuneOptions& options) {
   options.entries = bench::parse_entries(options.algorithm_words);
   for (const bench::Entry& entry : options.entries) {
-    if (entry.algorithm != Algorithm::automatic && is_own(entry.algorithm) &&
-        entry.order == ReduceOrder::ring) {
-      continue;
-    }
-    throw InputError("--algorithms '" + entry.name +
-                     "': a table chooses among the program's own algorithms; give some of ring, "
-                     "doubling, hierarchical, shared, central");
+    require(entry.algorithm != Algorithm::automatic && is_own(entry.algorithm) &&
+                entry.order == ReduceOrder::ring,
+            "--algorithms '" + entry.name +
+                "': a table chooses among the program's own algorithms; give some of ring, "
+                "doubling, hierarchical, shared, central");
   }
   options.segments = bench::parse_segments(options.segment_words);
   const auto sizes = bench::parse_sizes(options.most);
@@ -87,7 +160,7 @@ void validate(BenchExplainOptions& options) {
   static_assert(bench::kMostExplainedRanks == 16);
   require(options.ranks >= 1 && options.ranks <= bench::kMostExplainedRanks,
           "--ranks must be from 1 to 16, so that what is printed can be read");
-  require(options.length <= kMostLength, "--length must be from 0 to 2^40 floats");
+  require(options.length <= std::size_t{1} << 40U, "--length must be from 0 to 2^40 floats");
 }
 
 }  // namespace rueda

@@ -1,23 +1,40 @@
 #include "record.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
 
-#include "known_sums.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kFormat = 1;
 
-Json check_json(const SystemInfo& system) {
-  const double bound = KnownSums::error_bound(static_cast<int>(system.ranks()), system.wire);
-  return {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},
-          {"error_bound_of_magnitudes", bound}};
+double error_bound(const SystemInfo& system) {
+  return KnownSums::error_bound(int(system.ranks()), system.wire);
+}
+
+/// Of bytes, network, algorithm, repetitions, median, p99, algbw, busbw, times MPI.
+using Cells = std::array<std::string, 9>;
+
+std::string line_of(const Cells& c) {
+  std::string line = fmt::format("{:>12}  {:<11}  {:<12}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}",
+                                 c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+/// Four decimals where three significant digits would take more.
+std::string figure(std::optional<double> value) {
+  if (!value) return "-";
+  return *value >= 0.01 ? rate_text(*value) : std::to_string(*value).substr(0, 6);
 }
 
 Json or_null(std::optional<double> value) { return value ? Json(*value) : Json(); }
@@ -30,22 +47,16 @@ Json seconds_json(const Seconds& seconds) {
 }
 
 Json row_json(const Row& row, const Figures& figures) {
-  const auto& bw = figures.bandwidth;
   return {{"bytes", row.size.bytes},
           {"gradients_of", row.size.model.empty() ? Json() : Json(row.size.model)},
           {"algorithm", row.algorithm},
           {"repetitions", row.seconds.size()},
           {"median_seconds", figures.median},
           {"p99_seconds", figures.p99},
-          {"algbw_GBps", bw ? Json(bw->algbw) : Json()},
-          {"busbw_GBps", bw ? Json(bw->busbw) : Json()},
+          {"algbw_GBps", or_null(figures.algbw)},
+          {"busbw_GBps", or_null(figures.busbw)},
           {"times_mpi", or_null(figures.times_mpi)},
           {"seconds", seconds_json(row.seconds)}};
-}
-
-Json table_json(const Record& record) {
-  if (record.table_file.empty()) return nullptr;
-  return {{"file", record.table_file}, {"rows_hash", record.table_hash}};
 }
 
 Json object_of(const std::vector<std::pair<std::string, std::string>>& texts) {
@@ -54,27 +65,7 @@ Json object_of(const std::vector<std::pair<std::string, std::string>>& texts) {
   return json;
 }
 
-}  // namespace
-
-Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
-  Figures figures;
-  figures.median = median_of(row.seconds);
-  figures.p99 = quantile(row.seconds, 0.99);
-  figures.bandwidth = bandwidth(static_cast<double>(row.size.bytes), figures.median, ranks);
-  if (mpi != nullptr && figures.median > 0) {
-    figures.times_mpi = median_of(mpi->seconds) / figures.median;
-  }
-  return figures;
-}
-
-const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) {
-    return r.algorithm == to_string(Algorithm::mpi) && r.size == size;
-  });
-  return row == rows.end() ? nullptr : &*row;
-}
-
-nlohmann::ordered_json system_json(const SystemInfo& system) {
+Json system_json(const SystemInfo& system) {
   return {{"started_at", system.started_at},   {"versions", object_of(system.versions)},
           {"ranks", system.ranks()},           {"hosts", system.hosts},
           {"layout", layout_of(system.hosts)}, {"backend", system.backend},
@@ -82,22 +73,195 @@ nlohmann::ordered_json system_json(const SystemInfo& system) {
           {"transport", system.transport},     {"wire", to_string(system.wire)}};
 }
 
-std::string file_text(const nlohmann::ordered_json& json) {
+std::string file_text(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+constexpr double kNoise = 1.03;
+constexpr std::size_t kLeastBytes = 16;
+
+bool has_segments(Algorithm algorithm) {
+  return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+}
+
+/// Where the way of `lower` bytes ends and that of `upper` begins: whole floats.
+std::size_t border(std::size_t lower, std::size_t upper) {
+  const double middle = std::sqrt(double(lower) * double(upper));
+  return std::size_t(middle) / sizeof(float) * sizeof(float);
+}
+
+/// With the least median; `before` where it takes at most kNoise times that.
+const ReduceWay& fastest(const std::vector<Trial>& trials, std::size_t bytes,
+                         const ReduceWay* before) {
+  const Trial* best = nullptr;
+  const Trial* kept = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.bytes != bytes) continue;
+    if (best == nullptr || median_of(trial.seconds) < median_of(best->seconds)) best = &trial;
+    if (before != nullptr && trial.way == *before) kept = &trial;
+  }
+  const bool keeps =
+      kept != nullptr && median_of(kept->seconds) <= kNoise * median_of(best->seconds);
+  return keeps ? kept->way : best->way;
+}
+
+}  // namespace
+
+Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
+  Figures figures{.median = median_of(row.seconds), .p99 = quantile(row.seconds, 0.99)};
+  if (const auto by_median = bandwidth(double(row.size.bytes), figures.median, ranks)) {
+    figures.algbw = by_median->algbw;
+    figures.busbw = by_median->busbw;
+  }
+  if (mpi != nullptr && figures.median > 0) {
+    figures.times_mpi = median_of(mpi->seconds) / figures.median;
+  }
+  return figures;
+}
+
+const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
+  const auto row = std::ranges::find_if(rows, [&](const Row& r) {
+    return r.algorithm == to_string(Algorithm::mpi) && r.size == size;
+  });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+std::string ranks_text(const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;  // each once
+  for (const std::string& host : hosts) {
+    if (std::ranges::count(names, host) == 0) names.push_back(host);
+  }
+  const std::string text = counted(hosts.size(), "rank") + " on " + counted(names.size(), "host");
+  if (names.size() < 2) return text;
+  for (std::string& name : names) {
+    name += ": " + std::to_string(std::ranges::count(hosts, name));
+  }
+  return fmt::format("{} ({})", text, fmt::join(names, ", "));
+}
+
+std::string table_head(const Record& record) {
+  const SystemInfo& system = record.system;
+  std::string text = fmt::format(
+      "rueda bench all-reduce: {}\nmemory: {}; to MPI: {}; on the wire: {}\n",
+      ranks_text(system.hosts), system.device, system.transport, to_string(system.wire));
+  if (record.segment_bytes > 0) {
+    text += fmt::format("segments of {} KiB\n", record.segment_bytes / 1024);
+  }
+  if (record.verifies_messages) text += "each message carries a check sum, which is compared\n";
+  if (!record.table_file.empty()) {
+    text += fmt::format("auto goes by {} (rows {})\n", record.table_file, record.table_hash);
+  }
+  text += paragraph(
+      "", 0,
+      fmt::format(
+          "every element of every sum is tested: {} within {} of the sum of their magnitudes",
+          system.wire == Wire::fp32 ? "whole numbers exactly, real ones" : "real numbers",
+          metric_text(error_bound(system))));
+  if (!record.left_out.empty()) text += "left out, because not to be had here:\n";
+  for (const auto& [name, why] : record.left_out) text += paragraph("", 2, name + ": " + why);
+  return text +
+         "times are the slowest rank's; GB = 10^9 bytes; x MPI = time of MPI_Allreduce / this "
+         "one's\n\n" +
+         line_of({"bytes", "gradients", "all-reduce", "count", "median", "p99", "algbw", "busbw",
+                  "x MPI"}) +
+         line_of({"", "", "", "", "ms", "ms", "GB/s", "GB/s", ""});
+}
+
+std::string table_rows(const std::vector<Row>& rows, std::size_t ranks) {
+  std::string text;
+  for (const Row& row : rows) {
+    const Figures figures = figures_of(row, ranks, mpi_row(rows, row.size));
+    text += line_of({std::to_string(row.size.bytes), row.size.model, row.algorithm,
+                     std::to_string(row.seconds.size()), rate_text(figures.median * 1e3),
+                     rate_text(figures.p99 * 1e3), figure(figures.algbw), figure(figures.busbw),
+                     figure(figures.times_mpi)});
+  }
+  return text;
+}
+
 std::string record_json(const Record& record) {
-  Json json = {{"rueda_bench", kFormat}, {"what", "all-reduce"}};
-  json.update(system_json(record.system));
+  const SystemInfo& system = record.system;
+  Json json = {{"rueda_bench", 1}, {"what", "all-reduce"}};
+  json.update(system_json(system));
   json["segment_bytes"] = record.segment_bytes;
   json["verify_messages"] = record.verifies_messages;
-  json["reduce_table"] = table_json(record);
-  json["check"] = check_json(record.system);
+  json["reduce_table"] = nullptr;
+  if (!record.table_file.empty()) {
+    json["reduce_table"] = {{"file", record.table_file}, {"rows_hash", record.table_hash}};
+  }
+  json["check"] = {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},
+                   {"error_bound_of_magnitudes", error_bound(system)}};
   json["left_out"] = object_of(record.left_out);
   json["results"] = Json::array();
   for (const Row& row : record.rows) {
     const Row* mpi = mpi_row(record.rows, row.size);
-    json["results"].push_back(row_json(row, figures_of(row, record.system.ranks(), mpi)));
+    json["results"].push_back(row_json(row, figures_of(row, system.ranks(), mpi)));
+  }
+  return file_text(json);
+}
+
+std::vector<std::size_t> tuned_lengths(std::size_t most_bytes) {
+  std::vector<std::size_t> lengths = {kLeastBytes};
+  while (lengths.back() * 4 <= most_bytes) lengths.push_back(lengths.back() * 4);
+  return lengths;
+}
+
+std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
+                                  const std::vector<std::size_t>& segments) {
+  std::vector<ReduceWay> ways;
+  for (const Algorithm algorithm : algorithms) {
+    ways.push_back({algorithm, 0});
+    for (const std::size_t segment : segments) {
+      if (segment > 0 && has_segments(algorithm)) ways.push_back({algorithm, segment});
+    }
+  }
+  return ways;
+}
+
+bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks) {
+  return way.segment_bytes == 0 || way.segment_bytes < bytes / ranks;
+}
+
+ReduceTable choose_table(const std::vector<Trial>& trials) {
+  ReduceTable table;
+  std::size_t before = 0;  // bytes
+  for (const Trial& trial : trials) {
+    if (trial.bytes == before) continue;
+    const ReduceWay* last = table.rows.empty() ? nullptr : &table.rows.back().way;
+    const ReduceWay way = fastest(trials, trial.bytes, last);
+    if (last == nullptr || way != *last) {
+      if (last != nullptr) table.rows.back().most_bytes = border(before, trial.bytes);
+      table.rows.push_back({.way = way});
+    }
+    before = trial.bytes;
+  }
+  return table;
+}
+
+std::string way_text(const ReduceWay& way) {
+  std::string text = to_string(way.algorithm);
+  if (way.segment_bytes == 0) return text;
+  return text + ", " + std::to_string(way.segment_bytes / 1024) + " KiB segments";
+}
+
+std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
+                            const std::vector<Trial>& trials) {
+  using Tick = std::chrono::steady_clock::period;
+  Json json = {{"rueda_reduce_table", 1}};
+  json.update(system_json(system));
+  json["clock_tick_seconds"] = double(Tick::num) / double(Tick::den);
+  json["rows"] = Json::parse(rows_text(table));
+  json["rows_hash"] = rows_hash(table);
+  json["measured"] = Json::array();
+  for (const auto& [bytes, way, seconds] : trials) {
+    json["measured"].push_back({{"bytes", bytes},
+                                {"algorithm", to_string(way.algorithm)},
+                                {"segment_bytes", way.segment_bytes},
+                                {"repetitions", seconds.size()},
+                                {"median_seconds", median_of(seconds)},
+                                {"p25_seconds", quantile(seconds, 0.25)},
+                                {"p75_seconds", quantile(seconds, 0.75)},
+                                {"p99_seconds", quantile(seconds, 0.99)}});
   }
   return file_text(json);
 }

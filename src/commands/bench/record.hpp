@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "bench.hpp"
 #include "measure.hpp"
 #include "rueda/record/statistics.hpp"
-#include "sizes.hpp"
+#include "rueda/reduce/algorithm.hpp"
 
 namespace rueda::bench {
 
@@ -49,21 +48,57 @@ struct Record {
 struct Figures {
   double median = 0;  ///< seconds
   double p99 = 0;
-  std::optional<Bandwidth> bandwidth;  ///< by the median
-  std::optional<double> times_mpi;     ///< median of MPI_Allreduce / median of this one
+  // By the median. None on one rank.
+  std::optional<double> algbw{}, busbw{};  ///< GB/s
+  std::optional<double> times_mpi{};       ///< median of MPI_Allreduce / median of this one
 };
 Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi);
 
 /// The row of MPI_Allreduce at that size, or null.
 const Row* mpi_row(const std::vector<Row>& rows, const Size& size);
 
+/// Above the table: ranks, hosts, memory, way to MPI, what was left out, columns. Every line within
+/// 100 columns where the names of devices allow.
+std::string table_head(const Record& record);
+
+/// The lines of one size; `rows` are all of that size.
+std::string table_rows(const std::vector<Row>& rows, std::size_t ranks);
+
+/// "4 ranks on 2 hosts (node1: 2, node2: 2)".
+std::string ranks_text(const std::vector<std::string>& hosts);
+
 /// The record as docs/bench.md describes it: one JSON object.
 std::string record_json(const Record& record);
 
-/// What a record and a table of `tune` say of their system.
-nlohmann::ordered_json system_json(const SystemInfo& system);
+/// What one way to sum did at one length.
+struct Trial {
+  std::size_t bytes = 0;
+  ReduceWay way;
+  Seconds seconds;
+};
 
-/// A file's text, with bytes that are no UTF-8 replaced.
-std::string file_text(const nlohmann::ordered_json& json);
+/// 16 B, 64 B, ... by fours, up to `most_bytes`; at least one.
+std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
+
+/// Each algorithm with its usual segments and, where chunks travel in pieces (ring, hierarchical),
+/// with each of `segments` (bytes; 0 are the usual ones).
+std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
+                                  const std::vector<std::size_t>& segments);
+
+/// Whether `way` differs from the usual segments: chunks of a slice of `bytes` over `ranks` are
+/// longer than its segments. True for the usual ones.
+bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
+
+/// For each length, ascending, the way of the least median, or that of the length before where it
+/// takes at most 3 % longer: noise makes no rows. Between two lengths the geometric mean divides.
+/// `trials` are grouped by length.
+ReduceTable choose_table(const std::vector<Trial>& trials);
+
+/// "ring", "ring, 64 KiB segments".
+std::string way_text(const ReduceWay& way);
+
+/// The file of `rueda bench tune`: the table, and all figures that it was chosen by.
+std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
+                            const std::vector<Trial>& trials);
 
 }  // namespace rueda::bench

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include <spdlog/fmt/fmt.h>
+
+#include "bench.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/display/number_text.hpp"
+#include "rueda/display/text_table.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
 namespace rueda::bench {
 namespace {
 
-auto at(int index) { return static_cast<std::size_t>(index); }
+auto at(int index) { return std::size_t(index); }
 
 /// Which chunk a rank sends in a step of one of the ring's phases.
 using Sender = int (RingPlan::*)(int) const noexcept;
@@ -41,33 +47,25 @@ class WholeSlices {
   WholeSlices(int ranks, std::size_t length)
       : schedule_{ranks, length, {{0, length}}, {}}, free_at_(at(ranks)) {}
 
-  void send(const char* phase, int from, int to, bool adds) {
-    put(claim(from, to), phase, {from, to, 0, adds});
-  }
-  void exchange(const char* phase, int left, int right) {
-    Step& step = claim(left, right);
-    put(step, phase, {left, right, 0, true});
-    put(step, phase, {right, left, 0, true});
+  /// Messages between two ranks at the same time. Where phases meet in a step, it is named by its
+  /// first sender's.
+  void send(const char* phase, std::initializer_list<Message> messages) {
+    int& one = free_at_[at(messages.begin()->from)];
+    int& other = free_at_[at(messages.begin()->to)];
+    const int number = std::max(one, other);
+    one = other = number + 1;
+    auto& steps = schedule_.steps;
+    while (steps.size() <= at(number)) steps.push_back({"", int(steps.size()), {}});
+    Step& step = steps[at(number)];
+    for (const Message& message : messages) {
+      const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
+      if (where == step.messages.begin()) step.phase = phase;
+      step.messages.insert(where, message);
+    }
   }
   Schedule take() { return std::move(schedule_); }
 
  private:
-  Step& claim(int one, int other) {
-    const int number = std::max(free_at_[at(one)], free_at_[at(other)]);
-    free_at_[at(one)] = free_at_[at(other)] = number + 1;
-    auto& steps = schedule_.steps;
-    while (steps.size() <= at(number)) steps.push_back({"", static_cast<int>(steps.size()), {}});
-    return steps[at(number)];
-  }
-
-  /// Where phases meet in a step, it is named by its first sender's.
-  static void put(Step& step, const char* phase, const Message& message) {
-    const auto later = [&](const Message& other) { return other.from > message.from; };
-    const auto where = std::find_if(step.messages.begin(), step.messages.end(), later);
-    if (where == step.messages.begin()) step.phase = phase;
-    step.messages.insert(where, message);
-  }
-
   Schedule schedule_;
   std::vector<int> free_at_;  ///< the step, of each rank
 };
@@ -75,21 +73,109 @@ class WholeSlices {
 /// As DoublingAllReduce cuts a block of ranks; tests/mpi compares the messages.
 void add_doubling(WholeSlices& slices, int first, int count) {
   if (count == 1) return;
-  const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(count - 1)));
+  const int left = int(std::bit_floor(unsigned(count - 1)));
   const int right = count - left;
   add_doubling(slices, first, left);
   add_doubling(slices, first + left, right);
-  for (int j = 0; j < right; ++j) slices.exchange("doubling", first + j, first + left + j);
+  for (int one = first; one < first + right; ++one) {
+    slices.send("doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
+  }
   for (int have = right; have < left; have *= 2) {
     for (int j = 0; j < have && j + have < left; ++j) {
-      slices.send("spread", first + j, first + j + have, false);
+      slices.send("spread", {{first + j, first + j + have, 0, false}});
     }
   }
 }
 
 void add_central(WholeSlices& slices, int ranks) {
-  for (int rank = 1; rank < ranks; ++rank) slices.send("to rank 0", rank, 0, true);
-  for (int rank = 1; rank < ranks; ++rank) slices.send("from rank 0", 0, rank, false);
+  for (int rank = 1; rank < ranks; ++rank) slices.send("to rank 0", {{rank, 0, 0, true}});
+  for (int rank = 1; rank < ranks; ++rank) slices.send("from rank 0", {{0, rank, 0, false}});
+}
+
+/// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
+std::string ranks_in(unsigned held, int ranks) {
+  const auto has = [&](int r) { return (held >> unsigned(r % ranks) & 1U) != 0; };
+  const int count = std::popcount(held);
+  if (count == ranks) return "*";
+  int first = 0;
+  while (!(has(first) && !has(first + ranks - 1))) ++first;
+  int length = 0;
+  while (has(first + length)) ++length;
+  if (count == 1) return std::to_string(first);
+  if (length == count) return fmt::format("{}-{}", first, (first + length - 1) % ranks);
+  std::vector<int> all;
+  for (int r = 0; r < ranks; ++r) {
+    if (has(r)) all.push_back(r);
+  }
+  return fmt::format("{}", fmt::join(all, ","));
+}
+
+bool sends(const Step* next, int rank, int chunk) {
+  return next != nullptr &&
+         std::any_of(next->messages.begin(), next->messages.end(),
+                     [&](const Message& m) { return m.from == rank && m.chunk == chunk; });
+}
+
+std::string holdings_text(const Holdings& holdings, const Step* next) {
+  const int ranks = int(holdings.size());
+  const auto chunks = holdings.front().size();
+  TextTable table(std::vector<Align>(chunks + 1, Align::left), 2);
+  std::vector<std::string> head = {"chunk"};
+  for (std::size_t c = 0; c < chunks; ++c) head.push_back(" " + std::to_string(c));
+  table.add(head);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<std::string> cells = {"rank " + std::to_string(rank)};
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const unsigned held = holdings[std::size_t(rank)][c];
+      cells.push_back((sends(next, rank, int(c)) ? ">" : " ") + ranks_in(held, ranks));
+    }
+    table.add(cells);
+  }
+  return table.text();
+}
+
+std::string step_text(const Step& step, std::size_t chunks) {
+  std::vector<std::string> sent;
+  for (const Message& m : step.messages) {
+    sent.push_back(fmt::format("{}->{}", m.from, m.to));
+    if (chunks > 1) sent.back() += fmt::format(" chunk {}", m.chunk);
+  }
+  const std::string text = sent.empty()
+                               ? "nothing, the chunks are empty"
+                               : fmt::format("{}; what comes in is {}", fmt::join(sent, ", "),
+                                             step.messages.front().adds ? "added" : "kept");
+  return paragraph("", 2, fmt::format("{}, step {}: {}", step.phase, step.number, text));
+}
+
+std::string bytes_of(double floats) {
+  return count_text(std::size_t(floats * sizeof(float))) + " bytes";
+}
+
+std::string chunk_text(const Schedule& schedule) {
+  const std::size_t count = schedule.chunks.size();
+  const std::size_t most = schedule.chunks.front().size();
+  const std::size_t least = schedule.chunks.back().size();
+  const std::string sizes =
+      count_text(most) + (most == least ? "" : " or " + count_text(least)) + " floats";
+  return counted(count, "chunk") + " of " + sizes;
+}
+
+std::string totals(const Schedule& schedule) {
+  const auto sent = sent_by_rank(schedule);
+  const auto [least, most] = std::ranges::minmax_element(sent, {}, &Traffic::floats);
+  std::size_t messages = 0;
+  double floats = 0;
+  for (const Traffic& t : sent) messages += t.messages, floats += double(t.floats);
+  const double p = schedule.ranks;
+  const double bound = 2 * (p - 1) / p * double(schedule.length);
+  const bool same = least->floats == most->floats && least->messages == most->messages;
+  const std::string text = fmt::format(
+      "A rank sends {}{}, {}. No algorithm does with less than 2(P-1)/P of the slice for the rank "
+      "that sends most, {}.",
+      same ? "" : "up to ", counted(most->messages, "message"), bytes_of(double(most->floats)),
+      bytes_of(std::ceil(bound * sizeof(float)) / sizeof(float)));
+  return paragraph("", 0, text) + fmt::format("All ranks together: {}, {}.\n",
+                                              counted(messages, "message"), bytes_of(floats));
 }
 
 }  // namespace
@@ -110,7 +196,7 @@ Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
 Holdings first_holdings(const Schedule& schedule) {
   Holdings holdings;
   for (int rank = 0; rank < schedule.ranks; ++rank) {
-    holdings.emplace_back(schedule.chunks.size(), 1U << static_cast<unsigned>(rank));
+    holdings.emplace_back(schedule.chunks.size(), 1U << unsigned(rank));
   }
   return holdings;
 }
@@ -134,6 +220,25 @@ std::vector<Traffic> sent_by_rank(const Schedule& schedule) {
     }
   }
   return sent;
+}
+
+std::string explain(const BenchExplainOptions& options) {
+  const Schedule schedule = schedule_of(options.algorithm, options.ranks, options.length);
+  std::string text =
+      fmt::format("{}: {} sum {} ({}) in {}.\n", to_string(options.algorithm),
+                  counted(std::size_t(options.ranks), "rank"), counted(options.length, "float"),
+                  bytes_of(double(options.length)), chunk_text(schedule));
+  if (options.ranks == 1) return text + "There is nobody to send to.\n";
+  text +=
+      paragraph("", 0,
+                "Below each step: whose values a rank has summed in each chunk, 0-2 for ranks 0 "
+                "to 2, * for all; > marks what it sends next.");
+  Holdings holdings = first_holdings(schedule);
+  for (const Step& step : schedule.steps) {
+    text += '\n' + holdings_text(holdings, &step) + '\n' + step_text(step, schedule.chunks.size());
+    holdings = holdings_after(step, holdings);
+  }
+  return text + '\n' + holdings_text(holdings, nullptr) + '\n' + totals(schedule);
 }
 
 }  // namespace rueda::bench

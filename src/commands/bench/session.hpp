@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench.hpp"
 #include "mpi/session/communicator.hpp"
-#include "options.hpp"
 #include "record.hpp"
 #include "rueda/backend/backend.hpp"
 #include "wiring/device_choice.hpp"
@@ -17,7 +17,8 @@ namespace rueda::bench {
 /// The ranks of the run with a device each, as training would have them, and memory to sum in.
 class BenchSession {
  public:
-  /// Collective. `asked` is what all ranks must have been asked alike, one option a line.
+  /// Collective. `asked` is what all ranks must have been asked alike besides the setup, one
+  /// option a line.
   /// `most_bytes`: of the longest slice. Notes go to standard error, from rank 0. Throws InputError
   /// as training would.
   BenchSession(const BenchSetup& setup, const SelectedDevice& device, const std::string& asked,
@@ -28,26 +29,25 @@ class BenchSession {
   /// Prints on rank 0.
   void print(const std::string& text) const;
 
-  /// Collective: an all-reduce as `settings` say; null with a `refusal`, the same on all ranks, if
-  /// this machine does not offer it. The session outlives it.
-  std::unique_ptr<AllReduce> try_all_reduce(const ReduceSettings& settings, std::string& refusal);
-
+  /// Collective: makes an all-reduce as `settings` say, one more to measure. Returns why this
+  /// machine does not offer it, the same on all ranks; empty if it does.
+  std::string add(const ReduceSettings& settings);
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate();
-  /// Collective: measures a slice of `bytes`, in the memory of an all-reduce that has its own, and
-  /// else in the session's.
-  std::vector<Seconds> measure_all(const std::vector<AllReduce*>& reduces, std::size_t bytes,
-                                   const Effort& effort);
+  /// Collective: measures a slice of `bytes` with those of the all-reduces that take part, which
+  /// are counted as they were added. One sums in its own memory if it has some, and else in the
+  /// session's.
+  std::vector<Seconds> measure(
+      std::size_t bytes, const Effort& effort,
+      const std::function<bool(std::size_t)>& takes_part = [](std::size_t) { return true; });
 
  private:
-  void describe(int threads);
-
   Communicator world_;
-  BenchSetup setup_;
   std::size_t most_bytes_;
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;
   std::unique_ptr<Memory> memory_;
+  std::vector<std::unique_ptr<AllReduce>> reduces_;
   SystemInfo system_;
 };
 

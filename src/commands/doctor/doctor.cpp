@@ -1,81 +1,280 @@
 #include "doctor.hpp"
 
+#include <csignal>
 #include <iostream>
 
-#include "facts_json.hpp"
-#include "findings.hpp"
+#include <poll.h>
+#include <spdlog/fmt/fmt.h>
+
+#include "process.hpp"
 #include "report.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/timings.hpp"
 #include "run/log.hpp"
-#include "run/output_file.hpp"
-#include "supervisor.hpp"
-#include "wiring/launcher_env.hpp"
+#include "run/run_directory.hpp"
+#include "wiring/device_choice.hpp"
 #include "wiring/version.hpp"
 
 namespace rueda {
+namespace doctor {
 namespace {
 
-/// What went wrong on a rank that does not speak. The rank that speaks knows only that this one
-/// does not come.
-void print_own_trouble(const doctor::ClusterFacts& cluster) {
-  const doctor::Progress& progress = cluster.progress;
-  if (progress.trouble.empty() || !progress.own) return;
-  print_error("doctor on rank " + std::to_string(rank_by_launcher()) + " (" + host_name() +
-              "): the step \"" + progress.step + "\" " + progress.trouble);
-}
+using End = TransferFacts::End;
 
-/// Prints the report in two parts and writes the file with each: the launcher may end the run when
-/// the transfer crashes.
-class Speaker {
+constexpr int kPollMilliseconds = 100;
+constexpr double kGraceSeconds = 5;   // to leave a transfer, or for the ranks' differences in time
+constexpr double kLastSeconds = 0.4;  // mpirun kills a second after its first signal
+
+volatile std::sig_atomic_t interruption = 0;
+
+extern "C" void note_interruption(int signal) { interruption = signal; }
+
+/// The doctor of one rank. It never calls MPI or a driver itself, so that nothing in these can
+/// crash or hang it. It starts a worker for them, collects the worker's facts, and limits the time
+/// of each step.
+class Supervisor {
  public:
-  explicit Speaker(const DoctorOptions& options) : json_(options.json) {
-    std::cout << "rueda doctor " << program_version() << "\n\n" << std::flush;
+  /// `speaks`: this rank writes the report.
+  Supervisor(const DoctorOptions& options, bool speaks)
+      : options_(options),
+        speaks_(speaks),
+        child_([&](WorkerPipes pipes) { return run_worker(options, pipes); }) {
+    cluster_.data = options.data;
+    cluster_.asked_backend = to_string(options.backend);
+    cluster_.allow_shared_gpu = options.allow_shared_gpu;
+    begin("start a process", 1);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) on_signal(signal, note_interruption);
+    std::signal(SIGPIPE, SIG_IGN);
   }
+  ~Supervisor() { clear(); }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
-  void before_transfer(const doctor::ClusterFacts& cluster) {
-    std::cout << doctor::machine_report(cluster) << std::flush;
-    introduced_ = true;
-    doctor::ClusterFacts so_far = cluster;
-    so_far.progress.trouble = "ended the whole run";  // what is read if nothing follows
-    write(so_far, doctor::all_findings(so_far));
-  }
-
-  int conclude(const doctor::ClusterFacts& cluster) {
-    if (!introduced_) std::cout << doctor::machine_report(cluster);
-    const doctor::Findings findings = doctor::all_findings(cluster);
-    std::cout << doctor::outcome_report(cluster, findings) << std::flush;
-    write(cluster, findings);
-    return static_cast<int>(doctor::works(findings) ? ExitCode::done : ExitCode::run_failed);
+  /// Returns the exit code when the worker has written its last line or will write none, and the
+  /// report is out.
+  ExitCode run() {
+    while (!done_) {
+      if (const auto line = child_.next_line(kPollMilliseconds)) {
+        take(nlohmann::json::parse(*line));
+      } else if (child_.is_silent()) {
+        hear_silence(kGraceSeconds);
+      } else if (interruption != 0) {
+        hear_interruption();
+      } else {
+        check_time();
+      }
+    }
+    if (mine_ && cluster_.transfers.empty()) compare_notes();
+    const ExitCode code = conclude();
+    finish();
+    return code;
   }
 
  private:
-  void write(const doctor::ClusterFacts& cluster, const doctor::Findings& findings) const {
-    if (!json_.empty()) write_atomically(json_, doctor::report_json(cluster, findings));
+  void take(const nlohmann::json& line) {
+    if (line.contains("step")) begin(line.at("step"), line.at("factor"));
+    if (line.contains("ranks")) line.at("ranks").get_to(cluster_.ranks);
+    if (line.contains("batches")) {
+      line.at("batches").get_to(cluster_.batches);
+      cluster_.batch_backend = line.at("backend");
+      cluster_.batch_memory_bytes = line.at("memory");
+    }
+    if (line.contains("mailbox")) {
+      mailbox_ = Mailbox(line.at("mailbox").get<std::string>(), self().rank);
+    }
+    if (line.contains("transfer")) {
+      mine_ = line.at("transfer").get<TransferFacts>();
+      done_ = mine_->bad() && mine_->end != End::wrong;  // else the line of all follows
+      if (mine_->end == End::waited && stalled_) mine_->end = End::stalled;
+    }
+    if (line.contains("transfers")) {
+      line.at("transfers").get_to(cluster_.transfers);
+      in_transfer_ = false;
+    }
+    if (line.contains("failed")) {
+      give_up("failed: " + line.at("failed").get<std::string>());
+      cluster_.progress.own = true;
+    }
   }
 
-  std::string json_;
+  void begin(const std::string& step, int factor) {
+    cluster_.progress.step = step;
+    limit_ = double(options_.timeout) * factor;
+    in_transfer_ = step == kTransferStep;
+    if (in_transfer_) {
+      introduce();
+      child_.go();
+    }
+    step_began_ = watch_.seconds();
+  }
+
+  /// The worker has ended, or does so within `seconds`: why?
+  void hear_silence(double seconds) {
+    done_ = true;
+    const Ending& ending = child_.end(seconds);
+    if (!in_transfer_) {
+      if (!ending.text.empty()) {
+        cluster_.progress.trouble = "ended the process (" + ending.text + ")";
+      }
+      cluster_.progress.own = true;
+    } else if (!mine_) {
+      mine_ = TransferFacts{.device = self().device.taken() != nullptr, .detail = {}, .link = {}};
+      mine_->end = stalled_ ? End::stalled : end_by_signal(ending.signal, ending.forced || killed_);
+      if (!stalled_) mine_->detail = ending.text;
+    }
+  }
+
+  /// A launcher ends all ranks when one has crashed: the others' notes say which.
+  void hear_interruption() {
+    if (in_transfer_) return hear_silence(kLastSeconds);
+    give_up("was interrupted (" + signal_text(interruption) + ")");
+  }
+
+  void check_time() {
+    const bool over_time = watch_.seconds() - step_began_ > limit_;
+    if (in_transfer_) {
+      watch_transfer(over_time);
+    } else if (over_time) {
+      give_up(fmt::format("did not end within {:.0f} s", limit_));
+      // Every other step waits for all ranks.
+      cluster_.progress.own = cluster_.progress.step == kFirstStep;
+    }
+  }
+
+  void watch_transfer(bool over_time) {
+    if (asked_at_) {
+      killed_ = killed_ || watch_.seconds() - *asked_at_ > kGraceSeconds;
+      if (killed_) child_.send(SIGKILL);
+      return;
+    }
+    stalled_ = over_time;
+    if (!stalled_ && !mailbox_.is_asked_to_stop()) return;
+    child_.send(kEndTransfer);
+    asked_at_ = watch_.seconds();
+  }
+
+  void give_up(const std::string& trouble) {
+    cluster_.progress.trouble = trouble;
+    done_ = true;
+    child_.end(0);
+  }
+
+  /// After a transfer that went wrong on this rank: writes it for the others and, if this rank
+  /// speaks, reads theirs.
+  void compare_notes() {
+    mailbox_.put(*mine_);
+    if (!asked_at_) mailbox_.ask_to_stop();
+    if (speaks_) return collect(std::size_t(self().size));
+    // Until the rank that speaks has read the notes: once this process is gone without its worker
+    // having left MPI, launchers end all ranks.
+    if (mailbox_.reachable()) {
+      return wait(3 * kGraceSeconds, [&] { return !mailbox_.reachable(); });
+    }
+    if (mine_->end == End::waited) return;
+    print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self().rank, self().host,
+                            nlohmann::json(mine_->end).get<std::string>(), mine_->detail));
+  }
+
+  void collect(std::size_t ranks) {
+    const double began = watch_.seconds();
+    const auto late = [&] {
+      return watch_.seconds() - began > (interruption != 0 ? kLastSeconds : 2 * kGraceSeconds);
+    };
+    cluster_.transfers.assign(ranks, {});
+    for (std::size_t found = 0; found < ranks && !late();) {
+      found = 0;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto note = mailbox_.get(int(rank));
+        if (note) cluster_.transfers[rank] = *note;
+        found += note ? 1 : 0;
+      }
+      if (found < ranks) poll(nullptr, 0, kPollMilliseconds);
+    }
+    cluster_.transfers.at(std::size_t(self().rank)) = *mine_;
+  }
+
+  /// The report comes in two parts, and the file is written with each: the launcher may end the run
+  /// when the transfer crashes.
+  void introduce() {
+    if (!speaks_) return;
+    std::cout << machine_report(cluster_) << std::flush;
+    introduced_ = true;
+    ClusterFacts so_far = cluster_;
+    so_far.progress.trouble = "ended the whole run";  // what is read if nothing follows
+    write(so_far, all_findings(so_far));
+  }
+
+  ExitCode conclude() {
+    const Progress& progress = cluster_.progress;
+    if (speaks_) {
+      if (!introduced_) std::cout << machine_report(cluster_);
+      const Findings findings = all_findings(cluster_);
+      std::cout << outcome_report(cluster_, findings) << std::flush;
+      write(cluster_, findings);
+      return works(findings) ? ExitCode::done : ExitCode::run_failed;
+    }
+    // The rank that speaks knows only that this one does not come.
+    if (!progress.trouble.empty() && progress.own) {
+      print_error(fmt::format("doctor on rank {} ({}): the step \"{}\" {}", rank_by_launcher(),
+                              host_name(), progress.step, progress.trouble));
+    }
+    return ExitCode::done;
+  }
+
+  void write(const ClusterFacts& cluster, const Findings& findings) const {
+    if (!options_.json.empty()) write_atomically(options_.json, report_json(cluster, findings));
+  }
+
+  /// Lets the worker leave MPI, which needs the workers of all ranks, and kills it if it does not.
+  void finish() {
+    clear();
+    wait((in_transfer_ ? 2 : 1) * kGraceSeconds, [&] { return child_.has_ended(); });
+    child_.end(0);
+  }
+
+  /// Removes what the run left in the file system.
+  void clear() {
+    if (speaks_) mailbox_.remove();
+  }
+
+  void wait(double seconds, const std::function<bool()>& over) {
+    const double until = watch_.seconds() + seconds;
+    while (!over() && watch_.seconds() < until && interruption == 0) {
+      poll(nullptr, 0, kPollMilliseconds / 5);
+    }
+  }
+
+  const RankFacts& self() const { return cluster_.ranks.front(); }
+
+  const DoctorOptions& options_;
+  bool speaks_;
+  ClusterFacts cluster_;
+  Child child_;
+  Mailbox mailbox_;
+  Stopwatch watch_;
+  double step_began_ = 0;
+  double limit_ = 0;
+  bool done_ = false;
   bool introduced_ = false;
+  bool in_transfer_ = false;
+  bool stalled_ = false;            ///< this rank's transfer ran out of time
+  std::optional<double> asked_at_;  ///< when the worker was asked to end its transfer
+  bool killed_ = false;             ///< the worker did not end when asked
+  std::optional<TransferFacts> mine_;
 };
 
 }  // namespace
+}  // namespace doctor
 
 int run_doctor(const DoctorOptions& options) {
-  if (!speaks_for_all()) {
-    doctor::Supervisor supervisor(options, false, [](const doctor::ClusterFacts&) {});
-    print_own_trouble(supervisor.run());
-    supervisor.finish();
-    return static_cast<int>(ExitCode::done);
+  const bool speaks = speaks_for_all();
+  if (speaks) {
+    check_output_file("--json", options.json);
+    std::cout << "rueda doctor " << program_version() << "\n\n" << std::flush;
   }
-  check_output_file("--json", options.json);
-  Speaker speaker(options);
-  doctor::Supervisor supervisor(options, true, [&](const doctor::ClusterFacts& cluster) {
-    speaker.before_transfer(cluster);
-  });
-  const int code = speaker.conclude(supervisor.run());
-  supervisor.finish();
-  return code;
+  return int(doctor::Supervisor(options, speaks).run());
 }
 
 }  // namespace rueda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -7,10 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/data/cifar10.hpp"
+#include <nlohmann/json.hpp>
 
-// What the doctor gathers, as plain data. One rank is enough to know each fact. Findings and report
-// read nothing else.
+#include "rueda/data/cifar10.hpp"
+#include "rueda/display/number_text.hpp"
+
+// What the doctor gathers, as plain data, which goes to JSON and back by the names of its members.
+// One rank is enough to know each fact. Findings and report read nothing else.
 
 namespace rueda::doctor {
 
@@ -31,6 +35,8 @@ struct LaunchFacts {
   int slurm_cpus_per_task = 0;  ///< SLURM_CPUS_PER_TASK
   std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchFacts, launcher, told_size, told_by, refusal, in_slurm,
+                                   slurm_tasks, slurm_nodes, slurm_cpus_per_task, slurm_gpus)
 
 /// Processor cores that the rank may use.
 struct CoreFacts {
@@ -41,6 +47,7 @@ struct CoreFacts {
   int threads = 1;     ///< what training would run
   std::string remark;  ///< training's own remark on them
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, online, quota, share, threads, remark)
 
 struct GpuFacts {
   int ordinal = 0;
@@ -48,6 +55,7 @@ struct GpuFacts {
   std::string uuid;
   std::size_t memory_bytes = 0;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, ordinal, name, uuid, memory_bytes)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts {
@@ -66,10 +74,13 @@ struct DeviceFacts {
 
   /// The one that the rank would take, or nullptr.
   const GpuFacts* taken() const {
-    const auto index = static_cast<std::size_t>(takes);
+    const auto index = std::size_t(takes);
     return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
   }
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, built, hardware, visible, reason, takes, free_bytes,
+                                   failure, driver_version, runtime_version, visible_devices,
+                                   cudnn_compiled, cudnn_loaded)
 
 /// What MPI says of pointers to GPU memory.
 struct AwarenessFacts {
@@ -78,12 +89,14 @@ struct AwarenessFacts {
   bool aware = false;  ///< what training concludes
   std::string why;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwarenessFacts, compiled, reported, aware, why)
 
 /// Messages to the right neighbour.
 struct LinkFacts {
   double latency_us = 0;
   double gb_per_second = 0;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkFacts, latency_us, gb_per_second)
 
 using ClassCounts = decltype(DataCheck::train_per_class);
 
@@ -92,6 +105,8 @@ struct DataFacts : DataCheck {
   std::string failure;      ///< why it cannot be read; empty if it can
   std::string fingerprint;  ///< of both splits
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataFacts, failure, form, place, files, class_names,
+                                   train_per_class, test_per_class, fingerprint, remarks)
 
 /// A rank, complete but for the transfer.
 struct RankFacts {
@@ -111,6 +126,9 @@ struct RankFacts {
   LinkFacts host_link;
   DataFacts data;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
+                                   backend_failure, versions, host_memory_bytes, launch, cores,
+                                   device, awareness, host_link, data)
 
 /// How a rank's part of the patterned transfer ended.
 struct TransferFacts {
@@ -129,6 +147,14 @@ struct TransferFacts {
 
   bool bad() const { return end != End::not_tried && end != End::arrived; }
 };
+NLOHMANN_JSON_SERIALIZE_ENUM(TransferFacts::End, {{TransferFacts::End::not_tried, "not tried"},
+                                                  {TransferFacts::End::arrived, "arrived"},
+                                                  {TransferFacts::End::wrong, "wrong"},
+                                                  {TransferFacts::End::failed, "failed"},
+                                                  {TransferFacts::End::crashed, "crashed"},
+                                                  {TransferFacts::End::stalled, "stalled"},
+                                                  {TransferFacts::End::waited, "waited"}})
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransferFacts, end, device, detail, link)
 
 /// The largest batch of one model for the memory at hand.
 struct BatchFacts {
@@ -138,6 +164,7 @@ struct BatchFacts {
   std::size_t largest_batch = 0;  ///< 0: not even one image
   std::string failure;            ///< why the backend cannot say; empty if it can
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchFacts, model, image_size, precision, largest_batch, failure)
 
 /// How far the run of MPI came.
 struct Progress {
@@ -145,6 +172,7 @@ struct Progress {
   std::string trouble;  ///< how it ended if it did not end well; empty if it did
   bool own = false;     ///< the rank itself is the cause, as far as one can know
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
@@ -157,17 +185,43 @@ struct ClusterFacts {
   std::string data;  ///< --data; empty: not asked for
   std::string asked_backend = "auto";
   bool allow_shared_gpu = false;
+
+  /// The first rank that has read the data set, or nullptr.
+  const RankFacts* data_reader() const {
+    const auto reads = [](const RankFacts& rank) { return !rank.data.fingerprint.empty(); };
+    const auto found = std::ranges::find_if(ranks, reads);
+    return found == ranks.end() ? nullptr : &*found;
+  }
 };
 
 /// "rank 3", "ranks 0-2,5", or "all ranks" if it is all of several.
-std::string ranks_text(const std::vector<int>& ranks, std::size_t of);
+inline std::string ranks_text(const std::vector<int>& ranks, std::size_t of) {
+  if (ranks.size() == of && of > 1) return "all ranks";
+  return (ranks.size() == 1 ? "rank " : "ranks ") + ranges_text(ranks);
+}
 
-/// Ranks by what a text says of them, without those of which it says nothing.
-std::map<std::string, std::vector<int>> ranks_by(
-    const std::vector<RankFacts>& ranks, const std::function<std::string(const RankFacts&)>& text);
+/// What is said of a rank; empty: nothing.
+using TextOfRank = std::function<std::string(const RankFacts&)>;
+/// The ranks of which the same is said, without those of which nothing is.
+inline std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFacts>& ranks,
+                                                        const TextOfRank& text) {
+  std::map<std::string, std::vector<int>> result;
+  for (const RankFacts& rank : ranks) result[text(rank)].push_back(rank.rank);
+  result.erase("");
+  return result;
+}
 
 /// The ranks of each host, in order.
-std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
-    const std::vector<RankFacts>& ranks);
+inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
+    const std::vector<RankFacts>& ranks) {
+  std::map<std::string, std::vector<const RankFacts*>> result;
+  for (const RankFacts& rank : ranks) result[rank.host].push_back(&rank);
+  return result;
+}
+
+/// One line without its end, whatever bytes the texts hold.
+inline std::string line_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 }  // namespace rueda::doctor

@@ -1,151 +1,26 @@
-#include "findings.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include <spdlog/fmt/fmt.h>
 
+#include "report.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {
 namespace {
 
-std::string version_of(const RankFacts& rank, const std::string& component) {
-  for (const auto& [name, version] : rank.versions) {
-    if (name == component) return version;
-  }
-  return "not there";
+using End = TransferFacts::End;
+
+void add(Findings& findings, Severity severity, std::string what, std::string change) {
+  findings.push_back({severity, std::move(what), std::move(change)});
 }
 
-std::set<std::string> components(const std::vector<RankFacts>& ranks) {
-  std::set<std::string> names;
-  for (const RankFacts& rank : ranks) {
-    for (const auto& entry : rank.versions) names.insert(entry.first);
-  }
-  return names;
-}
-
-/// How this run was started, with `words` among its options.
-std::string start_line(const RankFacts& rank, const std::string& words) {
-  const bool slurm = rank.launch.launcher == "srun";
-  return fmt::format("{} {} rueda train ...", slurm ? "srun" : "mpirun", words);
-}
-
-std::string remedy_for_singletons(const LaunchFacts& launch) {
-  if (launch.launcher == "srun") {
-    return fmt::format(
-        "srun --mpi=pmix -n {} rueda train ...  (srun --mpi=list shows the kinds that this Slurm "
-        "offers)",
-        launch.told_size);
-  }
+/// The start of `command` by a Slurm whose srun and MPI find each other.
+std::string srun_by_pmix(const LaunchFacts& launch, const char* command) {
   return fmt::format(
-      "module load the MPI that rueda is linked with (rueda --version names it), and start with "
-      "its own mpirun -n {}; in Slurm also srun --mpi=pmix",
-      launch.told_size);
-}
-
-void find_singletons(const RankFacts& rank, Findings& findings) {
-  const LaunchFacts& launch = rank.launch;
-  if (launch.refusal.empty()) return;
-  add(findings, Severity::fault,
-      fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and MPI "
-                  "library do not know each other, and each process would train alone",
-                  launch.launcher, launch.told_size, launch.told_by, launch.told_size, rank.size),
-      remedy_for_singletons(launch));
-}
-
-void find_unused_allocation(const ClusterFacts& cluster, Findings& findings) {
-  const RankFacts& first = cluster.ranks.front();
-  const LaunchFacts& launch = first.launch;
-  if (!launch.in_slurm || !launch.refusal.empty()) return;
-  const auto hosts = static_cast<int>(ranks_by_host(cluster.ranks).size());
-  if (launch.slurm_nodes > hosts) {
-    add(findings, Severity::remark,
-        fmt::format("the allocation has {} nodes, but the ranks are on {}", launch.slurm_nodes,
-                    hosts),
-        start_line(first, launch.launcher == "srun" ? fmt::format("--nodes={}", launch.slurm_nodes)
-                                                    : "--map-by node"));
-  } else if (launch.slurm_tasks > first.size) {
-    add(findings, Severity::remark,
-        fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
-                    launch.slurm_tasks, first.size),
-        start_line(first, fmt::format("-n {}", launch.slurm_tasks)));
-  }
-}
-
-void find_unreadable(const ClusterFacts& cluster, Findings& findings) {
-  const auto failures =
-      ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.failure; });
-  for (const auto& [failure, ranks] : failures) {
-    add(findings, Severity::fault,
-        fmt::format("--data {}: {} cannot read it: {}", cluster.data,
-                    ranks_text(ranks, cluster.ranks.size()), failure),
-        "--data DIR  that every host sees, with the files as they were downloaded");
-  }
-}
-
-void find_differing(const ClusterFacts& cluster, Findings& findings) {
-  const auto prints =
-      ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
-  if (prints.size() < 2) return;
-  std::vector<std::string> sets;
-  for (const auto& entry : prints) sets.push_back(ranks_text(entry.second, cluster.ranks.size()));
-  add(findings, Severity::fault,
-      fmt::format("--data {}: ranks read different images: {}", cluster.data,
-                  fmt::join(sets, " / ")),
-      "copy one data set to all hosts, or give the path of one that all share");
-}
-
-/// A smaller set is meant to be so: only a class that it lacks is reported.
-void find_uneven(const RankFacts& rank, const char* split, const ClassCounts& counts,
-                 std::size_t official, Findings& findings) {
-  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-  const bool official_size =
-      std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
-  if (*least == *most || (!official_size && *least > 0)) return;
-  const auto name_of = [&](const std::size_t* at) {
-    return rank.data.class_names[static_cast<std::size_t>(at - counts.begin())];
-  };
-  add(findings, official_size ? Severity::fault : Severity::remark,
-      fmt::format(
-          "the {} set has {} images of class {} and {} of {}{}", split, *least, name_of(least),
-          *most, name_of(most),
-          official_size ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
-      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html");
-}
-
-void find_remarks(const RankFacts& rank, Findings& findings) {
-  for (const std::string& remark : rank.data.remarks) {
-    add(findings, Severity::remark, "data: " + remark,
-        "none if it is meant; else --data DIR of the whole set");
-  }
-}
-
-}  // namespace
-
-Findings all_findings(const ClusterFacts& cluster) {
-  Findings findings;
-  find_in_progress(cluster, findings);
-  find_in_launch(cluster, findings);
-  find_in_versions(cluster, findings);
-  find_in_devices(cluster, findings);
-  find_in_transfers(cluster, findings);
-  find_in_data(cluster, findings);
-  find_in_cores(cluster, findings);
-  std::stable_partition(findings.begin(), findings.end(),
-                        [](const Finding& f) { return f.severity == Severity::fault; });
-  return findings;
-}
-
-bool works(const Findings& findings) {
-  return std::none_of(findings.begin(), findings.end(),
-                      [](const Finding& f) { return f.severity == Severity::fault; });
-}
-
-std::string verdict(const Findings& findings) {
-  if (!works(findings)) return "will not work";
-  return findings.empty() ? "ok" : "works with remarks";
+      "srun --mpi=pmix -n {} rueda {}  (srun --mpi=list shows the kinds that this Slurm offers)",
+      launch.told_size, command);
 }
 
 void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
@@ -156,15 +31,61 @@ void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
   add(findings, Severity::fault,
       fmt::format("the step \"{}\" {}{}", progress.step, progress.trouble,
                   launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
-      never_met ? fmt::format("srun --mpi=pmix -n {} rueda doctor  (srun --mpi=list shows the "
-                              "kinds that this Slurm offers)",
-                              launch.told_size)
+      never_met ? srun_by_pmix(launch, "doctor")
                 : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor "
                   "--timeout 600");
 }
 
+void find_singletons(const RankFacts& rank, Findings& findings) {
+  const LaunchFacts& launch = rank.launch;
+  add(findings, Severity::fault,
+      fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and MPI "
+                  "library do not know each other, and each process would train alone",
+                  launch.launcher, launch.told_size, launch.told_by, launch.told_size, rank.size),
+      launch.launcher == "srun"
+          ? srun_by_pmix(launch, "train ...")
+          : fmt::format("module load the MPI that rueda is linked with (rueda --version names "
+                        "it), and start with its own mpirun -n {}; in Slurm also srun --mpi=pmix",
+                        launch.told_size));
+}
+
+void find_unused_allocation(const RankFacts& first, int hosts, Findings& findings) {
+  const LaunchFacts& launch = first.launch;
+  const bool srun = launch.launcher == "srun";
+  std::string what, option;
+  if (launch.slurm_nodes > hosts) {
+    what = fmt::format("the allocation has {} nodes, but the ranks are on {}", launch.slurm_nodes,
+                       hosts);
+    option = srun ? fmt::format("--nodes={}", launch.slurm_nodes) : "--map-by node";
+  } else if (launch.slurm_tasks > first.size) {
+    what = fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
+                       launch.slurm_tasks, first.size);
+    option = fmt::format("-n {}", launch.slurm_tasks);
+  }
+  if (what.empty()) return;
+  add(findings, Severity::remark, what,
+      fmt::format("{} {} rueda train ...", srun ? "srun" : "mpirun", option));
+}
+
+void find_in_launch(const ClusterFacts& cluster, Findings& findings) {
+  const RankFacts& first = cluster.ranks.front();
+  if (!first.launch.refusal.empty()) return find_singletons(first, findings);
+  const auto hosts = int(ranks_by_host(cluster.ranks).size());
+  if (first.launch.in_slurm) find_unused_allocation(first, hosts, findings);
+}
+
+std::string version_of(const RankFacts& rank, const std::string& component) {
+  const auto found =
+      std::ranges::find(rank.versions, component, &std::pair<std::string, std::string>::first);
+  return found == rank.versions.end() ? "not there" : found->second;
+}
+
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
-  for (const std::string& name : components(cluster.ranks)) {
+  std::set<std::string> components;
+  for (const RankFacts& rank : cluster.ranks) {
+    for (const auto& [name, version] : rank.versions) components.insert(name);
+  }
+  for (const std::string& name : components) {
     const auto versions =
         ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
     if (versions.size() < 2) continue;
@@ -179,23 +100,157 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
   }
 }
 
-void find_in_launch(const ClusterFacts& cluster, Findings& findings) {
-  if (cluster.ranks.empty()) return;
-  find_singletons(cluster.ranks.front(), findings);
-  find_unused_allocation(cluster, findings);
+/// The ends that a rank causes itself, the surest cause first.
+constexpr std::pair<End, const char*> kCauses[] = {{End::crashed, "crashed"},
+                                                   {End::failed, "failed"},
+                                                   {End::wrong, "brought wrong elements"},
+                                                   {End::stalled, "did not end"}};
+
+/// "crashed on rank 1 (signal 11)": the ranks that caused it, without those that only waited.
+std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
+  std::vector<std::string> causes;
+  std::string outside;
+  for (const auto& [end, words] : kCauses) {
+    std::vector<int> ranks;
+    std::string detail;
+    for (std::size_t r = 0; r < transfers.size(); ++r) {
+      const std::string& own = transfers[r].detail;
+      if (outside.empty()) outside = own;
+      if (transfers[r].end != end) continue;
+      ranks.push_back(int(r));
+      if (detail.empty()) detail = own;
+    }
+    if (ranks.empty()) continue;
+    causes.push_back(fmt::format("{} on {}{}", words, ranks_text(ranks, transfers.size()),
+                                 detail.empty() ? "" : " (" + detail + ")"));
+  }
+  if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
+  return outside.empty() ? "did not end" : "was ended from outside (" + outside + ")";
+}
+
+/// If MPI says that it is not CUDA-aware, the device's memory may arrive all the same: so does UCX
+/// below an Open MPI that was built without CUDA.
+void find_in_transfers(const ClusterFacts& cluster, Findings& findings) {
+  const auto& transfers = cluster.transfers;
+  const bool on_device = std::ranges::any_of(transfers, &TransferFacts::device);
+  const bool aware = cluster.ranks.front().awareness.aware;
+  const auto bad = [](const TransferFacts& t) { return t.bad(); };
+  if (std::ranges::none_of(transfers, bad)) {
+    const auto untried = [](const TransferFacts& t) { return t.end == End::not_tried; };
+    if (!on_device || aware || std::ranges::any_of(transfers, untried)) return;
+    return add(findings, Severity::remark,
+               "GPU memory arrived by MPI_Sendrecv although MPI does not call itself CUDA-aware; "
+               "training would send through host memory",
+               "rueda train --transport device ...");
+  }
+  const std::string ended = "the transfer " + how_it_ended(transfers);
+  if (!on_device) {
+    add(findings, Severity::fault, "messages between ranks: " + ended,
+        "mpirun --mca btl tcp,self rueda doctor  shows if shared memory or the network is at "
+        "fault");
+  } else if (aware) {
+    add(findings, Severity::fault,
+        "messages straight from GPU memory: " + ended + ", although MPI calls itself CUDA-aware",
+        "rueda train --transport staged ...  or an MPI that takes GPU memory: module load a "
+        "CUDA-aware one");
+  } else {
+    add(findings, Severity::remark,
+        "messages straight from GPU memory: " + ended +
+            "; MPI is not CUDA-aware, so training sends through host memory",
+        "module load a CUDA-aware MPI; to be silent about it: rueda train --transport staged ...");
+  }
+}
+
+void find_differing(const ClusterFacts& cluster, Findings& findings) {
+  const auto prints =
+      ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
+  if (prints.size() < 2) return;
+  std::vector<std::string> sets;
+  for (const auto& [print, ranks] : prints) sets.push_back(ranks_text(ranks, cluster.ranks.size()));
+  add(findings, Severity::fault,
+      fmt::format("--data {}: ranks read different images: {}", cluster.data,
+                  fmt::join(sets, " / ")),
+      "copy one data set to all hosts, or give the path of one that all share");
+}
+
+/// A smaller set is meant to be so: only a class that it lacks is reported.
+void find_uneven(const DataFacts& data, const char* split, const ClassCounts& counts,
+                 std::size_t official, Findings& findings) {
+  const auto [least, most] = std::ranges::minmax_element(counts);
+  const bool whole = std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
+  if (*least == *most || (!whole && *least > 0)) return;
+  const auto name_of = [&](auto at) { return data.class_names[std::size_t(at - counts.begin())]; };
+  add(findings, whole ? Severity::fault : Severity::remark,
+      fmt::format("the {} set has {} images of class {} and {} of {}{}", split, *least,
+                  name_of(least), *most, name_of(most),
+                  whole ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
+      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html");
 }
 
 void find_in_data(const ClusterFacts& cluster, Findings& findings) {
-  if (cluster.data.empty() || cluster.ranks.empty()) return;
-  find_unreadable(cluster, findings);
+  if (cluster.data.empty()) return;
+  add_for_ranks(cluster, findings, Severity::fault, "--data {2}: {0} cannot read it: {1}",
+                "--data DIR  that every host sees, with the files as they were downloaded",
+                [](const RankFacts& rank) { return rank.data.failure; });
   find_differing(cluster, findings);
-  const auto reader =
-      std::find_if(cluster.ranks.begin(), cluster.ranks.end(),
-                   [](const RankFacts& rank) { return !rank.data.fingerprint.empty(); });
-  if (reader == cluster.ranks.end()) return;
-  find_uneven(*reader, "training", reader->data.train_per_class, kOfficialTrainImages, findings);
-  find_uneven(*reader, "test", reader->data.test_per_class, kOfficialTestImages, findings);
-  find_remarks(*reader, findings);
+  const RankFacts* reader = cluster.data_reader();
+  if (reader == nullptr) return;
+  const DataFacts& data = reader->data;
+  find_uneven(data, "training", data.train_per_class, kOfficialTrainImages, findings);
+  find_uneven(data, "test", data.test_per_class, kOfficialTestImages, findings);
+  for (const std::string& remark : data.remarks) {
+    add(findings, Severity::remark, "data: " + remark,
+        "none if it is meant; else --data DIR of the whole set");
+  }
+}
+
+}  // namespace
+
+void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
+                   const char* what, const std::string& change, const TextOfRank& text) {
+  for (const auto& [said, ranks] : ranks_by(cluster.ranks, text)) {
+    add(findings, severity,
+        fmt::format(fmt::runtime(what), ranks_text(ranks, cluster.ranks.size()), said,
+                    cluster.data),
+        change);
+  }
+}
+
+Findings all_findings(const ClusterFacts& cluster) {
+  Findings findings;
+  find_in_progress(cluster, findings);
+  if (cluster.ranks.empty()) return findings;
+  for (const auto find : {find_in_launch, find_in_versions, find_in_devices, find_in_transfers,
+                          find_in_data, find_in_cores}) {
+    find(cluster, findings);
+  }
+  std::ranges::stable_partition(findings,
+                                [](const Finding& f) { return f.severity == Severity::fault; });
+  return findings;
+}
+
+bool works(const Findings& findings) {
+  return std::ranges::none_of(findings,
+                              [](const Finding& f) { return f.severity == Severity::fault; });
+}
+
+std::string verdict(const Findings& findings) {
+  if (!works(findings)) return "will not work";
+  return findings.empty() ? "ok" : "works with remarks";
+}
+
+std::string report_json(const ClusterFacts& cluster, const Findings& findings) {
+  const nlohmann::ordered_json json = {{"verdict", verdict(findings)},
+                                       {"works", works(findings)},
+                                       {"findings", nlohmann::json(findings)},
+                                       {"progress", nlohmann::json(cluster.progress)},
+                                       {"ranks", nlohmann::json(cluster.ranks)},
+                                       {"transfers", nlohmann::json(cluster.transfers)},
+                                       {"largest_batch",
+                                        {{"backend", cluster.batch_backend},
+                                         {"memory_bytes", cluster.batch_memory_bytes},
+                                         {"models", nlohmann::json(cluster.batches)}}}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace rueda::doctor

@@ -3,32 +3,31 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "wiring/device_choice.hpp"
-#include "wiring/launcher_env.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
-#include "cuda/device/doctor_device.hpp"
 #endif
 
 namespace rueda::doctor {
 namespace {
 
-/// The variable as a number, -1 if it is absent or none.
-int number(const Environment& environment, const char* name) {
+/// The variable as a number; `otherwise` if it is absent or none.
+int number(const Environment& environment, const char* name, int otherwise = 0) {
   const char* text = environment(name);
-  if (text == nullptr || *text < '0' || *text > '9') return -1;
-  return std::atoi(text);
-}
-
-int positive(const Environment& environment, const char* name) {
-  return std::max(0, number(environment, name));
+  return text == nullptr || *text < '0' || *text > '9' ? otherwise : std::atoi(text);
 }
 
 /// Launchers and the variables by which each says how many processes it started, and which this is.
@@ -47,30 +46,7 @@ std::string slurm_gpus(const Environment& environment) {
   return {};
 }
 
-void choose_backend(RankFacts& facts, BackendChoice choice) {
-  facts.backend.clear();
-  try {
-    facts.backend = open_backend({.choice = choice})->name();
-  } catch (const std::exception& error) {
-    facts.backend_failure = error.what();
-  }
-}
-
 #if RUEDA_WITH_CUDA
-void open_own(DeviceFacts& facts, std::optional<int> local_rank) {
-  const CudaDevices found = cuda_devices();
-  facts.driver_version = found.driver_version;
-  facts.runtime_version = found.runtime_version;
-  facts.reason = found.reason;
-  for (const CudaDevice& device : found.devices) {
-    facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
-  }
-  if (facts.visible.empty()) return;
-  const int visible = static_cast<int>(facts.visible.size());
-  facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
-  facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
-}
-
 /// Opens the GPU that this rank would take, on the calling thread. Failures become facts.
 void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
   facts.built = true;
@@ -79,7 +55,17 @@ void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
     facts.cudnn_loaded = versions->loaded;
   }
   try {
-    open_own(facts, local_rank);
+    const CudaDevices found = cuda_devices();
+    facts.driver_version = found.driver_version;
+    facts.runtime_version = found.runtime_version;
+    facts.reason = found.reason;
+    for (const CudaDevice& device : found.devices) {
+      facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
+    }
+    if (facts.visible.empty()) return;
+    const int visible = int(facts.visible.size());
+    facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
+    facts.free_bytes = open_cuda_device(facts.taken()->ordinal);
   } catch (const std::exception& error) {
     facts.failure = error.what();
     if (facts.visible.empty()) facts.reason = error.what();
@@ -91,23 +77,36 @@ void look_at_devices(DeviceFacts& facts, std::optional<int>) {
 }
 #endif
 
+/// CIFAR-10's own for the networks made for it; Keras' larger ones are trained on images resized.
+int usual_image_size(const std::string& model) { return model.ends_with("v2") ? 128 : 32; }
+
+bool on_device(const RankFacts& rank) {
+  return rank.backend == "cuda" && rank.device.taken() != nullptr;
+}
+
+bool share_memory(const RankFacts& rank, const RankFacts& other) {
+  if (!on_device(rank)) return other.host == rank.host;
+  const GpuFacts* gpu = other.device.taken();
+  return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
+}
+
 }  // namespace
 
 LaunchFacts read_launch(const Environment& environment) {
   LaunchFacts launch;
   launch.launcher = "none";
+  launch.in_slurm = environment("SLURM_JOB_ID") != nullptr;
+  launch.slurm_tasks = number(environment, "SLURM_NTASKS");
+  launch.slurm_nodes = number(environment, "SLURM_JOB_NUM_NODES");
+  launch.slurm_cpus_per_task = number(environment, "SLURM_CPUS_PER_TASK");
+  launch.slurm_gpus = slurm_gpus(environment);
   for (const auto& [launcher, size, rank] : kLaunchers) {
-    if (number(environment, rank) < 0 || number(environment, size) < 0) continue;
+    if (number(environment, rank, -1) < 0 || number(environment, size, -1) < 0) continue;
     launch.launcher = launcher;
     launch.told_size = number(environment, size);
     launch.told_by = size;
     break;
   }
-  launch.in_slurm = environment("SLURM_JOB_ID") != nullptr;
-  launch.slurm_tasks = positive(environment, "SLURM_NTASKS");
-  launch.slurm_nodes = positive(environment, "SLURM_JOB_NUM_NODES");
-  launch.slurm_cpus_per_task = positive(environment, "SLURM_CPUS_PER_TASK");
-  launch.slurm_gpus = slurm_gpus(environment);
   return launch;
 }
 
@@ -128,7 +127,7 @@ void share_out_cores(std::vector<RankFacts>& ranks) {
                    .launched = peers.front()->launch.launcher != "none"};
     for (const RankFacts* peer : peers) node.allowed.push_back(peer->cores.allowed);
     for (std::size_t local = 0; local < peers.size(); ++local) {
-      CoreFacts& cores = ranks[static_cast<std::size_t>(peers[local]->rank)].cores;
+      CoreFacts& cores = ranks[std::size_t(peers[local]->rank)].cores;
       const ThreadChoice choice = choose_threads(node, local, 0);
       cores.share = core_share(node, local);
       cores.threads = choice.threads;
@@ -141,8 +140,9 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   RankFacts facts;
   facts.host = host_name();
   facts.launch = read_launch(environment);
-  facts.cores = {
-      .allowed = allowed_cores(), .online = online_cores(), .quota = cpu_quota(), .remark = {}};
+  facts.cores.allowed = allowed_cores();
+  facts.cores.online = online_cores();
+  facts.cores.quota = cpu_quota();
   facts.host_memory_bytes = available_host_memory();
   facts.versions = component_versions();
   facts.versions.insert(facts.versions.begin(), {"rueda", program_version()});
@@ -151,8 +151,51 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   const char* visible = environment("CUDA_VISIBLE_DEVICES");
   facts.device.visible_devices = visible == nullptr ? "" : visible;
   look_at_devices(facts.device, launcher_local_rank(environment));
-  choose_backend(facts, backend);
+  try {
+    facts.backend = open_backend({.choice = backend})->name();
+  } catch (const std::exception& error) {
+    facts.backend = "";
+    facts.backend_failure = error.what();
+  }
   return facts;
+}
+
+std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const RankFacts& rank : ranks) {
+    const std::size_t free = on_device(rank) ? rank.device.free_bytes : rank.host_memory_bytes;
+    const auto sharers = std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
+      return share_memory(rank, other);
+    });
+    least = std::min(least, free / std::size_t(sharers));
+  }
+  return ranks.empty() ? 0 : least - least / 20;
+}
+
+std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
+                                        int threads) {
+  std::vector<BatchFacts> all;
+  // One of each precision for all plans: opening a backend takes a GPU some time.
+  std::map<Precision, std::unique_ptr<Backend>> opened;
+  for (const std::string& model : model_names()) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      all.push_back({model, usual_image_size(model), to_string(precision), 0, {}});
+      BatchFacts& facts = all.back();
+      try {
+        std::unique_ptr<Backend>& backend = opened[precision];
+        if (!backend) {
+          backend = open_backend({.choice = choice, .precision = precision, .threads = threads});
+        }
+        const Graph graph = build_model(model, facts.image_size, kClasses);
+        facts.largest_batch = largest_batch(bytes, kMostSamples, [&](std::size_t batch) {
+          return usual_training_memory(graph, *backend, batch, ranks);
+        });
+      } catch (const std::exception& error) {
+        facts.failure = error.what();
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace rueda::doctor

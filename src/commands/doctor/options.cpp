@@ -1,5 +1,8 @@
-#include <array>
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+
+#include <spdlog/fmt/fmt.h>
 
 #include "doctor.hpp"
 #include "rueda/core/error.hpp"
@@ -7,35 +10,22 @@
 namespace rueda {
 namespace {
 
-using Kind = DoctorFault::Kind;
-
-struct Word {
-  const char* word;
-  Kind kind;
-};
-constexpr std::array kFaults = {
-    Word{"crash-start", Kind::crash_start},       Word{"stall-start", Kind::stall_start},
-    Word{"crash-transfer", Kind::crash_transfer}, Word{"die-transfer", Kind::die_transfer},
-    Word{"end-transfer", Kind::end_transfer},     Word{"stall-transfer", Kind::stall_transfer},
-    Word{"wrong-transfer", Kind::wrong_transfer},
-};
+/// In the order of DoctorFault::Kind, without `none`.
+constexpr const char* kFaults[] = {"crash-start",   "stall-start",  "crash-transfer",
+                                   "die-transfer",  "end-transfer", "stall-transfer",
+                                   "wrong-transfer"};
 
 DoctorFault parse_fault(const std::string& text) {
-  const auto colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  const std::string rank = colon == std::string::npos ? "" : text.substr(colon + 1);
-  DoctorFault fault;
-  const auto [end, error] = std::from_chars(rank.data(), rank.data() + rank.size(), fault.rank);
-  std::string known;
-  for (const Word& word : kFaults) {
-    if (kind == word.word) fault.kind = word.kind;
-    known += (known.empty() ? "" : ", ") + std::string(word.word);
+  const auto colon = std::min(text.find(':'), text.size());
+  const auto kind = std::ranges::find(kFaults, text.substr(0, colon));
+  const char* end = text.data() + text.size();
+  int rank = -1;
+  const auto [rest, error] = std::from_chars(std::min(text.data() + colon + 1, end), end, rank);
+  if (kind == std::end(kFaults) || error != std::errc() || rest != end || rank < 0) {
+    throw InputError(fmt::format("--fault '{}' is not KIND:RANK with one of {}", text,
+                                 fmt::join(kFaults, ", ")));
   }
-  const bool whole = error == std::errc() && end == rank.data() + rank.size() && fault.rank >= 0;
-  if (fault.kind == Kind::none || !whole) {
-    throw InputError("--fault '" + text + "' is not KIND:RANK with one of " + known);
-  }
-  return fault;
+  return {static_cast<DoctorFault::Kind>(kind - kFaults + 1), rank};
 }
 
 }  // namespace

@@ -1,43 +1,47 @@
 #include <algorithm>
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "child.hpp"
-#include "facts_json.hpp"
 #include "machine.hpp"
-#include "mailbox.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/data/cifar10.hpp"
-#include "transfer.hpp"
-#include "wiring/launcher_env.hpp"
+#include "process.hpp"
+#include "rueda/core/error.hpp"
+#include "wiring/device_choice.hpp"
+#if RUEDA_WITH_CUDA
+#include "cuda/device/device_query.hpp"
+#endif
 
 namespace rueda::doctor {
 namespace {
 
 using Kind = DoctorFault::Kind;
-
-const char* environment(const char* name) { return std::getenv(name); }
+using End = TransferFacts::End;
 
 /// How much longer than others a step may take.
 constexpr int kPlain = 1;
 constexpr int kSlow = 3;
 constexpr int kReadsFiles = 10;
 
+constexpr std::size_t kSmallFloats = 1024 / sizeof(float);
+constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
+
 AwarenessFacts read_awareness() {
-  const CudaSignals signals = read_cuda_signals(environment);
+  const CudaSignals signals = read_cuda_signals(environment_variable);
   const CudaVerdict verdict = judge_cuda_awareness(signals);
   return {to_string(signals.compiled), to_string(signals.reported), verdict.aware, verdict.why};
 }
 
 DataFacts read_data(const std::string& where) {
   DataFacts facts;
-  if (where.empty()) return facts;
   try {
     static_cast<DataCheck&>(facts) = check_cifar10(where);
     facts.fingerprint = fmt::format("{:x}-{:x}", facts.train_fingerprint, facts.test_fingerprint);
@@ -45,6 +49,102 @@ DataFacts read_data(const std::string& where) {
     facts.failure = error.what();
   }
   return facts;
+}
+
+LinkFacts measure_link(Communicator& world, ExchangeBuffer& buffer) {
+  const LinkSpeed speed = ping_pong(world, buffer);
+  return {speed.latency_us, speed.gb_per_second};
+}
+
+std::unique_ptr<ExchangeBuffer> make_buffer(bool device) {
+#if RUEDA_WITH_CUDA
+  if (device) return make_device_exchange_buffer(kLargeFloats);
+#else
+  if (device) throw RunError("this build has no CUDA part");
+#endif
+  return std::make_unique<HostExchangeBuffer>(kLargeFloats);
+}
+
+void inject(Kind fault) {
+  if (fault == Kind::crash_transfer) std::raise(SIGSEGV);
+  if (fault == Kind::die_transfer) std::raise(SIGKILL);
+  if (fault == Kind::end_transfer) std::raise(SIGTERM);
+  while (fault == Kind::stall_transfer) pause();
+}
+
+void exchange(Communicator& world, TransferFacts& facts, Kind injected) {
+  const auto buffer = make_buffer(facts.device);
+  facts.end = End::arrived;
+  for (const std::size_t floats : {kSmallFloats, kLargeFloats}) {
+    PatternResult result = pattern_ring(world, *buffer, floats);
+    if (floats == kSmallFloats) {
+      if (injected == Kind::wrong_transfer) result = {floats, 1, floats / 2};
+      inject(injected);
+    }
+    if (result.wrong == 0 || facts.end == End::wrong) continue;
+    facts.end = End::wrong;
+    facts.detail = fmt::format("{} of {} elements, the first is number {}", result.wrong,
+                               result.floats, result.first_wrong);
+  }
+  if (facts.device) facts.link = measure_link(world, *buffer);
+}
+
+sigjmp_buf way_out;
+volatile std::sig_atomic_t caught = 0;
+
+extern "C" void leap(int signal) {
+  caught = signal;
+  siglongjmp(way_out, 1);
+}
+
+void on_fatal_signals(void (*handler)(int)) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer}) {
+    on_signal(signal, handler);
+  }
+}
+
+/// Runs `work`; returns 0, or the signal that ended it.
+int survive(const std::function<void()>& work) {
+  caught = 0;
+  if (sigsetjmp(way_out, 1) == 0) {
+    on_fatal_signals(leap);
+    work();
+  }
+  on_fatal_signals(SIG_DFL);
+  return caught;
+}
+
+/// Collective: sends patterns round the ring in small and large messages and checks what comes,
+/// then measures the link of device memory. It may crash and may never end: kEndTransfer ends it.
+/// `injected` is the fault of this very rank, if it has one.
+///
+/// After a signal the stack is gone without its destructors having run, and MPI or a driver may be
+/// in any state: the caller leaves MPI and ends the process, nothing else. It leaves MPI at all
+/// because launchers take a process that vanishes for a failed run and end the others.
+TransferFacts try_transfer(Communicator& world, bool device, Kind injected) {
+  TransferFacts facts{.device = device, .detail = {}, .link = {}};
+  const int signal = survive([&] {
+    try {
+      exchange(world, facts, injected);
+    } catch (const std::exception& error) {
+      facts.end = End::failed;
+      facts.detail = error.what();
+    }
+  });
+  if (signal == 0) return facts;
+  facts.end = end_by_signal(signal, false);
+  facts.detail = facts.end == End::crashed ? signal_text(signal) : "";
+  return facts;
+}
+
+/// Every rank's facts, as they go through JSON.
+template <class Facts>
+std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
+  std::vector<Facts> all;
+  for (const std::string& text : all_gather_text(group, line_of(mine))) {
+    all.push_back(nlohmann::json::parse(text).get<Facts>());
+  }
+  return all;
 }
 
 class Worker {
@@ -71,32 +171,36 @@ class Worker {
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
       if (count <= 0) return;  // the supervisor has ended
-      sent += static_cast<std::size_t>(count);
+      sent += std::size_t(count);
     }
   }
 
  private:
-  void use_mpi() {
-    Communicator world;
-    introduce(world);
-    measure(world);
-    check_data(world);
-    plan(world);
-    transfer(world);
-  }
-
   void begin(const char* step, int factor) const {
     write_line({{"step", step}, {"factor", factor}});
   }
 
   void look() {
     begin(kFirstStep, kPlain);
-    facts_ = look_at_machine(environment, options_.backend);
-    ranks_ = {facts_};
-    share_out_cores(ranks_);
-    write_ranks();
+    facts_ = look_at_machine(environment_variable, options_.backend);
+    keep({facts_});
     if (fault_ == Kind::crash_start) std::raise(SIGSEGV);
     while (fault_ == Kind::stall_start) pause();
+  }
+
+  void use_mpi() {
+    Communicator world;
+    introduce(world);
+    begin("messages between neighbours", kSlow);
+    facts_.host_link = measure_link(world, *make_buffer(false));
+    keep(all_gather_facts(world, facts_));
+    if (!options_.data.empty()) {
+      begin("read the data set", kReadsFiles);
+      facts_.data = read_data(options_.data);
+      keep(all_gather_facts(world, facts_));
+    }
+    plan(world);
+    if (world.size() > 1) transfer(world);
   }
 
   void introduce(Communicator& world) {
@@ -104,24 +208,9 @@ class Worker {
     facts_.size = world.size();
     facts_.local_rank = world.local_rank();
     facts_.local_size = world.local_size();
-    judge_launch(facts_.launch, environment, world.size());
+    judge_launch(facts_.launch, environment_variable, world.size());
     facts_.awareness = read_awareness();
-    gather(world);
-  }
-
-  void measure(Communicator& world) {
-    begin("messages between neighbours", kSlow);
-    HostExchangeBuffer buffer(kPingPongBytes / sizeof(float));
-    const LinkSpeed speed = ping_pong(world, buffer);
-    facts_.host_link = {speed.latency_us, speed.gb_per_second};
-    gather(world);
-  }
-
-  void check_data(Communicator& world) {
-    if (options_.data.empty()) return;
-    begin("read the data set", kReadsFiles);
-    facts_.data = read_data(options_.data);
-    gather(world);
+    keep(all_gather_facts(world, facts_));
   }
 
   /// On one rank: the plans of all are the same.
@@ -139,27 +228,19 @@ class Worker {
   }
 
   void transfer(Communicator& world) {
-    if (world.size() == 1) return;
     begin("prepare the transfer", kPlain);
     write_line({{"mailbox", make_mailbox(world)}});
     begin(kTransferStep, kPlain);
     char go = 0;
     while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
     world.barrier();  // no rank crashes before all reports are out
-    const TransferFacts mine = try_transfer(world, all_have_device(), fault_);
-    write_line({{"transfer", mine}});
-    if (mine.end != TransferFacts::End::arrived && mine.end != TransferFacts::End::wrong) return;
-    std::vector<TransferFacts> all;
-    for (const std::string& text : all_gather_text(world, line_of(mine))) {
-      all.push_back(nlohmann::json::parse(text).get<TransferFacts>());
-    }
-    write_line({{"transfers", all}});
-  }
-
-  bool all_have_device() const {
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const RankFacts& rank) {
+    const bool device = std::ranges::all_of(ranks_, [](const RankFacts& rank) {
       return rank.device.taken() != nullptr && rank.device.failure.empty();
     });
+    const TransferFacts mine = try_transfer(world, device, fault_);
+    write_line({{"transfer", mine}});
+    if (mine.end != End::arrived && mine.end != End::wrong) return;
+    write_line({{"transfers", all_gather_facts(world, mine)}});
   }
 
   /// On one host in its temporary folder; else in the current one, which hosts share on most
@@ -176,20 +257,13 @@ class Worker {
     return all_gather_text(world, path).front();
   }
 
-  void gather(Communicator& world) {
-    const auto texts = all_gather_text(world, line_of(facts_));
-    ranks_.clear();
-    for (const std::string& text : texts) {
-      ranks_.push_back(nlohmann::json::parse(text).get<RankFacts>());
-    }
+  /// Keeps the facts of all ranks that are known. The rank that speaks needs all of them, each
+  /// other rank its own.
+  void keep(std::vector<RankFacts> ranks) {
+    ranks_ = std::move(ranks);
     share_out_cores(ranks_);
-    write_ranks();
-  }
-
-  /// The rank that speaks needs the facts of all ranks, each other rank its own.
-  void write_ranks() const {
     if (speaks_for_all()) return write_line({{"ranks", ranks_}});
-    const auto own = ranks_.size() > 1 ? static_cast<std::size_t>(facts_.rank) : 0;
+    const auto own = ranks_.size() > 1 ? std::size_t(facts_.rank) : 0;
     write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
   }
 

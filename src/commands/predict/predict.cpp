@@ -1,15 +1,20 @@
 #include "predict.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <ostream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "commands/bench/bench.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/study/study.hpp"
-#include "run/output_file.hpp"
+#include "run/run_directory.hpp"
+#include "study/json_view.hpp"
 
 namespace rueda {
 namespace {
@@ -23,32 +28,60 @@ struct PredictStudy {
   CostFit fit;
 };
 
-constexpr std::size_t kUsualImages = 50'000;  // CIFAR-10
+constexpr std::size_t kMostImages = 1'000'000'000;
+constexpr double kMostBucketMb = 1e6;
 
-std::vector<RunResult> on_ranks(const std::vector<RunResult>& runs,
-                                const std::vector<std::size_t>& ranks) {
-  std::vector<RunResult> chosen;
-  for (const RunResult& run : runs) {
-    if (ranks.empty() || std::ranges::count(ranks, run.world_size()) > 0) chosen.push_back(run);
-  }
-  return chosen;
+void require(bool holds, const std::string& otherwise) {
+  if (!holds) throw InputError(otherwise);
 }
 
+void check_machine(const PredictOptions& o) {
+  const Given& given = o.given;
+  require(given.message_noise.value_or(0) <= 1, "--message-noise must be from 0 to 100%");
+  const double bucket_mb = o.target.bucket_mb.value_or(0);
+  require(bucket_mb >= 0 && bucket_mb <= kMostBucketMb, "--bucket-mb must be from 0 to 1000000");
+  require(o.target.links_per_node >= 1, "--links-per-node must be 1 or more");
+  require(o.target.ranks_per_node > 0 || (!given.inside_alpha && !given.inside_bandwidth),
+          "--inside-alpha and --inside-bandwidth are of the links within a node: give "
+          "--ranks-per-node, too");
+}
+
+/// "1:13.6s" for an epoch on one rank.
+MeasuredEpoch measured_epoch(const std::string& word) {
+  const std::size_t colon = word.find(':');
+  const std::string subject = "--measured '" + printable(word) + "': ";
+  require(colon != std::string::npos,
+          subject + "give epoch times by number of ranks, as 1:13.6s,2:8.1s");
+  const auto ranks = parse_rank_list("--measured", word.substr(0, colon));
+  const double seconds = parse_seconds("--measured", word.substr(colon + 1));
+  require(seconds > 0, subject + "the time must be above 0");
+  return {ranks.front(), seconds};
+}
+
+void check_batch(const PredictOptions& o) {
+  require(o.batch_per_rank == 0 || o.global_batch == 0,
+          "--batch-per-rank and --global-batch exclude each other: give one of the two");
+  require(
+      o.batch_per_rank <= kMostImages && o.global_batch <= kMostImages && o.images <= kMostImages,
+      "batches and --images must be at most 1000000000");
+  require(!o.given.step_seconds || o.batch_per_rank > 0,
+          "--compute is the time of a step of --batch-per-rank images: give that, too");
+}
+
+constexpr std::size_t kUsualImages = 50'000;  // CIFAR-10
+
 /// `remarks` names runs without an epoch, and files that cannot be read.
-void read_runs(const std::vector<std::string>& places, std::vector<RunResult>& runs,
-               std::vector<std::string>& remarks) {
-  if (places.empty()) return;
-  Study found = load_study({places.begin(), places.end()});
-  runs = std::move(found.runs);
+std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std::string>& remarks) {
+  if (options.runs.empty()) return {};
+  Study found = load_study({options.runs.begin(), options.runs.end()});
   for (const RunResult& run : found.empty_runs) {
     remarks.push_back(run.file.string() + " has no finished epoch and is left out.");
   }
   for (const Unreadable& file : found.unreadable) remarks.push_back(file.why);
-  if (runs.empty()) {
-    throw InputError(
-        "no run to predict from: " +
-        (remarks.empty() ? "none of those that were started has a run.json" : remarks.front()));
-  }
+  if (!found.runs.empty()) return std::move(found.runs);
+  throw InputError(
+      "no run to predict from: " +
+      (remarks.empty() ? "none of those that were started has a run.json" : remarks.front()));
 }
 
 /// The run that the scenario follows where nothing is given.
@@ -59,31 +92,18 @@ const RunResult* example(const PredictStudy& study) {
   return study.runs.empty() ? nullptr : &study.runs.front();
 }
 
-bool overlaps(const PredictOptions& options, const PredictStudy& study) {
-  if (options.overlap != OverlapChoice::as_runs) return options.overlap == OverlapChoice::on;
-  return std::ranges::any_of(study.runs, &RunResult::overlaps);
-}
-
-std::size_t batch_of_rank(const PredictOptions& options, const RunResult* run) {
-  if (options.batch_per_rank > 0) return options.batch_per_rank;
-  if (run != nullptr) return run->rank_batches.front();
-  throw InputError("no run and no batch: give --batch-per-rank or --global-batch");
-}
-
-std::size_t images_of(const PredictOptions& options, const RunResult* run) {
-  if (options.images > 0) return options.images;
-  return run != nullptr ? run->train_images : kUsualImages;
-}
-
 /// Reads the files and fits. Throws InputError.
 PredictStudy read_study(const PredictOptions& options) {
   PredictStudy study;
   std::vector<std::string> remarks;
-  read_runs(options.runs, study.runs, remarks);
+  study.runs = read_runs(options, remarks);
   std::vector<BenchResult> benches;
   for (const std::string& file : options.benches) benches.push_back(read_bench(file));
-  const auto usable = usable_runs(study.runs, remarks);
-  const auto fitted = on_ranks(usable, options.fit_ranks);
+  auto fitted = usable_runs(study.runs, remarks);
+  std::erase_if(fitted, [&](const RunResult& run) {
+    const auto& ranks = options.fit_ranks;
+    return !ranks.empty() && std::ranges::count(ranks, run.world_size()) == 0;
+  });
   if (fitted.empty() && !study.runs.empty() && !options.given.step_seconds) {
     throw InputError(
         "none of the runs can be fitted to: " +
@@ -98,19 +118,24 @@ PredictStudy read_study(const PredictOptions& options) {
 /// neither says, and for more ranks than images.
 Scenario scenario_on(const PredictOptions& options, const PredictStudy& study, std::size_t ranks) {
   const RunResult* run = example(study);
-  const std::size_t images = images_of(options, run);
+  const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;
+  const std::size_t images = options.images > 0 ? options.images : usual;
   if (ranks > images) {
-    throw InputError("--ranks " + std::to_string(ranks) + ": more than the " +
-                     std::to_string(images) + " images of an epoch; give fewer, or --images");
+    throw InputError(fmt::format(
+        "--ranks {}: more than the {} images of an epoch; give fewer, or --images", ranks, images));
   }
-  const std::size_t global =
-      options.global_batch > 0 ? options.global_batch : batch_of_rank(options, run) * ranks;
+  const bool no_batch = options.global_batch == 0 && options.batch_per_rank == 0;
+  if (no_batch && run == nullptr) {
+    throw InputError("no run and no batch: give --batch-per-rank or --global-batch");
+  }
+  const std::size_t each = no_batch ? run->rank_batches.front() : options.batch_per_rank;
+  const bool as_runs = options.overlap == OverlapChoice::as_runs;
   return {.ranks = ranks,
-          .global_batch = global,
+          .global_batch = options.global_batch > 0 ? options.global_batch : each * ranks,
           .images = images,
-          .micro_batches = 1,
           .scheme = options.scheme,
-          .overlap = overlaps(options, study)};
+          .overlap = as_runs ? std::ranges::any_of(study.runs, &RunResult::overlaps)
+                             : options.overlap == OverlapChoice::on};
 }
 
 using Sums = std::vector<SimulatedSum>;
@@ -133,9 +158,10 @@ void add_limits(Table& table, const PredictOptions& options, const PredictStudy&
   std::size_t most = 0;
   for (const RunResult& run : study.runs) most = std::max(most, run.world_size());
   if (most > 0 && options.ranks.back() > most) {
-    table.notes.push_back("Above P = " + std::to_string(most) +
-                          ", the most that was run, the prediction assumes that links, switches "
-                          "and file systems keep up.");
+    table.notes.push_back(
+        fmt::format("Above P = {}, the most that was run, the prediction assumes "
+                    "that links, switches and file systems keep up.",
+                    most));
   }
   if (is_noisy(options)) table.notes.emplace_back("The ring's messages are noisy, as simulated.");
 }
@@ -151,8 +177,9 @@ Table forecast_of(const PredictOptions& options, const PredictStudy& study, cons
   const auto one_rank = forecast_epoch(model, scenario_on(options, study, 1));
   Table table = forecast_table(forecasts, one_rank, options.costs);
   const Scenario& scenario = forecasts.front().scenario;
-  table.title += " of " + study.fit.network + ", " + std::to_string(scenario.images) + " images, " +
-                 to_string(options.scheme) + ", overlap " + (scenario.overlap ? "on" : "off");
+  table.title +=
+      fmt::format(" of {}, {} images, {}, overlap {}", study.fit.network, scenario.images,
+                  to_string(options.scheme), scenario.overlap ? "on" : "off");
   add_limits(table, options, study);
   return table;
 }
@@ -179,8 +206,8 @@ std::vector<Table> prediction_tables(const PredictOptions& options, const Predic
   const Sums sums = simulated_sums(options, study.fit.model);
   std::vector<Table> tables = {forecast_of(options, study, study.fit.model, sums)};
   if (!options.changes.empty()) tables.push_back(changed_forecast(options, study));
-  const auto comparisons = compare(study.runs, study.fit, options.fit_ranks);
-  if (!comparisons.empty()) tables.push_back(comparison_table(comparisons));
+  Table measured = comparison_table(study.runs, study.fit, options.fit_ranks);
+  if (!measured.rows.empty()) tables.push_back(std::move(measured));
   if (!options.epochs.empty()) tables.push_back(losses_of(options, study));
   if (!sums.empty()) tables.push_back(simulation_table(sums, study.fit.model.message_noise));
   tables.push_back(fit_table(study.fit));
@@ -188,16 +215,11 @@ std::vector<Table> prediction_tables(const PredictOptions& options, const Predic
 }
 
 constexpr int kFormat = 1;
-Json cell_json(const Cell& cell) {
-  if (cell.is_number()) return cell.number();
-  return cell.text().empty() ? Json() : Json(cell.text());
-}
-
 Json table_json(const Table& table) {
   Json rows = Json::array();
   for (const auto& row : table.rows) {
     Json one = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) one[table.columns[i].key] = cell_json(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) one[table.columns[i].key] = json_of(row[i]);
     rows.push_back(one);
   }
   return {{"title", table.title}, {"rows", rows}, {"notes", table.notes}};
@@ -224,6 +246,30 @@ void write_folder(const std::string& folder, const std::vector<Table>& tables) {
 }
 
 }  // namespace
+
+const char* to_string(OverlapChoice choice) {
+  constexpr std::array kWords = {"auto", "on", "off"};
+  return kWords.at(std::size_t(choice));
+}
+
+void validate(PredictOptions& o) {
+  o.ranks = parse_rank_list("--ranks", o.rank_words);
+  if (o.cross_validate) o.fit_ranks = {1, 2};
+  if (!o.fit_rank_words.empty()) o.fit_ranks = parse_rank_list("--fit-ranks", o.fit_rank_words);
+  check_batch(o);
+  check_machine(o);
+  o.given.batch = o.batch_per_rank;
+  o.changes = parse_changes(o.what_if);
+  for (const std::string& word : bench::split_words(o.measured)) {
+    if (!o.measured.empty()) o.epochs.push_back(measured_epoch(word));
+  }
+  require(!o.cross_validate || !o.runs.empty(),
+          "--cross-validate needs runs to predict: give their directories");
+  for (const auto& [option, value] :
+       {std::pair{"--price", o.costs.per_rank_hour}, {"--watts", o.costs.watts}})
+    require(value.value_or(0) >= 0, std::string(option) + " must be 0 or more");
+  o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
+}
 
 void run_predict(const PredictOptions& options, std::ostream& out) {
   check_output_file("--json", options.json);

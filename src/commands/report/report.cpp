@@ -1,7 +1,6 @@
 #include "report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 
 #include "commands/plotter.hpp"
@@ -14,7 +13,9 @@
 namespace rueda {
 namespace {
 
-constexpr std::array kPurposes = {Purpose::time, Purpose::cost, Purpose::knee, Purpose::efficiency};
+void require(bool valid, const char* message) {
+  if (!valid) throw InputError(message);
+}
 
 std::string read_prediction(const std::string& file) {
   constexpr std::size_t kMostBytes = 64'000'000;
@@ -38,8 +39,8 @@ void print_findings(std::ostream& out, const std::vector<Finding>& findings) {
 /// rueda's runs first, then what others printed.
 std::vector<Observation> observe_everything(const Study& study, const ReportOptions& options) {
   std::vector<Observation> all = observe_all(study.runs);
-  const auto append = [&all](const std::vector<Observation>& more) {
-    all.insert(all.end(), more.begin(), more.end());
+  const auto append = [&all](std::vector<Observation> more) {
+    std::ranges::move(more, std::back_inserter(all));
   };
   for (const std::string& log : options.logs) append(read_keras_log(parse_keras_log_option(log)));
   if (!options.published.empty()) append(published(options.published));
@@ -62,12 +63,6 @@ void add_tables(Report& report, const Study& study, const std::vector<Observatio
 
 bool must_draw(const ReportOptions& options) { return options.slides || options.plots == "on"; }
 
-void require_plotter(const ReportOptions& options) {
-  if (!must_draw(options)) return;
-  check_plotter(options.slides ? "--slides" : "--plots on",
-                "leave it out and draw elsewhere with jobs/plot_report.py");
-}
-
 /// Plots, page and slides, or one line that says what is missing.
 void draw(const ReportOptions& options, std::ostream& out) {
   if (options.plots == "off") return;
@@ -76,7 +71,9 @@ void draw(const ReportOptions& options, std::ostream& out) {
            "jobs/plot_report.py draws them elsewhere.\n";
     return;
   }
-  plot_report(options.out, options.slides);
+  std::vector<std::string> arguments = {options.out};
+  if (options.slides) arguments.emplace_back("--slides");
+  run_plot_script("plot_report", arguments);  // docs/report.md
   out << "Drawn: report.html, plots/*.png, plots/*.pdf" << (options.slides ? ", slides.pdf" : "")
       << "\n";
 }
@@ -91,29 +88,25 @@ std::string list_of_files(const ReportOptions& options) {
 }  // namespace
 
 void validate(ReportOptions& options) {
-  if (options.places.empty() && options.logs.empty() && options.published.empty()) {
-    throw InputError("name at least one run directory, --keras-log or --published");
-  }
-  if (options.slides && options.plots == "off") {
-    throw InputError("--slides draws, and --plots off does not: give one of the two");
-  }
-  if ((must_draw(options) || !options.layouts.empty()) && options.out.empty()) {
-    throw InputError("--slides, --plots on and --layout write files: say where with --out");
-  }
   const double percent = options.efficiency_percent;
-  if (!(percent > 0 && percent <= 100)) {
-    throw InputError("--efficiency must be above 0 and at most 100 (percent)");
-  }
+  require(!options.places.empty() || !options.logs.empty() || !options.published.empty(),
+          "name at least one run directory, --keras-log or --published");
+  require(!options.slides || options.plots != "off",
+          "--slides draws, and --plots off does not: give one of the two");
+  require(!options.out.empty() || (!must_draw(options) && options.layouts.empty()),
+          "--slides, --plots on and --layout write files: say where with --out");
+  require(percent > 0 && percent <= 100, "--efficiency must be above 0 and at most 100 (percent)");
   options.findings.efficiency = percent / 100;
   if (options.purpose == "all") return;
-  options.findings.purposes.clear();
-  for (const Purpose purpose : kPurposes) {
-    if (options.purpose == to_string(purpose)) options.findings.purposes = {purpose};
-  }
+  std::erase_if(options.findings.purposes,
+                [&](Purpose purpose) { return options.purpose != to_string(purpose); });
 }
 
 void run_report(const ReportOptions& options, std::ostream& out) {
-  require_plotter(options);
+  if (must_draw(options)) {
+    check_plotter(options.slides ? "--slides" : "--plots on",
+                  "leave it out and draw elsewhere with jobs/plot_report.py");
+  }
   const Study study = load_study({options.places.begin(), options.places.end()});
   const std::vector<Observation> observations = observe_everything(study, options);
   const std::vector<Series> series = make_series(observations);

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "layout_words.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/study/report.hpp"
 #include "study/tables/point_table.hpp"
@@ -115,45 +115,30 @@ Table task_table(const SeriesFigures& figures, const std::string& task) {
   return table;
 }
 
-/// A figure of all series, a series a column, as figures 10.12 to 10.15 draw them.
-struct Comparison {
-  const char* id;
-  const char* title;
-  Show show;
-  double (*value)(const PointFigures&);
-};
-
-Table side_by_side(const Group& group, const Comparison& comparison) {
-  Table table{.id = std::string("book_task_10_7_") + comparison.id,
-              .title = std::string("Task 10.7: ") + comparison.title,
-              .columns = {{"ranks", "P", Show::count}}};
-  table.notes = {"Definitions as in the tables of tasks 10.5 and 10.6."};
+/// A figure of all series, a series a column, as figures 10.12 to 10.15 draw it.
+Table side_by_side(const Group& group, const std::string& id, const std::string& title, Show show,
+                   double (*value)(const PointFigures&)) {
+  Table table{.id = "book_task_10_7_" + id,
+              .title = "Task 10.7: " + title,
+              .columns = {{"ranks", "P", Show::count}},
+              .notes = {"Definitions as in the tables of tasks 10.5 and 10.6."}};
   for (const SeriesFigures* s : group)
-    table.columns.push_back({s->series->id, s->series->label, comparison.show});
-  for (const std::size_t ranks : all_ranks(group)) {
-    std::vector<Cell> row = {double(ranks)};
-    for (const SeriesFigures* s : group) {
-      const PointFigures* point = point_at(*s, ranks);
-      row.emplace_back(point == nullptr ? kUnknown : comparison.value(*point));
-    }
-    table.add(std::move(row));
-  }
+    table.columns.push_back({s->series->id, s->series->label, show});
+  const auto of_point = [value](const SeriesFigures&, const PointFigures& p) { return value(p); };
+  add_side_by_side(table, group, {of_point});
   return table;
 }
 
-void add_comparisons(std::vector<Table>& tables, const Group& group) {
+std::vector<Table> comparisons(const Group& group) {
   using Figures = PointFigures;
-  for (const Comparison& comparison :
-       {Comparison{"epoch_time", "epoch time (s)", Show::seconds,
-                   [](const Figures& p) { return p.point->epoch.value; }},
-        Comparison{"throughput", "throughput (images/s)", Show::rate,
-                   [](const Figures& p) { return p.images_per_second.value; }},
-        Comparison{"speedup", "speedup", Show::ratio,
-                   [](const Figures& p) { return p.epoch_view.speedup.value; }},
-        Comparison{"efficiency", "efficiency (%)", Show::percent,
-                   [](const Figures& p) { return p.epoch_view.efficiency.value; }}}) {
-    tables.push_back(side_by_side(group, comparison));
-  }
+  return {side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds,
+                       [](const Figures& p) { return p.point->epoch.value; }),
+          side_by_side(group, "throughput", "throughput (images/s)", Show::rate,
+                       [](const Figures& p) { return p.images_per_second.value; }),
+          side_by_side(group, "speedup", "speedup", Show::ratio,
+                       [](const Figures& p) { return p.epoch_view.speedup.value; }),
+          side_by_side(group, "efficiency", "efficiency (%)", Show::percent,
+                       [](const Figures& p) { return p.epoch_view.efficiency.value; })};
 }
 
 /// Task 10.5 is about ResNet50V2; in a study without it about the first model.
@@ -181,7 +166,7 @@ std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
       tables.push_back(task_table(*s, is_first ? "10_5" : "10_6"));
     }
   }
-  if (group.size() > 1) add_comparisons(tables, group);
+  if (group.size() > 1) std::ranges::move(comparisons(group), std::back_inserter(tables));
   return tables;
 }
 

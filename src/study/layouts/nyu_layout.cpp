@@ -1,30 +1,30 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "layout_words.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/study/report.hpp"
+#include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {
 
 /// Series that differ in their batch only, in the order of the batches.
 std::vector<Group> groups_of(const std::vector<SeriesFigures>& all) {
-  std::vector<Group> groups;  // as they were given
+  std::vector<Group> groups;
   for (const SeriesFigures& figures : all) {
     const Series& series = *figures.series;
     if (series.scaling == Scaling::single) continue;
-    const auto found = std::ranges::find_if(groups, [&](const Group& group) {
+    group_of(groups, [&](const Group& group) {
       const Series& first = *group.front()->series;
       return Subject(first) == Subject(series) && first.scaling == series.scaling;
-    });
-    (found == groups.end() ? groups.emplace_back() : *found).push_back(&figures);
+    }).push_back(&figures);
   }
   for (Group& group : groups)
     std::ranges::stable_sort(group, {}, [](const SeriesFigures* s) { return s->series->batch; });
@@ -44,45 +44,36 @@ double gradient_bytes(const std::string& model) {
 
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no
 /// run on one rank, or a figure is unknown.
-struct NyuFigures {
-  double batch = kUnknown;      ///< of the series
-  double ranks = kUnknown;      ///< P
-  double one_rank = kUnknown;   ///< T(1), everything included
-  double loading = kUnknown;    ///< of this, exposed loading of data; NaN if not measured
-  double time = kUnknown;       ///< T(P)
-  double speedup = kUnknown;    ///< in the epoch view
-  double compute = kUnknown;    ///< (T(1) - loading) / P; T(1) / P without `loading`
-  double inferred = kUnknown;   ///< communication: T(P) - compute
-  double measured = kUnknown;   ///< inside the all-reduce
-  double exposed = kUnknown;    ///< what steps waited for it
-  double steps = kUnknown;      ///< of an epoch: all-reduces of a whole gradient
-  double bytes = kUnknown;      ///< of a gradient
-  double bandwidth = kUnknown;  ///< GB/s, from `inferred`; NaN if that is not above 0
-  double busbw = kUnknown;      ///< GB/s, measured
-};
-
-NyuFigures nyu_figures(const SeriesFigures& series, const PointFigures& point) {
+std::vector<Field> figures_of(const SeriesFigures& series, const PointFigures& figures) {
   const PointFigures& base = series.points.front();
-  NyuFigures f;
-  f.batch = double(series.series->batch);
-  f.ranks = double(point.point->ranks);
-  f.time = point.point->epoch.value;
-  f.speedup = point.epoch_view.speedup.value;
-  f.steps = double(point.point->steps);
-  if (base.point->ranks != 1) return f;
-  f.one_rank = base.point->epoch.value;
-  if (base.run != nullptr) f.loading = base.epoch_phases[std::size_t(Phase::load)];
-  f.compute = (f.one_rank - (std::isnan(f.loading) ? 0 : f.loading)) / f.ranks;
-  if (f.ranks == 1) return f;
-  const CommunicationFigures& c = point.communication;
-  f.inferred = f.time - f.compute;
-  f.measured = c.measured;
-  f.exposed = c.exposed;
-  f.busbw = c.busbw;
-  f.bytes = point.run != nullptr ? c.bytes_per_step : gradient_bytes(series.series->model);
-  const double sent = 2 * (f.ranks - 1) / f.ranks * f.bytes * f.steps;
-  if (f.inferred > 0) f.bandwidth = sent / f.inferred / 1e9;
-  return f;
+  const Point& point = *figures.point;
+  const auto ranks = double(point.ranks);
+  const auto steps = double(point.steps);  // all-reduces of a whole gradient
+  const bool from_one = base.point->ranks == 1;
+  const bool sums = from_one && point.ranks > 1;
+  const auto c = sums ? figures.communication : CommunicationFigures{};
+  const double one_rank = from_one ? base.point->epoch.value : kUnknown;
+  const bool measured = from_one && base.run != nullptr;
+  const double loading = measured ? base.epoch_phases[std::size_t(Phase::load)] : kUnknown;
+  const double compute = (one_rank - (std::isnan(loading) ? 0 : loading)) / ranks;
+  const double inferred = sums ? point.epoch.value - compute : kUnknown;
+  const double bytes =
+      figures.run != nullptr || !sums ? c.bytes_per_step : gradient_bytes(series.series->model);
+  const double sent = 2 * (ranks - 1) / ranks * bytes * steps;
+  const double bandwidth = inferred > 0 ? sent / inferred / 1e9 : kUnknown;
+  return {{"batch", "Batch", Show::count, double(series.series->batch)},
+          {"ranks", ranks_heading(point.processor), Show::count, ranks},
+          {"one_rank_s", "T(1) (s)", Show::seconds, one_rank},
+          {"loading_s", "of this loading (s)", Show::seconds, loading},
+          {"time_s", "T(P) (s)", Show::seconds, point.epoch.value},
+          {"compute_s", "Compute (s)", Show::seconds, compute},
+          {"inferred_s", "Comm inferred (s)", Show::seconds, inferred},
+          {"measured_s", "Comm measured (s)", Show::seconds, c.measured},
+          {"exposed_s", "Comm exposed (s)", Show::seconds, c.exposed},
+          {"steps", "Steps", Show::count, steps},
+          {"gradient_bytes", "Gradient", Show::bytes, bytes},
+          {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, bandwidth},
+          {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, c.busbw}};
 }
 
 std::string batch_word(const Series& s) {
@@ -91,8 +82,6 @@ std::string batch_word(const Series& s) {
                      s.scaling == Scaling::weak ? "per " + one : "global");
 }
 
-std::string batch_key(const Series& s) { return fmt::format("batch_{}_", s.batch); }
-
 std::string about(const Series& s) {
   std::string text =
       fmt::format("{}, {}, {} scaling", s.model, to_string(s.processor), to_string(s.scaling));
@@ -100,13 +89,20 @@ std::string about(const Series& s) {
   return text + (s.source == "rueda" ? "" : " (" + s.source + ")");
 }
 
-/// A figure that becomes a column.
+/// A figure that becomes a column of every batch.
 struct Part {
   std::string key;
   std::string heading;
   Show show;
-  double NyuFigures::*value;
+  FigureOf value;
 };
+
+FigureOf derived(const std::string& key) {
+  return [key](const SeriesFigures& series, const PointFigures& point) {
+    const auto fields = figures_of(series, point);
+    return std::ranges::find(fields, key, &Field::key)->cell.number();
+  };
+}
 
 /// A row for each P from `fewest` on, the parts of every batch side by side.
 Table wide_table(const Group& group, const std::string& number, const std::string& title,
@@ -115,53 +111,25 @@ Table wide_table(const Group& group, const std::string& number, const std::strin
   Table table{.id = "nyu_table_" + number,
               .title = fmt::format("Table {}: {}: {}", number, title, about(first)),
               .columns = {{"ranks", ranks_heading(first.processor), Show::count}}};
+  std::vector<FigureOf> values;
+  for (const Part& part : parts) values.push_back(part.value);
   for (const SeriesFigures* s : group) {
     for (const Part& part : parts) {
-      table.columns.push_back({batch_key(*s->series) + part.key,
+      table.columns.push_back({fmt::format("batch_{}_{}", s->series->batch, part.key),
                                batch_word(*s->series) + ": " + part.heading, part.show});
     }
   }
-  for (const std::size_t ranks : all_ranks(group)) {
-    if (ranks < fewest) continue;
-    std::vector<Cell> row = {double(ranks)};
-    for (const SeriesFigures* s : group) {
-      const PointFigures* point = point_at(*s, ranks);
-      const NyuFigures figures = point == nullptr ? NyuFigures{} : nyu_figures(*s, *point);
-      for (const Part& part : parts) row.emplace_back(figures.*part.value);
-    }
-    table.add(std::move(row));
-  }
+  add_side_by_side(table, group, values, fewest);
   return table;
 }
 
 /// Every figure that tables 2 and 3 rest on.
 Table details(const Group& group) {
-  using F = NyuFigures;
-  const Series& first = *group.front()->series;
-  const std::vector<Part> parts = {
-      {"batch", "Batch", Show::count, &F::batch},
-      {"ranks", ranks_heading(first.processor), Show::count, &F::ranks},
-      {"one_rank_s", "T(1) (s)", Show::seconds, &F::one_rank},
-      {"loading_s", "of this loading (s)", Show::seconds, &F::loading},
-      {"time_s", "T(P) (s)", Show::seconds, &F::time},
-      {"compute_s", "Compute (s)", Show::seconds, &F::compute},
-      {"inferred_s", "Comm inferred (s)", Show::seconds, &F::inferred},
-      {"measured_s", "Comm measured (s)", Show::seconds, &F::measured},
-      {"exposed_s", "Comm exposed (s)", Show::seconds, &F::exposed},
-      {"steps", "Steps", Show::count, &F::steps},
-      {"gradient_bytes", "Gradient", Show::bytes, &F::bytes},
-      {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, &F::bandwidth},
-      {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, &F::busbw}};
   Table table{.id = "nyu_communication",
-              .title = "Communication, inferred and measured: " + about(first)};
-  for (const Part& part : parts) table.columns.push_back({part.key, part.heading, part.show});
+              .title = "Communication, inferred and measured: " + about(*group.front()->series)};
   for (const SeriesFigures* s : group) {
     for (const PointFigures& point : s->points) {
-      if (point.point->ranks == 1) continue;
-      const NyuFigures figures = nyu_figures(*s, point);
-      std::vector<Cell> row;
-      for (const Part& part : parts) row.emplace_back(figures.*part.value);
-      table.add(std::move(row));
+      if (point.point->ranks > 1) table.add_fields(figures_of(*s, point));
     }
   }
   table.notes = {
@@ -195,36 +163,39 @@ void add_bandwidth_notes(Table& table, const Group& group) {
         fmt::format("N: {} parameters of {}, 4 bytes each: {}; a step is one all-reduce of them.",
                     count_text(std::size_t(bytes / 4)), series.model, bytes_text(bytes)));
   }
-  std::string steps;
+  std::vector<std::string> steps;
   for (const SeriesFigures* s : group) {
     for (const PointFigures& p : s->points) {
       if (p.point->ranks == 1) continue;
-      steps += fmt::format("{}{} x {}: {}", steps.empty() ? "" : ", ", count_text(s->series->batch),
-                           p.point->ranks, count_text(p.point->steps));
+      steps.push_back(fmt::format("{} x {}: {}", count_text(s->series->batch), p.point->ranks,
+                                  count_text(p.point->steps)));
     }
   }
-  table.notes.push_back("Steps of an epoch, by batch x ranks: " + steps + ".");
+  table.notes.push_back(
+      fmt::format("Steps of an epoch, by batch x ranks: {}.", fmt::join(steps, ", ")));
 }
 
 std::vector<Table> tables_of(const Group& group) {
-  using F = NyuFigures;
   const Series& series = *group.front()->series;
+  const auto speedup = [](const SeriesFigures&, const PointFigures& point) {
+    return point.epoch_view.speedup.value;
+  };
   Table times = wide_table(group, "1", "time and speedup",
-                           {{"time_s", "time (sec)", Show::seconds, &F::time},
-                            {"speedup", "speedup", Show::ratio, &F::speedup}},
+                           {{"time_s", "time (sec)", Show::seconds, derived("time_s")},
+                            {"speedup", "speedup", Show::ratio, speedup}},
                            1);
   times.notes = {series.scaling == Scaling::weak
                      ? "Weak scaling: the batch of every rank stays the same."
                      : "Strong scaling: the batch of all ranks together stays the same.",
                  "Time: an epoch after the first, loading of data included.", speedup_note(series)};
   Table parts = wide_table(group, "2", "compute and communication",
-                           {{"compute_s", "compute (sec)", Show::seconds, &F::compute},
-                            {"comm_s", "comm (sec)", Show::seconds, &F::inferred}},
+                           {{"compute_s", "compute (sec)", Show::seconds, derived("compute_s")},
+                            {"comm_s", "comm (sec)", Show::seconds, derived("inferred_s")}},
                            2);
   parts.notes = formulas(group);
-  Table bandwidths =
-      wide_table(group, "3", "bandwidth utilisation",
-                 {{"bandwidth_GBps", "bandwidth (GB/s)", Show::gigabytes, &F::bandwidth}}, 2);
+  Table bandwidths = wide_table(
+      group, "3", "bandwidth utilisation",
+      {{"bandwidth_GBps", "bandwidth (GB/s)", Show::gigabytes, derived("bandwidth_GBps")}}, 2);
   add_bandwidth_notes(bandwidths, group);
   return {times, parts, bandwidths, details(group)};
 }
@@ -255,18 +226,22 @@ std::string speedup_note(const Series& series) {
                      fewest);
 }
 
-std::set<std::size_t> all_ranks(const Group& group) {
-  std::set<std::size_t> ranks;
+void add_side_by_side(Table& table, const Group& group, const std::vector<FigureOf>& values,
+                      std::size_t fewest) {
+  std::map<std::size_t, std::vector<Cell>> rows;  // by P
   for (const SeriesFigures* series : group) {
-    for (const PointFigures& point : series->points) ranks.insert(point.point->ranks);
+    for (const PointFigures& point : series->points) rows[point.point->ranks];
   }
-  return ranks;
-}
-
-const PointFigures* point_at(const SeriesFigures& series, std::size_t ranks) {
-  const auto found = std::ranges::find_if(
-      series.points, [&](const PointFigures& point) { return point.point->ranks == ranks; });
-  return found == series.points.end() ? nullptr : &*found;
+  for (auto& [ranks, row] : rows) {
+    if (ranks < fewest) continue;
+    row = {double(ranks)};
+    for (const SeriesFigures* series : group) {
+      const auto point = std::ranges::find(series->points, ranks, &PointFigures::ranks);
+      for (const FigureOf& value : values)
+        row.emplace_back(point == series->points.end() ? kUnknown : value(*series, *point));
+    }
+    table.add(std::move(row));
+  }
 }
 
 }  // namespace rueda

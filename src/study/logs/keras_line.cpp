@@ -2,59 +2,68 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace rueda {
 namespace {
 
 constexpr std::string_view kThickBar = "\xE2\x94\x81";  // Keras 3 draws its bar with U+2501
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+// A line is read from left to right: each of these takes from its front what fits.
+
+bool take(std::string_view& text, std::string_view word) noexcept {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+void skip(std::string_view& text, std::string_view any_of) noexcept {
+  text.remove_prefix(std::min(text.find_first_not_of(any_of), text.size()));
+}
+
+/// Everything before the first of these characters.
+std::string_view take_until(std::string_view& text, std::string_view any_of) noexcept {
+  const std::string_view taken = text.substr(0, text.find_first_of(any_of));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+bool begins_word(std::string_view text) {
+  return !text.empty() && (std::isalnum(static_cast<unsigned char>(text[0])) || text[0] == '_');
+}
+
+/// "[====]" or a thick line; false if there is none.
+bool take_bar(std::string_view& line) {
+  if (take(line, "[")) {
+    skip(line, "=>.");
+    return take(line, "]");
+  }
+  bool any = false;
+  while (take(line, kThickBar)) any = true;
+  return any;
+}
 
 /// The figures of a line so far.
 struct Figures {
   std::optional<Estimate> seconds, per_step, per_sample;
 };
 
-/// "[====]" or a thick line; false if there is none.
-bool take_bar(TextCursor& cursor) {
-  if (cursor.take("[")) {
-    cursor.skip("=>.");
-    return cursor.take("]");
-  }
-  bool any = false;
-  while (cursor.take(kThickBar)) any = true;
-  return any;
-}
-
 /// "14s", "544ms/step" or "8.7 s": stored by its unit of work. False if it is no time.
-bool take_time(TextCursor& cursor, Figures& figures) {
-  TextCursor ahead = cursor;
-  const std::string_view text = ahead.rest();
-  ahead.skip("0123456789.");
-  ahead.take(" ");
-  while (!ahead.done() && is_word(ahead.rest().front())) ahead.take(ahead.rest().substr(0, 1));
-  const auto time = printed_duration(text.substr(0, text.size() - ahead.rest().size()));
+bool take_time(std::string_view& line, Figures& figures) {
+  std::string_view rest = line;
+  skip(rest, "0123456789.");
+  take(rest, " ");
+  while (begins_word(rest)) rest.remove_prefix(1);
+  const auto time = printed_duration(line.substr(0, line.size() - rest.size()));
   if (!time) return false;
-  if (ahead.take("/step"))
+  if (take(rest, "/step"))
     figures.per_step = time;
-  else if (ahead.take("/sample"))
+  else if (take(rest, "/sample"))
     figures.per_sample = time;
-  else if (!ahead.take("/epoch") && !figures.seconds)
+  else if (!take(rest, "/epoch") && !figures.seconds)
     figures.seconds = time;
-  cursor = ahead;
+  line = rest;
   return true;
-}
-
-/// Fields are separated by " - "; one may hold several times. Metrics are not read, but those of a
-/// validation ("val_loss: 2.1") say that its time is included.
-void read_fields(TextCursor cursor, Figures& figures, LoggedEpoch& epoch) {
-  while (!cursor.done()) {
-    cursor.skip(" -");
-    if (take_time(cursor, figures)) continue;
-    const std::string_view field = cursor.rest().substr(0, cursor.rest().find(" - "));
-    epoch.validates = epoch.validates || field.starts_with("val_");
-    cursor.take(field);
-  }
 }
 
 /// A bar's time per step leaves out the first step. It bounds the epoch from below, and is its time
@@ -72,94 +81,92 @@ Estimate combined(const Figures& figures, double count, bool bar) {
              : narrowed(seconds, *figures.per_step * count);
 }
 
-/// Keras 3 prints the remaining time ("0s"), also at the last step, at the position of the time of
-/// a finished epoch.
-bool is_time_left(const Figures& figures, double steps) {
-  return figures.per_step && figures.seconds->high < figures.per_step->low * (steps - 1);
-}
-
-/// "4 GPUs"
-std::size_t gpus(TextCursor cursor) {
-  cursor.skip(" ");
-  const auto number = cursor.number();
-  cursor.skip(" ");
-  return number && cursor.rest().starts_with("GPU") ? *number : 0;
-}
-
-std::optional<RunHeader> model_header(TextCursor cursor) {
-  const bool quoted = cursor.take(": \"");
-  if (!quoted && !cursor.take(" ")) return {};
-  const std::string_view name = cursor.take_until(quoted ? "\"" : " ");
-  const std::size_t ranks = quoted ? 0 : gpus(cursor);
-  if (name.empty() || (!quoted && ranks == 0)) return {};  // "Model saved"
-  return RunHeader{std::string(name), ranks, 0};
+std::optional<RunHeader> model_header(std::string_view line) {
+  const bool quoted = take(line, ": \"");
+  if (!quoted && !take(line, " ")) return {};
+  RunHeader header{.model = std::string(take_until(line, quoted ? "\"" : " "))};
+  skip(line, " ");
+  const auto gpus = quoted ? std::nullopt : take_number(line);  // "4 GPUs"
+  skip(line, " ");
+  if (gpus && line.starts_with("GPU")) header.ranks = *gpus;
+  if (header.model.empty() || (!quoted && header.ranks == 0)) return {};  // "Model saved"
+  return header;
 }
 
 /// "Batch_size", "batch size" and "BATCH-SIZE" alike.
 std::string plain(std::string_view key) {
   std::string result;
-  for (const char c : key) {
-    const int lower = std::tolower(static_cast<unsigned char>(c));
-    result += c == ' ' || c == '-' ? '_' : static_cast<char>(lower);
+  for (const unsigned char c : key) {
+    result += c == ' ' || c == '-' ? '_' : char(std::tolower(c));
   }
   return result;
 }
 
 }  // namespace
 
-std::optional<EpochMark> find_epoch_mark(std::string_view line, std::size_t from) {
+std::optional<std::size_t> take_number(std::string_view& text) noexcept {
+  constexpr std::size_t kMost = 1'000'000'000;
+  std::size_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || value >= kMost) return {};
+  text.remove_prefix(std::size_t(read.ptr - text.data()));
+  return value;
+}
+
+std::optional<EpochMark> find_epoch_mark(std::string_view line) {
   constexpr std::string_view kWord = "Epoch";
-  for (std::size_t at = line.find(kWord, from); at != std::string_view::npos;
-       at = line.find(kWord, at + 1)) {
-    TextCursor cursor(line.substr(at));
-    cursor.take(kWord);
-    cursor.take(":");
-    cursor.skip(" ");
-    const auto number = cursor.number();
-    if (!number || *number == 0 || !cursor.take("/") || !cursor.number()) continue;
-    if (!cursor.done() && is_word(cursor.rest().front())) continue;
-    return EpochMark{.number = *number, .begin = at, .end = line.size() - cursor.rest().size()};
+  for (std::size_t at = line.find(kWord); at != line.npos; at = line.find(kWord, at + 1)) {
+    std::string_view rest = line.substr(at + kWord.size());
+    take(rest, ":");
+    skip(rest, " ");
+    const auto number = take_number(rest);
+    if (!number || *number == 0 || !take(rest, "/") || !take_number(rest)) continue;
+    if (!begins_word(rest)) return EpochMark{*number, at, line.size() - rest.size()};
   }
   return {};
 }
 
 std::optional<RunHeader> parse_run_header(std::string_view line) {
-  TextCursor cursor(line);
-  cursor.skip(" ");
-  if (cursor.take("Model")) return model_header(cursor);
-  const std::string key = plain(cursor.take_until(":="));
-  cursor.skip(":= ");
-  const auto value = cursor.number();
-  cursor.skip(" ");
-  if (!value || *value == 0 || !cursor.done()) return {};
-  if (key == "batch_size" || key == "global_batch_size") return RunHeader{"", 0, *value};
+  skip(line, " ");
+  if (take(line, "Model")) return model_header(line);
+  const std::string key = plain(take_until(line, ":="));
+  skip(line, ":= ");
+  const auto value = take_number(line);
+  skip(line, " ");
+  if (!value || *value == 0 || !line.empty()) return {};
+  if (key == "batch_size" || key == "global_batch_size") return RunHeader{.global_batch = *value};
   if (key == "num_replicas" || key == "num_replicas_in_sync" || key == "number_of_devices")
-    return RunHeader{"", *value, 0};
+    return RunHeader{.ranks = *value};
   return {};
 }
 
-std::optional<FinishedLine> parse_finished_line(std::string_view line) {
-  TextCursor cursor(line);
-  cursor.skip(" -");
-  const auto done = cursor.number();
-  if (!done || !cursor.take("/") || cursor.number() != done || *done == 0) return {};
-  if (!cursor.rest().starts_with(' ')) return {};
-  cursor.skip(" ");
-  const bool bar = take_bar(cursor);
-  cursor.skip(" -");
-  FinishedLine result;
+std::optional<LoggedEpoch> parse_finished_line(std::string_view line) {
+  skip(line, " -");
+  const auto done = take_number(line);
+  if (!done || !take(line, "/") || take_number(line) != done || *done == 0) return {};
+  if (!line.starts_with(' ')) return {};
+  skip(line, " ");
+  const bool bar = take_bar(line);
+  skip(line, " -");
+  LoggedEpoch epoch;
   Figures figures;
-  if (!take_time(cursor, figures) || !figures.seconds) return {};
-  read_fields(cursor, figures, result.epoch);
+  if (!take_time(line, figures) || !figures.seconds) return {};
+  // Fields are separated by " - "; one may hold several times. Metrics are not read, but those of a
+  // validation ("val_loss: 2.1") say that its time is included.
+  while (!line.empty()) {
+    skip(line, " -");
+    if (take_time(line, figures)) continue;
+    epoch.validates = epoch.validates || line.starts_with("val_");
+    line.remove_prefix(std::min(line.find(" - "), line.size()));
+  }
   const auto count = double(*done);
-  if (is_time_left(figures, count)) return {};
-  if (figures.per_sample)
-    result.samples = count;
-  else
-    result.epoch.steps = *done;
-  result.epoch.printed = *figures.seconds;
-  result.epoch.seconds = combined(figures, count, bar);
-  return result;
+  // Keras 3 prints the remaining time ("0s"), also at the last step, at the position of the time of
+  // a finished epoch.
+  if (figures.per_step && figures.seconds->high < figures.per_step->low * (count - 1)) return {};
+  (figures.per_sample ? epoch.samples : epoch.steps) = *done;
+  epoch.printed = *figures.seconds;
+  epoch.seconds = combined(figures, count, bar);
+  return epoch;
 }
 
 }  // namespace rueda

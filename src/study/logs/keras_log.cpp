@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "keras_line.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -25,13 +27,13 @@ const std::string kRemedy =
   throw InputError(log.file.string() + ": " + why + "; " + remedy);
 }
 
-/// Cuts a text into lines as a terminal would have shown them in time: line feeds, carriage returns
-/// and backspaces end lines, escape sequences are left out, and a line is cut after 4096 bytes.
-template <typename Use>
-class LineSplitter {
+/// Puts the characters of a log together to lines, and lines to runs.
+class LogReader {
  public:
-  explicit LineSplitter(Use use) : use_(use) {}
+  explicit LogReader(const KerasLog& log) : log_(&log) {}
 
+  /// Cuts lines as a terminal would have shown them in time: line feeds, carriage returns and
+  /// backspaces end lines, escape sequences are left out, and a line is cut after 4096 bytes.
   void add(char c) {
     if (c == '\n' || c == '\r' || c == '\b')
       end_line();
@@ -43,10 +45,13 @@ class LineSplitter {
       line_ += c;
   }
 
-  void end_line() {
-    escape_ = Escape::none;
-    if (!line_.empty()) use_(line_);
-    line_.clear();
+  std::vector<LoggedRun> finish() {
+    end_line();
+    end_run();
+    for (LoggedRun& run : runs_) {
+      if (gpu_) run.processor = Processor::gpu;
+    }
+    return std::move(runs_);
   }
 
  private:
@@ -59,102 +64,66 @@ class LineSplitter {
     escape_ = begins || goes_on ? Escape::parameters : Escape::none;
   }
 
-  Use use_;
-  std::string line_;
-  Escape escape_ = Escape::none;
-};
-
-/// Calls `use` with every line. Memory does not grow with the file.
-template <typename Use>
-void for_each_line(const std::filesystem::path& path, Use use) {
-  const InputFile file{path, path.string(), kRemedy};
-  require_regular_file(file, kMostBytes);
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) file.refuse("it cannot be opened");
-  LineSplitter splitter(use);
-  std::array<char, 65536> buffer;
-  while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {
-    for (std::streamsize i = 0; i < stream.gcount(); ++i) splitter.add(buffer[std::size_t(i)]);
-  }
-  splitter.end_line();
-}
-
-/// Puts lines together to runs.
-class RunCollector {
- public:
-  explicit RunCollector(const KerasLog& log) : log_(&log) {}
-
   /// A mark may be anywhere in a line: some logs lost the line ends before them.
-  void read(std::string_view line) {
+  void end_line() {
+    std::string_view line = line_;
     if (line.find("NVIDIA-SMI") != line.npos || line.find("GPU:") != line.npos) gpu_ = true;
-    std::size_t from = 0;
-    while (const auto mark = find_epoch_mark(line, from)) {
-      read_piece(line.substr(from, mark->begin - from));
+    while (const auto mark = find_epoch_mark(line)) {
+      read_piece(line.substr(0, mark->begin));
       begin_epoch(mark->number);
-      from = mark->end;
+      line.remove_prefix(mark->end);
     }
-    read_piece(line.substr(from));
+    read_piece(line);
+    escape_ = Escape::none;
+    line_.clear();
   }
 
-  std::vector<LoggedRun> finish() {
-    end_run();
-    for (LoggedRun& run : runs_) {
-      if (gpu_) run.processor = Processor::gpu;
-    }
-    return std::move(runs_);
-  }
-
- private:
   void read_piece(std::string_view piece) {
-    if (const auto line = parse_finished_line(piece))
-      end_epoch(*line);
+    if (const auto epoch = parse_finished_line(piece))
+      end_epoch(*epoch);
     else if (const auto header = parse_run_header(piece))
       begin_run(*header);
   }
 
   void begin_run(const RunHeader& header) {
-    if (!run_.epochs.empty()) {
-      end_run();
-      run_ = {};
-    }
+    if (end_run()) run_ = {};
     if (!header.model.empty()) run_.model = printable(header.model);
     if (header.ranks > 0) run_.ranks = header.ranks;
     if (header.global_batch > 0) run_.global_batch = header.global_batch;
     if (header.ranks > 0) gpu_ = true;  // replicas are of devices
   }
 
-  /// Without a header, the next run is like this one.
-  void repeat_run() {
-    end_run();
+  /// Without a header, the next run is like this one. False if nothing of it was read.
+  bool end_run() {
+    if (run_.epochs.empty()) return false;
+    runs_.push_back(run_);
     run_.epochs.clear();
-  }
-
-  void end_run() {
-    if (!run_.epochs.empty()) runs_.push_back(run_);
+    return true;
   }
 
   void begin_epoch(std::size_t number) {
     marked_ = true;
-    if (!run_.epochs.empty() && number <= run_.epochs.back().number) repeat_run();
+    if (!run_.epochs.empty() && number <= run_.epochs.back().number) end_run();
     open_epoch_ = number;
   }
 
   /// In a log with marks only the line after a mark counts: others are of evaluations.
-  void end_epoch(const FinishedLine& line) {
+  void end_epoch(LoggedEpoch epoch) {
     if (marked_ && open_epoch_ == 0) return;
-    if (!run_.epochs.empty() && run_.epochs.back().steps != line.epoch.steps) repeat_run();
+    if (!run_.epochs.empty() && run_.epochs.back().steps != epoch.steps) end_run();
     if (++epochs_ > kMostEpochs) {
       refuse(*log_, "it has more than 100,000 epochs",
              "give the part of it that is to be compared");
     }
-    run_.epochs.push_back(line.epoch);
-    run_.epochs.back().number = marked_ ? open_epoch_ : run_.epochs.size();
-    if (std::isfinite(line.samples)) run_.images = line.samples;
-    if (line.epoch.validates) run_.variant = "times with validation";
-    open_epoch_ = 0;
+    epoch.number = marked_ ? std::exchange(open_epoch_, 0) : run_.epochs.size() + 1;
+    run_.epochs.push_back(epoch);
+    if (epoch.samples > 0) run_.images = double(epoch.samples);
+    if (epoch.validates) run_.variant = "times with validation";
   }
 
   const KerasLog* log_;
+  std::string line_;
+  Escape escape_ = Escape::none;
   LoggedRun run_;
   std::vector<LoggedRun> runs_;
   std::size_t open_epoch_ = 0;  ///< of the last mark, until its line came
@@ -163,12 +132,26 @@ class RunCollector {
   bool gpu_ = false;
 };
 
+/// Memory does not grow with the file.
+std::vector<LoggedRun> read_file(const KerasLog& log) {
+  const InputFile file{log.file, log.file.string(), kRemedy};
+  require_regular_file(file, kMostBytes);
+  std::ifstream stream(log.file, std::ios::binary);
+  if (!stream) file.refuse("it cannot be opened");
+  LogReader reader(log);
+  std::array<char, 65536> buffer;
+  while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {
+    for (std::streamsize i = 0; i < stream.gcount(); ++i) reader.add(buffer[std::size_t(i)]);
+  }
+  return reader.finish();
+}
+
 /// Logs that count samples have no steps.
 void count_steps(LoggedRun& run) {
   if (run.global_batch == 0 || !(run.images > 0)) return;
+  const auto steps = std::size_t(std::ceil(run.images / double(run.global_batch)));
   for (LoggedEpoch& epoch : run.epochs) {
-    if (epoch.steps == 0)
-      epoch.steps = static_cast<std::size_t>(std::ceil(run.images / double(run.global_batch)));
+    if (epoch.steps == 0) epoch.steps = steps;
   }
 }
 
@@ -188,8 +171,8 @@ void apply(const KerasLog& log, LoggedRun& run) {
   const std::size_t steps = run.epochs.front().steps;
   if (log.images > 0 && std::isnan(images_of_epoch(run.images, steps, run.global_batch))) {
     refuse(log,
-           std::to_string(steps) + " steps of " + std::to_string(run.global_batch) +
-               " images are no epoch of " + std::to_string(log.images),
+           fmt::format("{} steps of {} images are no epoch of {}", steps, run.global_batch,
+                       log.images),
            "correct images= or batch= (of all ranks together)");
   }
 }
@@ -219,12 +202,11 @@ void set_field(KerasLog& log, std::string_view field) {
   const Key* key = key_of(field);
   if (key == nullptr)
     refuse_field(field, "give model=, ranks=, batch=, images=, size= or processor=");
-  const std::string_view value = field.substr(key->name.size() + 1);
+  std::string_view value = field.substr(key->name.size() + 1);
   if (value.empty()) refuse_field(field, "give a value after =");
   if (key->count != nullptr) {
-    TextCursor cursor(value);
-    log.*key->count = cursor.number().value_or(0);
-    if (log.*key->count == 0 || !cursor.done()) refuse_field(field, "give a whole number from 1");
+    log.*key->count = take_number(value).value_or(0);
+    if (log.*key->count == 0 || !value.empty()) refuse_field(field, "give a whole number from 1");
   } else if (key->name == "model") {
     log.model = value;
   } else {
@@ -243,15 +225,16 @@ KerasLog parse_keras_log_option(const std::string& text) {
   KerasLog log;
   log.file = all.substr(0, end);
   if (log.file.empty()) refuse_field(text, "give a file before the first comma");
-  TextCursor cursor(end == all.npos ? "" : all.substr(end));
-  while (cursor.take(",")) set_field(log, cursor.take_until(","));
+  while (end != all.npos) {
+    const std::size_t begin = end + 1;
+    end = all.find(',', begin);
+    set_field(log, all.substr(begin, end - begin));
+  }
   return log;
 }
 
 std::vector<LoggedRun> read_logged_runs(const KerasLog& log) {
-  RunCollector collector(log);
-  for_each_line(log.file, [&](std::string_view line) { collector.read(line); });
-  std::vector<LoggedRun> runs = collector.finish();
+  std::vector<LoggedRun> runs = read_file(log);
   if (runs.empty()) refuse(log, "it has no line of a finished epoch", kRemedy);
   for (LoggedRun& run : runs) apply(log, run);
   return runs;

@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "../runtime/device.hpp"
-#include "../runtime/stream.hpp"
-#include "plan.hpp"
+#include "graph.hpp"
 #include "tests/standin/runtime/stream.hpp"
 
 // The functions of cuDNN that the CUDA part calls.
@@ -82,7 +81,7 @@ void set_attribute(Descriptor& descriptor, cudnnBackendAttributeName_t name,
   require(count >= 1 && elements != nullptr,
           standin::name_of(descriptor.type) + ": attribute " + std::to_string(name) + " is empty");
   descriptor.values[name] = type == CUDNN_TYPE_BACKEND_DESCRIPTOR
-                                ? Value(children_from(elements, static_cast<std::size_t>(count)))
+                                ? Value(children_from(elements, std::size_t(count)))
                                 : Value(type, count, elements);
 }
 
@@ -232,7 +231,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
             CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
     if (count != nullptr) *count = value.count;
     if (elements == nullptr || requested <= 0) return;
-    hand_over(value, static_cast<std::size_t>(std::min(requested, value.count)), elements);
+    hand_over(value, std::size_t(std::min(requested, value.count)), elements);
   });
 }
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "operation.hpp"
+#include "graph.hpp"
 
 // Wider vectors where the processor has them; every element is summed in the same order with each.
 #if defined(__x86_64__)
@@ -55,17 +55,16 @@ RUEDA_WIDEST void add_products(const float* from, std::int64_t inputs, const flo
 /// One pixel's sums of one tap, added to those of all taps.
 class PixelSums {
  public:
-  explicit PixelSums(std::int64_t count)
-      : tap_(static_cast<std::size_t>(count)), all_(static_cast<std::size_t>(count)) {}
+  explicit PixelSums(std::int64_t count) : tap_(std::size_t(count)), all_(std::size_t(count)) {}
 
   void begin() { std::fill(all_.begin(), all_.end(), 0.0); }
   void add(const float* from, std::int64_t inputs, const float* weights) {
     std::fill(tap_.begin(), tap_.end(), 0.0F);
-    add_products(from, inputs, weights, static_cast<std::int64_t>(tap_.size()), tap_.data());
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += static_cast<double>(tap_[i]);
+    add_products(from, inputs, weights, std::int64_t(tap_.size()), tap_.data());
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += double(tap_[i]);
   }
   void write(float* to) const {
-    std::transform(all_.begin(), all_.end(), to, [](double v) { return static_cast<float>(v); });
+    std::transform(all_.begin(), all_.end(), to, [](double v) { return float(v); });
   }
 
  private:
@@ -105,7 +104,7 @@ void gather(const Dense& from, const std::vector<float>& weights, const Taps& ta
         const std::int64_t column = source(1, x, s);
         if (column < 0 || column >= from.dims[3]) continue;
         sums.add(from.pixel(n, row, column), from.dims[1],
-                 &weights[static_cast<std::size_t>((r * taps.columns + s) * matrix)]);
+                 &weights[std::size_t((r * taps.columns + s) * matrix)]);
       }
     }
   };
@@ -146,13 +145,13 @@ void add_image(const Dense& x, const Dense& dy, const ConvGeometry& g, std::int6
 
 std::vector<double> tap_gradient(const Dense& x, const Dense& dy, const ConvGeometry& g,
                                  std::int64_t r, std::int64_t s) {
-  const auto size = static_cast<std::size_t>(dy.dims[1] * x.dims[1]);
+  const auto size = std::size_t(dy.dims[1] * x.dims[1]);
   std::vector<double> all(size);
   std::vector<float> image(size);
   for (std::int64_t n = 0; n < x.dims[0]; ++n) {
     std::fill(image.begin(), image.end(), 0.0F);
     add_image(x, dy, g, n, r, s, image);
-    for (std::size_t i = 0; i < size; ++i) all[i] += static_cast<double>(image[i]);
+    for (std::size_t i = 0; i < size; ++i) all[i] += double(image[i]);
   }
   return all;
 }
@@ -176,8 +175,7 @@ Dense weight_gradient(const Dense& x, const Dense& dy, const Dims& w, const Conv
       const auto gradient = tap_gradient(x, dy, g, r, s);
       for (std::int64_t k = 0; k < w[0]; ++k) {
         for (std::int64_t c = 0; c < w[1]; ++c) {
-          result.values[result.at(k, c, r, s)] =
-              static_cast<float>(gradient[static_cast<std::size_t>(k * w[1] + c)]);
+          result.values[result.at(k, c, r, s)] = float(gradient[std::size_t(k * w[1] + c)]);
         }
       }
     }

@@ -1,6 +1,6 @@
 #include "descriptor.hpp"
 
-#include "operation.hpp"
+#include "graph.hpp"
 
 // The types of descriptors, and what attributes each has.
 
@@ -37,20 +37,8 @@ Kinds with_convolutions(Kinds kinds) {
   return kinds;
 }
 
-Kinds with_bn_finalize(Kinds kinds) {
-  Kind& kind = kinds[CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR];
-  kind = {"OPERATION_BN_FINALIZE_STATISTICS",
-          {{CUDNN_ATTR_OPERATION_BN_FINALIZE_STATS_MODE, CUDNN_TYPE_BN_FINALIZE_STATS_MODE},
-           {CUDNN_ATTR_OPERATION_BN_FINALIZE_MATH_PREC, kDataType}}};
-  for (int name = CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC;
-       name <= CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC; ++name) {
-    kind.rules.push_back({static_cast<cudnnBackendAttributeName_t>(name), kChild, false});
-  }
-  return kinds;
-}
-
 // Those without attributes are made by the stand-in alone.
-const Kinds kKinds = with_bn_finalize(with_convolutions({
+const Kinds kKinds = with_convolutions({
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR,
      {"TENSOR",
       {{CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kInteger},
@@ -58,8 +46,7 @@ const Kinds kKinds = with_bn_finalize(with_convolutions({
        {CUDNN_ATTR_TENSOR_DIMENSIONS, kInteger},
        {CUDNN_ATTR_TENSOR_STRIDES, kInteger},
        {CUDNN_ATTR_TENSOR_UNIQUE_ID, kInteger},
-       {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false},
-       {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, false}}}},
+       {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false}}}},
     {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
      {"CONVOLUTION",
       {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, kDataType},
@@ -79,13 +66,6 @@ const Kinds kKinds = with_bn_finalize(with_convolutions({
        {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, kChild},
        {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, kChild},
        {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, kChild}}}},
-    {CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR,
-     {"OPERATION_GEN_STATS",
-      {{CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE},
-       {CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, kDataType},
-       {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, kChild},
-       {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, kChild},
-       {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, kChild}}}},
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
      {"OPERATIONGRAPH",
       {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE},
@@ -106,7 +86,7 @@ const Kinds kKinds = with_bn_finalize(with_convolutions({
       {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, kInteger},
        {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR},
        {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, false}}}},
-}));
+});
 
 const std::vector<Rule>& rules_of(cudnnBackendDescriptorType_t type) {
   const auto found = kKinds.find(type);
@@ -120,7 +100,7 @@ const std::vector<Rule>& rules_of(cudnnBackendDescriptorType_t type) {
 Value::Value(cudnnBackendAttributeType_t type_, std::int64_t count_, const void* elements)
     : type(type_), count(count_) {
   const auto* first = static_cast<const std::byte*>(elements);
-  bytes.assign(first, first + static_cast<std::size_t>(count) * element_bytes(type));
+  bytes.assign(first, first + std::size_t(count) * element_bytes(type));
 }
 
 DescriptorPtr Descriptor::child(cudnnBackendAttributeName_t name,

@@ -41,10 +41,10 @@ struct Value {
   Value(cudnnBackendAttributeType_t type_, std::int64_t count_, const void* elements);
   template <typename T>
   Value(cudnnBackendAttributeType_t type_, const std::vector<T>& elements)
-      : Value(type_, static_cast<std::int64_t>(elements.size()), elements.data()) {}
+      : Value(type_, std::int64_t(elements.size()), elements.data()) {}
   explicit Value(std::vector<DescriptorPtr> children)
       : type(CUDNN_TYPE_BACKEND_DESCRIPTOR),
-        count(static_cast<std::int64_t>(children.size())),
+        count(std::int64_t(children.size())),
         descriptors(std::move(children)) {}
 };
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ucontext.h>
@@ -25,7 +26,6 @@ enum class State { fresh, running, at_block_barrier, at_exchange, ended };
 struct Thread {
   uint3 index{};
   State state = State::fresh;
-  unsigned mask = 0;  // of the exchange it waits in
   std::uint64_t given = 0;
 };
 
@@ -112,13 +112,12 @@ void park(State state) {
   threadIdx = current().index;
 }
 
-/// Whether all that an exchange is meant for have come to it or ended.
-bool may_leave_exchange(std::size_t warp, unsigned mask) {
+/// Whether all threads of the warp have come to the exchange or ended.
+bool may_leave_exchange(std::size_t warp) {
   const std::size_t first = warp * kWarp;
   for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
-    const Thread& other = runner->threads[first + i];
-    if ((mask >> i & 1U) == 0 || other.state == State::ended) continue;
-    if (other.state != State::at_exchange || other.mask != mask) return false;
+    const State state = runner->threads[first + i].state;
+    if (state != State::ended && state != State::at_exchange) return false;
   }
   return true;
 }
@@ -138,37 +137,21 @@ std::vector<Fibre*> parked_fibres() {
   return parked;
 }
 
-/// Threads of one exchange are asked for in a row as a rule, and the answer holds for all of them.
-class ExchangeQuestion {
- public:
-  bool may_leave(const Fibre& fibre) {
-    const std::size_t warp = fibre.thread / kWarp;
-    const unsigned mask = runner->threads[fibre.thread].mask;
-    if (!asked_ || warp != warp_ || mask != mask_) {
-      answer_ = may_leave_exchange(warp, mask);
-      if (answer_) take_from_warp(warp);
-    }
-    asked_ = true;
-    warp_ = warp;
-    mask_ = mask;
-    return answer_;
-  }
-
- private:
-  bool asked_ = false;
-  std::size_t warp_ = 0;
-  unsigned mask_ = 0;
-  bool answer_ = false;
-};
-
 std::vector<Fibre*> ready_of(const std::vector<Fibre*>& parked) {
   std::vector<Fibre*> ready;
-  ExchangeQuestion question;
   bool all_at_barrier = true;
+  std::size_t asked =
+      runner->taken.size();  // the warp of the answer, which holds for all its threads
+  bool may_leave = false;
   for (Fibre* fibre : parked) {
-    const bool exchanges = runner->threads[fibre->thread].state == State::at_exchange;
-    if (exchanges) all_at_barrier = false;
-    if (exchanges && question.may_leave(*fibre)) ready.push_back(fibre);
+    if (runner->threads[fibre->thread].state != State::at_exchange) continue;
+    all_at_barrier = false;
+    const std::size_t warp = fibre->thread / kWarp;
+    if (warp != std::exchange(asked, warp)) {
+      may_leave = may_leave_exchange(warp);
+      if (may_leave) take_from_warp(warp);
+    }
+    if (may_leave) ready.push_back(fibre);
   }
   return all_at_barrier ? parked : ready;
 }
@@ -198,18 +181,17 @@ void run_block() {
 
 void place_threads(dim3 size) {
   runner->threads.clear();
-  for (unsigned z = 0; z < size.z; ++z) {
-    for (unsigned y = 0; y < size.y; ++y) {
-      for (unsigned x = 0; x < size.x; ++x) runner->threads.push_back({.index = {x, y, z}});
-    }
+  for (unsigned y = 0; y < size.y; ++y) {
+    for (unsigned x = 0; x < size.x; ++x) runner->threads.push_back({.index = {x, y, 0}});
   }
   runner->taken.resize((runner->threads.size() + kWarp - 1) / kWarp);
 }
 
+/// Of what a device could do, what the kernels use: two dimensions.
 bool fits(dim3 grid, dim3 block) {
-  const auto threads = std::uint64_t{block.x} * block.y * block.z;
-  return threads >= 1 && threads <= 1024 && block.z <= 64 && grid.x >= 1 && grid.y >= 1 &&
-         grid.z >= 1 && grid.x <= 0x7fffffffU && grid.y <= 0xffffU && grid.z <= 0xffffU;
+  const auto threads = std::uint64_t{block.x} * block.y;
+  return threads >= 1 && threads <= 1024 && block.z == 1 && grid.x >= 1 && grid.y >= 1 &&
+         grid.z == 1 && grid.x <= 0x7fffffffU && grid.y <= 0xffffU;
 }
 
 /// Calls `kernel` once for every thread of every block.
@@ -220,12 +202,10 @@ void run_grid(dim3 grid, dim3 block_size, const std::function<void()>& kernel) {
   blockDim = block_size;
   gridDim = grid;
   place_threads(block_size);
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        blockIdx = {x, y, z};
-        run_block();
-      }
+  for (unsigned y = 0; y < grid.y; ++y) {
+    for (unsigned x = 0; x < grid.x; ++x) {
+      blockIdx = {x, y, 0};
+      run_block();
     }
   }
 }
@@ -242,8 +222,7 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()
 
 void wait_for_block() { park(State::at_block_barrier); }
 
-void exchange(unsigned mask, std::uint64_t value) {
-  current().mask = mask;
+void exchange(std::uint64_t value) {
   current().given = value;
   park(State::at_exchange);
 }
@@ -252,6 +231,6 @@ std::uint64_t lane_value(unsigned lane) {
   return runner->taken[runner->fibre->thread / kWarp][lane];
 }
 
-unsigned lane() { return static_cast<unsigned>(runner->fibre->thread % kWarp); }
+unsigned lane() { return unsigned(runner->fibre->thread % kWarp); }
 
 }  // namespace rueda::standin

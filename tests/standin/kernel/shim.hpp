@@ -2,7 +2,7 @@
 
 // Included before a .cu file so that g++ compiles it as C++: CUDA's keywords and intrinsics mean
 // what the stand-in makes of them, and launches go to its streams. Of shared memory only arrays of
-// fixed size are known, of intrinsics those that the kernels call.
+// fixed size are known, of intrinsics those that the kernels call, by whole warps.
 
 #include <atomic>
 #include <cmath>
@@ -14,7 +14,31 @@
 
 #include <cuda_runtime.h>
 
-#include "block.hpp"
+// Runs kernels that g++ compiled as C++. The blocks of a launch run one after another, and so do
+// their threads; a thread that has to wait for others of its block gives way to them (a fibre).
+
+// Where the thread of a kernel stands that runs now in this thread of the host.
+inline constinit thread_local uint3 threadIdx{};
+inline constinit thread_local uint3 blockIdx{};
+inline constinit thread_local dim3 blockDim{};
+inline constinit thread_local dim3 gridDim{};
+
+namespace rueda::standin {
+
+inline constexpr unsigned kWarp = 32;
+
+/// Waits for all threads of the block that have not ended.
+void wait_for_block();
+
+/// Lays `value` down for the other threads of the warp and waits until all that have not ended have
+/// done so too. Then `lane_value` gives what they laid down, until the next call.
+void exchange(std::uint64_t value);
+std::uint64_t lane_value(unsigned lane);
+
+/// The place of this thread in its warp.
+unsigned lane();
+
+}  // namespace rueda::standin
 
 // Threads of one block run in one thread of the host, those of other streams in others.
 #undef __shared__
@@ -26,11 +50,11 @@ namespace rueda::standin {
 
 /// Each thread's `value` as the thread `source` of its warp has it; its own if there is none.
 template <typename T>
-T shuffle(unsigned mask, T value, unsigned source) {
+T shuffle(T value, unsigned source) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
-  exchange(mask, bits);
+  exchange(bits);
   if (source >= kWarp) return value;
   bits = lane_value(source);
   std::memcpy(&value, &bits, sizeof value);
@@ -56,13 +80,13 @@ cudaError_t launch_with(const cudaLaunchConfig_t* config, void (*kernel)(Paramet
 inline void __syncthreads() { rueda::standin::wait_for_block(); }
 
 template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
-  return rueda::standin::shuffle(mask, value, rueda::standin::lane() + distance);
+T __shfl_down_sync(unsigned, T value, unsigned distance) {
+  return rueda::standin::shuffle(value, rueda::standin::lane() + distance);
 }
 
 template <typename T>
-T __shfl_xor_sync(unsigned mask, T value, int bits) {
-  return rueda::standin::shuffle(mask, value, rueda::standin::lane() ^ static_cast<unsigned>(bits));
+T __shfl_xor_sync(unsigned, T value, int bits) {
+  return rueda::standin::shuffle(value, rueda::standin::lane() ^ unsigned(bits));
 }
 
 inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }

@@ -1,12 +1,9 @@
-#include "capture.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <utility>
 
 #include "device.hpp"
-#include "settings.hpp"
 #include "stream.hpp"
 
 // Captures and graphs. Captures are of one thread: cudaStreamCaptureModeThreadLocal.
@@ -37,6 +34,27 @@ cudaError_t end(Capture& capture) {
   std::erase_if(under_way(), [&](const auto& other) { return other.get() == &capture; });
   if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
   return all_joined(capture) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
+}
+
+/// The nodes in an order that keeps every captured dependency: that of the capture, or with delays
+/// another one, in which a dependency that was forgotten shows.
+std::vector<Node> in_order(const std::vector<Node>& nodes) {
+  if (!has_delays()) return nodes;
+  std::mt19937 random(unsigned(setting("RUEDA_STANDIN_SEED", 1)));
+  std::vector<std::size_t> left(nodes.size());
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+  std::set<std::size_t> done;
+  std::vector<Node> result;
+  while (!left.empty()) {
+    std::shuffle(left.begin(), left.end(), random);
+    const auto next = std::find_if(left.begin(), left.end(), [&](std::size_t i) {
+      return std::includes(done.begin(), done.end(), nodes[i].after.begin(), nodes[i].after.end());
+    });
+    result.push_back(nodes[*next]);
+    done.insert(*next);
+    left.erase(next);
+  }
+  return result;
 }
 
 void run_all(const std::vector<Item>& items, std::mutex& running) {
@@ -76,25 +94,6 @@ cudaError_t forbid_in_capture() {
     if (capture->thread != std::this_thread::get_id()) continue;
     capture->valid = false;
     result = cudaErrorStreamCaptureUnsupported;
-  }
-  return result;
-}
-
-std::vector<Node> in_order(const std::vector<Node>& nodes, bool shuffle) {
-  if (!shuffle) return nodes;
-  std::mt19937 random(static_cast<unsigned>(setting("RUEDA_STANDIN_SEED", 1)));
-  std::vector<std::size_t> left(nodes.size());
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
-  std::set<std::size_t> done;
-  std::vector<Node> result;
-  while (!left.empty()) {
-    std::shuffle(left.begin(), left.end(), random);
-    const auto next = std::find_if(left.begin(), left.end(), [&](std::size_t i) {
-      return std::includes(done.begin(), done.end(), nodes[i].after.begin(), nodes[i].after.end());
-    });
-    result.push_back(nodes[*next]);
-    done.insert(*next);
-    left.erase(next);
   }
   return result;
 }
@@ -159,8 +158,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   if (graph == nullptr) return note(cudaErrorInvalidValue);
-  *exec = new CUgraphExec_st{standin::in_order(graph->nodes, standin::shuffles_graphs()),
-                             std::make_shared<std::mutex>()};
+  *exec = new CUgraphExec_st{standin::in_order(graph->nodes), std::make_shared<std::mutex>()};
   return cudaSuccess;
 }
 

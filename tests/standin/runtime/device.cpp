@@ -1,13 +1,16 @@
 #include "device.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "settings.hpp"
+#include "rueda/core/random.hpp"
 
 namespace rueda::standin {
 namespace {
@@ -32,7 +35,7 @@ std::vector<int> listed(const std::string& text, int all) {
 }
 
 std::vector<int> find_visible() {
-  const int all = static_cast<int>(setting("RUEDA_STANDIN_DEVICES", 1));
+  const int all = int(setting("RUEDA_STANDIN_DEVICES", 1));
   if (const char* text = std::getenv("CUDA_VISIBLE_DEVICES")) return listed(text, all);
   std::vector<int> result;
   for (int i = 0; i < all; ++i) result.push_back(i);
@@ -44,7 +47,7 @@ const std::vector<int>& visible() {
   return it;
 }
 
-int physical(int device) { return visible()[static_cast<std::size_t>(device)]; }
+int physical(int device) { return visible()[std::size_t(device)]; }
 
 bool exists(int device) { return device >= 0 && device < device_count(); }
 
@@ -52,12 +55,17 @@ cudaDeviceProp describe(int device) {
   cudaDeviceProp properties{};
   std::memcpy(properties.name, kName, sizeof kName);
   std::memcpy(properties.uuid.bytes, "rueda stand-in", 14);
-  properties.uuid.bytes[15] = static_cast<char>(physical(device));
+  properties.uuid.bytes[15] = char(physical(device));
   properties.totalGlobalMem = device_bytes();
   properties.major = 9;
   properties.multiProcessorCount = kMultiprocessors;
   properties.pciBusID = physical(device) + 1;
   return properties;
+}
+
+std::size_t mean_delay() {
+  static const std::size_t mean = setting("RUEDA_STANDIN_DELAY_US", 0);
+  return mean;
 }
 
 struct ErrorText {
@@ -108,12 +116,28 @@ const ErrorText& text_of(cudaError_t code) {
 
 }  // namespace
 
+std::size_t setting(const char* name, std::size_t otherwise) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  return std::stoull(text);
+}
+
+bool has_delays() { return mean_delay() != 0; }
+
+void before_item() {
+  if (!has_delays()) return;
+  static std::atomic<std::size_t> items{0};
+  static const std::size_t seed = setting("RUEDA_STANDIN_SEED", 1);
+  const std::size_t us = mean_delay() / 2 + random_bits(seed, items++) % (mean_delay() + 1);
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
+
 cudaError_t note(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
   return code;
 }
 
-int device_count() { return static_cast<int>(visible().size()); }
+int device_count() { return int(visible().size()); }
 
 int current_device() { return chosen_device; }
 

@@ -6,6 +6,17 @@
 
 namespace rueda::standin {
 
+/// The environment variable `name` as a whole number; `otherwise` where it is not set or is none.
+std::size_t setting(const char* name, std::size_t otherwise);
+
+/// Whether RUEDA_STANDIN_DELAY_US asks for delays. Then graphs, too, replay their nodes in another
+/// order than that of the capture, as far as the captured dependencies allow.
+bool has_delays();
+
+/// Every item of work begins with it: waits from half of RUEDA_STANDIN_DELAY_US to one and a half,
+/// the same for the same RUEDA_STANDIN_SEED and item.
+void before_item();
+
 /// Remembers an error for cudaGetLastError, as every function of the runtime does; returns `code`.
 cudaError_t note(cudaError_t code);
 

@@ -72,8 +72,8 @@ void* take(std::size_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::pinned) return std::aligned_alloc(kAlignment, rounded(bytes));
   auto* memory = static_cast<std::byte*>(take_from_driver(rounded(bytes) + kMarginBytes));
   if (memory == nullptr) return nullptr;
-  std::memset(memory, static_cast<int>(MemoryMap::kFresh), bytes);
-  std::memset(memory + bytes, static_cast<int>(kMargin), kMarginBytes);
+  std::memset(memory, int(MemoryMap::kFresh), bytes);
+  std::memset(memory + bytes, int(kMargin), kMarginBytes);
   return memory;
 }
 
@@ -175,7 +175,7 @@ void MemoryMap::reset_peak() {
 bool is_device_range(const void* begin, std::size_t bytes) {
   const auto block = MemoryMap::instance().find(begin);
   if (!block) return false;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(begin) - block->begin);
+  const auto offset = std::size_t(static_cast<const std::byte*>(begin) - block->begin);
   return bytes <= block->bytes - offset;
 }
 

@@ -5,7 +5,6 @@
 
 #include "device.hpp"
 #include "memory.hpp"
-#include "settings.hpp"
 #include "stream.hpp"
 
 namespace standin = rueda::standin;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "device.hpp"
-#include "settings.hpp"
 
 namespace rueda::standin {
 

@@ -16,7 +16,7 @@ constexpr std::size_t kImages = 5;
 ImageSet some_images() {
   ImageSet set;
   for (std::size_t i = 0; i < kImages * kImageBytes; ++i) {
-    set.pixels.push_back(static_cast<std::uint8_t>(random_bits(5, i)));
+    set.pixels.push_back(std::uint8_t(random_bits(5, i)));
   }
   set.labels.assign(kImages, 1);
   return set;
@@ -30,7 +30,7 @@ BatchChoice choice_of(std::span<const std::uint32_t> indices, int size, bool aug
 std::size_t place(const InputFormat& format, int size, int c, int y, int x) {
   const int at =
       format.channels_last ? (y * size + x) * format.channels + c : (c * size + y) * size + x;
-  return static_cast<std::size_t>(at);
+  return std::size_t(at);
 }
 
 /// Bit for bit what kernels::input_value gives for every value, and zeros behind its channels.

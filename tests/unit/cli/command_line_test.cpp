@@ -13,21 +13,20 @@
 #include "tests/support/scratch_directory.hpp"
 
 using Catch::Matchers::Contains;
-using rueda::TrainConfig;
-using rueda::TrainOption;
-using Words = std::vector<std::string>;
+using namespace rueda;
+using Line = std::vector<std::string>;
 
 namespace {
 
-TrainConfig trained_by(const Words& words) {
-  return std::get<TrainConfig>(rueda::parse_command_line(words));
+TrainConfig trained_by(const Line& words) {
+  return std::get<TrainConfig>(parse_command_line(words));
 }
 
-std::string refusal(const Words& words) {
+std::string refusal(const Line& words) {
   try {
-    rueda::parse_command_line(words);
+    parse_command_line(words);
     return {};
-  } catch (const rueda::InputError& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
 }
@@ -36,22 +35,22 @@ std::string refusal(const Words& words) {
 class Recipe {
  public:
   explicit Recipe(const std::string& text) : path_(directory_.write("recipe.toml", text)) {}
-  Words command(const Words& more = {}) const {
-    Words words = {"train", "--config", path_.string()};
+  Line command(const Line& more = {}) const {
+    Line words = {"train", "--config", path_.string()};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
 
  private:
-  rueda::test::ScratchDirectory directory_;
+  test::ScratchDirectory directory_;
   std::filesystem::path path_;
 };
 
 /// A value that is not the default.
 std::string other_value(const TrainOption& option) {
-  if (std::holds_alternative<rueda::Text>(option.kind)) return "some text";
-  if (std::holds_alternative<rueda::Flag>(option.kind)) return "true";
-  if (const auto* words = std::get_if<rueda::Words>(&option.kind)) {
+  if (std::holds_alternative<Text>(option.kind)) return "some text";
+  if (std::holds_alternative<Flag>(option.kind)) return "true";
+  if (const auto* words = std::get_if<Words>(&option.kind)) {
     return words->words.at(words->get(TrainConfig()) == 0 ? 1 : 0);
   }
   if (std::string(option.name) == "inject") return "nan:1:7";
@@ -60,16 +59,16 @@ std::string other_value(const TrainOption& option) {
 }
 
 std::string text_of(const TrainOption& option, const TrainConfig& config) {
-  return rueda::to_string(value_of(option, config));
+  return to_string(value_of(option, config));
 }
 
 }  // namespace
 
 TEST_CASE("every option is in the help, the record and the configuration", "[command_line]") {
-  const auto help = std::get<rueda::PrintText>(rueda::parse_command_line({"train", "--help"})).text;
-  const std::string record = rueda::options_json(TrainConfig());
+  const auto help = std::get<PrintText>(parse_command_line({"train", "--help"})).text;
+  const std::string record = options_json(TrainConfig());
   std::set<std::string> names;
-  for (const TrainOption& option : rueda::train_options()) {
+  for (const TrainOption& option : train_options()) {
     INFO(option.name);
     CHECK(names.insert(option.name).second);
     CHECK_THAT(help, Contains("  --" + std::string(option.name)) && Contains(option.group));
@@ -79,7 +78,7 @@ TEST_CASE("every option is in the help, the record and the configuration", "[com
     CHECK(text_of(option, config) != value);
     set_option(option, config, value);
     CHECK(text_of(option, config) == value);
-    for (const TrainOption& other : rueda::train_options()) {
+    for (const TrainOption& other : train_options()) {
       if (&other != &option) CHECK(text_of(other, config) == text_of(other, TrainConfig()));
     }
   }
@@ -87,14 +86,13 @@ TEST_CASE("every option is in the help, the record and the configuration", "[com
 
 TEST_CASE("train alone takes every default", "[command_line]") {
   const TrainConfig config = trained_by({"train"});
-  CHECK(rueda::options_json(config) == rueda::options_json(TrainConfig()));
+  CHECK(options_json(config) == options_json(TrainConfig()));
   CHECK(config.given.empty());
 }
 
 TEST_CASE("the ring is the default, and a table means auto", "[command_line]") {
-  CHECK(trained_by({"train"}).all_reduce == rueda::Algorithm::ring);
-  CHECK(trained_by({"train", "--reduce-table", "t.json"}).all_reduce ==
-        rueda::Algorithm::automatic);
+  CHECK(trained_by({"train"}).all_reduce == Algorithm::ring);
+  CHECK(trained_by({"train", "--reduce-table", "t.json"}).all_reduce == Algorithm::automatic);
   CHECK_THAT(refusal({"train", "--reduce-table", "t.json", "--all-reduce", "doubling"}),
              Contains("--reduce-table") && Contains("doubling"));
 }
@@ -107,9 +105,9 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK(c.lr == 1e-3);
   CHECK(c.nesterov);
   CHECK_FALSE(c.shuffle);
-  CHECK(c.last_batch == rueda::LastBatch::drop);
-  CHECK(c.batch_per_rank == rueda::kMostThatFits);
-  CHECK(c.precision == rueda::Precision::bf16);
+  CHECK(c.last_batch == LastBatch::drop);
+  CHECK(c.batch_per_rank == kMostThatFits);
+  CHECK(c.precision == Precision::bf16);
   CHECK(c.given == std::set<std::string, std::less<>>{"batch-per-rank", "last-batch", "lr",
                                                       "nesterov", "precision", "seed", "shuffle"});
   CHECK(trained_by({"train", "--seed", "18446744073709551615"}).seed == 18446744073709551615ULL);
@@ -117,9 +115,9 @@ TEST_CASE("options reach the configuration", "[command_line]") {
 }
 
 TEST_CASE("faults to inject", "[command_line]") {
-  using Kind = rueda::InjectedFault::Kind;
-  for (const Kind kind : rueda::InjectedFault::kKinds) {
-    const std::string text = std::string(rueda::to_string(kind)) + ":2:10";
+  using Kind = InjectedFault::Kind;
+  for (const Kind kind : InjectedFault::kKinds) {
+    const std::string text = std::string(to_string(kind)) + ":2:10";
     const auto fault = trained_by({"train", "--inject", text}).fault;
     CHECK((fault.kind == kind && fault.rank == 2 && fault.step == 10));
   }
@@ -132,7 +130,7 @@ TEST_CASE("faults to inject", "[command_line]") {
 }
 
 TEST_CASE("how often checkpoints are written", "[command_line]") {
-  using Unit = rueda::CheckpointEvery::Unit;
+  using Unit = CheckpointEvery::Unit;
   const auto every = [](const char* text) {
     return trained_by({"train", "--checkpoint-every", text}).checkpoint_every;
   };
@@ -141,7 +139,7 @@ TEST_CASE("how often checkpoints are written", "[command_line]") {
   CHECK(every("2epochs").due(Unit::epochs, 4));
   CHECK_FALSE(every("2epochs").due(Unit::epochs, 3));
   CHECK_FALSE(every("2epochs").due(Unit::steps, 4));
-  CHECK_FALSE(rueda::CheckpointEvery().due(Unit::epochs, 1));
+  CHECK_FALSE(CheckpointEvery().due(Unit::epochs, 1));
   for (const char* text : {"", "5", "epoch", "0steps", "5 steps", "-1steps", "1.5epochs", "5step5",
                            "99999999999999999999steps"}) {
     CHECK_THAT(refusal({"train", "--checkpoint-every", text}), Contains("--checkpoint-every"));
@@ -150,7 +148,7 @@ TEST_CASE("how often checkpoints are written", "[command_line]") {
 
 TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") {
   const struct {
-    Words words;
+    Line words;
     std::string first, second;
   } cases[] = {
       {{"train", "--foo"}, "unknown option --foo", "rueda train --help"},
@@ -179,10 +177,10 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
 }
 
 TEST_CASE("help and version are texts to print", "[command_line]") {
-  for (const Words& words : {Words{"--help"}, Words{"train", "--help"}, Words{"--version"}}) {
-    const auto request = rueda::parse_command_line(words);
-    REQUIRE(std::holds_alternative<rueda::PrintText>(request));
-    CHECK_THAT(std::get<rueda::PrintText>(request).text, Contains("rueda"));
+  for (const Line& words : {Line{"--help"}, Line{"train", "--help"}, Line{"--version"}}) {
+    const auto request = parse_command_line(words);
+    REQUIRE(std::holds_alternative<PrintText>(request));
+    CHECK_THAT(std::get<PrintText>(request).text, Contains("rueda"));
   }
 }
 
@@ -254,12 +252,12 @@ TEST_CASE("a faulty recipe is refused with file, line and remedy", "[command_lin
 }
 
 TEST_CASE("synth and summary take their options", "[command_line]") {
-  const auto synth = std::get<rueda::SynthRequest>(rueda::parse_command_line(
+  const auto synth = std::get<SynthRequest>(parse_command_line(
       {"synth", "--out", "d", "--format", "py", "--train", "7", "--test", "3", "--seed", "9"}));
   CHECK(synth.out == "d");
-  CHECK(synth.format == rueda::Cifar10Format::python);
+  CHECK(synth.format == Cifar10Format::python);
   CHECK((synth.drawing.train == 7 && synth.drawing.test == 3 && synth.drawing.seed == 9));
-  const auto summary = std::get<rueda::SummaryOptions>(
-      rueda::parse_command_line({"summary", "--image-size", "64", "--classes", "100"}));
+  const auto summary = std::get<SummaryOptions>(
+      parse_command_line({"summary", "--image-size", "64", "--classes", "100"}));
   CHECK((summary.image_size == 64 && summary.classes == 100));
 }

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "commands/doctor/child.hpp"
-#include "commands/doctor/findings.hpp"
+#include "commands/doctor/process.hpp"
+#include "commands/doctor/report.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;
@@ -202,12 +202,10 @@ TEST_CASE("findings on transfers of host memory", "[doctor]") {
 }
 
 TEST_CASE("only a signal of its own is a crash", "[doctor]") {
-  for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGKILL, 0}) {
+  for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGKILL, 0})
     CHECK(end_by_signal(own, false) == End::crashed);
-  }
-  for (const int foreign : {SIGTERM, SIGINT, SIGHUP, kEndTransfer}) {
+  for (const int foreign : {SIGTERM, SIGINT, SIGHUP, kEndTransfer})
     CHECK(end_by_signal(foreign, false) == End::waited);
-  }
   CHECK(end_by_signal(SIGKILL, true) == End::waited);  // the supervisor's own
 }
 

@@ -35,16 +35,13 @@ TEST_CASE("JSON within the limits is parsed in order", "[json]") {
   CHECK(fault_of_json("7").empty());
 }
 
-TEST_CASE("no JSON is told with its byte", "[json]") {
+TEST_CASE("what is no JSON is refused with its byte", "[json]") {
   CHECK_THROWS_WITH(parse_json("{\"a\":1,}", kFile),
                     "run.json: no JSON from byte 8 on; give another");
   CHECK_THROWS_AS(parse_json("", kFile), InputError);
-  CHECK_THAT(fault_of_json("[1]x"), Contains("no JSON from byte 4"));
+  CHECK_THROWS_WITH(parse_json("[1]x"), Contains("no JSON from byte 4"));
   CHECK_THAT(fault_of_json("[\"\xff\"]"), Contains("no JSON"));
   CHECK_THAT(fault_of_json(std::string("[1]\0[", 5)), Contains("no JSON"));
-}
-
-TEST_CASE("a number that no double holds is refused", "[json]") {
   CHECK_THAT(fault_of_json("{\"a\":1e999}"), Contains("is out of range"));
 }
 
@@ -74,9 +71,6 @@ TEST_CASE("JSON of too many values or keys is refused", "[json]") {
   CHECK(fault_of_json(object_of(4), few).empty());
   CHECK_THAT(fault_of_json(object_of(5), few), Contains("more than 4 keys in one object"));
   CHECK_THAT(fault_of_json(object_of(100'000)), Contains("more than 256 keys"));
-}
-
-TEST_CASE("keys are counted of each object by itself", "[json]") {
-  const JsonLimits two{.most_values = 100, .most_depth = 4, .most_keys = 2};
+  const JsonLimits two{.most_values = 100, .most_depth = 4, .most_keys = 2};  // of each object
   CHECK(fault_of_json(R"({"a":{"a":1,"b":2},"b":[{"a":1},{"b":1}]})", two).empty());
 }

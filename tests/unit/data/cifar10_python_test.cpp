@@ -3,13 +3,10 @@
 #include "data/cifar10_files.hpp"
 #include "tests/support/pickle_writer.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::decode_python;
-using rueda::ImageSet;
-using rueda::kImageBytes;
-using namespace rueda::test;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 std::string decode_refusal(const Bytes& bytes) {
   ImageSet set;
@@ -101,7 +98,7 @@ TEST_CASE("arrays of another type, shape or order are refused or turned", "[cifa
   const ImageSet made = numbered_images(2);
   std::string turned;
   for (std::size_t p = 0; p < kImageBytes; ++p)
-    for (std::size_t i = 0; i < 2; ++i) turned += static_cast<char>(made.image(i)[p]);
+    for (std::size_t i = 0; i < 2; ++i) turned += char(made.image(i)[p]);
   ImageSet set;
   decode_python(with_array(2, kImageBytes, "u1", true, turned), "file", set);
   CHECK(set.pixels == made.pixels);
@@ -138,11 +135,13 @@ TEST_CASE("class names come from batches.meta if it has ten", "[cifar10]") {
   ten.open_dict().key("label_names").open_list();
   for (char c = 'a'; c <= 'j'; ++c) ten.key(std::string(1, c));
   ten.close_list().close_dict();
-  const auto names = rueda::python_class_names(ten.finish(), "batches.meta");
+  const auto names = python_class_names(ten.finish(), "batches.meta");
   REQUIRE(names);
   CHECK(names->back() == "j");
   const Bytes none = PickleWriter().open_dict().close_dict().finish();
-  CHECK_FALSE(rueda::python_class_names(none, "batches.meta"));
+  CHECK_FALSE(python_class_names(none, "batches.meta"));
   const Bytes lines{'a', '\r', '\n', 'b', '\n', '\n', 'c'};
-  CHECK_FALSE(rueda::binary_class_names(lines));
+  CHECK_FALSE(binary_class_names(lines));
 }
+
+}  // namespace rueda::test

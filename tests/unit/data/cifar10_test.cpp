@@ -5,16 +5,11 @@
 #include "rueda/data/synth.hpp"
 #include "tests/support/data_files.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::Cifar10Format;
-using rueda::Dataset;
-using rueda::kImageBytes;
-using rueda::read_cifar10;
-using namespace rueda::test;
-
-namespace fs = std::filesystem;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
 
 void check_same(const Dataset& read, const Dataset& made) {
   CHECK(read.train.labels == made.train.labels);
@@ -31,7 +26,7 @@ std::string official_directory(Cifar10Format format) {
 /// A small set in a directory of its official name; gives that directory.
 fs::path make_set(const fs::path& parent, const Dataset& dataset, Cifar10Format format) {
   const fs::path directory = parent / official_directory(format);
-  rueda::write_cifar10(dataset, directory, format);
+  write_cifar10(dataset, directory, format);
   return directory;
 }
 
@@ -117,7 +112,7 @@ TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]"
   const Bytes whole = read_bytes(file);
   for (std::size_t cut = 0; cut < whole.size(); cut += 211) {
     CAPTURE(cut);
-    write_bytes(file, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut)));
+    write_bytes(file, Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(cut)));
     CHECK_THAT(read_refusal(directory), Contains(file.string()));
   }
   write_bytes(file, Bytes(whole.begin(), whole.end() - 1));
@@ -160,10 +155,37 @@ TEST_CASE("an archive with a file twice or as a link is refused", "[cifar10]") {
 }
 
 TEST_CASE("truncate keeps the first images", "[cifar10]") {
-  rueda::ImageSet set = numbered_images(5);
+  ImageSet set = numbered_images(5);
   set.truncate(9);
   CHECK(set.size() == 5);
   set.truncate(2);
   CHECK(set.labels == numbered_images(2).labels);
   CHECK(set.pixels == numbered_images(2).pixels);
 }
+
+TEST_CASE("a data set tells its form, files and classes", "[data_check]") {
+  Dataset made = numbered_dataset(20, 10);
+  for (std::size_t i = 0; i < 20; ++i) made.train.labels[i] = i < 11 ? 0 : 3;
+  for (const auto format : {Cifar10Format::binary, Cifar10Format::python}) {
+    const TempDirectory scratch;
+    write_cifar10(made, scratch.path(), format);
+    const auto check = check_cifar10(scratch.path());
+    CHECK(check.form == (format == Cifar10Format::binary ? "binary version" : "Python version"));
+    CHECK(check.place == scratch.path().string());
+    CHECK(check.files.size() == 7);
+    CHECK_THAT(check.files.front(), Contains("data_batch_1"));
+    CHECK(check.train_per_class[0] == 11);
+    CHECK(check.train_per_class[3] == 9);
+    CHECK(check.train_per_class[1] == 0);
+    CHECK(check.class_names == made.class_names);
+    CHECK(check.train_fingerprint == made.train.fingerprint());
+    CHECK(check.test_fingerprint == made.test.fingerprint());
+    CHECK(check.remarks.size() == 2);
+  }
+}
+
+TEST_CASE("a data set that is not there is refused as training refuses it", "[data_check]") {
+  CHECK_THAT(refusal([] { check_cifar10("/nonexistent"); }), Contains("/nonexistent"));
+}
+
+}  // namespace rueda::test

@@ -6,33 +6,26 @@
 #include "tests/support/pickle_writer.hpp"
 #include "tests/support/python_pickles.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::ImageSet;
-using rueda::kImageBytes;
-using rueda::Pickle;
-using rueda::PickleKind;
-using rueda::test::Bytes;
-using rueda::test::PickleWriter;
-using rueda::test::refusal;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 void append_hex(std::string_view hex, Bytes& bytes) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   for (std::size_t i = 0; i < hex.size(); i += 2)
-    bytes.push_back(static_cast<std::uint8_t>(digit(hex[i]) * 16 + digit(hex[i + 1])));
+    bytes.push_back(std::uint8_t(digit(hex[i]) * 16 + digit(hex[i + 1])));
 }
 
 /// The pixels that the stored pickles were made with.
 Bytes stored_pixels() {
   Bytes pixels;
   for (std::size_t i = 0; i < 2; ++i)
-    for (std::size_t p = 0; p < kImageBytes; ++p)
-      pixels.push_back(static_cast<std::uint8_t>((7 * i + p) % 100));
+    for (std::size_t p = 0; p < kImageBytes; ++p) pixels.push_back(std::uint8_t((7 * i + p) % 100));
   return pixels;
 }
 
-Bytes spliced(const rueda::test::PythonPickle& stored) {
+Bytes spliced(const PythonPickle& stored) {
   Bytes bytes;
   append_hex(stored.before, bytes);
   const Bytes pixels = stored_pixels();
@@ -42,7 +35,7 @@ Bytes spliced(const rueda::test::PythonPickle& stored) {
 }
 
 std::string read_refusal(const Bytes& bytes) {
-  return refusal([&] { rueda::read_pickle(bytes, "some/file"); });
+  return refusal([&] { read_pickle(bytes, "some/file"); });
 }
 
 std::string refused(PickleWriter& writer) { return read_refusal(writer.finish()); }
@@ -52,39 +45,39 @@ PickleWriter pickle() { return {}; }
 }  // namespace
 
 TEST_CASE("batches as Python 2 and 3 write them decode alike", "[pickle]") {
-  for (const auto& stored : rueda::test::kPythonPickles) {
+  for (const auto& stored : kPythonPickles) {
     CAPTURE(stored.writer);
     ImageSet set;
-    REQUIRE_NOTHROW(rueda::decode_python(spliced(stored), "file", set));
+    REQUIRE_NOTHROW(decode_python(spliced(stored), "file", set));
     CHECK(set.labels == Bytes{3, 9});
     CHECK(set.pixels == stored_pixels());
   }
 }
 
 TEST_CASE("every cut is refused and no flipped byte crashes the reader", "[pickle]") {
-  for (const auto& stored : rueda::test::kPythonPickles) {
+  for (const auto& stored : kPythonPickles) {
     const Bytes whole = spliced(stored);
     const std::size_t head = stored.before.size() / 2;
     const std::size_t tail = head + 2 * kImageBytes;
     for (std::size_t i = 0; i<whole.size(); i += i> head && i + 64 < tail ? 61 : 1) {
       CAPTURE(stored.writer, i);
-      const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(i));
+      const Bytes cut(whole.begin(), whole.begin() + std::ptrdiff_t(i));
       CHECK_THAT(read_refusal(cut), Contains("some/file: byte "));
       Bytes flipped = whole;
       flipped[i] ^= 0x5a;
       ImageSet set;
-      refusal([&] { rueda::decode_python(flipped, "file", set); });
+      refusal([&] { decode_python(flipped, "file", set); });
     }
   }
 }
 
 TEST_CASE("bytes above 127 survive both ways of writing them", "[pickle]") {
-  for (const auto hex : {rueda::test::kHighBytesProtocol2, rueda::test::kHighBytesProtocol5}) {
+  for (const auto hex : {kHighBytesProtocol2, kHighBytesProtocol5}) {
     Bytes bytes;
     append_hex(hex, bytes);
-    const Pickle read = rueda::read_pickle(bytes, "file");
-    REQUIRE(read.root().kind == PickleKind::array);
-    CHECK(read.root().bytes == "\x01\x7f\x80\xbf\xc0\xff");
+    const Pickle read = read_pickle(bytes, "file");
+    REQUIRE(read.root->kind == PickleKind::array);
+    CHECK(read.root->bytes == "\x01\x7f\x80\xbf\xc0\xff");
   }
 }
 
@@ -104,67 +97,63 @@ TEST_CASE("integers of every width keep their value", "[pickle]") {
                           .little(0, 1)
                           .close_list()
                           .finish();
-  const Pickle read = rueda::read_pickle(bytes, "file");
+  const Pickle read = read_pickle(bytes, "file");
   std::vector<std::int64_t> values;
-  for (const auto ref : read.root().items) values.push_back(read[ref].integer);
+  for (const auto* item : read.root->items) values.push_back(item->integer);
   CHECK(values == std::vector<std::int64_t>{255, 65535, -2, -129, 1LL << 62, 0});
 }
 
 TEST_CASE("globals off the list are refused by name and offset", "[pickle]") {
-  auto system = pickle().global("os", "system").str("true").raw("\x85R");
-  CHECK_THAT(refused(system), Contains("'os.system'") && Contains("some/file: byte 2:") &&
-                                  Contains("nothing was executed"));
-  auto stacked = pickle().raw(
-      "\x8c\x08"
-      "builtins\x8c\x04"
-      "eval\x93");
-  CHECK_THAT(refused(stacked), Contains("'builtins.eval'") && Contains("byte 18:"));
-  auto near = pickle().global("numpy.core.multiarray", "fromfile");
-  CHECK_THAT(refused(near), Contains("'numpy.core.multiarray.fromfile'"));
-  auto control = pickle().global("o\x1b[2Js", "system");
-  CHECK_THAT(refused(control), Contains("'o\\x1b[2Js.system'"));
+  CHECK_THAT(refused(pickle().global("os", "system").str("true").raw("\x85R")),
+             Contains("'os.system'") && Contains("some/file: byte 2:") &&
+                 Contains("nothing was executed"));
+  CHECK_THAT(refused(pickle().raw("\x8c\x08"
+                                  "builtins\x8c\x04"
+                                  "eval\x93")),
+             Contains("'builtins.eval'") && Contains("byte 18:"));
+  CHECK_THAT(refused(pickle().global("numpy.core.multiarray", "fromfile")),
+             Contains("'numpy.core.multiarray.fromfile'"));
+  CHECK_THAT(refused(pickle().global("o\x1b[2Js", "system")), Contains("'o\\x1b[2Js.system'"));
   for (const char* opcode : {"i", "o", "\x81", "\x92", "P", "Q", "\x82", "\x97", "2", "I", "G"}) {
-    auto other = pickle().raw(opcode);
-    CHECK_THAT(refused(other), Contains("opcode 0x"));
+    CHECK_THAT(refused(pickle().raw(opcode)), Contains("opcode 0x"));
   }
 }
 
 TEST_CASE("calls other than NumPy's own are refused", "[pickle]") {
-  auto uncallable = pickle().integer(1).raw(")R");
-  CHECK_THAT(refused(uncallable), Contains("an integer can not be called"));
-  auto bare = pickle().global("numpy", "ndarray").raw(")R");
-  CHECK_THAT(refused(bare), Contains("'ndarray' is called"));
-  auto no_tuple = pickle().global("numpy", "dtype").str("u1").raw("R");
-  CHECK_THAT(refused(no_tuple), Contains("no list of arguments"));
-  auto codec = pickle().global("_codecs", "encode").raw("X").little(1, 4).raw("a").str("rot13");
-  codec.raw("\x86R");
-  CHECK_THAT(refused(codec), Contains("'rot13'"));
-  auto state = pickle().open_list().close_list().raw(")b");
-  CHECK_THAT(refused(state), Contains("a list can not be given a state"));
+  CHECK_THAT(refused(pickle().integer(1).raw(")R")), Contains("an integer can not be called"));
+  CHECK_THAT(refused(pickle().global("numpy", "ndarray").raw(")R")),
+             Contains("'ndarray' is called"));
+  CHECK_THAT(refused(pickle().global("numpy", "dtype").str("u1").raw("R")),
+             Contains("no list of arguments"));
+  CHECK_THAT(refused(pickle()
+                         .global("_codecs", "encode")
+                         .raw("X")
+                         .little(1, 4)
+                         .raw("a")
+                         .str("rot13")
+                         .raw("\x86R")),
+             Contains("'rot13'"));
+  CHECK_THAT(refused(pickle().open_list().close_list().raw(")b")),
+             Contains("a list can not be given a state"));
 }
 
 TEST_CASE("lengths beyond the file are refused before anything is allocated", "[pickle]") {
   for (const std::string_view opcode : {"\x8e", "\x8d", "\x96"}) {
-    auto huge = pickle().raw(opcode).little(~0ULL, 8);
-    CHECK_THAT(refused(huge), Contains("18446744073709551615 bytes are due"));
+    CHECK_THAT(refused(pickle().raw(opcode).little(~0ULL, 8)),
+               Contains("18446744073709551615 bytes are due"));
   }
-  auto large = pickle().raw("T").little(0xffffffff, 4).raw("abc");
-  CHECK_THAT(refused(large), Contains("4294967295 bytes are due, 4 remain"));
-  auto frame = pickle().raw("\x95").little(1000, 8);
-  CHECK_THAT(refused(frame), Contains("frame"));
-  auto number = pickle().raw("\x8a\xff").little(0, 8);
-  CHECK_THAT(refused(number), Contains("255 bytes is out of range"));
+  CHECK_THAT(refused(pickle().raw("T").little(0xffffffff, 4).raw("abc")),
+             Contains("4294967295 bytes are due, 4 remain"));
+  CHECK_THAT(refused(pickle().raw("\x95").little(1000, 8)), Contains("frame"));
+  CHECK_THAT(refused(pickle().raw("\x8a\xff").little(0, 8)), Contains("255 bytes is out of range"));
 }
 
 TEST_CASE("arrays whose shape and bytes disagree are refused", "[pickle]") {
-  auto few = pickle().array(2, 3, "u1", "12345");
-  CHECK_THAT(refused(few), Contains("shape (2, 3) needs 6 bytes, there are 5"));
-  auto wide = pickle().array(2, 3, "u2", "123456");
-  CHECK_THAT(refused(wide), Contains("needs 12 bytes"));
-  auto overflow = pickle().array(0xffffffff, 0x7fffffff, "u8", "");
-  CHECK_THAT(refused(overflow), Contains("out of range"));
-  auto object = pickle().array(2, 3, "O8", "123456");
-  CHECK_THAT(refused(object), Contains("'O8' are not supported"));
+  CHECK_THAT(refused(pickle().array(2, 3, "u1", "12345")),
+             Contains("shape (2, 3) needs 6 bytes, there are 5"));
+  CHECK_THAT(refused(pickle().array(2, 3, "u2", "123456")), Contains("needs 12 bytes"));
+  CHECK_THAT(refused(pickle().array(0xffffffff, 0x7fffffff, "u8", "")), Contains("out of range"));
+  CHECK_THAT(refused(pickle().array(2, 3, "O8", "123456")), Contains("'O8' are not supported"));
 }
 
 TEST_CASE("misuse of stack, marks and memo is refused", "[pickle]") {
@@ -172,25 +161,21 @@ TEST_CASE("misuse of stack, marks and memo is refused", "[pickle]") {
        {"", "t", "e", "(", "K\1K\2", "K\1a", "]a", "]K\1s", "}K\1s", "}(K\1u", "R", "b", "\x93",
         "\x85", "(K\1\x86", "q\1", "\x94"}) {
     CAPTURE(std::string(body));
-    auto misuse = pickle().raw(body);
-    CHECK_FALSE(refused(misuse).empty());
+    CHECK_FALSE(refused(pickle().raw(body)).empty());
   }
-  auto below_mark = pickle().raw("}K\1(K\2s");
-  CHECK_THAT(refused(below_mark), Contains("byte 8: the pickle uses a value that it never made"));
-  auto unset = pickle().raw("h\x07");
-  CHECK_THAT(refused(unset), Contains("memo number 7 was never set"));
-  auto far = pickle().raw("Nr").little(0xfffffff0, 4);
-  CHECK_THAT(refused(far), Contains("memo number 4294967280 is out of range"));
-  auto trailing = pickle().raw("N.N");
-  CHECK_THAT(refused(trailing), Contains("2 bytes follow"));
+  CHECK_THAT(refused(pickle().raw("}K\1(K\2s")),
+             Contains("byte 8: the pickle uses a value that it never made"));
+  CHECK_THAT(refused(pickle().raw("h\x07")), Contains("memo number 7 was never set"));
+  CHECK_THAT(refused(pickle().raw("Nr").little(0xfffffff0, 4)),
+             Contains("memo number 4294967280 is out of range"));
+  CHECK_THAT(refused(pickle().raw("N.N")), Contains("2 bytes follow"));
 }
 
 TEST_CASE("the number of values, links and marks is bounded", "[pickle]") {
   const std::string many(Pickle::kMaxValues + 1, 'N');
-  auto values = pickle().raw("(").raw(many).raw("t");
-  CHECK_THAT(refused(values), Contains("more than 1000000 values"));
-  auto marks = pickle().raw(std::string(Pickle::kMaxValues + 1, '('));
-  CHECK_THAT(refused(marks), Contains("nests too deeply"));
+  CHECK_THAT(refused(pickle().raw("(").raw(many).raw("t")), Contains("more than 1000000 values"));
+  CHECK_THAT(refused(pickle().raw(std::string(Pickle::kMaxValues + 1, '('))),
+             Contains("nests too deeply"));
   // Each round doubles what the list refers to; the bound on links ends it.
   PickleWriter doubling;
   doubling.raw("]q\1(");
@@ -218,6 +203,7 @@ TEST_CASE("values nested and looped without end are harmless", "[pickle]") {
   nested.raw("N");
   for (int i = 0; i < 500'000; ++i) nested.raw("\x85");
   CHECK(refused(nested).empty());
-  auto looped = pickle().raw("]q\1h\1a");
-  CHECK(refused(looped).empty());
+  CHECK(refused(pickle().raw("]q\1h\1a")).empty());
 }
+
+}  // namespace rueda::test

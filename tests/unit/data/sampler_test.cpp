@@ -8,14 +8,10 @@
 
 #include "tests/support/data_files.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::LastBatch;
-using rueda::Sampler;
-using rueda::SamplerOptions;
-using rueda::Shard;
-using rueda::test::refusal;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 using Indices = std::vector<std::uint32_t>;
 
@@ -129,7 +125,7 @@ TEST_CASE("fixed slices are contiguous, disjoint and complete", "[sampler]") {
           std::iota(slice.begin(), slice.end(), next);
           CHECK(sorted(own) == slice);
           CHECK((own == slice) == !shuffle);
-          if (epoch == 3) next += static_cast<std::uint32_t>(own.size());
+          if (epoch == 3) next += std::uint32_t(own.size());
         }
       }
       CHECK(next == 107);
@@ -168,3 +164,5 @@ TEST_CASE("what can not be sampled is refused with a remedy", "[sampler]") {
   CHECK_THAT(refused({.samples = 9, .global_batch = 4, .parts = 0}), Contains("at least 1"));
   CHECK(refused({.samples = 10, .global_batch = 10, .parts = 3}).empty());
 }
+
+}  // namespace rueda::test

@@ -12,21 +12,15 @@
 #include "rueda/core/random.hpp"
 #include "tests/support/data_files.hpp"
 
-using Catch::Matchers::Contains;
-using rueda::Cifar10Format;
-using rueda::Dataset;
-using rueda::draw_synthetic;
-using rueda::ImageSet;
-using rueda::kClasses;
-using rueda::Motif;
-using namespace rueda::test;
-
+namespace rueda::test {
 namespace {
+
+using Catch::Matchers::Contains;
 
 std::uint64_t hash_of(const ImageSet& set) {
   std::uint64_t hash = 0;
-  for (const auto byte : set.pixels) hash = rueda::mix64(hash ^ byte);
-  for (const auto byte : set.labels) hash = rueda::mix64(hash ^ byte);
+  for (const auto byte : set.pixels) hash = mix64(hash ^ byte);
+  for (const auto byte : set.labels) hash = mix64(hash ^ byte);
   return hash;
 }
 
@@ -39,12 +33,12 @@ std::array<int, kClasses> counts(const ImageSet& set) {
 double mean(std::span<const std::uint8_t> image) {
   double sum = 0;
   for (const auto byte : image) sum += byte;
-  return sum / static_cast<double>(image.size());
+  return sum / double(image.size());
 }
 
-int covered(Motif motif, const rueda::Placement& place) {
+int covered(std::size_t label, const Placement& place) {
   int sum = 0;
-  for (const auto sixteenths : rueda::draw_mask(motif, place)) sum += sixteenths;
+  for (const auto sixteenths : draw_mask(label, place)) sum += sixteenths;
   return sum;
 }
 
@@ -102,8 +96,7 @@ TEST_CASE("every motif covers its share of the circle around it", "[synth]") {
   for (std::size_t label = 0; label < kShares.size(); ++label) {
     for (const int angle : {0, 5000, 16384, 40000}) {
       CAPTURE(label, angle);
-      const auto motif = static_cast<Motif>(label);
-      const double sixteenths = covered(motif, {4096, 4096, 12 * 256, angle, true});
+      const double sixteenths = covered(label, {4096, 4096, 12 * 256, angle, true});
       const double circle = 16 * 12 * 12 * 3.14159265;
       CHECK(100 * sixteenths / circle ==
             Approx(kShares[label].percent).margin(kShares[label].margin));
@@ -115,8 +108,8 @@ TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]
   const TempDirectory scratch;
   const Dataset made = numbered_dataset(12, 3);
   for (int round = 0; round < 2; ++round) {
-    rueda::write_cifar10(made, scratch.path() / "py", Cifar10Format::python);
-    rueda::write_cifar10(made, scratch.path() / "bin", Cifar10Format::binary);
+    write_cifar10(made, scratch.path() / "py", Cifar10Format::python);
+    write_cifar10(made, scratch.path() / "bin", Cifar10Format::binary);
   }
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path()))
@@ -133,7 +126,7 @@ TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]
 TEST_CASE("what can not be written is refused", "[synth]") {
   const TempDirectory scratch;
   const auto refused = [&](const std::filesystem::path& where, const Dataset& made) {
-    return refusal([&] { rueda::write_cifar10(made, where, Cifar10Format::python); });
+    return refusal([&] { write_cifar10(made, where, Cifar10Format::python); });
   };
   write_bytes(scratch.path() / "file", {1});
   CHECK_THAT(refused(scratch.path() / "file", numbered_dataset(5, 1)), Contains("cannot write"));
@@ -142,3 +135,5 @@ TEST_CASE("what can not be written is refused", "[synth]") {
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "dir" / "data_batch_1.part"));
   CHECK_THAT(refused(scratch.path() / "new", numbered_dataset(4, 1)), Contains("at least 5"));
 }
+
+}  // namespace rueda::test

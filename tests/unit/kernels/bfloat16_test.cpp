@@ -3,11 +3,15 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/core/random.hpp"
+#include "rueda/kernels/wire.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
 #include "tests/support/bf16_rounding.hpp"
+#include "tests/support/values.hpp"
 
 namespace rueda::test {
 namespace {
@@ -18,13 +22,13 @@ Bfloat16 rounded(float value) { return kernels::from_float<Bfloat16>(value); }
 
 constexpr std::uint32_t kPatterns = 1U << 16U;
 
-Bfloat16 pattern(std::uint32_t bits) { return {static_cast<std::uint16_t>(bits)}; }
+Bfloat16 pattern(std::uint32_t bits) { return {std::uint16_t(bits)}; }
 
 /// Sign, exponent and mantissa read as the format defines them.
 double meaning(std::uint32_t bits) {
   const double sign = (bits & 0x8000U) != 0 ? -1.0 : 1.0;
-  const int exponent = static_cast<int>(bits >> 7U & 0xffU);
-  const double mantissa = static_cast<double>(bits & 0x7fU);
+  const int exponent = int(bits >> 7U & 0xffU);
+  const double mantissa = double(bits & 0x7fU);
   if (exponent == 0xff) {
     return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
   }
@@ -38,19 +42,19 @@ bool same(double a, double b) {
 
 /// Whether `value` becomes what double arithmetic finds nearest.
 bool rounds_to_nearest(float value) {
-  const double got = static_cast<double>(kernels::to_float(rounded(value)));
-  return same(got, nearest_bf16(static_cast<double>(value)));
+  const double got = double(kernels::to_float(rounded(value)));
+  return same(got, nearest_bf16(double(value)));
 }
 
 TEST_CASE("bf16: every pattern means what the format says, and comes back", "[kernels]") {
   for (std::uint32_t bits = 0; bits < kPatterns; ++bits) {
     const float value = kernels::to_float(pattern(bits));
-    const bool right = same(static_cast<double>(value), meaning(bits));
+    const bool right = same(double(value), meaning(bits));
     // A signalling NaN comes back quiet: with the mantissa's first bit set.
     const std::uint32_t expected = std::isnan(value) ? bits | 0x40U : bits;
     if (right && rounded(value).bits == expected) continue;
     CAPTURE(bits, value);
-    CHECK(same(static_cast<double>(value), meaning(bits)));
+    CHECK(same(double(value), meaning(bits)));
     CHECK(rounded(value).bits == expected);
   }
 }
@@ -71,7 +75,7 @@ TEST_CASE("bf16: every gap between neighbours is rounded to nearest, ties to eve
 
 TEST_CASE("bf16: random numbers of every size are rounded to nearest", "[kernels]") {
   for (std::uint64_t i = 0; i < 1'000'000; ++i) {
-    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random_bits(7, i)));
+    const auto value = std::bit_cast<float>(std::uint32_t(random_bits(7, i)));
     if (std::isnan(value) || rounds_to_nearest(value)) continue;
     CAPTURE(i, value);
     CHECK(rounds_to_nearest(value));
@@ -114,6 +118,49 @@ TEST_CASE("bf16: a NaN stays one, wherever its payload lies", "[kernels]") {
 TEST_CASE("bf16: fp32 passes through unchanged", "[kernels]") {
   CHECK(kernels::from_float<float>(0.1F) == 0.1F);
   CHECK(kernels::to_float(0.1F) == 0.1F);
+}
+
+TEST_CASE("what rounding to bf16 takes is kept exactly", "[wire]") {
+  for (std::size_t i = 0; i < 2000; ++i) {
+    float lost = 0;
+    const float value = rough_value(3, i);
+    const float sent = kernels::to_float(kernels::narrow_with_feedback(value, lost));
+    CHECK(double(sent) + double(lost) == double(value));
+    CHECK(std::abs(lost) <= std::abs(value) * 0x1p-8F);
+  }
+}
+
+TEST_CASE("what was kept is added before the next rounding", "[wire]") {
+  float lost = 0;
+  double sent = 0;
+  for (int k = 0; k < 256; ++k) {  // 1 + 2^-9: always rounded to 1 without feedback
+    sent += double(kernels::to_float(kernels::narrow_with_feedback(1 + 0x1p-9F, lost)));
+  }
+  CHECK(sent + double(lost) == 256.5);
+}
+
+TEST_CASE("nothing is kept of what is no number, or becomes infinite", "[wire]") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const float value :
+       {infinity, -infinity, std::nanf(""), std::numeric_limits<float>::max()}) {
+    float lost = 0;
+    kernels::narrow_with_feedback(value, lost);
+    CHECK(lost == 0);
+  }
+}
+
+TEST_CASE("loops for a bf16 wire do a part of it", "[wire]") {
+  const auto values = filled<rough_value>(1, 10);
+  std::vector<Bfloat16> narrow(10);
+  std::vector<float> wide(10, -1.0F), sums(10, 2.0F), lost(10, 0.0F);
+  narrow_part(narrow, values, lost, 2, 9);
+  widen_part(wide, narrow, 2, 9);
+  add_narrow_part(sums, narrow, 2, 9);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const bool inside = i >= 2 && i < 9;
+    CHECK(wide[i] == (inside ? values[i] - lost[i] : -1.0F));
+    CHECK(sums[i] == (inside ? 2.0F + wide[i] : 2.0F));
+  }
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
-#include "rueda/kernels/statistics.hpp"
 #include "rueda/kernels/wire.hpp"
 #include "rueda/reduce/reduce_loops.hpp"
 #include "tests/support/fp32_tolerance.hpp"
@@ -70,8 +69,7 @@ void check_softmax(const Tensor& logits, int label) {
                         *std::min_element(logits.values.begin(), logits.values.end());
   // A logit's rounding counts by the spread of the logits; a sum, an exponential and a logarithm
   // round a few times more.
-  CHECK(excess({static_cast<double>(r.loss)}, {expected.loss}, {spread + expected.loss},
-               logits.c + 6) <= 1);
+  CHECK(excess({double(r.loss)}, {expected.loss}, {spread + expected.loss}, logits.c + 6) <= 1);
   CHECK(excess(to_doubles(gradient), expected.gradient.values,
                Vector(row.size(), 0.125 * (1 + spread * 0.25)), logits.c + 6) <= 1);
   CHECK(r.correct == (expected.correct == 1));
@@ -83,7 +81,7 @@ TEST_CASE("softmax cross entropy of a row", "[kernels]") {
   for (const double bound : {0.1, 3.0, 60.0}) {
     for (int label = 0; label < 10; ++label) {
       CAPTURE(bound, label);
-      check_softmax(random_tensor(static_cast<std::uint64_t>(label), 1, {10, 1, 1}, bound), label);
+      check_softmax(random_tensor(std::uint64_t(label), 1, {10, 1, 1}, bound), label);
     }
   }
 }

@@ -15,13 +15,13 @@ using Image = std::vector<std::uint8_t>;
 Image random_image() {
   Image image(3 * kSide * kSide);
   for (std::size_t i = 0; i < image.size(); ++i) {
-    image[i] = static_cast<std::uint8_t>(random_bits(5, i) >> 56);
+    image[i] = std::uint8_t(random_bits(5, i) >> 56);
   }
   return image;
 }
 
 int stored(const Image& image, int c, int y, int x) {
-  return image[static_cast<std::size_t>((c * kSide + y) * kSide + x)];
+  return image[std::size_t((c * kSide + y) * kSide + x)];
 }
 
 /// f(channel, y, x) for every value of a square output.
@@ -39,7 +39,7 @@ TEST_CASE("pixel: without a transform the value is the pixel", "[kernels][pixel]
   int wrong = 0;
   for_each_value(kSide, [&](int c, int y, int x) {
     const float value = input_value(image.data(), PixelTransform{}, SampleAugment{}, c, y, x);
-    wrong += value == static_cast<float>(stored(image, c, y, x)) ? 0 : 1;
+    wrong += value == float(stored(image, c, y, x)) ? 0 : 1;
   });
   CHECK(wrong == 0);
 }
@@ -48,13 +48,13 @@ TEST_CASE("pixel: normalisation by channel", "[kernels][pixel]") {
   const Image image = random_image();
   PixelTransform t;
   for (int c = 0; c < 3; ++c) {
-    t.mean[c] = 100.0F + 16.0F * static_cast<float>(c);
-    t.scale[c] = 0.25F / static_cast<float>(1 << c);
+    t.mean[c] = 100.0F + 16.0F * float(c);
+    t.scale[c] = 0.25F / float(1 << c);
   }
   CHECK(input_value(image.data(), t, {}, 0, 3, 7) ==
-        (static_cast<float>(stored(image, 0, 3, 7)) - 100.0F) * 0.25F);
+        (float(stored(image, 0, 3, 7)) - 100.0F) * 0.25F);
   CHECK(input_value(image.data(), t, {}, 2, 31, 0) ==
-        (static_cast<float>(stored(image, 2, 31, 0)) - 132.0F) * 0.0625F);
+        (float(stored(image, 2, 31, 0)) - 132.0F) * 0.0625F);
 }
 
 /// By the definition: pad with four zeros on every side, cut out 32 by 32, flip.
@@ -63,13 +63,11 @@ int cropped_by_definition(const Image& image, const SampleAugment& a, int c, int
   for (auto& row : padded) row.fill(0);
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
-      padded[static_cast<std::size_t>(i + 4)][static_cast<std::size_t>(j + 4)] =
-          stored(image, c, i, j);
+      padded[std::size_t(i + 4)][std::size_t(j + 4)] = stored(image, c, i, j);
     }
   }
   const int column = a.flip ? 31 - x : x;
-  return padded[static_cast<std::size_t>(y + a.shift_y + 4)]
-               [static_cast<std::size_t>(column + a.shift_x + 4)];
+  return padded[std::size_t(y + a.shift_y + 4)][std::size_t(column + a.shift_x + 4)];
 }
 
 TEST_CASE("pixel: crop and flip", "[kernels][pixel]") {
@@ -81,7 +79,7 @@ TEST_CASE("pixel: crop and flip", "[kernels][pixel]") {
     for (int y = 0; y < kSide; ++y) {
       for (int x = 0; x < kSide; ++x) {
         const float value = input_value(image.data(), {}, a, 1, y, x);
-        wrong += value == static_cast<float>(cropped_by_definition(image, a, 1, y, x)) ? 0 : 1;
+        wrong += value == float(cropped_by_definition(image, a, 1, y, x)) ? 0 : 1;
       }
     }
     CHECK(wrong == 0);
@@ -95,7 +93,7 @@ TEST_CASE("pixel: all crops and both flips are drawn equally often", "[kernels][
     const SampleAugment a = draw_augment(11, 3, sample);
     REQUIRE(std::max(std::abs(a.shift_y), std::abs(a.shift_x)) <= 4);
     const int place = ((a.shift_y + 4) * 9 + a.shift_x + 4) * 2 + (a.flip ? 1 : 0);
-    ++seen[static_cast<std::size_t>(place)];
+    ++seen[std::size_t(place)];
   }
   const auto [least, most] = std::minmax_element(seen.begin(), seen.end());
   // A count deviates by sqrt(500); five times that is never seen by chance.
@@ -149,7 +147,7 @@ TEST_CASE("pixel: bilinear resize with half-pixel centres", "[kernels][pixel]") 
   double worst = 0;
   for_each_value(size, [&](int c, int y, int x) {
     if (y % 3 != 0 && y != size - 1) return;  // a third of the rows, with both borders
-    const double value = static_cast<double>(input_value(image.data(), t, {}, c, y, x));
+    const double value = double(input_value(image.data(), t, {}, c, y, x));
     worst = std::max(worst, std::abs(value - resized_by_definition(image, c, size, y, x)));
   });
   CAPTURE(size);
@@ -164,7 +162,7 @@ TEST_CASE("pixel: the resize sees the cropped image", "[kernels][pixel]") {
   t.image_size = 64;
   // Output rows 0 and 63 lie outside the first and last source row, so they copy it.
   CHECK(input_value(image.data(), t, a, 2, 63, 0) ==
-        static_cast<float>(cropped_by_definition(image, a, 2, 31, 0)));
+        float(cropped_by_definition(image, a, 2, 31, 0)));
   CHECK(input_value(image.data(), t, a, 2, 0, 0) == 0.0F);
 }
 

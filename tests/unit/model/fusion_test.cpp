@@ -69,7 +69,7 @@ void check_sound(const Graph& before, const Graph& after) {
 
 std::size_t additions(const Graph& graph) {
   const auto& nodes = graph.nodes();
-  return static_cast<std::size_t>(
+  return std::size_t(
       std::count_if(nodes.begin(), nodes.end(), [](const Node& n) { return is<AddNode>(&n); }));
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("graph: statistics are contiguous in forward order", "[graph]") {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
     if (bn == nullptr) continue;
     CHECK(bn->statistics_offset == offset);
-    offset += 2 * static_cast<std::size_t>(node.output.channels);
+    offset += 2 * std::size_t(node.output.channels);
   }
   CHECK(offset == graph.statistics_count());
 }

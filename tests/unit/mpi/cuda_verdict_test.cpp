@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -41,53 +42,52 @@ CudaSignals mpich(Answer reported) {
 
 }  // namespace
 
-TEST_CASE("Open MPI is CUDA-aware if the library that runs says so", "[cuda_verdict]") {
-  CHECK(judge_cuda_awareness(open_mpi(Answer::yes, Answer::yes, Answer::yes)).aware);
-  CHECK(judge_cuda_awareness(open_mpi(Answer::yes, Answer::yes, Answer::unknown)).aware);
-  CHECK_FALSE(judge_cuda_awareness(open_mpi(Answer::no, Answer::no, Answer::unknown)).aware);
-  CHECK_FALSE(judge_cuda_awareness(open_mpi(Answer::unknown, Answer::unknown, Answer::yes)).aware);
-}
-
-TEST_CASE("the library that runs outweighs the headers", "[cuda_verdict]") {
-  CHECK_FALSE(judge_cuda_awareness(open_mpi(Answer::yes, Answer::no, Answer::yes)).aware);
-  const auto other_build = judge_cuda_awareness(open_mpi(Answer::no, Answer::yes, Answer::yes));
-  CHECK(other_build.aware);
-  CHECK_THAT(other_build.why, Contains("another build"));
-}
-
-TEST_CASE("support that is switched off is named with the switch", "[cuda_verdict]") {
-  const auto open = judge_cuda_awareness(open_mpi(Answer::yes, Answer::yes, Answer::no));
-  CHECK_FALSE(open.aware);
-  CHECK_THAT(open.why, Contains("OMPI_MCA_opal_cuda_support=true"));
-  for (const Answer off : {Answer::no, Answer::unknown}) {
-    const auto from_cray = judge_cuda_awareness(cray(Answer::yes, off));
-    CHECK_FALSE(from_cray.aware);
-    CHECK_THAT(from_cray.why, Contains("MPICH_GPU_SUPPORT_ENABLED=1"));
-    const auto from_mvapich = judge_cuda_awareness(mvapich(Answer::yes, Answer::yes, off));
-    CHECK_FALSE(from_mvapich.aware);
-    CHECK_THAT(from_mvapich.why, Contains("MV2_USE_CUDA=1"));
+TEST_CASE("MPI takes GPU memory or not, for a reason of one line", "[cuda_verdict]") {
+  constexpr Answer yes = Answer::yes, no = Answer::no, unknown = Answer::unknown;
+  const auto ucx = [](const char* transports) {
+    auto signals = open_mpi(yes, yes, yes);
+    signals.ucx_transports = transports;
+    return signals;
+  };
+  struct Case {
+    CudaSignals signals;
+    bool aware;
+    const char* words = "";
+  };
+  for (const Case& c :
+       std::vector<Case>{// The library that runs outweighs the headers.
+                         {open_mpi(yes, yes, yes), true},
+                         {open_mpi(yes, yes, unknown), true},
+                         {open_mpi(no, no, unknown), false},
+                         {open_mpi(unknown, unknown, yes), false},
+                         {open_mpi(yes, no, yes), false},
+                         {open_mpi(no, yes, yes), true, "another build"},
+                         // Support that is switched off is named with the switch.
+                         {open_mpi(yes, yes, no), false, "OMPI_MCA_opal_cuda_support=true"},
+                         {cray(yes, no), false, "MPICH_GPU_SUPPORT_ENABLED=1"},
+                         {cray(yes, unknown), false, "MPICH_GPU_SUPPORT_ENABLED=1"},
+                         {mvapich(yes, yes, no), false, "MV2_USE_CUDA=1"},
+                         {mvapich(yes, yes, unknown), false, "MV2_USE_CUDA=1"},
+                         // MPICH and its kin answer for themselves.
+                         {mpich(yes), true},
+                         {mpich(no), false},
+                         {mpich(unknown), false},
+                         {cray(yes, yes), true},
+                         {cray(no, yes), false},
+                         {cray(unknown, yes), false},
+                         {mvapich(unknown, unknown, yes), true},
+                         {mvapich(no, unknown, yes), false},
+                         {mvapich(yes, no, yes), false},
+                         // UCX without a transport for CUDA is refused, whatever MPI says.
+                         {ucx("rc,sm,self"), false, "UCX_TLS=rc,sm,self"},
+                         {ucx("rc,sm,cuda_copy,cuda_ipc"), true}}) {
+    const auto verdict = judge_cuda_awareness(c.signals);
+    CAPTURE(c.signals.library, verdict.why);
+    CHECK(verdict.aware == c.aware);
+    CHECK_THAT(verdict.why, Contains(c.words));
+    CHECK_FALSE(verdict.why.empty());
+    CHECK(verdict.why.find('\n') == std::string::npos);
   }
-}
-
-TEST_CASE("MPICH and its kin answer for themselves", "[cuda_verdict]") {
-  CHECK(judge_cuda_awareness(mpich(Answer::yes)).aware);
-  CHECK_FALSE(judge_cuda_awareness(mpich(Answer::no)).aware);
-  CHECK_FALSE(judge_cuda_awareness(mpich(Answer::unknown)).aware);
-  CHECK(judge_cuda_awareness(cray(Answer::yes, Answer::yes)).aware);
-  CHECK_FALSE(judge_cuda_awareness(cray(Answer::no, Answer::yes)).aware);
-  CHECK(judge_cuda_awareness(mvapich(Answer::unknown, Answer::unknown, Answer::yes)).aware);
-  CHECK_FALSE(judge_cuda_awareness(mvapich(Answer::no, Answer::unknown, Answer::yes)).aware);
-  CHECK_FALSE(judge_cuda_awareness(mvapich(Answer::yes, Answer::no, Answer::yes)).aware);
-}
-
-TEST_CASE("UCX without a transport for CUDA is refused, whatever MPI says", "[cuda_verdict]") {
-  auto signals = open_mpi(Answer::yes, Answer::yes, Answer::yes);
-  signals.ucx_transports = "rc,sm,self";
-  const auto verdict = judge_cuda_awareness(signals);
-  CHECK_FALSE(verdict.aware);
-  CHECK_THAT(verdict.why, Contains("UCX_TLS=rc,sm,self"));
-  signals.ucx_transports = "rc,sm,cuda_copy,cuda_ipc";
-  CHECK(judge_cuda_awareness(signals).aware);
 }
 
 TEST_CASE("UCX_TLS is read as UCX reads it", "[cuda_verdict]") {
@@ -99,18 +99,6 @@ TEST_CASE("UCX_TLS is read as UCX reads it", "[cuda_verdict]") {
   for (const char* without : {"sm", "rc,sm,self", "^cuda", "^tcp,cuda_ipc", "cudas"}) {
     CAPTURE(without);
     CHECK_FALSE(admits_cuda(without));
-  }
-}
-
-TEST_CASE("every verdict gives its reason in one line", "[cuda_verdict]") {
-  for (const Answer reported : {Answer::unknown, Answer::no, Answer::yes}) {
-    for (const auto& signals :
-         {open_mpi(Answer::no, reported, Answer::yes), mpich(reported), cray(reported, Answer::yes),
-          mvapich(Answer::no, reported, Answer::yes)}) {
-      const std::string why = judge_cuda_awareness(signals).why;
-      CHECK_FALSE(why.empty());
-      CHECK(why.find('\n') == std::string::npos);
-    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -13,7 +14,9 @@ using rueda::InputError;
 
 namespace {
 
-rueda::Environment environment(std::map<std::string, std::string> variables) {
+using Variables = std::map<std::string, std::string>;
+
+rueda::Environment environment(Variables variables) {
   return [variables](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
@@ -22,46 +25,41 @@ rueda::Environment environment(std::map<std::string, std::string> variables) {
 
 }  // namespace
 
-TEST_CASE("launches that add up pass", "[launch_check]") {
-  CHECK_NOTHROW(check_launch(environment({}), 1));
-  CHECK_NOTHROW(check_launch(environment({}), 4));
-  CHECK_NOTHROW(check_launch(environment({{"OMPI_COMM_WORLD_SIZE", "4"}}), 4));
-  CHECK_NOTHROW(check_launch(environment({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}), 4));
-  CHECK_NOTHROW(check_launch(environment({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}}), 1));
-  CHECK_NOTHROW(check_launch(environment({{"PMI_SIZE", "1"}}), 1));
-}
-
-TEST_CASE("an allocation of several tasks does not forbid a run of one rank", "[launch_check]") {
-  CHECK_NOTHROW(check_launch(environment({{"SLURM_NTASKS", "4"}}), 1));
-  const auto mpirun_n_1 =
-      environment({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}});
-  CHECK_NOTHROW(check_launch(mpirun_n_1, 1));
-}
-
-TEST_CASE("mpirun of another make is refused", "[launch_check]") {
-  const auto four = environment({{"OMPI_COMM_WORLD_SIZE", "4"}});
-  CHECK_THROWS_AS(check_launch(four, 1), InputError);
-  CHECK_THROWS_AS(check_launch(four, 2), InputError);
-  CHECK_THROWS_WITH(check_launch(four, 1), Contains("OMPI_COMM_WORLD_SIZE=4") &&
-                                               Contains("a world of 1") && Contains("mpirun"));
-}
-
-TEST_CASE("srun without an MPI plugin is refused", "[launch_check]") {
-  const auto four = environment({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "2"}});
-  CHECK_THROWS_AS(check_launch(four, 1), InputError);
-  CHECK_THROWS_WITH(check_launch(four, 1),
-                    Contains("SLURM_NTASKS=4") && Contains("srun --mpi=pmix"));
-}
-
-TEST_CASE("a foreign process manager is refused", "[launch_check]") {
-  const auto three = environment({{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}});
-  CHECK_THROWS_AS(check_launch(three, 1), InputError);
-  CHECK_NOTHROW(check_launch(three, 3));
-}
-
-TEST_CASE("values that are no numbers say nothing", "[launch_check]") {
-  CHECK_NOTHROW(check_launch(environment({{"OMPI_COMM_WORLD_SIZE", ""}}), 1));
-  CHECK_NOTHROW(check_launch(environment({{"SLURM_NTASKS", "4(x2)"}, {"SLURM_PROCID", "0"}}), 1));
+TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
+  struct Case {
+    Variables variables;
+    int size;
+    std::vector<const char*> words = {};  ///< none: it passes
+  };
+  for (const Case& c : std::vector<Case>{
+           {{}, 1},
+           {{}, 4},
+           {{{"OMPI_COMM_WORLD_SIZE", "4"}}, 4},
+           {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}, 4},
+           {{{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}}, 1},
+           {{{"PMI_SIZE", "1"}}, 1},
+           {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 3},
+           // An allocation of several tasks does not forbid a run of one rank.
+           {{{"SLURM_NTASKS", "4"}}, 1},
+           {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}, 1},
+           // Values that are no numbers say nothing.
+           {{{"OMPI_COMM_WORLD_SIZE", ""}}, 1},
+           {{{"SLURM_NTASKS", "4(x2)"}, {"SLURM_PROCID", "0"}}, 1},
+           // mpirun of another make, srun without a plugin, a foreign process manager.
+           {{{"OMPI_COMM_WORLD_SIZE", "4"}},
+            1,
+            {"OMPI_COMM_WORLD_SIZE=4", "a world of 1", "mpirun"}},
+           {{{"OMPI_COMM_WORLD_SIZE", "4"}}, 2, {"a world of 2"}},
+           {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "2"}},
+            1,
+            {"SLURM_NTASKS=4", "srun --mpi=pmix"}},
+           {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, 1, {"PMI_SIZE=3"}}}) {
+    const auto check = [&] { check_launch(environment(c.variables), c.size); };
+    CAPTURE(c.variables, c.size);
+    if (c.words.empty()) CHECK_NOTHROW(check());
+    if (!c.words.empty()) CHECK_THROWS_AS(check(), InputError);
+    for (const char* words : c.words) CHECK_THROWS_WITH(check(), Contains(words));
+  }
 }
 
 TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "commands/bench/schedule.hpp"
-#include "rueda/predict/machine.hpp"
+#include "rueda/predict/forecast.hpp"
 
 using namespace rueda;
 using namespace rueda::predict;
@@ -39,7 +39,7 @@ double seconds_of(const bench::Schedule& schedule, const Link& link, double gamm
 double mean_of(std::size_t ranks, double noise, int times) {
   double sum = 0;
   for (int seed = 1; seed <= times; ++seed) {
-    sum += simulate_ring({ranks, 1, 0, noise, static_cast<std::uint64_t>(seed)});
+    sum += simulate_ring({ranks, 1, 0, noise, std::uint64_t(seed)});
   }
   return sum / times;
 }
@@ -48,8 +48,7 @@ double mean_of(std::size_t ranks, double noise, int times) {
 
 TEST_CASE("the ring costs what its schedule says", "[predict]") {
   for (const int ranks : {2, 3, 4, 7, 16}) {
-    const auto schedule =
-        bench::schedule_of(Algorithm::ring, ranks, static_cast<std::size_t>(ranks) * 1000);
+    const auto schedule = bench::schedule_of(Algorithm::ring, ranks, std::size_t(ranks) * 1000);
     const double expected = seconds_of(schedule, {kAlpha, kBeta}, kGamma);
     CHECK(ring_seconds(flat(), ranks, ranks * 4000.0) == Approx(expected));
   }
@@ -88,7 +87,7 @@ TEST_CASE("doubling has as many rounds as the real one", "[predict]") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     CAPTURE(ranks);
     const auto schedule = bench::schedule_of(Algorithm::doubling, ranks, 8);
-    CHECK(doubling_seconds(flat(1, 0, 0), ranks, 1) == static_cast<double>(schedule.steps.size()));
+    CHECK(doubling_seconds(flat(1, 0, 0), ranks, 1) == double(schedule.steps.size()));
   }
 }
 

@@ -1,24 +1,15 @@
 #include <catch2/catch.hpp>
 
-#include "rueda/core/error.hpp"
 #include "rueda/predict/quantities.hpp"
+#include "tests/support/data_files.hpp"
 
 using namespace rueda;
 using namespace rueda::predict;
 using Catch::Contains;
 using Catch::Detail::Approx;
+using test::refusal;
 
 namespace {
-
-template <typename Action>
-std::string refusal(Action action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 CostModel changed(const std::string& text) {
   CostModel model;
@@ -80,16 +71,20 @@ TEST_CASE("lists of ranks", "[predict]") {
 }
 
 TEST_CASE("changes of a machine", "[predict]") {
-  CHECK(changed("").machine.between.beta == 1e-9);
-  CHECK(changed("bandwidth=2x").machine.between.beta == Approx(5e-10));
-  CHECK(changed("bandwidth=10GB/s").machine.between.beta == Approx(1e-10));
-  CHECK(changed("latency=0.5x").machine.between.alpha == Approx(5e-6));
-  CHECK(changed("latency=3us").machine.between.alpha == Approx(3e-6));
-  const CostModel both = changed("inside-bandwidth=4x,inside-latency=2us,add-rate=1GB/s");
-  CHECK(both.machine.inside.beta == Approx(2.5e-11));
-  CHECK(both.machine.inside.alpha == Approx(2e-6));
-  CHECK(both.machine.gamma == Approx(1e-9));
-  CHECK(both.machine.between.beta == 1e-9);
+  const auto check = [](const char* text, const Link& inside, const Link& between, double gamma) {
+    CAPTURE(text);
+    const Machine machine = changed(text).machine;
+    CHECK(machine.inside.alpha == Approx(inside.alpha));
+    CHECK(machine.inside.beta == Approx(inside.beta));
+    CHECK(machine.between.alpha == Approx(between.alpha));
+    CHECK(machine.between.beta == Approx(between.beta));
+    CHECK(machine.gamma == Approx(gamma));
+  };
+  check("", {1e-6, 1e-10}, {1e-5, 1e-9}, 1e-11);
+  check("bandwidth=2x,latency=0.5x", {1e-6, 1e-10}, {5e-6, 5e-10}, 1e-11);
+  check("bandwidth=10GB/s,latency=3us", {1e-6, 1e-10}, {3e-6, 1e-10}, 1e-11);
+  check("inside-bandwidth=4x,inside-latency=2us,add-rate=1GB/s", {2e-6, 2.5e-11}, {1e-5, 1e-9},
+        1e-9);
   const CostModel slow = changed("compute-time=3x");
   CHECK(slow.compute.compute_seconds(10) == Approx(0.090));
   CHECK(slow.compute.other_seconds(10) == Approx(0.045));

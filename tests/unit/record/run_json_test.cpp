@@ -1,17 +1,14 @@
 #include "rueda/record/run_json.hpp"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/display/result_table.hpp"
+#include "rueda/display/run_text.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/support/scratch_directory.hpp"
 
@@ -25,187 +22,135 @@ namespace {
 
 json parsed(const RunRecord& run) { return json::parse(to_json(run)); }
 
-double sum_of_phases(const json& phases, const char* which) {
-  double sum = 0;
-  for (const std::string_view name : kPhaseNames) {
-    const json& phase = phases.at(std::string(name));
-    sum += phase.is_object() ? phase.at(which).get<double>() : phase.get<double>();
-  }
-  return sum;
+/// The texts as they are to stay, byte for byte, a line of `=====` after each.
+const std::string kGolden =
+#include "golden.txt"
+    ;
+
+/// A run that has something of everything that is written down.
+RunRecord full_run() {
+  RunRecord run = test::sample_run();
+  run.epochs.resize(2);
+  run.ranks[1].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  run.timed = TimedCompute{0.25, 64, 5, "an/earlier/run"};
+  run.reduce_table_hash = "00c0ffee";
+  run.config.reduce_table = "rows.json";
+  run.bucket_bytes = {1'000'000};
+  run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
+  run.checkpoints = {{"a/checkpoints/y", 1, 0, 2'200'000, 0.125, 0.5}};
+  run.gpu_samples = {{{.seconds = 1, .utilization = 0.5, .power_watts = 250}}, {}};
+  run.epochs[1].resumed_at_step = 2;
+  run.epochs[1].test.reset();
+  run.epochs[1].energy_joules = {100, 200};
+  run.epochs[1].bucket_records = {{{2, 1, 0, 0, 1.0, 1.5, 2.0, 0.25, 0.125, 0.0625},
+                                   {2, 1, 1, 0, 1.25, 2.0, 2.5, 0.25, 0.125, 0.0625}}};
+  run.trace = {{{.begin = 1.5, .end = 2.5, .step = 3, .bucket = 1, .part = 0, .to = 1, .from = 1}}};
+  run.trace[0][0].set_name("sum");
+  return run;
+}
+
+/// run.json but its options, which have tests of their own.
+std::string run_json(const RunRecord& run) {
+  std::string text = to_json(run);
+  const std::size_t begin = text.find("  \"config\": {");
+  return text.erase(begin, text.find("  \"model\": {") - begin);
+}
+
+std::string steps_csv(const RunRecord& run) {
+  const test::ScratchDirectory folder;
+  write_steps_csv(folder.path() / "steps.csv", run);
+  return test::content(folder.path() / "steps.csv");
 }
 
 }  // namespace
 
+TEST_CASE("what a run writes down is the same, byte for byte", "[run_json][golden]") {
+  const RunRecord run = full_run();
+  std::string text;
+  for (const std::string& piece :
+       {run_json(run), join(history_json(run)), steps_csv(run), to_trace_json(run)}) {
+    text += piece + "=====\n";
+  }
+  CHECK(text == kGolden);
+}
+
 TEST_CASE("run.json: options by the names of the command line", "[run_json]") {
   RunRecord run = test::sample_run();
+  json expected = {{"batch-per-rank", 64},  {"weight-decay", 1e-4}, {"inject", nullptr},
+                   {"input", "resident"},   {"shuffle", "on"},      {"target-accuracy", nullptr},
+                   {"reduce-order", "ring"}};
+  const auto check = [&] {
+    const json config = parsed(run).at("config");
+    for (const auto& [name, value] : expected.items()) CHECK(config.at(name) == value);
+  };
+  check();
   run.config.seed = 18'446'744'073'709'551'615ULL;
   run.config.reduce_order = ReduceOrder::fixed;
   run.config.shuffle = false;
   run.config.fault = {InjectedFault::Kind::flip_bit, 1, 7};
   run.config.target_accuracy = 0.8;
   run.config.verify_messages = true;
-  const json c = parsed(run).at("config");
-  CHECK(c.at("batch-per-rank") == 64);
-  CHECK(c.at("weight-decay") == 1e-4);
-  CHECK(c.at("seed") == 18'446'744'073'709'551'615ULL);
-  CHECK(c.at("reduce-order") == "fixed");
-  CHECK(c.at("shuffle") == "off");
-  CHECK(c.at("inject") == "flip-bit:1:7");
-  CHECK(c.at("verify-messages") == true);
-  CHECK(c.at("target-accuracy") == 0.8);
-  CHECK(parsed(test::sample_run()).at("config").at("inject").is_null());
-  CHECK(parsed(test::sample_run()).at("config").at("target-accuracy").is_null());
-}
-
-TEST_CASE("run.json: phases add up to steps, ranks and epochs", "[run_json]") {
-  const RunRecord run = test::sample_run(3, 3);
-  const json epochs = parsed(run).at("epochs");
-  for (const json& e : epochs) {
-    double seconds = 0;
-    for (const json& rank : e.at("ranks")) {
-      CHECK(sum_of_phases(rank.at("phases"), "") ==
-            Approx(rank.at("seconds").get<double>()).epsilon(1e-12));
-      seconds += rank.at("seconds").get<double>();
-    }
-    CHECK(sum_of_phases(e.at("phases"), "mean") == Approx(seconds / 3).epsilon(1e-12));
-    for (const char* kind : {"full_step", "partial_step"}) {
-      CHECK(sum_of_phases(e.at(kind).at("phases"), "mean") ==
-            Approx(e.at(kind).at("seconds").at("mean").get<double>()).epsilon(1e-12));
-    }
-  }
-}
-
-TEST_CASE("run.json: communication per step and its bandwidth", "[run_json]") {
-  RunRecord run = test::sample_run(4, 4);
-  run.gradient_bytes = 90'000'000;
-  const json c = parsed(run).at("epochs").at(0).at("communication");
-  CHECK(c.at("steps") == 3);
-  CHECK(c.at("bytes_per_step") == 90'000'000);
-  CHECK(c.at("busy").at("max").get<double>() == Approx(0.045));
-  CHECK(c.at("exposed").at("max").get<double>() == Approx(0.040));
-  CHECK(c.at("add").at("min").get<double>() == Approx(0.005));
-  CHECK(c.at("wait").at("max").get<double>() == Approx(0.030));
-  // Of each rank: what is neither waiting nor adding. The last waits longest.
-  CHECK(c.at("transfer").at("max").get<double>() == Approx(0.045 - 0.005));
-  CHECK(c.at("transfer").at("min").get<double>() == Approx(0.045 / 1.3 - 0.030 - 0.005 * 1.3));
-  CHECK(c.at("algbw_GBps").get<double>() == Approx(2));
-  CHECK(c.at("busbw_GBps").get<double>() == Approx(3));
-  const json alone = parsed(test::sample_run(1, 1)).at("epochs").at(0).at("communication");
-  CHECK(alone.at("algbw_GBps").is_null());
-  CHECK(alone.at("busbw_GBps").is_null());
-}
-
-TEST_CASE("run.json: the input, its mode and its work per step", "[run_json]") {
-  RunRecord run = test::sample_run();
-  CHECK(parsed(run).at("input").at("mode") == "resident");
-  CHECK(parsed(run).at("input").at("workers_per_rank").is_null());
   run.config.input = InputMode::stream;
   run.config.input_workers = 3;
-  const json j = parsed(run);
-  CHECK(j.at("input").at("mode") == "stream");
-  CHECK(j.at("input").at("workers_per_rank") == 3);
-  CHECK(j.at("config").at("input") == "stream");
-  CHECK(j.at("config").at("input-workers") == 3);
-  for (const json& input : {j.at("epochs").at(0).at("input"), j.at("summary").at("steady_input")}) {
-    const double steps = (128 + 128 + 40) / 128.0 / 3;  // of three, in full ones
-    CHECK(input.at("prepare_busy").at("min").get<double>() == Approx(0.008 * steps));
-    CHECK(input.at("prepare_busy").at("max").get<double>() == Approx(0.0088 * steps));
-    CHECK(input.at("prepare_exposed").at("mean").get<double>() == Approx(0.004 * steps));
-    CHECK(input.at("copy_busy").at("mean").get<double>() == Approx(0.0021 * steps));
-    CHECK(input.at("copy_exposed").at("mean").get<double>() == Approx(0.001 * steps));
-    CHECK(input.at("copy_bytes").at("mean").get<double>() == Approx(50'000 * 64 * steps));
-    CHECK(input.at("copy_GBps").get<double>() == Approx(3.2e6 / 0.0021 / 1e9));
-  }
-  CHECK(j.at("epochs").at(0).at("input").at("steps") == 3);
-  CHECK(j.at("summary").at("steady_input").at("steps") == 6);
-  const json rank = j.at("epochs").at(0).at("ranks").at(1);
-  CHECK(rank.at("prepare_busy").get<double>() == Approx(3 * 0.0088 * (296 / 128.0 / 3)));
-  CHECK(rank.at("copy_busy").get<double>() == Approx(3 * 0.0022 * (296 / 128.0 / 3)));
-  CHECK(rank.at("copy_bytes") == 50'000 * 148);
-}
-
-TEST_CASE("run.json: nothing copied, no rate", "[run_json]") {
-  RunRecord run = test::sample_run(1, 1);
-  for (StepRecord& s : run.epochs[0].step_records[0]) s.copy_busy = 0;
-  CHECK(parsed(run).at("epochs").at(0).at("input").at("copy_GBps").is_null());
-}
-
-TEST_CASE("run.json: summary", "[run_json]") {
-  RunRecord run = test::sample_run();
-  json s = parsed(run).at("summary");
-  CHECK(s.at("steady_epoch_seconds").get<double>() == Approx(0.85));
-  CHECK(s.at("steady_includes_warm_up") == false);
-  CHECK(s.at("steady_full_step").at("count") == 4);
-  CHECK(s.at("training_seconds").get<double>() == Approx(2.8));
-  CHECK(s.at("evaluation_seconds").get<double>() == Approx(0.63));
-  run.seconds_to_target = 2.5;
-  run.outcome = "failed";
-  run.failure = "out of luck";
-  run.epochs.resize(1);
-  s = parsed(run).at("summary");
-  CHECK(s.at("failure") == "out of luck");
-  CHECK(s.at("seconds_to_target") == 2.5);
-  CHECK(s.at("steady_includes_warm_up") == true);
+  expected = {{"seed", run.config.seed},  {"reduce-order", "fixed"}, {"shuffle", "off"},
+              {"inject", "flip-bit:1:7"}, {"target-accuracy", 0.8},  {"verify-messages", true},
+              {"input", "stream"},        {"input-workers", 3}};
+  check();
+  CHECK(parsed(run).at("input") == json{{"mode", "stream"}, {"workers_per_rank", 3}});
+  run.config.run_dir = "runs/\xff\xfe";  // no UTF-8
+  CHECK(parsed(run).at("config").at("run-dir") == "runs/\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 TEST_CASE("run.json: what is no number becomes null, and the text stays JSON", "[run_json]") {
-  RunRecord run = test::sample_run();
+  RunRecord run = test::sample_run(1, 1);
   run.epochs[0].train.loss = std::numeric_limits<double>::quiet_NaN();
+  for (StepRecord& s : run.epochs[0].step_records[0]) s.copy_busy = 0;
   run.epochs[1].train.loss = std::numeric_limits<double>::infinity();
   run.epochs[2].test.reset();
-  run.epochs[2].step_records[0].resize(2);
-  run.epochs[2].step_records[1].resize(2);
+  run.epochs[2].step_records[0].resize(2);  // full ones
+  run.seconds_to_target = 2.5;
+  run.failure = "out of luck";
   const json j = parsed(run);
-  CHECK(j.at("epochs").at(0).at("loss").is_null());
-  CHECK(j.at("epochs").at(1).at("loss").is_null());
-  CHECK(j.at("epochs").at(2).at("val_loss").is_null());
-  CHECK(j.at("epochs").at(2).at("partial_step").is_null());
+  for (const char* path :
+       {"/epochs/0/loss", "/epochs/0/input/copy_GBps", "/epochs/0/communication/algbw_GBps",
+        "/epochs/0/communication/busbw_GBps", "/epochs/1/loss", "/epochs/2/val_loss",
+        "/epochs/2/partial_step", "/epochs/2/partial_step_seconds/median"}) {
+    CAPTURE(path);
+    CHECK(j.at(json::json_pointer(path)).is_null());
+  }
   CHECK(j.at("epochs").at(2).at("partial_step_seconds").at("count") == 0);
-  CHECK(j.at("epochs").at(2).at("partial_step_seconds").at("median").is_null());
+  CHECK(j.at("summary").at("failure") == "out of luck");
+  CHECK(j.at("summary").at("seconds_to_target") == 2.5);
+  CHECK(j.at("summary").at("steady_includes_warm_up") == false);
+  CHECK(j.at("summary").at("steady_full_step").at("count") == 4);
   run.epochs.clear();
   CHECK(parsed(run).at("summary").at("steady_epoch_seconds").is_null());
   CHECK(parsed(run).at("epochs") == json::array());
 }
 
-TEST_CASE("run.json: names that are not UTF-8 do no harm", "[run_json]") {
-  RunRecord run = test::sample_run();
-  run.config.run_dir = "runs/\xff\xfe";
-  CHECK(parsed(run).at("config").at("run-dir") == "runs/\xef\xbf\xbd\xef\xbf\xbd");
-}
-
-TEST_CASE("run.json: written whole, over an older one, with nothing left beside it", "[run_json]") {
+TEST_CASE("run.json: a whole new file replaces an older one, which is not changed", "[run_json]") {
   const ScratchDirectory scratch;
-  const fs::path path = scratch.path() / kRunJsonName;
-  std::ofstream(path) << "an older text that is no JSON";
+  const fs::path path = scratch.write(kRunJsonName, "an older text that is no JSON");
+  // A second name for the old file keeps its content, if the new one is another file.
+  fs::create_hard_link(path, scratch.path() / "witness");
   const RunRecord run = test::sample_run();
   write_run_json(path, run);
   CHECK(content(path) == to_json(run));
-  CHECK(scratch.files() == 1);
-}
-
-TEST_CASE("run.json: the old file is replaced, not written into", "[run_json]") {
-  const ScratchDirectory scratch;
-  const fs::path path = scratch.path() / kRunJsonName;
-  std::ofstream(path) << "old";
-  // A second name for the old file keeps its content, if the new one is another file.
-  fs::create_hard_link(path, scratch.path() / "witness");
-  write_run_json(path, test::sample_run());
-  CHECK(content(scratch.path() / "witness") == "old");
+  CHECK(content(scratch.path() / "witness") == "an older text that is no JSON");
+  CHECK(scratch.files() == 2);
 }
 
 TEST_CASE("run.json: where it cannot be written", "[run_json]") {
   const ScratchDirectory scratch;
-  const RunRecord run = test::sample_run();
   const fs::path missing = scratch.path() / "missing" / kRunJsonName;
-  CHECK_THROWS_AS(write_run_json(missing, run), RunError);
-  CHECK_THROWS_WITH(write_run_json(missing, run),
+  CHECK_THROWS_WITH(write_run_json(missing, {}),
                     Catch::Contains(missing.string()) && Catch::Contains("No such file"));
   // A directory in the way fails only at the rename, after a temporary file was made.
   const fs::path occupied = scratch.path() / "occupied";
   fs::create_directory(occupied);
-  CHECK_THROWS_AS(write_run_json(occupied, run), RunError);
+  for (const fs::path& path : {missing, occupied, fs::path("/proc/run.json")})
+    CHECK_THROWS_AS(write_run_json(path, {}), RunError);
   CHECK(scratch.files() == 1);
-  CHECK_THROWS_AS(write_run_json("/proc/run.json", run), RunError);
 }
 
 TEST_CASE("steps that were released leave run.json as it was", "[run_json]") {
@@ -239,6 +184,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   run.started_at = "2026-01-02T03:04:05Z";
   run.epochs[1].resumed_at_step = 2;
   run.epochs[2].test.reset();
+  run.epochs[2].train.loss = std::numeric_limits<double>::quiet_NaN();  // of a timed run
   run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
   const std::string history = join(history_json(run));
   RunRecord back = test::sample_run();
@@ -252,6 +198,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   CHECK(back.epochs[0].test->accuracy == run.epochs[0].test->accuracy);
   CHECK(back.epochs[1].resumed_at_step == std::optional<std::size_t>(2));
   CHECK_FALSE(back.epochs[2].test);
+  CHECK(std::isnan(back.epochs[2].train.loss));
   CHECK(back.resumptions.at(0).checkpoint == "a/checkpoints/x");
   CHECK(join(history_json(back)) == history);
   CHECK(result_table(back).find("Epochs") != std::string::npos);
@@ -285,30 +232,19 @@ TEST_CASE("a history of many epochs on many ranks is read as it was written", "[
   CHECK(back.epochs.size() == 21);
 }
 
-TEST_CASE("the history of a timed run, which has no losses, comes back", "[run_json]") {
-  RunRecord run = test::sample_run();
-  const double nothing = std::numeric_limits<double>::quiet_NaN();
-  for (EpochRecord& e : run.epochs) e.train.loss = e.train.accuracy = nothing;
-  RunRecord back;
-  restore_history(back, join(history_json(run)), "x");
-  REQUIRE(back.epochs.size() == run.epochs.size());
-  CHECK(std::isnan(back.epochs[0].train.loss));
-  CHECK(std::isnan(back.epochs[0].train.accuracy));
-}
-
 TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that counts", "[run_json]") {
   const ScratchDirectory folder;
   RunRecord run = test::sample_run();
-  const auto path = folder.path() / "steps.csv";
-  write_steps_csv(path, run);
-  const std::string whole = content(path);
-  folder.write("cut.csv", whole.substr(0, whole.size() - 3));
-  copy_steps_csv(path, path, 2);
+  const fs::path path = folder.path() / "steps.csv";
+  const std::string whole = steps_csv(run);
+  copy_steps_csv(folder.write("whole.csv", whole), path, 2);
   run.epochs.pop_back();
-  write_steps_csv(folder.path() / "two.csv", run);
-  CHECK(content(path) == content(folder.path() / "two.csv"));
-  copy_steps_csv(folder.path() / "cut.csv", path, 3);
+  CHECK(content(path) == steps_csv(run));
+  copy_steps_csv(folder.write("cut.csv", whole.substr(0, whole.size() - 3)), path, 3);
   CHECK(content(path) == whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
+  copy_steps_csv(path, path, 1);  // onto itself
+  run.epochs.pop_back();
+  CHECK(content(path) == steps_csv(run));
   copy_steps_csv(folder.path() / "none.csv", path, 3);
   CHECK(content(path) == whole.substr(0, whole.find('\n') + 1));
 }
@@ -316,11 +252,8 @@ TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that coun
 TEST_CASE("steps.csv grows by epochs to what is written at once", "[run_json]") {
   const ScratchDirectory folder;
   const RunRecord run = test::sample_run(3, 2);
-  write_steps_csv(folder.path() / "whole.csv", run);
-  folder.write("steps.csv", "of another run\n");
-  for (const EpochRecord& epoch : run.epochs) {
-    append_steps_csv(folder.path() / "steps.csv", epoch, epoch.epoch == 1);
-  }
-  CHECK(content(folder.path() / "steps.csv") == content(folder.path() / "whole.csv"));
+  const fs::path path = folder.write("steps.csv", "of another run\n");
+  for (const EpochRecord& epoch : run.epochs) append_steps_csv(path, epoch, epoch.epoch == 1);
+  CHECK(content(path) == steps_csv(run));
   CHECK_THROWS_AS(append_steps_csv(folder.path() / "none.csv", run.epochs[1], false), RunError);
 }

@@ -11,14 +11,14 @@ using namespace rueda;
 
 namespace {
 
-constexpr auto kReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kReduce = std::size_t(Phase::all_reduce);
 
 /// A step whose phases are 1/8, 2/8 ... of nothing in particular: exact in binary.
 StepRecord step_of(std::uint32_t global_samples, double unit) {
   StepRecord s;
   s.samples = global_samples / 2;
   s.global_samples = global_samples;
-  for (std::size_t p = 0; p < kPhases; ++p) s.phases[p] = unit * static_cast<double>(p + 1);
+  for (std::size_t p = 0; p < kPhases; ++p) s.phases[p] = unit * double(p + 1);
   s.seconds = unit * 36;
   s.all_reduce_busy = unit * 7;
   s.all_reduce_add = unit * 2;
@@ -36,28 +36,19 @@ EpochRecord two_ranks() {
 
 }  // namespace
 
-TEST_CASE("statistics: spread of five values", "[statistics]") {
-  const Spread s = spread_of(std::vector<double>{4, 1, 3, 2, 10});
-  CHECK(s.count == 5);
-  CHECK(s.min == 1);
-  CHECK(s.mean == 4);
-  CHECK(s.median == 3);
-  CHECK(s.p90 == Approx(7.6));
-  CHECK(s.max == 10);
-  CHECK(s.deviation == Approx(std::sqrt(10.0)));
-}
-
-TEST_CASE("statistics: one value, an even count, none", "[statistics]") {
-  const Spread one = spread_of(std::vector<double>{7});
-  CHECK((one.min == 7 && one.median == 7 && one.p90 == 7 && one.max == 7 && one.deviation == 0));
+TEST_CASE("statistics: the spread of five values, of one, of none", "[statistics]") {
+  const auto numbers = [](const Spread& s) {
+    return std::vector{s.min, s.mean, s.median, s.p90, s.max, s.deviation};
+  };
+  const Spread five = spread_of(std::vector<double>{4, 1, 3, 2, 10});
+  CHECK(five.count == 5);
+  CHECK_THAT(numbers(five), Catch::Approx(std::vector<double>{1, 4, 3, 7.6, 10, std::sqrt(10.0)}));
+  CHECK(numbers(spread_of(std::vector<double>{7})) == std::vector<double>{7, 7, 7, 7, 7, 0});
+  CHECK(spread_of({}).count == 0);
+  for (const double none : numbers(spread_of({}))) CHECK(std::isnan(none));
   CHECK(median_of({4, 1, 2, 3}) == 2.5);
   CHECK(quantile({4, 1, 2, 3}, 0) == 1);
   CHECK(quantile({4, 1, 2, 3}, 1) == 4);
-  const Spread none = spread_of({});
-  CHECK(none.count == 0);
-  CHECK(std::isnan(none.min));
-  CHECK(std::isnan(none.median));
-  CHECK(std::isnan(none.max));
 }
 
 TEST_CASE("statistics: bandwidth by its definitions", "[statistics]") {
@@ -79,33 +70,15 @@ TEST_CASE("aggregation: full and partial steps apart", "[statistics]") {
   CHECK(full.phases[kReduce].max == 6 * 2);
   CHECK(full.busy.mean == 7 * 1.75);
   CHECK(full.add.min == 2 * 1.5);
+  CHECK(full.slowest.count == 2);  // a step takes as long as its slowest rank
+  CHECK(full.slowest.min == 36 * 2);
+  CHECK(full.slowest.max == 36 * 3);
+  CHECK(full.slowest_busy == 7 * 2.5);
   const StepBreakdown partial = break_down({&e, 1}, 128, StepKind::partial);
   CHECK(partial.steps == 1);
   CHECK(partial.step.mean == 36 * 6);
   CHECK(break_down({&e, 1}, 128, StepKind::all).steps == 3);
   CHECK(break_down({&e, 1}, 64, StepKind::full).steps == 0);
-}
-
-TEST_CASE("aggregation: a step takes as long as its slowest rank", "[statistics]") {
-  const EpochRecord e = two_ranks();
-  const StepBreakdown full = break_down({&e, 1}, 128, StepKind::full);
-  CHECK(full.slowest.count == 2);
-  CHECK(full.slowest.min == 36 * 2);
-  CHECK(full.slowest.max == 36 * 3);
-  CHECK(full.slowest_busy == 7 * 2.5);
-}
-
-TEST_CASE("aggregation: what a rank did in an epoch", "[statistics]") {
-  const auto totals = rank_totals(two_ranks(), 128);
-  REQUIRE(totals.size() == 2);
-  CHECK(totals[1].rank == 1);
-  CHECK(totals[1].samples == 64 + 64 + 20);
-  CHECK(totals[1].seconds == 36 * 8);
-  CHECK(totals[1].phases[kReduce] == 6 * 8);
-  CHECK(totals[1].busy == 7 * 8);
-  CHECK(totals[1].add == 2 * 8);
-  CHECK(totals[1].full_steps.count == 2);
-  CHECK(totals[1].full_compute.max == (36 - 6) * 3);
 }
 
 TEST_CASE("aggregation: phases add up to the step", "[statistics]") {

@@ -43,19 +43,15 @@ class LoggedAllReduce final : public AllReduce {
   std::vector<float> arena_;
 };
 
-/// Doubling up to 64 bytes, the ring up to 1 KiB, doubling again, then the window.
-ReduceTable table() {
-  return {{{64, {Algorithm::doubling, 0}},
-           {1024, {Algorithm::ring, 512}},
-           {2048, {Algorithm::doubling, 0}},
-           {.way = {Algorithm::shared, 0}}}};
-}
-
 }  // namespace
 
 TEST_CASE("a table's way is taken for each length, and made once", "[reduce]") {
   Log log;
-  ChosenAllReduce reduce(table(), [&](const ReduceWay& way) {
+  const ReduceTable table{{{64, {Algorithm::doubling, 0}},
+                           {1024, {Algorithm::ring, 512}},
+                           {2048, {Algorithm::doubling, 0}},
+                           {.way = {Algorithm::shared, 0}}}};
+  ChosenAllReduce reduce(table, [&](const ReduceWay& way) {
     log.made.push_back(way);
     return std::make_unique<LoggedAllReduce>(log, way.algorithm);
   });
@@ -74,13 +70,8 @@ TEST_CASE("a table's way is taken for each length, and made once", "[reduce]") {
   CHECK(log.exact_sums == std::vector<Algorithm>{ring});
   CHECK(reduce.arena().size() == 8);
   CHECK(reduce.journal().take_times().transfer > 0);
-}
 
-TEST_CASE("a choice takes the memory of the greediest way that a length reaches", "[reduce]") {
-  Log log;
-  const ChosenAllReduce reduce(table(), [&](const ReduceWay& way) {
-    return std::make_unique<LoggedAllReduce>(log, way.algorithm);
-  });
+  // It takes the memory of the greediest way that a length reaches.
   CHECK(reduce.scratch_floats(10) == 10);
   CHECK(reduce.scratch_floats(100) == 25);   // the ring's; doubling of 16 takes less
   CHECK(reduce.scratch_floats(300) == 300);  // doubling again

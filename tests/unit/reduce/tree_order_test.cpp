@@ -6,7 +6,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "rueda/reduce/reduce_loops.hpp"
+#include "tests/support/tree_sums.hpp"
+
 using rueda::TreeOrder;
+using namespace rueda::test;
 
 namespace {
 
@@ -47,12 +51,13 @@ std::vector<std::string> numbers(std::size_t begin, std::size_t end) {
 }  // namespace
 
 TEST_CASE("the fixed order by hand", "[tree_order]") {
-  CHECK(add_up(numbers(0, 1)).sum == "0");
-  CHECK(add_up(numbers(0, 2)).sum == "(0+1)");
-  CHECK(add_up(numbers(0, 3)).sum == "((0+1)+2)");
-  CHECK(add_up(numbers(0, 4)).sum == "((0+1)+(2+3))");
-  CHECK(add_up(numbers(0, 5)).sum == "(((0+1)+(2+3))+4)");
-  CHECK(add_up(numbers(0, 7)).sum == "(((0+1)+(2+3))+((4+5)+6))");
+  for (const auto& [count, sum] : {std::pair(1U, "0"),
+                                   {2U, "(0+1)"},
+                                   {3U, "((0+1)+2)"},
+                                   {4U, "((0+1)+(2+3))"},
+                                   {5U, "(((0+1)+(2+3))+4)"},
+                                   {7U, "(((0+1)+(2+3))+((4+5)+6))"}})
+    CHECK(add_up(numbers(0, count)).sum == sum);
 }
 
 TEST_CASE("slots_needed is what the fixed order uses", "[tree_order]") {
@@ -81,4 +86,26 @@ TEST_CASE("ranks that add micro-batches first add as one rank would", "[tree_ord
 TEST_CASE("three micro-batches on two ranks round differently from six on one", "[tree_order]") {
   const auto two_ranks = add_up({add_up(numbers(0, 3)).sum, add_up(numbers(3, 6)).sum});
   CHECK(two_ranks.sum != add_up(numbers(0, 6)).sum);
+}
+
+TEST_CASE("sums in one pass have the bits of the tree, in every target", "[tree]") {
+  for (const int count : {1, 2, 3, 4, 5, 7, 8, 15}) {
+    for (const std::size_t length : {0U, 1U, 1023U, 1024U, 1025U, 3000U}) {
+      std::vector<std::vector<float>> arrays;
+      std::vector<const float*> from;
+      std::vector<float*> to;
+      for (int r = 0; r < count; ++r) arrays.push_back(filled<rough_value>(r, length));
+      for (auto& array : arrays) {
+        from.push_back(array.data());
+        to.push_back(array.data());
+      }
+      std::vector<float> elsewhere(length);
+      to.push_back(elsewhere.data());
+      rueda::tree_sum(from, to, length);
+      CAPTURE(count, length);
+      const auto expected = serial_trees(count, length);
+      CHECK(elsewhere == expected);
+      for (const auto& array : arrays) CHECK(array == expected);
+    }
+  }
 }

@@ -17,10 +17,8 @@ using Catch::Contains;
 namespace {
 
 KerasLog log_of(const test::TempDirectory& directory, const std::string& text) {
-  const auto file = directory.path() / "run.out";
-  std::ofstream(file, std::ios::binary) << text;
   KerasLog log;
-  log.file = file;
+  log.file = directory.write("run.out", text);
   return log;
 }
 
@@ -37,12 +35,7 @@ LoggedRun run_of(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    runs_of(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal([&] { runs_of(text); });
 }
 
 void check(const Estimate& seen, double value, double low, double high) {
@@ -231,15 +224,9 @@ TEST_CASE("a log without a finished epoch is refused", "[keras_log]") {
 }
 
 TEST_CASE("the words of --keras-log", "[keras_log]") {
-  const auto log = parse_keras_log_option(
-      "a,b.out,model=resnet50v2,ranks=4,batch=8192,images=40000,size=128,processor=cpu");
-  CHECK(log.file == "a,b.out");
-  CHECK(log.model == "resnet50v2");
-  CHECK(log.ranks == 4);
-  CHECK(log.global_batch == 8192);
-  CHECK(log.images == 40000);
-  CHECK(log.image_size == 128);
-  CHECK(log.processor == Processor::cpu);
+  CHECK(parse_keras_log_option(
+            "a,b.out,model=resnet50v2,ranks=4,batch=8192,images=40000,size=128,processor=cpu") ==
+        KerasLog{"a,b.out", "resnet50v2", 4, 8192, 128, 40000, Processor::cpu});
   CHECK(parse_keras_log_option("run.out").file == "run.out");
   for (const char* text : {"", ",model=x", "f,model=", "f,ranks=0", "f,ranks=2x", "f,batch=-1",
                            "f,processor=tpu", "f,model=x,colour=red", "f,model=x,ranks"}) {
@@ -279,13 +266,12 @@ TEST_CASE("a printed duration has the range that rounding to its last digit leav
 }
 
 TEST_CASE("images of an epoch by its steps", "[keras_log]") {
-  CHECK(images_of_epoch(50000, 7, 8192) == 50000);     // 6 x 8192 + 848
   CHECK(images_of_epoch(50000, 6, 8192) == 6 * 8192);  // the remainder left out
   CHECK(images_of_epoch(40960, 5, 8192) == 40960);
-  CHECK(std::isnan(images_of_epoch(50000, 8, 8192)));
-  CHECK(std::isnan(images_of_epoch(50000, 5, 8192)));
-  CHECK(images_of_epoch(50000, 0, 8192) == 50000);
-  CHECK(images_of_epoch(50000, 7, 0) == 50000);
+  for (const std::size_t steps : {5, 8}) CHECK(std::isnan(images_of_epoch(50000, steps, 8192)));
+  // 6 x 8192 + 848, and what is unknown
+  for (const auto& [steps, batch] : {std::pair{7, 8192}, {0, 8192}, {7, 0}})
+    CHECK(images_of_epoch(50000, steps, batch) == 50000);
 }
 
 // Their figures: layouts_test.cpp.

@@ -8,8 +8,8 @@
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/study/study.hpp"
+#include "tests/support/data_files.hpp"
 #include "tests/support/sample_run.hpp"
-#include "tests/support/scratch_directory.hpp"
 
 using namespace rueda;
 using Catch::Contains;
@@ -25,25 +25,21 @@ std::string sample() { return to_json(test::sample_run()); }
 
 ordered_json sample_json() { return ordered_json::parse(sample()); }
 
-std::string refusal(const std::string& text) {
+RunResult read(const std::string& text) {
   const test::ScratchDirectory folder;
-  try {
-    read_run(folder.write("run.json", text));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return read_run(folder.write("run.json", text));
 }
 
-RunResult read(const ordered_json& json) {
-  const test::ScratchDirectory folder;
-  return read_run(folder.write("run.json", json.dump()));
+std::string refusal(const std::string& text) {
+  return test::refusal([&] { read(text); });
 }
+
+RunResult read(const ordered_json& json) { return read(json.dump()); }
 
 }  // namespace
 
 TEST_CASE("a run.json is read as it was written", "[study]") {
-  const RunResult run = read(ordered_json::parse(to_json(test::sample_run(4, 2))));
+  const RunResult run = read(to_json(test::sample_run(4, 2)));
   CHECK(run.world_size() == 4);
   CHECK(run.hosts == std::vector<std::string>{"node1", "node2"});
   CHECK(run.model == "resnet20");
@@ -64,7 +60,7 @@ TEST_CASE("a run.json is read as it was written", "[study]") {
 
 TEST_CASE("the steady figures of a run.json are those of its record", "[study]") {
   const RunRecord record = test::sample_run();
-  const RunResult run = read(sample_json());
+  const RunResult run = read(sample());
   const std::span<const EpochRecord> steady(&record.epochs[1], 2);
   const StepBreakdown full = break_down(steady, record.global_batch, StepKind::full);
   CHECK(run.steady_full_step.count == full.steps);
@@ -78,17 +74,17 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
 }
 
 TEST_CASE("an interrupted run is read as far as it came", "[study]") {
-  RunResult run = read(sample_json());
+  RunResult run = read(sample());
   CHECK(steady_epochs(run).size() == 2);
   CHECK(steady_epochs(run).front()->epoch == 2);
   RunRecord record = test::sample_run();
   record.outcome = "running";
   record.epochs.resize(1);
-  run = read(ordered_json::parse(to_json(record)));
+  run = read(to_json(record));
   REQUIRE(steady_epochs(run).size() == 1);
   CHECK(steady_epochs(run).front()->epoch == 1);
   record.epochs.clear();
-  run = read(ordered_json::parse(to_json(record)));
+  run = read(to_json(record));
   CHECK(run.epochs.empty());
   CHECK(run.outcome == "running");
 }
@@ -153,11 +149,8 @@ TEST_CASE("a study is everything below its directory, in order, once", "[study]"
   CHECK(study.failed[0].rank_batch == 512);
   CHECK(study.failed[0].global_batch == 0);
   CHECK(study.failed[0].message == "no memory");
-}
 
-TEST_CASE("an attempt on no rank is refused", "[study]") {
-  const test::ScratchDirectory folder;
-  std::string none = kRefused;
+  std::string none = kRefused;  // an attempt on no rank
   none.replace(none.find("\"ranks\": 2"), 10, "\"ranks\": 0");
   CHECK_THROWS_WITH(load_study({folder.write("attempt.json", none)}), Contains("ranks is 0"));
 }

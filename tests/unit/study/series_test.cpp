@@ -17,8 +17,8 @@ using test::runs_of;
 
 namespace {
 
-constexpr auto kBackward = static_cast<std::size_t>(Phase::backward);
-constexpr auto kAllReduce = static_cast<std::size_t>(Phase::all_reduce);
+constexpr auto kBackward = std::size_t(Phase::backward);
+constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::vector<Series> series_of(const std::vector<RunResult>& runs) {
   return make_series(observe_all(runs));
@@ -44,6 +44,12 @@ std::vector<RunResult> with_communication() {
                     .add = 0.0})};
 }
 
+void check(const Estimate& seen, double value, double low, double high) {
+  CHECK(seen.value == Approx(value));
+  CHECK(seen.low == Approx(low));
+  CHECK(seen.high == Approx(high));
+}
+
 Observation processor_run(Processor processor, double first, double steady) {
   Observation seen;
   seen.source = "rueda";
@@ -60,24 +66,21 @@ Observation processor_run(Processor processor, double first, double steady) {
 }  // namespace
 
 TEST_CASE("runs are sorted into weak and strong series", "[study]") {
-  const auto all = series_of(two_ways());
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].scaling == Scaling::weak);
-  CHECK(all[0].batch == 10);
-  CHECK(all[0].label == "net, 10 per rank");
-  REQUIRE(all[0].points.size() == 3);
-  CHECK(all[1].scaling == Scaling::strong);
-  CHECK(all[1].batch == 40);
-  CHECK(all[1].label == "net, 40 global");
-  REQUIRE(all[1].points.size() == 3);
-  CHECK(all[1].points[2].ranks == 4);  // a run may serve both
-  CHECK(all[1].points[2].rank_batch == 10);
-}
-
-TEST_CASE("speedup by epochs and by full steps, worked out by hand", "[study]") {
   const auto runs = two_ways();
   const Evaluated all(observe_all(runs));
+  REQUIRE(all.series.size() == 2);
+  CHECK(all.series[0].scaling == Scaling::weak);
+  CHECK(all.series[0].batch == 10);
+  CHECK(all.series[0].label == "net, 10 per rank");
+  CHECK(all.series[1].scaling == Scaling::strong);
+  CHECK(all.series[1].batch == 40);
+  CHECK(all.series[1].label == "net, 40 global");
   const auto &weak = all.figures[0].points, &strong = all.figures[1].points;
+  REQUIRE(weak.size() == 3);
+  REQUIRE(strong.size() == 3);
+  CHECK(strong[2].point->ranks == 4);  // a run may serve both
+  CHECK(strong[2].point->rank_batch == 10);
+  // Speedup by epochs and by full steps, worked out by hand.
   CHECK(weak[0].epoch_view.efficiency.value == 1);
   CHECK(weak[2].epoch_view.speedup.value == Approx(8.0 / 4.0));
   CHECK(weak[2].epoch_view.efficiency.value == Approx(0.5));
@@ -95,13 +98,8 @@ TEST_CASE("repeats give a median and a range, which speedups inherit", "[study]"
   const Point& two = all[0].points[1];
   CHECK(two.repeats == 3);
   CHECK(two.runs.size() == 3);
-  CHECK(two.epoch.value == 4.2);
-  CHECK(two.epoch.low == 4.0);
-  CHECK(two.epoch.high == 5.0);
-  const Speedup s = epoch_speedup(all[0], two);
-  CHECK(s.speedup.value == Approx(8.0 / 4.2));
-  CHECK(s.speedup.low == Approx(7.9 / 5.0));
-  CHECK(s.speedup.high == Approx(8.4 / 4.0));
+  check(two.epoch, 4.2, 4.0, 5.0);
+  check(epoch_speedup(all[0], two).speedup, 8.0 / 4.2, 7.9 / 5.0, 8.4 / 4.0);
 }
 
 TEST_CASE("without one rank, the fewest are the base and count as they are", "[study]") {
@@ -161,24 +159,19 @@ TEST_CASE("a run without a partner is a series of one point", "[study]") {
 }
 
 TEST_CASE("rounding is kept where there is one run", "[study]") {
-  Observation seen;
-  seen.source = "a log";
-  seen.rank_batch = seen.global_batch = 8;
-  seen.epoch = rounded(14, 0.5);
-  Observation two = seen;
-  two.ranks = 2;
-  two.global_batch = 16;
-  two.epoch = rounded(8, 0.5);
-  const auto all = make_series({seen, two});
+  std::vector<Observation> seen(2);
+  for (Observation& one : seen) one.rank_batch = one.global_batch = 8;
+  seen[0].epoch = rounded(14, 0.5);
+  seen[1].ranks = 2;
+  seen[1].global_batch = 16;
+  seen[1].epoch = rounded(8, 0.5);
+  const auto all = make_series(seen);
   REQUIRE(all.size() == 1);
   CHECK(all[0].points[0].epoch.low == 13.5);
   CHECK(epoch_speedup(all[0], all[0].points[1]).speedup.high == Approx(14.5 / 7.5));
-  const Estimate e = Estimate{14, 13.5, 14.5} / Estimate{5, 4.5, 5.5} * 0.25;
-  CHECK(e.value == Approx(0.7));
-  CHECK(e.low == Approx(13.5 / 5.5 / 4));
-  CHECK(e.high == Approx(14.5 / 4.5 / 4));
-  CHECK(per(100, Estimate{5, 4, 10}).low == 10);
-  CHECK(per(100, Estimate{5, 4, 10}).high == 25);
+  check(Estimate{14, 13.5, 14.5} / Estimate{5, 4.5, 5.5} * 0.25, 0.7, 13.5 / 5.5 / 4,
+        14.5 / 4.5 / 4);
+  check(per(100, Estimate{5, 4, 10}), 20, 10, 25);
 }
 
 TEST_CASE("more threads than cores are marked, except where nothing was computed", "[study]") {
@@ -191,13 +184,13 @@ TEST_CASE("more threads than cores are marked, except where nothing was computed
 }
 
 TEST_CASE("an observation is of the epochs after the first", "[study]") {
-  const RunResult run = made_run({.epochs = {50, 3, 9, 4}});
-  CHECK(observe(run).epoch.value == 4);
-  CHECK(observe(run).first_epoch.value == 50);
-  CHECK_FALSE(observe(run).includes_warm_up);
-  const RunResult one = made_run({.epochs = {50}});
-  CHECK(observe(one).epoch.value == 50);
-  CHECK(observe(one).includes_warm_up);
+  for (const auto& [epochs, steady] :
+       {std::pair{std::vector<double>{50, 3, 9, 4}, 4}, {{50}, 50}}) {
+    const RunResult run = made_run({.epochs = epochs});
+    CHECK(observe(run).epoch.value == steady);
+    CHECK(observe(run).first_epoch.value == 50);
+    CHECK(observe(run).includes_warm_up == (epochs.size() == 1));
+  }
 }
 
 TEST_CASE("Amdahl's fit finds the fraction that made the times", "[study]") {
@@ -330,7 +323,7 @@ TEST_CASE("repeats give the range of ratios", "[acceleration]") {
       {processor_run(Processor::cpu, 30, 20), processor_run(Processor::cpu, 32, 24),
        processor_run(Processor::cpu, 31, 20.5), processor_run(Processor::gpu, 4, 2)});
   REQUIRE(table.rows.size() == 1);
-  CHECK(cell(table, 0, "steady_ratio").number() == 10.25);  // of the median
-  CHECK(cell(table, 0, "steady_ratio_low").number() == 10);
-  CHECK(cell(table, 0, "steady_ratio_high").number() == 12);
+  check({cell(table, 0, "steady_ratio").number(), cell(table, 0, "steady_ratio_low").number(),
+         cell(table, 0, "steady_ratio_high").number()},
+        10.25, 10, 12);  // of the median
 }

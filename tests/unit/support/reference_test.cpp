@@ -41,7 +41,7 @@ void check_gradient(Vector& at, const Vector& gradient, const std::function<doub
   for (std::size_t i = 0; i < at.size(); ++i) {
     worst = std::max(worst, std::abs(difference(at[i], f) - gradient[i]));
   }
-  CHECK(worst < kTolerance * static_cast<double>(at.size()));
+  CHECK(worst < kTolerance * double(at.size()));
 }
 
 TEST_CASE("reference convolution: gradients are derivatives", "[reference]") {
@@ -49,9 +49,8 @@ TEST_CASE("reference convolution: gradients are derivatives", "[reference]") {
                                ConvNode{2, 7, 2, 3}, ConvNode{2, 3, 1, 0}}) {
     CAPTURE(node.kernel, node.stride, node.padding);
     Tensor x = random_tensor(1, 2, {3, 5, 6});
-    Vector w =
-        random_vector(2, static_cast<std::size_t>(node.filters * node.kernel * node.kernel * 3));
-    Vector b = random_vector(3, static_cast<std::size_t>(node.filters));
+    Vector w = random_vector(2, std::size_t(node.filters * node.kernel * node.kernel * 3));
+    Vector b = random_vector(3, std::size_t(node.filters));
     Tensor dy = conv(x, w, b, node);
     dy.values = random_vector(4, dy.size());
     const auto f = [&] { return dot(conv(x, w, b, node), dy); };

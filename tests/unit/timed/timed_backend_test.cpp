@@ -1,6 +1,8 @@
 #include "timed/timed_backend.hpp"
 
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -8,8 +10,12 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
+#include "rueda/train/timings.hpp"
+#include "tests/support/training_bench.hpp"
 
 using namespace rueda;
+using namespace std::chrono_literals;
+using rueda::test::SoloTraining;
 using timed::Time;
 
 namespace {
@@ -54,6 +60,48 @@ struct Bench {
   Replica replica;
 };
 
+// Whose time is whose. Every bound is from below, or follows from the clock never running
+// backwards, so that a busy machine cannot fail these tests.
+
+constexpr double kForward = 0.02;
+constexpr double kBackward = 0.04;
+constexpr auto kUpdate = 30ms;
+
+/// Its own time, which is never late: each wait sleeps for all that was asked for.
+class FullSleep final : public timed::Timepiece {
+ public:
+  timed::Time now() override { return now_; }
+  void wait_until(timed::Time moment) override {
+    if (moment <= now_) return;
+    std::this_thread::sleep_for(moment - now_);
+    now_ = moment;
+  }
+
+ private:
+  timed::Time now_{};
+};
+
+/// 8 images take kForward and kBackward, an update of parameters kUpdate.
+class SlowBackend final : public timed::TimedBackend {
+ public:
+  SlowBackend()
+      : TimedBackend({.seconds = kForward + kBackward, .images = 8}, {},
+                     std::make_unique<FullSleep>()) {}
+  void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
+                  const kernels::SgdStep&) override {
+    std::this_thread::sleep_for(kUpdate);
+  }
+  void softmax_cross_entropy(const LossRequest& request) override { *request.sums = {1, 0}; }
+};
+
+TrainConfig slow_run() {
+  TrainConfig config;
+  config.epochs = 1;
+  config.global_batch = 8;
+  config.check_replicas = CheckReplicas::off;
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("timed: a third of the time is forward's, the rest backward's", "[timed]") {
@@ -80,9 +128,8 @@ TEST_CASE("timed: layers wait in proportion to their FLOPs", "[timed]") {
   bench.compute(64);
   double share = 0;
   for (NodeId node = 1; node <= bench.graph.logits(); ++node) {
-    share += static_cast<double>(forward_flops(bench.graph, node)) /
-             static_cast<double>(forward_flops(bench.graph));
-    const auto wait = static_cast<std::size_t>(node - 1);
+    share += double(forward_flops(bench.graph, node)) / double(forward_flops(bench.graph));
+    const auto wait = std::size_t(node - 1);
     CHECK(seconds(begin, bench.time.waits.at(wait)) == Approx(0.1 * share).margin(1e-6));
   }
 }
@@ -140,4 +187,29 @@ TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, within its
 
 TEST_CASE("timed: what the device is called says what it does", "[timed]") {
   CHECK(Bench({0.3, 64, 20}, {64}).backend.device() == "none: waits 300 ms for 64 images +- 20 %");
+}
+
+TEST_CASE("The time of each phase is booked on it", "[timed][booking]") {
+  SoloTraining training(slow_run(), {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
+  const RunRecord run = training.train();
+  for (const StepRecord& step : run.epochs[0].step_records[0]) {
+    const auto seconds = [&](Phase phase) { return step.phases[std::size_t(phase)]; };
+    CHECK(seconds(Phase::forward) >= 0.99 * kForward);
+    CHECK(seconds(Phase::backward) >= 0.99 * kBackward);
+    CHECK(seconds(Phase::optimizer) >= std::chrono::duration<double>(kUpdate).count());
+  }
+}
+
+TEST_CASE("Evaluation is no part of an epoch's seconds", "[timed][booking]") {
+  SoloTraining training(slow_run(), {.train = 16, .test = 160}, std::make_unique<SlowBackend>());
+  const Stopwatch watch;
+  const RunRecord run = training.train();
+  const double all = watch.seconds();
+  const EpochRecord& epoch = run.epochs[0];
+  REQUIRE(epoch.test);
+  CHECK(epoch.test->seconds >= 0.99 * 160 / 8 * kForward);  // else the test would see nothing
+  CHECK(epoch.seconds + epoch.test->seconds <= all);
+  double steps = 0;
+  for (const StepRecord& step : epoch.step_records[0]) steps += step.seconds;
+  CHECK(epoch.seconds >= steps);
 }

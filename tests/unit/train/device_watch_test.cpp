@@ -1,16 +1,15 @@
-#include "rueda/train/device_watch.hpp"
-
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
 
 #include <catch2/catch.hpp>
 
-#include "display/time_table.hpp"
 #include "rueda/display/model_summary.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 #include "tests/support/sample_run.hpp"
+#include "train/step_recorder.hpp"
 
 namespace rueda {
 namespace {
@@ -26,7 +25,7 @@ class Counting final : public DeviceMonitor {
     const std::lock_guard lock(mutex_);
     ++count_;
     grown_.notify_all();
-    return {.power_watts = static_cast<double>(count_)};
+    return {.power_watts = double(count_)};
   }
   void await(int count) {
     std::unique_lock lock(mutex_);
@@ -48,7 +47,7 @@ TEST_CASE("device watch: samples from the beginning on, each handed out once", "
   double power = 0;
   double seconds = 0;
   for (int turn = 0; turn < 2; ++turn) {
-    monitor.await(static_cast<int>(power) + 2);
+    monitor.await(int(power) + 2);
     for (const DeviceSample& sample : watch.take()) {
       CHECK(sample.power_watts == power + 1);
       CHECK(sample.seconds >= seconds);
@@ -80,12 +79,12 @@ TEST_CASE("device use: the energy of a shared GPU counts once", "[device]") {
 }
 
 TEST_CASE("device use: the table shows what was told", "[device]") {
-  const std::string text = device_table(watched_run());
+  const std::string text = result_table(watched_run());
   CHECK_THAT(text, Contains("utilisation, %  70.0  50.0  90.0"));
   CHECK_THAT(text, Contains("power, W         300   200   400"));
   CHECK_THAT(text, !Contains("temperature"));
   CHECK_THAT(text, Contains("444 J, 2.00 images/J (shared GPUs counted once)"));
-  CHECK(device_table(test::sample_run()).empty());
+  CHECK_THAT(result_table(test::sample_run()), !Contains("GPUs\n"));
 }
 
 TEST_CASE("device use: run.json has columns, and null for what is not told", "[device]") {

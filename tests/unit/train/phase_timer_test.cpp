@@ -1,15 +1,14 @@
-#include "rueda/train/phase_timer.hpp"
-
+#include <algorithm>
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
+#include "rueda/train/timings.hpp"
+
 namespace rueda {
 namespace {
 
-double of(const PhaseSeconds& seconds, Phase phase) {
-  return seconds[static_cast<std::size_t>(phase)];
-}
+double of(const PhaseSeconds& seconds, Phase phase) { return seconds[std::size_t(phase)]; }
 
 double sum(const PhaseSeconds& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
@@ -17,16 +16,16 @@ double sum(const PhaseSeconds& seconds) {
 
 PhaseSeconds parts(double load, double forward, double backward) {
   PhaseSeconds seconds{};
-  seconds[static_cast<std::size_t>(Phase::load)] = load;
-  seconds[static_cast<std::size_t>(Phase::forward)] = forward;
-  seconds[static_cast<std::size_t>(Phase::backward)] = backward;
+  seconds[std::size_t(Phase::load)] = load;
+  seconds[std::size_t(Phase::forward)] = forward;
+  seconds[std::size_t(Phase::backward)] = backward;
   return seconds;
 }
 
-/// Until the clock has moved by a microsecond.
-void spend_time() {
+/// Until the clock has moved by that much.
+void spend_time(std::chrono::microseconds time = std::chrono::microseconds(1)) {
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(1)) continue;
+  while (std::chrono::steady_clock::now() - begin < time) continue;
 }
 
 TEST_CASE("phase timer: parts that fit are booked as they are, the rest on other", "[timer]") {
@@ -72,6 +71,25 @@ TEST_CASE("phase timer: time is booked from the division on", "[timer]") {
   CHECK(of(timer.seconds(), Phase::forward) >= 1e-6);
   const double total = timer.end();
   CHECK(sum(timer.seconds()) == Approx(total).epsilon(1e-9));
+}
+
+TEST_CASE("phase timer: parts of a device's time lie behind one another", "[trace]") {
+  PhaseTimer timer;
+  timer.keep_spans(true);
+  timer.begin();
+  timer.enter(Phase::forward);
+  spend_time(std::chrono::milliseconds(2));
+  timer.divide(parts(0, 0.0005, 0.001));
+  timer.end();
+  const auto spans = timer.take_spans();
+  REQUIRE(spans.size() >= 3);  // perhaps an empty stretch before the forward pass
+  const auto forward = std::ranges::find(spans, Phase::forward, &PhaseSpan::phase);
+  REQUIRE(forward + 1 < spans.end());
+  const PhaseSpan& backward = *(forward + 1);
+  CHECK(backward.phase == Phase::backward);
+  CHECK(forward->end == backward.begin);
+  CHECK(std::chrono::duration<double>(forward->end - forward->begin).count() == Approx(0.0005));
+  CHECK(std::chrono::duration<double>(backward.end - backward.begin).count() == Approx(0.001));
 }
 
 }  // namespace

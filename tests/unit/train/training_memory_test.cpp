@@ -1,13 +1,12 @@
-#include "rueda/train/training_memory.hpp"
-
 #include <fstream>
 
 #include <catch2/catch.hpp>
 #include <malloc.h>
 #include <unistd.h>
 
-#include "rueda/backend/replica_plan.hpp"
+#include "rueda/backend/replica.hpp"
 #include "rueda/reduce/tree_order.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "tests/support/training_bench.hpp"
 
 namespace rueda::test {
@@ -73,7 +72,7 @@ std::size_t resident_bytes() {
   std::size_t size = 0;
   std::size_t resident = 0;
   file >> size >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return resident * std::size_t(sysconf(_SC_PAGESIZE));
 }
 
 /// What one training run adds to this process's memory.
@@ -87,7 +86,7 @@ double measured_bytes(const TrainConfig& config) {
       training.config, training.plan,
       {training.group, training.replica, *reducer, training.data, training.listener, clock});
   trainer.run(run);
-  return static_cast<double>(resident_bytes() - before);
+  return double(resident_bytes() - before);
 }
 
 TEST_CASE("training memory: the plan is what training takes", "[memory]") {
@@ -106,7 +105,7 @@ TEST_CASE("training memory: the plan is what training takes", "[memory]") {
     const ReplicaPlan plan(graph, *backend, {48}, {48});
     const MemoryNeed need = training_memory(plan.memory(), graph, accumulate, 0);
     CHECK(need.total() > 450'000'000);
-    CHECK(measured_bytes(config) / static_cast<double>(need.total()) == Approx(1.0).epsilon(0.02));
+    CHECK(measured_bytes(config) / double(need.total()) == Approx(1.0).epsilon(0.02));
   }
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("origin tensors: a convolution's elements, by the index formulas", "[w
           const std::size_t there = origin == Origin::pytorch ? ((o * in + i) * side + h) * side + w
                                                               : ((h * side + w) * in + i) * out + o;
           const std::size_t here = offset + ((o * side + h) * side + w) * in + i;
-          REQUIRE(values[there] == static_cast<float>(here));
+          REQUIRE(values[there] == float(here));
         }
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("origin tensors: a dense weight lies as it is, or transposed for Keras
   for (std::size_t o = 0; o < out; ++o)
     for (std::size_t i = 0; i < in; ++i) {
       const std::size_t there = origin == Origin::pytorch ? o * in + i : i * out + o;
-      REQUIRE(values[there] == static_cast<float>(offset + o * in + i));
+      REQUIRE(values[there] == float(offset + o * in + i));
     }
 }
 

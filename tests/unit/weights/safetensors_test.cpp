@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 /// A file by hand: the length, the header, and `data_bytes` bytes that count 0, 1, 2 ...
 Bytes file_of(const std::string& header, std::size_t data_bytes) {
   Bytes bytes;
-  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::uint8_t>(header.size() >> (8 * i)));
+  for (int i = 0; i < 8; ++i) bytes.push_back(std::uint8_t(header.size() >> (8 * i)));
   bytes.insert(bytes.end(), header.begin(), header.end());
-  for (std::size_t i = 0; i < data_bytes; ++i) bytes.push_back(static_cast<std::uint8_t>(i));
+  for (std::size_t i = 0; i < data_bytes; ++i) bytes.push_back(std::uint8_t(i));
   return bytes;
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("safetensors: a file cut at any byte is refused", "[weights]") {
   REQUIRE(refusal_of(whole).empty());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(refusal_of(Bytes(whole.begin(), whole.begin() + static_cast<long>(size))).empty());
+    CHECK_FALSE(refusal_of(Bytes(whole.begin(), whole.begin() + long(size))).empty());
   }
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("safetensors: what is written is laid out as the format says", "[weigh
   std::memcpy(&length, bytes.data(), sizeof length);
   REQUIRE(length % 8 == 0);
   REQUIRE(bytes.size() == 8 + length + 8 + 12);
-  const std::string header(bytes.begin() + 8, bytes.begin() + 8 + static_cast<long>(length));
+  const std::string header(bytes.begin() + 8, bytes.begin() + 8 + long(length));
   CHECK(header.substr(0, header.find_last_not_of(' ') + 1) ==
         R"({"__metadata__":{"model":"m"},)"
         R"("count":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"

@@ -38,12 +38,12 @@ struct Draft {
   std::size_t index_of(const std::string& name) const {
     const auto found = std::find_if(tensors.begin(), tensors.end(),
                                     [&](const TensorData& tensor) { return tensor.name == name; });
-    return static_cast<std::size_t>(found - tensors.begin());
+    return std::size_t(found - tensors.begin());
   }
   TensorData& at(const std::string& name) { return tensors.at(index_of(name)); }
   std::vector<float>& values_of(const std::string& name) { return values.at(index_of(name)); }
   void erase(const std::string& name) {
-    const auto index = static_cast<long>(index_of(name));
+    const auto index = long(index_of(name));
     values.erase(values.begin() + index);
     tensors.erase(tensors.begin() + index);
   }
@@ -111,8 +111,8 @@ TEST_CASE("weights: PyTorch's step counters stand first, Keras has none", "[weig
   CHECK(tensors.front().shape.empty());
   const Bytes bytes = read_bytes(path);
   const std::size_t data = bytes.size() - tensors.back().end;
-  CHECK(Bytes(bytes.begin() + static_cast<long>(data),
-              bytes.begin() + static_cast<long>(data) + 8) == Bytes{2, 1, 0, 0, 0, 0, 0, 0});
+  CHECK(Bytes(bytes.begin() + long(data), bytes.begin() + long(data) + 8) ==
+        Bytes{2, 1, 0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("weights: values come from the place that the file names", "[weights]") {
@@ -136,51 +136,48 @@ TEST_CASE("weights: step counters may be there or not", "[weights]") {
   CHECK_FALSE(refusal_of([](Draft& d) { d.add("conv.num_batches_tracked", "F32", 1); }).empty());
 }
 
-TEST_CASE("weights: missing tensors are refused by the first and the count", "[weights]") {
-  CHECK_THAT(refusal_of([](Draft& d) { d.erase("dense.bias"); }),
-             Contains("spoilt.safetensors") && Contains("it lacks the tensor 'dense.bias':") &&
-                 Contains("small_one_of_each"));
-  CHECK_THAT(refusal_of([](Draft& d) {
-               d.erase("conv.bias");
-               d.erase("bn.running_mean");
-             }),
-             Contains("it lacks 2 tensors, the first 'conv.bias':"));
-}
-
-TEST_CASE("weights: unexpected tensors are refused", "[weights]") {
-  CHECK_THAT(refusal_of([](Draft& d) { d.add("fc.weight", "F32", 3); }),
-             Contains("it has the tensor 'fc.weight' too many"));
-  CHECK_THAT(
-      refusal_of([](Draft& d) {
-        d.add("fc.weight", "F32", 3);
-        d.add("fc.bias", "F32", 3);
-        d.erase("dense.bias");
-      }),
-      Contains("it lacks the tensor 'dense.bias', and has 2 tensors, the first 'fc.weight'"));
-}
-
-TEST_CASE("weights: another shape is refused, also one of as many elements", "[weights]") {
-  CHECK_THAT(refusal_of([](Draft& d) {
-               d.at("conv.weight").shape = {5, 2, 2, 3};
-             }),
-             Contains("tensor 'conv.weight' has the shape (5, 2, 2, 3), expected (5, 3, 2, 2)"));
-  CHECK_THAT(refusal_of([](Draft& d) {
-               d.at("conv.bias").shape = {5, 1};
-             }),
-             Contains("(5, 1), expected (5)"));
-}
-
-TEST_CASE("weights: another dtype is refused", "[weights]") {
-  CHECK_THAT(refusal_of([](Draft& d) { d.at("bn.weight").dtype = "I32"; }),
-             Contains("tensor 'bn.weight' is I32, expected F32"));
-}
-
-TEST_CASE("weights: values that are not finite are refused", "[weights]") {
+TEST_CASE("weights: what does not fit the network is refused by name", "[weights]") {
   using Limits = std::numeric_limits<float>;
-  CHECK_THAT(refusal_of([](Draft& d) { d.values_of("dense.weight")[3] = Limits::quiet_NaN(); }),
-             Contains("tensor 'dense.weight' is nan at element 3"));
-  CHECK_THAT(refusal_of([](Draft& d) { d.values_of("bn.running_var")[4] = -Limits::infinity(); }),
-             Contains("tensor 'bn.running_var' is -inf at element 4"));
+  struct Spoilt {
+    std::function<void(Draft&)> how;
+    std::string says;
+  };
+  const std::vector<Spoilt> cases = {
+      // Missing or unexpected: the first and the count.
+      {[](Draft& d) { d.erase("dense.bias"); }, "it lacks the tensor 'dense.bias':"},
+      {[](Draft& d) {
+         d.erase("conv.bias");
+         d.erase("bn.running_mean");
+       },
+       "it lacks 2 tensors, the first 'conv.bias':"},
+      {[](Draft& d) { d.add("fc.weight", "F32", 3); }, "it has the tensor 'fc.weight' too many"},
+      // Another shape, also one of as many elements.
+      {[](Draft& d) {
+         d.at("conv.weight").shape = {5, 2, 2, 3};
+       },
+       "tensor 'conv.weight' has the shape (5, 2, 2, 3), expected (5, 3, 2, 2)"},
+      {[](Draft& d) {
+         d.at("conv.bias").shape = {5, 1};
+       },
+       "(5, 1), expected (5)"},
+      {[](Draft& d) { d.at("bn.weight").dtype = "I32"; },
+       "tensor 'bn.weight' is I32, expected F32"},
+      {[](Draft& d) { d.values_of("dense.weight")[3] = Limits::quiet_NaN(); },
+       "tensor 'dense.weight' is nan at element 3"},
+      {[](Draft& d) { d.values_of("bn.running_var")[4] = -Limits::infinity(); },
+       "tensor 'bn.running_var' is -inf at element 4"},
+  };
+  for (const Spoilt& spoilt : cases)
+    CHECK_THAT(refusal_of(spoilt.how), Contains("spoilt.safetensors") && Contains(spoilt.says));
+  const auto missing = refusal_of([](Draft& d) { d.erase("dense.bias"); });
+  CHECK_THAT(missing, Contains("small_one_of_each"));
+  const auto both = refusal_of([](Draft& d) {
+    d.add("fc.weight", "F32", 3);
+    d.add("fc.bias", "F32", 3);
+    d.erase("dense.bias");
+  });
+  CHECK_THAT(both, Contains("it lacks the tensor 'dense.bias', and has 2 tensors, the first "
+                            "'fc.weight'"));
 }
 
 }  // namespace rueda::test

@@ -4,64 +4,50 @@
 
 #include "wiring/open_backend.hpp"
 
+using namespace rueda;
 using Catch::Matchers::Contains;
-using rueda::BackendChoice;
-using rueda::choose_device;
 
-TEST_CASE("a rank that sees one GPU takes it, whatever its number", "[device_choice]") {
-  for (const int local_rank : {0, 1, 7}) {
-    CHECK(choose_device(local_rank, true, 1).ordinal == 0);
-    CHECK(choose_device(local_rank, true, 1).remark.empty());
-  }
-  CHECK(choose_device({}, true, 1).remark.empty());
-}
-
-TEST_CASE("ranks that see all GPUs take them by local rank", "[device_choice]") {
-  for (const int local_rank : {0, 1, 2, 3}) {
-    CHECK(choose_device(local_rank, true, 4).ordinal == local_rank);
-    CHECK(choose_device(local_rank, true, 4).remark.empty());
-  }
-}
-
-TEST_CASE("more ranks than GPUs begin again with the first", "[device_choice]") {
-  CHECK(choose_device(4, true, 4).ordinal == 0);
-  CHECK(choose_device(7, true, 3).ordinal == 1);
-}
-
-TEST_CASE("without a local rank the first is taken, and several ranks are told",
+TEST_CASE("a rank takes the GPU of its local rank, or the only one that it sees",
           "[device_choice]") {
-  const auto among_others = choose_device({}, true, 4);
-  CHECK(among_others.ordinal == 0);
-  CHECK_THAT(among_others.remark, Contains("4 GPUs") && Contains("CUDA_VISIBLE_DEVICES"));
-  const auto alone = choose_device({}, false, 4);
-  CHECK(alone.ordinal == 0);
-  CHECK(alone.remark.empty());
+  const struct {
+    std::optional<int> local_rank;
+    bool has_peers;
+    int visible, ordinal;
+    bool is_remarked = false;
+  } cases[] = {
+      {0, true, 1, 0},        {1, true, 1, 0}, {7, true, 1, 0}, {{}, true, 1, 0},
+      {0, true, 4, 0},        {1, true, 4, 1}, {2, true, 4, 2}, {3, true, 4, 3},
+      {4, true, 4, 0},        {7, true, 3, 1},  // more ranks than GPUs
+      {{}, true, 4, 0, true},                   // without a local rank
+      {{}, false, 4, 0},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.local_rank.value_or(-1), c.has_peers, c.visible);
+    const DeviceChoice choice = choose_device(c.local_rank, c.has_peers, c.visible);
+    CHECK(choice.ordinal == c.ordinal);
+    CHECK(choice.remark.empty() == !c.is_remarked);
+  }
+  CHECK_THAT(choose_device({}, true, 4).remark,
+             Contains("4 GPUs") && Contains("CUDA_VISIBLE_DEVICES"));
 }
 
 TEST_CASE("the CPU is asked for no GPU", "[device_choice]") {
-  CHECK_FALSE(rueda::wants_cuda(BackendChoice::cpu));
-  CHECK(rueda::wants_cuda(BackendChoice::cuda));
-  const auto selected = rueda::select_device(BackendChoice::cpu);
-  CHECK(selected.uuid.empty());
-  CHECK(selected.remark.empty());
-  CHECK_FALSE(selected.failure);
+  CHECK_FALSE(wants_cuda(BackendChoice::cpu));
+  CHECK(wants_cuda(BackendChoice::cuda));
+  const SelectedDevice selected = select_device(BackendChoice::cpu);
+  CHECK((selected.uuid.empty() && selected.remark.empty() && !selected.failure));
 }
 
-TEST_CASE("ranks with GPUs of their own, or with none, share nothing", "[shared_device]") {
-  CHECK(rueda::shared_devices({}).empty());
-  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-2"}, {"b", "GPU-3"}}).empty());
-  CHECK(rueda::shared_devices({{"a", ""}, {"a", ""}, {"a", "GPU-1"}}).empty());
-}
-
-TEST_CASE("ranks on one GPU are named with it", "[shared_device]") {
-  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-2"}, {"a", "GPU-1"}}) ==
-        "ranks 0 and 2 on GPU-1 of a");
-  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"a", "GPU-1"}, {"a", "GPU-1"}}) ==
-        "ranks 0, 1 and 2 on GPU-1 of a");
-  CHECK(rueda::shared_devices({{"b", "GPU-2"}, {"a", "GPU-1"}, {"b", "GPU-2"}, {"a", "GPU-1"}}) ==
-        "ranks 1 and 3 on GPU-1 of a; ranks 0 and 2 on GPU-2 of b");
-}
-
-TEST_CASE("hosts tell GPUs apart that look alike", "[shared_device]") {
-  CHECK(rueda::shared_devices({{"a", "GPU-1"}, {"b", "GPU-1"}}).empty());
+TEST_CASE("ranks that share a GPU are named with it, host by host", "[shared_device]") {
+  const std::pair<std::vector<RankPlace>, const char*> cases[] = {
+      {{}, ""},
+      {{{"a", "GPU-1"}, {"a", "GPU-2"}, {"b", "GPU-3"}}, ""},
+      {{{"a", ""}, {"a", ""}, {"a", "GPU-1"}}, ""},
+      {{{"a", "GPU-1"}, {"b", "GPU-1"}}, ""},  // they only look alike
+      {{{"a", "GPU-1"}, {"a", "GPU-2"}, {"a", "GPU-1"}}, "ranks 0 and 2 on GPU-1 of a"},
+      {{{"a", "GPU-1"}, {"a", "GPU-1"}, {"a", "GPU-1"}}, "ranks 0, 1 and 2 on GPU-1 of a"},
+      {{{"b", "GPU-2"}, {"a", "GPU-1"}, {"b", "GPU-2"}, {"a", "GPU-1"}},
+       "ranks 1 and 3 on GPU-1 of a; ranks 0 and 2 on GPU-2 of b"},
+  };
+  for (const auto& [ranks, text] : cases) CHECK(shared_devices(ranks) == text);
 }

@@ -7,35 +7,30 @@ namespace {
 
 constexpr std::size_t kLarge = std::size_t{100} << 20;
 
-Algorithm chosen(const ReduceSituation& situation, std::size_t bytes) {
-  return reduce_rule(situation).way(bytes).algorithm;
-}
-
 }  // namespace
 
-TEST_CASE("one host with host memory takes the shared window", "[reduce]") {
-  const ReduceSituation here{.hosts = 1, .most_on_a_host = 4, .may_share = true};
-  CHECK(chosen(here, 4) == Algorithm::shared);
-  CHECK(chosen(here, kLarge) == Algorithm::shared);
-  ReduceSituation without = here;
-  without.may_share = false;
-  CHECK(chosen(without, kLarge) == Algorithm::ring);
-  ReduceSituation gpu = here;
-  gpu.memory_is_on_host = false;
-  CHECK(chosen(gpu, kLarge) == Algorithm::ring);
-  ReduceSituation narrow = here;
-  narrow.wire = Wire::bf16;
-  CHECK(chosen(narrow, 4) == Algorithm::ring);
-  CHECK(chosen(narrow, kLarge) == Algorithm::ring);
-}
-
-TEST_CASE("several hosts take doubling, then what fits their ranks", "[reduce]") {
-  const ReduceSituation single{.hosts = 4, .most_on_a_host = 1};
-  CHECK(chosen(single, kSmallBytes) == Algorithm::doubling);
-  CHECK(chosen(single, kSmallBytes + 1) == Algorithm::ring);
-  const ReduceSituation several{.hosts = 2, .most_on_a_host = 2};
-  CHECK(chosen(several, 4) == Algorithm::doubling);
-  CHECK(chosen(several, kLarge) == Algorithm::hierarchical);
+TEST_CASE("the rule goes by hosts, memory, wire and length", "[reduce]") {
+  // Hosts, most ranks on a host, memory on the host, may share, wire.
+  const struct {
+    ReduceSituation here;
+    std::size_t bytes;
+    Algorithm algorithm;
+  } cases[] = {
+      {{1, 4, true, true, Wire::fp32}, 4, Algorithm::shared},
+      {{1, 4, true, true, Wire::fp32}, kLarge, Algorithm::shared},
+      {{1, 4, true, false, Wire::fp32}, kLarge, Algorithm::ring},
+      {{1, 4, false, true, Wire::fp32}, kLarge, Algorithm::ring},
+      {{1, 4, true, true, Wire::bf16}, 4, Algorithm::ring},
+      {{1, 4, true, true, Wire::bf16}, kLarge, Algorithm::ring},
+      {{4, 1, true, false, Wire::fp32}, kSmallBytes, Algorithm::doubling},
+      {{4, 1, true, false, Wire::fp32}, kSmallBytes + 1, Algorithm::ring},
+      {{2, 2, true, false, Wire::fp32}, 4, Algorithm::doubling},
+      {{2, 2, true, false, Wire::fp32}, kLarge, Algorithm::hierarchical},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.here.hosts, c.here.memory_is_on_host, c.here.may_share, c.bytes);
+    CHECK(reduce_rule(c.here).way(c.bytes).algorithm == c.algorithm);
+  }
 }
 
 TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[reduce]") {

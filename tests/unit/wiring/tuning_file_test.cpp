@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
-#include "wiring/engine_tuning.hpp"
+#include "wiring/open_backend.hpp"
 
 using namespace rueda;
 using Catch::Contains;

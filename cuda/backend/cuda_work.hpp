@@ -1,0 +1,214 @@
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "cuda/device/device_query.hpp"
+#include "cuda/kernels/kernels.hpp"
+#include "cuda/operations/operations.hpp"
+#include "cuda_stager.hpp"
+#include "rueda/kernels/bfloat16.hpp"
+
+namespace rueda::cuda {
+
+class GpuMemory final : public Memory {
+ public:
+  GpuMemory(std::size_t bytes, cudaStream_t stream)
+      : size_(bytes), memory_(make_device_memory(bytes)) {
+    if (bytes == 0) return;
+    check(cudaMemsetAsync(memory_.get(), 0, bytes, stream), "cudaMemsetAsync");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  }
+  std::byte* data() override { return static_cast<std::byte*>(memory_.get()); }
+  std::size_t size() const override { return size_; }
+
+ private:
+  std::size_t size_;
+  DeviceMemory memory_;
+};
+
+struct GpuImages final : DeviceImages {
+  DeviceMemory pixels;
+  DeviceMemory labels;
+};
+
+inline DeviceMemory copy_of(std::span<const std::uint8_t> host) {
+  DeviceMemory memory = make_device_memory(host.size());
+  if (!host.empty()) {
+    check(cudaMemcpy(memory.get(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  return memory;
+}
+
+inline void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                 cudaStream_t stream) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+inline InputFormat input_format(Element element) {
+  return {
+      .bf16 = element == Element::bf16, .channels_last = true, .channels = image_channels(element)};
+}
+
+/// What the backend does besides operations: memory, batches, loss, statistics, updates.
+class CudaWork : public Backend {
+ public:
+  std::unique_ptr<Memory> allocate(std::size_t bytes) override {
+    return std::make_unique<GpuMemory>(bytes, stream());
+  }
+  std::size_t free_memory() const override { return free_cuda_memory(); }
+  std::size_t image_bytes(std::size_t images) const override {
+    return images * (kImageBytes + sizeof(std::uint8_t));
+  }
+
+  std::unique_ptr<DeviceImages> hold(const ImageSet& images) override {
+    auto held = std::make_unique<GpuImages>();
+    held->pixels = copy_of(images.pixels);
+    held->labels = copy_of(images.labels);
+    return held;
+  }
+
+  /// The pinned indices may still be on their way to the device for the batch before.
+  void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override {
+    finish();
+    const BatchChoice& choice = request.choice;
+    const std::size_t bytes = choice.indices.size_bytes();
+    std::memcpy(host_indices_.get(), choice.indices.data(), bytes);
+    check(cudaMemcpyAsync(indices_.get(), host_indices_.get(), bytes, cudaMemcpyHostToDevice,
+                          stream()),
+          "cudaMemcpyAsync");
+    const auto& images = static_cast<const GpuImages&>(*request.images);
+    const BatchSource source{.pixels = static_cast<const std::uint8_t*>(images.pixels.get()),
+                             .labels = static_cast<const std::uint8_t*>(images.labels.get()),
+                             .indices = static_cast<const std::uint32_t*>(indices_.get()),
+                             .count = choice.indices.size()};
+    const Element element = context_.element();
+    const BatchTarget target{
+        .values = input, .element = element, .labels = labels, .channels = image_channels(element)};
+    check(cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream()),
+          "make_batch");
+  }
+
+  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override {
+    return make_cuda_stager(input_format(context_.element()), image_size, batch, stream());
+  }
+  std::size_t stager_bytes(int image_size, std::size_t batch) const override {
+    return cuda_stager_bytes(input_format(context_.element()), image_size, batch);
+  }
+
+  void softmax_cross_entropy(const LossRequest& r) override {
+    auto* losses = static_cast<kernels::RowLoss*>(losses_.get());
+    const auto rows = std::size_t(r.rows);
+    check(cuda::softmax_cross_entropy(reinterpret_cast<const float*>(r.logits), r.labels, rows,
+                                      r.classes, r.scale, reinterpret_cast<float*>(r.gradient),
+                                      losses, stream()),
+          "softmax_cross_entropy");
+    check(sum_losses(losses, rows, &r.sums->loss, stream()), "sum_losses");
+  }
+
+  void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
+                       float samples, RankFlags* flags) override {
+    check(cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(),
+                                samples, &flags->nonfinite, stream()),
+          "write_step_sums");
+  }
+
+  void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
+                     const std::byte* b) override {
+    const Element element = element_of(graph.node(node), context_);
+    const std::size_t count = activation_bytes(graph, node, batch) / bytes_of(element);
+    check(add_activations(element, to, a, b, count, false, stream()), "add_activations");
+  }
+
+  void sgd_update(std::span<float> values, std::span<float> velocities,
+                  std::span<const float> gradients, const kernels::SgdStep& step) override {
+    check(cuda::sgd_update(values.data(), velocities.data(), gradients.data(), values.size(), step,
+                           stream()),
+          "sgd_update");
+  }
+
+  void weigh_statistics(std::span<float> to, std::span<const float> from,
+                        std::span<const float> values_per_image, float samples) override {
+    check(cuda::weigh_statistics(to.data(), from.data(), values_per_image.data(), to.size(),
+                                 samples, stream()),
+          "weigh_statistics");
+  }
+
+  void update_running(std::span<float> running, std::span<const float> weighted_sums, float samples,
+                      float momentum) override {
+    check(cuda::update_running(running.data(), weighted_sums.data(), running.size(), samples,
+                               momentum, stream()),
+          "update_running");
+  }
+
+  std::uint64_t hash(std::span<const float> values) override {
+    auto* sum = static_cast<std::uint64_t*>(hash_.get());
+    check(element_hash(values.data(), values.size(), sum, stream()), "element_hash");
+    std::uint64_t result = 0;
+    copy(&result, sum, sizeof result, cudaMemcpyDeviceToHost, stream());
+    return result;
+  }
+
+  void write_activation(const Graph& graph, NodeId node, int batch, std::span<const float> nchw,
+                        std::byte* activation) override {
+    std::vector<std::byte> host(activation_bytes(graph, node, batch));
+    for_each_place(graph, node, batch, host, [&](std::size_t i, auto& value) {
+      value = kernels::from_float<std::remove_reference_t<decltype(value)>>(nchw[i]);
+    });
+    copy(activation, host.data(), host.size(), cudaMemcpyHostToDevice, stream());
+  }
+
+  void read_activation(const Graph& graph, NodeId node, int batch, const std::byte* activation,
+                       std::span<float> nchw) override {
+    std::vector<std::byte> host(activation_bytes(graph, node, batch));
+    copy(host.data(), activation, host.size(), cudaMemcpyDeviceToHost, stream());
+    for_each_place(graph, node, batch, host,
+                   [&](std::size_t i, auto& value) { nchw[i] = kernels::to_float(value); });
+  }
+
+  void zero(std::span<float> values) override {
+    if (values.empty()) return;
+    check(cudaMemsetAsync(values.data(), 0, values.size_bytes(), stream()), "cudaMemsetAsync");
+  }
+  void upload(std::span<float> device, std::span<const float> host) override {
+    copy(device.data(), host.data(), host.size_bytes(), cudaMemcpyHostToDevice, stream());
+  }
+  void download(std::span<float> host, std::span<const float> device) override {
+    copy(host.data(), device.data(), device.size_bytes(), cudaMemcpyDeviceToHost, stream());
+  }
+  void finish() override { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+
+ private:
+  /// f(place in a plain (N, C, H, W) tensor, value) for the values of an activation in `host`.
+  template <typename F>
+  void for_each_place(const Graph& graph, NodeId node, int batch, std::span<std::byte> host,
+                      const F& f) const {
+    const Shape shape = graph.shape(node);
+    const auto channels = std::size_t(shape.channels);
+    const auto stored = std::size_t(stored_channels(graph, node, context_));
+    const auto pixels = std::size_t(shape.height) * std::size_t(shape.width);
+    const bool bf16 = element_of(graph.node(node), context_) == Element::bf16;
+    for (std::size_t i = 0; i < std::size_t(batch) * channels * pixels; ++i) {
+      const std::size_t at =
+          (i / pixels / channels * pixels + i % pixels) * stored + i / pixels % channels;
+      if (bf16) {
+        f(i, reinterpret_cast<kernels::Bfloat16*>(host.data())[at]);
+      } else {
+        f(i, reinterpret_cast<float*>(host.data())[at]);
+      }
+    }
+  }
+
+ protected:
+  cudaStream_t stream() const { return context_.stream.get(); }
+
+  Context context_;
+  DeviceMemory losses_;   ///< RowLoss of each row
+  DeviceMemory indices_;  ///< of the batch in hand
+  PinnedMemory host_indices_;
+  DeviceMemory hash_;
+};
+
+}  // namespace rueda::cuda

@@ -1,0 +1,179 @@
+#include "launch.cuh"
+#include "rueda/kernels/batch_norm.hpp"
+
+namespace rueda::cuda {
+namespace {
+
+template <int width, typename Body>
+struct OnPack {
+  Body body;
+  __device__ void operator()(std::size_t i) const { body.template run<width>(i * width); }
+};
+
+/// body.run<width>(first element) for packs of 16 bytes if `packed`, else one by one.
+template <typename T, typename Body>
+cudaError_t for_each_pack(std::size_t count, bool packed, const Body& body, cudaStream_t stream) {
+  return packed ? for_each(count / kWide<T>, OnPack<kWide<T>, Body>{body}, stream)
+                : for_each(count, OnPack<1, Body>{body}, stream);
+}
+
+template <typename T>
+struct AddActivations {
+  T* to;
+  const T* a;
+  const T* b;
+  bool relu;
+
+  template <int width>
+  __device__ void run(std::size_t i) const {
+    float x[width], y[width];
+    load(a + i, x);
+    load(b + i, y);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      x[k] = x[k] + y[k];
+      if (relu) x[k] = kernels::relu(x[k]);
+    }
+    store(to + i, x);
+  }
+};
+
+template <typename T>
+struct MaskGradient {
+  T* to;
+  const T* output;
+  const T* gradient;
+  const T* other;
+
+  template <int width>
+  __device__ void run(std::size_t i) const {
+    float out[width], g[width], h[width] = {};
+    load(output + i, out);
+    load(gradient + i, g);
+    if (other != nullptr) load(other + i, h);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      g[k] = kernels::relu_gradient(out[k], other != nullptr ? g[k] + h[k] : g[k]);
+    }
+    store(to + i, g);
+  }
+};
+
+template <typename T>
+struct ToFp32 {
+  float* to;
+  const T* from;
+  __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
+};
+
+// What has to look at the channel of each element: one thread an element, because these touch
+// weights, images and test data, or stand in for a fusion that cuDNN does not offer.
+
+template <typename T>
+struct AddBias {
+  T* y;
+  const T* x;
+  const float* bias;
+  const T* residual;
+  std::size_t channels;
+
+  __device__ void operator()(std::size_t i) const {
+    float v = kernels::to_float(x[i]);
+    if (bias != nullptr) v = v + bias[i % channels];
+    if (residual != nullptr) v = v + kernels::to_float(residual[i]);
+    y[i] = kernels::from_float<T>(v);
+  }
+};
+
+template <typename T>
+struct PadChannels {
+  T* to;
+  const float* from;
+  std::size_t channels;
+  std::size_t to_channels;
+
+  __device__ void operator()(std::size_t i) const {
+    const std::size_t row = i / to_channels;
+    const std::size_t c = i % to_channels;
+    to[i] = kernels::from_float<T>(c < channels ? from[row * channels + c] : 0.0F);
+  }
+};
+
+template <typename T>
+struct DropChannels {
+  float* to;
+  const T* from;
+  std::size_t from_channels;
+  std::size_t channels;
+
+  __device__ void operator()(std::size_t i) const {
+    to[i] = kernels::to_float(from[i / channels * from_channels + i % channels]);
+  }
+};
+
+}  // namespace
+
+cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
+                            std::size_t count, bool relu, cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    const AddActivations<T> body{static_cast<T*>(to), static_cast<const T*>(a),
+                                 static_cast<const T*>(b), relu};
+    return for_each_pack<T>(count, packs<T>(count, body.to, body.a, body.b), body, stream);
+  });
+}
+
+cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
+                          const void* other, std::size_t count, cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    const MaskGradient<T> body{static_cast<T*>(to), static_cast<const T*>(output),
+                               static_cast<const T*>(gradient), static_cast<const T*>(other)};
+    const bool packed = packs<T>(count, body.to, body.output, body.gradient, body.other);
+    return for_each_pack<T>(count, packed, body, stream);
+  });
+}
+
+cudaError_t to_bf16(void* to, const float* from, std::size_t count, cudaStream_t stream) {
+  auto* rounded = static_cast<kernels::Bfloat16*>(to);
+  const auto round = [=] __device__(std::size_t i) {
+    rounded[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
+  };
+  return for_each(count, round, stream);
+}
+
+cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t count,
+                    cudaStream_t stream) {
+  return with_type(element, [&]<typename T>() {
+    return for_each(count, ToFp32<T>{to, static_cast<const T*>(from)}, stream);
+  });
+}
+
+cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
+                     const void* residual, std::size_t rows, int channels, cudaStream_t stream) {
+  const auto c = std::size_t(channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * c,
+                    AddBias<T>{static_cast<T*>(y), static_cast<const T*>(x), bias,
+                               static_cast<const T*>(residual), c},
+                    stream);
+  });
+}
+
+cudaError_t pad_channels(Element element, void* to, const float* from, std::size_t rows,
+                         int channels, int to_channels, cudaStream_t stream) {
+  const auto c = std::size_t(channels);
+  const auto padded = std::size_t(to_channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * padded, PadChannels<T>{static_cast<T*>(to), from, c, padded}, stream);
+  });
+}
+
+cudaError_t drop_channels(Element element, float* to, const void* from, std::size_t rows,
+                          int from_channels, int channels, cudaStream_t stream) {
+  const auto c = std::size_t(channels);
+  const auto padded = std::size_t(from_channels);
+  return with_type(element, [&]<typename T>() {
+    return for_each(rows * c, DropChannels<T>{to, static_cast<const T*>(from), padded, c}, stream);
+  });
+}
+
+}  // namespace rueda::cuda

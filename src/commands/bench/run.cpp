@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <iterator>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "commands/plotter.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/display/number_text.hpp"
+#include "run/run_directory.hpp"
+#include "session.hpp"
+#include "wiring/device_choice.hpp"
+#include "wiring/reduce_tables.hpp"
+
+namespace rueda {
+namespace {
+
+using namespace bench;
+
+// What has to be the same on all ranks, one option a line.
+
+std::string asked_text(const BenchAllReduceOptions& options) {
+  std::string sizes;
+  for (const Size& size : options.sizes) sizes += " " + std::to_string(size.bytes);
+  return fmt::format(
+      "--algorithms {}\n--sizes{}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
+      "--verify-messages {}\n--reduce-table {}",
+      options.algorithm_words, sizes, options.repetitions, options.seconds, options.segment_kb,
+      options.verify_messages ? "on" : "off", options.reduce_table);
+}
+
+std::string asked_text(const BenchTuneOptions& options) {
+  return fmt::format("--algorithms {}\n--segments-kb {}\n--most {}\n--seconds {}",
+                     options.algorithm_words, options.segment_words, options.most, options.seconds);
+}
+
+/// `rueda bench all-reduce` on one rank.
+class Bench {
+ public:
+  Bench(const BenchAllReduceOptions& options, const SelectedDevice& device)
+      : options_(options),
+        session_(options.setup, device, asked_text(options), options.sizes.back().bytes) {
+    record_.system = session_.system();
+    record_.segment_bytes = options.segment_kb * 1024;
+    record_.verifies_messages = options.verify_messages;
+    const ReduceSettings common = common_settings();
+    for (const Entry& entry : options.entries) add(entry, common);
+    session_.allocate();
+  }
+
+  Record run() {
+    session_.print(table_head(record_));
+    for (const Size& size : options_.sizes) run_size(size);
+    return std::move(record_);
+  }
+
+ private:
+  ReduceSettings common_settings() {
+    ReduceSettings common;
+    common.segment_bytes = record_.segment_bytes;
+    common.wire = options_.setup.wire;
+    common.verify_messages = record_.verifies_messages;
+    if (options_.reduce_table.empty()) return common;
+    const SystemInfo& system = record_.system;
+    common.table = load_reduce_table(session_.world(), options_.reduce_table,
+                                     {layout_of(system.hosts), system.backend, system.transport});
+    record_.table_file = options_.reduce_table;
+    record_.table_hash = rows_hash(common.table);
+    return common;
+  }
+
+  /// One that this machine does not offer is left out if all were asked for, and else refused.
+  void add(const Entry& entry, ReduceSettings settings) {
+    settings.algorithm = entry.algorithm;
+    settings.order = entry.order;
+    const bool rounds = settings.wire != Wire::fp32 && settings.order == ReduceOrder::fixed;
+    const std::string refusal =
+        rounds ? "the fixed order goes over the wire in fp32 only" : session_.add(settings);
+    if (refusal.empty()) {
+      names_.push_back(entry.name);
+    } else if (options_.entries.all) {
+      record_.left_out.emplace_back(entry.name, refusal);
+    } else {
+      throw_agreed(ExitCode::bad_input, "--algorithms '" + entry.name + "': " + refusal);
+    }
+  }
+
+  void run_size(const Size& size) {
+    auto seconds = session_.measure(size.bytes, {options_.repetitions, options_.seconds});
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      rows.push_back({size, names_[i], std::move(seconds[i])});
+    }
+    session_.print(table_rows(rows, record_.system.ranks()));
+    std::move(rows.begin(), rows.end(), std::back_inserter(record_.rows));
+  }
+
+  const BenchAllReduceOptions& options_;
+  BenchSession session_;
+  Record record_;
+  std::vector<std::string> names_;
+};
+
+/// Before anything is measured: a file that could not be written at the end is noticed at once.
+void check_outputs(const BenchAllReduceOptions& options) {
+  if (!speaks_for_all()) return;
+  check_output_file("--json", options.json);
+  check_output_file("--plot", options.plot);
+  if (options.plot.empty()) return;
+  check_plotter("--plot", "write --json and draw elsewhere with jobs/plot_all_reduce.py");
+}
+
+/// Not while MPI is up: its libraries do not bear new processes well.
+void plot_record(const std::string& json, const std::string& file) {
+  try {
+    run_plot_script("plot_all_reduce", {file}, json);
+  } catch (const Error& error) {
+    throw RunError("--plot " + file + ": it could not be drawn: " + error.what());
+  }
+}
+
+/// The ways of one length from the fastest to the slowest, with their medians.
+std::string length_text(std::vector<Trial> trials) {
+  std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return median_of(trial.seconds); });
+  std::string text = bytes_text(double(trials.front().bytes)) + ":";
+  for (const Trial& trial : trials) {
+    text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + way_text(trial.way);
+  }
+  return text + '\n';
+}
+
+/// `rueda bench tune` on one rank.
+class Tuning {
+ public:
+  Tuning(const BenchTuneOptions& options, const SelectedDevice& device)
+      : options_(options),
+        lengths_(tuned_lengths(options.most_bytes)),
+        session_(options.setup, device, asked_text(options), lengths_.back()) {
+    std::vector<Algorithm> algorithms;
+    for (const Entry& entry : options_.entries) algorithms.push_back(entry.algorithm);
+    for (const ReduceWay& way : tuned_ways(algorithms, options_.segments)) add(way);
+    if (ways_.empty()) {
+      throw_agreed(ExitCode::bad_input,
+                   "--algorithms: none of them is to be had here:" + left_out_);
+    }
+    session_.allocate();
+  }
+
+  std::string run() {
+    session_.print(introduction());
+    for (const std::size_t bytes : lengths_) measure_length(bytes);
+    const ReduceTable table = choose_table(trials_);
+    session_.print(conclusion(table));
+    return table_file_text(session_.system(), table, trials_);
+  }
+
+ private:
+  /// The way is named twice: as the algorithm, and as the only row of a table, because 0 as a
+  /// segment size means "as the table has it".
+  void add(const ReduceWay& way) {
+    ReduceSettings settings{.algorithm = way.algorithm,
+                            .segment_bytes = way.segment_bytes,
+                            .wire = options_.setup.wire,
+                            .table = {{{.way = way}}}};
+    const std::string refusal = session_.add(settings);
+    if (refusal.empty()) {
+      ways_.push_back(way);
+    } else if (way.segment_bytes == 0) {
+      left_out_ += "\n  " + refusal;
+    }
+  }
+
+  std::string introduction() const {
+    const SystemInfo& system = session_.system();
+    std::string text = fmt::format(
+        "rueda bench tune: {}, {} lengths from 16 B to {}, {} ways to sum, about {} s at most\n",
+        ranks_text(system.hosts), lengths_.size(), bytes_text(double(lengths_.back())),
+        ways_.size(), setting_text(options_.seconds));
+    if (!left_out_.empty()) text += "left out, because not to be had here:" + left_out_ + '\n';
+    return text + "memory: " + system.device + "; to MPI: " + system.transport + "\n\n";
+  }
+
+  void measure_length(std::size_t bytes) {
+    std::vector<Trial> trials;
+    const auto distinct = [&](std::size_t i) {
+      return is_distinct(ways_[i], bytes, session_.system().ranks());
+    };
+    const double share = options_.seconds / double(lengths_.size());
+    auto seconds = session_.measure(bytes, {.seconds = share}, distinct);
+    auto next = seconds.begin();
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      if (distinct(i)) trials.push_back({bytes, ways_[i], std::move(*next++)});
+    }
+    session_.print(length_text(trials));
+    std::move(trials.begin(), trials.end(), std::back_inserter(trials_));
+  }
+
+  std::string conclusion(const ReduceTable& table) const {
+    std::string text = "\ntable (rows " + rows_hash(table) + "):\n";
+    for (const auto& row : table.rows) {
+      const bool ends = &row != &table.rows.back();
+      text += "  " + (ends ? "up to " + count_text(row.most_bytes) + " bytes: " : "above: ") +
+              way_text(row.way) + '\n';
+    }
+    return text + "written to " + options_.out + "; use it with --reduce-table\n";
+  }
+
+  const BenchTuneOptions& options_;
+  std::vector<std::size_t> lengths_;
+  BenchSession session_;
+  std::vector<ReduceWay> ways_;  ///< that this machine offers
+  std::string left_out_;         ///< a line each
+  std::vector<Trial> trials_;
+};
+
+}  // namespace
+
+int run_bench_all_reduce(const BenchAllReduceOptions& options) {
+  std::string json;
+  const int code = in_session(
+      options.setup.backend, [&] { check_outputs(options); },
+      [&](const SelectedDevice& device) { json = record_json(Bench(options, device).run()); });
+  if (!speaks_for_all()) return code;
+  if (!options.json.empty()) write_atomically(options.json, json);
+  if (!options.plot.empty()) plot_record(json, options.plot);
+  return code;
+}
+
+int run_bench_tune(const BenchTuneOptions& options) {
+  const auto check = [&] {
+    if (speaks_for_all()) check_output_file("--out", options.out);
+  };
+  return in_session(options.setup.backend, check, [&](const SelectedDevice& device) {
+    const std::string text = Tuning(options, device).run();
+    if (speaks_for_all()) write_atomically(options.out, text);
+  });
+}
+
+}  // namespace rueda

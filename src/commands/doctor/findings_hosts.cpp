@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <span>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "report.hpp"
+#include "rueda/display/number_text.hpp"
+
+namespace rueda::doctor {
+namespace {
+
+bool on_cuda(const ClusterFacts& cluster) {
+  return cluster.asked_backend == "cuda" ||
+         std::ranges::any_of(cluster.ranks,
+                             [](const RankFacts& rank) { return rank.backend == "cuda"; });
+}
+
+/// A host, and what its ranks may use of it.
+struct Host {
+  std::string name;
+  std::vector<const RankFacts*> ranks;
+  std::set<int> cores;
+  std::set<std::string> seen, taken;  ///< GPUs, by UUID
+
+  Host(std::string host, std::vector<const RankFacts*> of)
+      : name(std::move(host)), ranks(std::move(of)) {
+    for (const RankFacts* rank : ranks) {
+      cores.insert(rank->cores.allowed.begin(), rank->cores.allowed.end());
+      for (const GpuFacts& gpu : rank->device.visible) seen.insert(gpu.uuid);
+      if (rank->device.taken() != nullptr) taken.insert(rank->device.taken()->uuid);
+    }
+  }
+  const RankFacts& first() const { return *ranks.front(); }
+  bool srun() const { return first().launch.launcher == "srun"; }
+  std::size_t online() const { return std::size_t(first().cores.online); }
+};
+
+/// Options that give each rank its own equal part of the host's cores.
+std::string own_cores(const Host& host) {
+  return fmt::format(
+      fmt::runtime(
+          host.srun()
+              ? "#SBATCH --cpus-per-task={0}  and  srun --cpus-per-task={0} --cpu-bind=cores"
+              : "mpirun --map-by slot:PE={} --bind-to core"),
+      std::max<std::size_t>(1, host.online() / host.ranks.size()));
+}
+
+std::string more_cores(const Host& host) {
+  return host.srun() ? own_cores(host) : "mpirun --bind-to none";
+}
+
+/// A remark on a host, whose text is empty where there is nothing to say.
+using Rule = Finding (*)(const Host& host);
+
+Finding overlapping_cores(const Host& host) {
+  const auto overlap = [](const std::vector<int>& a, const std::vector<int>& b) {
+    return a != b && std::ranges::find_first_of(a, b) != a.end();
+  };
+  for (const RankFacts* a : host.ranks) {
+    for (const RankFacts* b : host.ranks) {
+      if (!overlap(a->cores.allowed, b->cores.allowed)) continue;
+      return {.what = fmt::format("bindings of ranks on {} overlap: they share some cores and not "
+                                  "others, so that some wait for others",
+                                  host.name),
+              .change = own_cores(host)};
+    }
+  }
+  return {};
+}
+
+Finding crowded_cores(const Host& host) {
+  // Shares are sums of fractions: a little less than a whole core counts as one.
+  const auto pressed = [](const RankFacts* rank) { return rank->cores.share < 1 - 1e-9; };
+  if (std::ranges::none_of(host.ranks, pressed)) return {};
+  const std::size_t count = host.ranks.size(), usable = host.cores.size();
+  const double quota = host.first().cores.quota;
+  const std::string fewer =
+      host.srun() ? "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task"
+                  : "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
+  return {.what = fmt::format("{} on {} have fewer than {} whole cores ({} allowed{}): timings "
+                              "will not show scaling",
+                              counted(count, "rank"), host.name, count, usable,
+                              quota > 0 ? fmt::format(", a quota of {:.3g}", quota) : ""),
+          .change = host.online() >= count && usable < host.online() ? more_cores(host) : fewer};
+}
+
+Finding unused_cores(const Host& host) {
+  const bool launched = host.first().launch.launcher != "none";
+  const bool all = host.cores.size() >= host.online();
+  if (!launched || all || host.first().cores.quota > 0) return {};
+  return {
+      .what = fmt::format("{} on {} may use {} of its {} cores", counted(host.ranks.size(), "rank"),
+                          host.name, host.cores.size(), host.online()),
+      .change = more_cores(host)};
+}
+
+/// Where each rank sees one GPU of its own, the launcher may hide the others.
+Finding hidden_gpus(const Host& host) {
+  const std::size_t count = host.ranks.size();
+  const auto sees_one = [](const RankFacts* rank) { return rank->device.visible.size() == 1; };
+  if (count < 2 || host.seen.size() != count || !std::ranges::all_of(host.ranks, sees_one)) {
+    return {};
+  }
+  return {.what = fmt::format("each rank on {} sees its own GPU only: where control groups hide "
+                              "the others, MPI cannot copy from GPU to GPU (CUDA IPC)",
+                              host.name),
+          .change = fmt::format("#SBATCH --gres=gpu:{}  instead of --gpus-per-task or --gpu-bind",
+                                count)};
+}
+
+Finding idle_gpus(const Host& host) {
+  const auto takes = [](const RankFacts* rank) { return rank->device.taken() != nullptr; };
+  const std::size_t seen = host.seen.size(), taken = host.taken.size();
+  if (taken >= seen || !std::ranges::all_of(host.ranks, takes)) return {};
+  return {
+      .what = fmt::format("{} of the {} GPUs of {} would be idle", seen - taken, seen, host.name),
+      .change = fmt::format(
+          fmt::runtime(host.srun() ? "srun --ntasks-per-node={}" : "mpirun --map-by ppr:{}:node"),
+          seen)};
+}
+
+/// The first rule that applies to a host; each is reported for one host, and counted for others.
+void find_by_host(const ClusterFacts& cluster, std::span<const Rule> rules, Findings& findings) {
+  std::vector<Findings> found(rules.size());
+  for (const auto& [name, ranks] : ranks_by_host(cluster.ranks)) {
+    const Host host(name, ranks);
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const Finding finding = rules[i](host);
+      if (finding.what.empty()) continue;
+      found[i].push_back(finding);
+      break;
+    }
+  }
+  for (const Findings& of_rule : found) {
+    if (of_rule.empty()) continue;
+    findings.push_back(of_rule.front());
+    const std::size_t others = of_rule.size() - 1;
+    if (others > 0) findings.back().what += " (and so on " + counted(others, "other host") + ")";
+  }
+}
+
+std::string gpu_request(const ClusterFacts& cluster) {
+  const auto per_host = ranks_by_host(cluster.ranks).begin()->second.size();
+  if (cluster.ranks.front().launch.in_slurm) return fmt::format("#SBATCH --gres=gpu:{}", per_host);
+  return "look at nvidia-smi and CUDA_VISIBLE_DEVICES on that host; in a container: --nv "
+         "(Apptainer) or --gpus all (Docker)";
+}
+
+/// Ranks without a GPU, where some have one, or something says that there should be one.
+void find_missing(const ClusterFacts& cluster, Severity severity, Findings& findings) {
+  const auto lacks = [](const RankFacts& rank) { return rank.device.visible.empty(); };
+  const auto expects = [](const RankFacts& rank) {
+    return rank.device.hardware || !rank.launch.slurm_gpus.empty();
+  };
+  const bool mixed = !std::ranges::all_of(cluster.ranks, lacks);
+  const bool expected = std::ranges::any_of(cluster.ranks, expects);
+  if (!mixed && !expected && cluster.asked_backend != "cuda") return;
+  for (const bool built : {true, false}) {
+    add_for_ranks(cluster, findings, mixed ? Severity::fault : severity, "{0} without a GPU: {1}",
+                  built ? gpu_request(cluster)
+                        : "meson setup build -Dcuda=enabled  (CUDA_HOME names its folder)",
+                  [&](const RankFacts& rank) {
+                    return lacks(rank) && rank.device.built == built ? rank.device.reason : "";
+                  });
+  }
+}
+
+void find_shared(const ClusterFacts& cluster, Findings& findings) {
+  const auto takers = ranks_by(cluster.ranks, [](const RankFacts& rank) {
+    const GpuFacts* gpu = rank.device.taken();
+    return gpu == nullptr ? std::string() : rank.host + " " + gpu->uuid;
+  });
+  const auto shared = std::ranges::find_if(
+      takers, [](const auto& gpu_and_ranks) { return gpu_and_ranks.second.size() > 1; });
+  if (shared == takers.end()) return;
+  const auto& [gpu, ranks] = *shared;  // one line stands for all GPUs that are shared
+  const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
+  findings.push_back(
+      {refused ? Severity::fault : Severity::remark,
+       fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
+                   gpu.substr(gpu.find(' ') + 1)),
+       cluster.ranks.front().launch.in_slurm
+           ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
+             "--allow-shared-gpu"
+           : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
+             "meant: --allow-shared-gpu"});
+}
+
+/// Of "9.10.0": 9 and 10.
+std::pair<int, int> parts_of(const std::string& version) {
+  std::pair<int, int> parts;
+  std::sscanf(version.c_str(), "%d.%d", &parts.first, &parts.second);
+  return parts;
+}
+
+void find_cudnn(const ClusterFacts& cluster, Findings& findings) {
+  for (const RankFacts& rank : cluster.ranks) {
+    const std::string& compiled = rank.device.cudnn_compiled;
+    const std::string& loaded = rank.device.cudnn_loaded;
+    const auto [major, minor] = parts_of(compiled);
+    const auto [loaded_major, loaded_minor] = parts_of(loaded);
+    const bool fault = loaded_major != major;
+    if (compiled.empty() || (!fault && loaded_minor >= minor)) continue;
+    return findings.push_back(
+        {fault ? Severity::fault : Severity::remark,
+         fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}", rank.rank,
+                     loaded, compiled),
+         fmt::format(
+             "module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib folder>:$LD_LIBRARY_PATH",
+             compiled)});
+  }
+}
+
+}  // namespace
+
+void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
+  const bool cuda = on_cuda(cluster);
+  const Severity severity = cuda ? Severity::fault : Severity::remark;
+  find_missing(cluster, severity, findings);
+  add_for_ranks(cluster, findings, Severity::fault, "{0}: {1}",
+                "rueda train --backend cpu ...  or a build that has the backend",
+                [](const RankFacts& rank) {  // though a GPU is there
+                  return rank.device.visible.empty() ? "" : rank.backend_failure;
+                });
+  add_for_ranks(cluster, findings, severity, "{0}: the GPU is visible but cannot be used: {1}",
+                "nvidia-smi on that host: another program may hold the GPU (exclusive mode), or "
+                "it needs its administrator",
+                [](const RankFacts& rank) { return rank.device.failure; });
+  find_shared(cluster, findings);
+  constexpr Rule kRules[] = {hidden_gpus, idle_gpus};
+  find_by_host(cluster, std::span(kRules).first(cuda ? 2 : 1), findings);
+  find_cudnn(cluster, findings);
+}
+
+void find_in_cores(const ClusterFacts& cluster, Findings& findings) {
+  constexpr Rule kRules[] = {overlapping_cores, crowded_cores, unused_cores};
+  find_by_host(cluster, kRules, findings);
+}
+
+}  // namespace rueda::doctor

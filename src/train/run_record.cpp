@@ -1,0 +1,72 @@
+#include "rueda/train/run_record.hpp"
+
+#include <algorithm>
+
+namespace rueda {
+namespace {
+
+using Records = std::vector<std::vector<StepRecord>>;
+
+double slowest(const Records& records, std::size_t step, double StepRecord::*member) {
+  double most = 0;
+  for (const auto& rank : records) most = std::max(most, rank.at(step).*member);
+  return most;
+}
+
+void add_step(KindSums& sums, const Records& records, std::size_t step) {
+  sums.ranks.resize(records.size());
+  for (std::size_t r = 0; r < records.size(); ++r) sums.ranks[r] += records[r].at(step);
+  sums.slowest.push_back(slowest(records, step, &StepRecord::seconds));
+  sums.slowest_busy.push_back(slowest(records, step, &StepRecord::all_reduce_busy));
+}
+
+}  // namespace
+
+bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept {
+  if (kind == StepKind::all) return true;
+  return (step.global_samples == global_batch) == (kind == StepKind::full);
+}
+
+void RankSums::operator+=(const StepRecord& s) {
+  *this += RankSums{.steps = 1,
+                    .samples = s.samples,
+                    .seconds = s.seconds,
+                    .phases = s.phases,
+                    .busy = s.all_reduce_busy,
+                    .wait = s.all_reduce_wait,
+                    .add = s.all_reduce_add,
+                    .prepare = s.prepare_busy,
+                    .copy = s.copy_busy,
+                    .copy_bytes = double(s.copy_bytes)};
+}
+
+void RankSums::operator+=(const RankSums& other) {
+  steps += other.steps;
+  samples += other.samples;
+  seconds += other.seconds;
+  for (std::size_t p = 0; p < kPhases; ++p) phases[p] += other.phases[p];
+  busy += other.busy;
+  wait += other.wait;
+  add += other.add;
+  prepare += other.prepare;
+  copy += other.copy;
+  copy_bytes += other.copy_bytes;
+}
+
+void KindSums::operator+=(const KindSums& other) {
+  ranks.resize(std::max(ranks.size(), other.ranks.size()));
+  for (std::size_t r = 0; r < other.ranks.size(); ++r) ranks[r] += other.ranks[r];
+  slowest.insert(slowest.end(), other.slowest.begin(), other.slowest.end());
+  slowest_busy.insert(slowest_busy.end(), other.slowest_busy.begin(), other.slowest_busy.end());
+}
+
+EpochSums sum_up(const Records& records, std::size_t global_batch) {
+  EpochSums sums;
+  for (std::size_t i = 0; !records.empty() && i < records.front().size(); ++i) {
+    const bool full = is_kind(records.front()[i], global_batch, StepKind::full);
+    add_step(full ? sums.full : sums.partial, records, i);
+  }
+  return sums;
+}
+
+}  // namespace rueda

@@ -1,0 +1,269 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "commands/bench/record.hpp"
+#include "commands/bench/schedule.hpp"
+#include "rueda/core/error.hpp"
+#include "tests/support/host_reduce_device.hpp"
+#include "tests/support/thread_group.hpp"
+#include "wiring/open_backend.hpp"
+#include "wiring/reduce_tables.hpp"
+
+using Catch::Matchers::Contains;
+using rueda::Algorithm;
+using rueda::InputError;
+using rueda::layout_of;
+using rueda::Wire;
+using namespace rueda::bench;
+namespace bench = rueda::bench;
+
+namespace {
+
+std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+/// The sums of what `ranks` ranks bring, added in fp32 in the order of the ranks.
+std::vector<float> summed(const KnownSums& values, int ranks, std::size_t first,
+                          std::size_t count) {
+  std::vector<float> sums(count);
+  std::vector<float> part(count);
+  for (int rank = 0; rank < ranks; ++rank) {
+    values.fill(rank, first, part);
+    for (std::size_t i = 0; i < count; ++i) sums[i] += part[i];
+  }
+  return sums;
+}
+
+/// The sum over one rank, which may go wrong.
+class SoloSum final : public rueda::AllReduce {
+ public:
+  explicit SoloSum(float error = 0) : error_(error) {}
+  std::string_view name() const override { return "solo"; }
+  rueda::Event sum(std::span<float> slice, rueda::Event ready) override {
+    ++sums;
+    slice.back() += error_;
+    return ready;
+  }
+  std::size_t scratch_floats(std::size_t) const override { return 0; }
+  std::size_t sums = 0;
+
+ private:
+  float error_;
+};
+
+/// One rank with memory of the cpu backend.
+struct Bed {
+  explicit Bed(std::size_t floats) : memory(backend->allocate(floats * sizeof(float))) {}
+  std::vector<Seconds> measure(std::span<SoloSum* const> sums, const Effort& effort) {
+    std::vector<Candidate> candidates;
+    for (SoloSum* sum : sums) candidates.push_back({sum, memory->floats()});
+    return bench::measure({group, *backend}, candidates, memory->floats().size(), effort);
+  }
+
+  rueda::test::ThreadGroup group;
+  std::unique_ptr<rueda::Backend> backend =
+      rueda::open_backend({.choice = rueda::BackendChoice::cpu});
+  std::unique_ptr<rueda::Memory> memory;
+};
+
+}  // namespace
+
+TEST_CASE("every schedule leaves the sum of all on every rank and adds no value twice",
+          "[explain]") {
+  const auto algorithm = GENERATE(Algorithm::ring, Algorithm::doubling, Algorithm::central);
+  const int ranks = GENERATE(range(2, kMostExplainedRanks + 1));
+  const Schedule schedule = schedule_of(algorithm, ranks, 1000);
+  Holdings holdings = first_holdings(schedule);
+  for (const Step& step : schedule.steps) {
+    for (const Message& m : step.messages) {
+      const auto chunk = std::size_t(m.chunk);
+      const unsigned sent = holdings[std::size_t(m.from)][chunk];
+      if (m.adds) REQUIRE((sent & holdings[std::size_t(m.to)][chunk]) == 0);
+    }
+    holdings = holdings_after(step, holdings);
+  }
+  for (const auto& rank : holdings) {
+    for (const unsigned held : rank) REQUIRE(std::popcount(held) == ranks);
+  }
+}
+
+TEST_CASE("a schedule has the steps and the bytes of its algorithm", "[explain]") {
+  for (const std::size_t length : {0U, 1U, 3U, 4U, 5U, 1000U, 1001U}) {
+    std::size_t floats = 0;
+    const Schedule ring = schedule_of(Algorithm::ring, 4, length);
+    REQUIRE(ring.steps.size() == 6);
+    for (const Traffic& sent : sent_by_rank(ring)) floats += sent.floats;
+    REQUIRE(floats == 2 * 3 * length);
+  }
+  REQUIRE(sent_by_rank(schedule_of(Algorithm::ring, 4, 1))[0].messages == 2);  // others are empty
+  REQUIRE(schedule_of(Algorithm::doubling, 8, 10).steps.size() == 3);
+  const Schedule central = schedule_of(Algorithm::central, 5, 10);
+  REQUIRE(central.steps.size() == 8);
+  REQUIRE(sent_by_rank(central)[0].floats == 40);
+  REQUIRE(sent_by_rank(central)[3].floats == 10);
+}
+
+TEST_CASE("the text names senders, chunks, holdings and totals", "[explain]") {
+  const std::string text = explain({4, 1000, Algorithm::ring});
+  for (const char* part : {
+           "4 ranks sum 1,000 floats (4,000 bytes) in 4 chunks of 250 floats",
+           "reduce-scatter, step 0: 0->1 chunk 0, 1->2 chunk 1, 2->3 chunk 2",
+           "all-gather, step 2: 0->1 chunk 3, 1->2 chunk 0",
+           "rank 0   0     0    >2-0   3-0\n",  // as in docs/ring.md after step 1
+           "rank 0   *   *   *   *\n",
+           "A rank sends 6 messages, 6,000 bytes.",
+           "All ranks together: 24 messages, 24,000 bytes.",
+       }) {
+    CHECK_THAT(text, Contains(part));
+  }
+  CHECK_THAT(explain({4, 1000, Algorithm::doubling}),
+             Contains("0->1, 1->0, 2->3, 3->2; what comes in is added"));
+  CHECK_THAT(explain({1, 5, Algorithm::ring}), Contains("nobody to send to"));
+  CHECK_THAT(explain({3, 0, Algorithm::ring}), Contains("nothing, the chunks are empty"));
+}
+
+TEST_CASE("the text fits a wide terminal up to the most ranks", "[explain]") {
+  CHECK(longest_line(explain({8, 1000, Algorithm::ring})) <= 80);
+  CHECK(longest_line(explain({kMostExplainedRanks, 1000, Algorithm::ring})) <= 130);
+}
+
+TEST_CASE("sizes are bytes with decimal or binary units, ascending, each once", "[bench]") {
+  REQUIRE(parse_sizes("1M,4,64k,16Ki,2G,1Mi,4,1Gi") == std::vector<Size>{{4, ""},
+                                                                         {16'384, ""},
+                                                                         {64'000, ""},
+                                                                         {1'000'000, ""},
+                                                                         {1'048'576, ""},
+                                                                         {1'073'741'824, ""},
+                                                                         {2'000'000'000, ""}});
+}
+
+TEST_CASE("the name of a network is the size of what its training sums", "[bench]") {
+  // ResNet-18: 11,173,962 parameters, 9,600 statistics, 5 step sums; counted elsewhere.
+  REQUIRE(parse_sizes("resnet18") == std::vector<Size>{{(11'173'962 + 9'600 + 5) * 4, "resnet18"}});
+}
+
+TEST_CASE("what is no size is refused by its name", "[bench]") {
+  for (const std::string words : {"", "4,", ",4", "k", "4e6", "-4", "4 ", "4kb", "4K", "resnet19",
+                                  "99999999999999999999", "2000G", "0x4"}) {
+    INFO(words);
+    REQUIRE_THROWS_WITH(parse_sizes(words), Contains("give a number of bytes"));
+  }
+  for (const std::string words : {"0", "3", "4,7"}) {
+    REQUIRE_THROWS_WITH(parse_sizes(words), Contains("a multiple of 4 bytes"));
+  }
+}
+
+TEST_CASE("segments are KiB", "[bench]") {
+  REQUIRE(parse_segments("64,0,1,64") == std::vector<std::size_t>{0, 1024, 65'536});
+  for (const std::string words : {"", "64k", "x", "1048577", "-1"}) {
+    INFO(words);
+    REQUIRE_THROWS_AS(parse_segments(words), InputError);
+  }
+}
+
+TEST_CASE("algorithms are named as train names them, and the fixed order", "[bench]") {
+  const Entries some = parse_entries("mpi,ring,fixed,mpi");
+  REQUIRE(some.size() == 3);  // each once
+  REQUIRE_FALSE(some.all);
+  REQUIRE(some[0].algorithm == Algorithm::mpi);
+  REQUIRE(some[1].name == "ring");
+  REQUIRE(some[1].order == rueda::ReduceOrder::ring);
+  REQUIRE(some[2].name == "fixed");
+  REQUIRE(some[2].algorithm == Algorithm::ring);
+  REQUIRE(some[2].order == rueda::ReduceOrder::fixed);
+  const Entries every = parse_entries("all");
+  REQUIRE(every.all);
+  REQUIRE(every.size() == std::size(rueda::kAlgorithms) + 1);
+  REQUIRE_THROWS_WITH(parse_entries("ring,rong"), Contains("'rong'") && Contains("hierarchical"));
+}
+
+TEST_CASE("right sums pass, for any number of ranks and from any index on", "[bench]") {
+  const auto kind = GENERATE(KnownSums::Kind::whole, KnownSums::Kind::real);
+  for (const int ranks : {1, 2, 3, 15, 200, kMostExactRanks}) {
+    const KnownSums values(kind, ranks, Wire::fp32);
+    const auto sums = summed(values, ranks, 5'000'000'000U, 1500);
+    REQUIRE_FALSE(values.first_wrong(5'000'000'000U, sums));
+  }
+}
+
+TEST_CASE("a sum that lacks a rank, is of another index or no number is found", "[bench]") {
+  const auto kind = GENERATE(KnownSums::Kind::whole, KnownSums::Kind::real);
+  const int ranks = GENERATE(2, 3, 64);
+  const KnownSums values(kind, ranks, Wire::fp32);
+  const auto right = summed(values, ranks, 0, 3000);
+  const auto lacking = summed(values, ranks - 1, 0, 3000);
+  const auto shifted = summed(values, ranks, 1024, 3000);
+  for (const std::size_t i : {0U, 1023U, 1024U, 2999U}) {
+    for (const float wrong : {lacking[i], shifted[i], std::numeric_limits<float>::quiet_NaN()}) {
+      auto sums = right;
+      sums[i] = wrong;
+      REQUIRE(values.first_wrong(0, sums) == i);
+    }
+  }
+}
+
+TEST_CASE("whole numbers have to be exact, real ones within the bound", "[bench]") {
+  const KnownSums whole(KnownSums::Kind::whole, 3, Wire::fp32);
+  auto sums = summed(whole, 3, 0, 4);
+  sums[2] = std::nextafter(sums[2], 1e9F);
+  REQUIRE(whole.first_wrong(0, sums) == 2U);
+  // Sums rounded as a bf16 wire would, which an fp32 wire must not.
+  const KnownSums coarse(KnownSums::Kind::real, 3, Wire::bf16);
+  auto rounded = summed(coarse, 3, 0, 100);
+  for (float& x : rounded) x *= 1 + 0x1p-9F;
+  REQUIRE_FALSE(coarse.first_wrong(0, rounded));
+  REQUIRE(KnownSums(KnownSums::Kind::real, 3, Wire::fp32).first_wrong(0, rounded));
+}
+
+TEST_CASE("the error bound grows with the ranks", "[bench]") {
+  REQUIRE(KnownSums::error_bound(1, Wire::fp32) == 0);
+  REQUIRE(KnownSums::error_bound(5, Wire::fp32) == Approx(4 * 0x1p-24).epsilon(1e-6));
+  REQUIRE(KnownSums::error_bound(2, Wire::bf16) == Approx(3 * 0x1p-8).epsilon(0.01));
+}
+
+TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[bench]") {
+  SoloSum one, other;
+  SoloSum* const sums[] = {&one, &other};
+  const auto seconds = Bed(300'000).measure(sums, {7, 100});
+  REQUIRE(seconds.size() == 2);
+  CHECK(seconds[0].size() == 7);
+  CHECK(seconds[1].size() == 7);
+  CHECK(one.sums == 8);
+  CHECK(other.sums == 8);
+  // When the time is up, the first three repetitions are done all the same.
+  CHECK(Bed(300'000).measure(sums, {1000, 1e-9})[0].size() == 3);
+}
+
+TEST_CASE("a wrong sum ends the measurement", "[bench]") {
+  SoloSum wrong(0.25F);
+  SoloSum* const sums[] = {&wrong};
+  REQUIRE_THROWS_WITH(Bed(70'000).measure(sums, {1, 1}),
+                      Contains("solo: wrong sum in element 69999 of 70000"));
+}
+
+TEST_CASE("figures of a row", "[bench]") {
+  const Row ring{{1'000'000'000, ""}, "ring", {0.5, 0.1, 0.3}};
+  const Row mpi{{1'000'000'000, ""}, "mpi", {0.6, 0.6}};
+  const Figures figures = figures_of(ring, 4, &mpi);
+  REQUIRE(figures.median == Approx(0.3));
+  REQUIRE(figures.p99 == Approx(0.496));
+  REQUIRE(*figures.algbw == Approx(1 / 0.3));
+  REQUIRE(*figures.busbw == Approx(1.5 / 0.3));
+  REQUIRE(*figures.times_mpi == Approx(2));
+  REQUIRE_FALSE(figures_of(ring, 4, nullptr).times_mpi);
+  REQUIRE_FALSE(figures_of(ring, 1, &mpi).algbw);
+  REQUIRE(mpi_row({ring, mpi}, ring.size)->algorithm == "mpi");
+  REQUIRE(mpi_row({ring, mpi}, {4, ""}) == nullptr);
+}
+
+TEST_CASE("a layout numbers hosts as ranks name them", "[bench]") {
+  REQUIRE(layout_of({"b", "a", "b", "c"}) == std::vector<int>{0, 1, 0, 2});
+}

@@ -1,0 +1,252 @@
+#include "rueda/display/run_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/sample_run.hpp"
+
+using namespace rueda;
+using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+Strings words(const std::string& line) {
+  std::istringstream in(line);
+  Strings all;
+  for (std::string word; in >> word;) all.push_back(word);
+  return all;
+}
+
+/// The text with runs of blanks and line breaks made one blank, so that wrapping does not matter.
+std::string flat(const std::string& text) {
+  std::string result;
+  for (const std::string& word : words(text)) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
+Strings lines_of(const std::string& text) {
+  std::istringstream in(text);
+  Strings lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The words of the line that begins with `name`.
+Strings row(const std::string& text, const std::string& name) {
+  for (const std::string& line : lines_of(text))
+    if (const Strings all = words(line); !all.empty() && all.front() == name) return all;
+  return {};
+}
+
+double number(const Strings& row, std::size_t column) { return std::stod(row.at(column)); }
+
+/// Checks what a text contains, and that it keeps to its page.
+void check(const std::string& text, const Strings& parts, const Strings& absent = {}) {
+  for (const std::string& part : parts) CHECK_THAT(flat(text), Contains(part));
+  for (const std::string& part : absent) CHECK_THAT(flat(text), !Contains(part));
+  for (const std::string& line : lines_of(text)) {
+    INFO(line);
+    CHECK(line.size() <= 80);
+    CHECK((line.empty() || line.back() != ' '));
+  }
+}
+
+template <typename Change>
+void change_steps(RunRecord& run, Change change) {
+  for (EpochRecord& epoch : run.epochs)
+    for (auto& rank : epoch.step_records) std::ranges::for_each(rank, change);
+}
+
+}  // namespace
+
+TEST_CASE("start block: the parts of a run", "[start_block]") {
+  RunRecord run = test::sample_run();
+  check(start_block(run),
+        {"model resnet20 for 32x32 images in fp32, 269,722 trainable parameters, 1,376 "
+         "non-trainable, 0.2424 GFLOP per training image",
+         "data synthetic: 296 images for training, 100 for testing",
+         "input resident: the device makes each batch ranks",
+         "ranks 2 ranks on 1 host: Example Processor E-2000 v3 with a very long name @ 2.70GHz",
+         "0 node1 0 cpu 1 1 1 node1 1 cpu 1 1",
+         "128 global, 64 per rank; 3 steps per epoch, the last of 40 images",
+         "lr 0.1 x 128/128 = 0.1 (linear scaling), constant schedule",
+         "SGD, momentum 0.9, weight decay 0.0001", "all-reduce ring; 1.08 MB per step"});
+  CHECK_THAT(flat(start_block(run)), EndsWith("run in runs/sample"));
+  check(start_block(test::sample_run(1, 1)), {"all-reduce none: one rank (1.08 MB of gradients)"});
+  run.config.input = InputMode::stream;
+  check(start_block(run), {"stream: batches prepared by 2 host threads of each rank ranks"});
+  run.config.input_workers = 1;
+  check(start_block(run), {"by 1 host thread of each rank"});
+  run.config.input_workers = 0;
+  check(start_block(run), {"input stream: the thread that trains prepares each batch"});
+  run.all_reduce_details = "2 chunks a bucket in segments of 256 KiB";
+  for (const auto& [transport, text] : {std::pair{"host", "ring, host memory"},
+                                        {"device", "ring, device memory"},
+                                        {"staged", "ring, staged through host memory"}}) {
+    run.transport = transport;
+    check(start_block(run), {text + (", " + run.all_reduce_details) + "; 1.08 MB per step"});
+  }
+  run.config.all_reduce = Algorithm::nccl;
+  run.all_reduce = "ncclAllReduce";
+  run.all_reduce_details.clear();
+  check(start_block(run), {"all-reduce ncclAllReduce; 1.08 MB per step"});
+}
+
+TEST_CASE("start block: the learning rate, and batches that do not divide", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.global_batch = 256;
+  run.learning_rate = 0.2;
+  check(start_block(run), {"lr 0.1 x 256/128 = 0.2 (linear scaling)"});
+  run.config.scale_lr = ScaleLr::none;
+  run.config.lr_schedule = LrSchedule::cosine;
+  run.config.warmup_epochs = 1.5;
+  run.config.nesterov = true;
+  check(start_block(run), {"lr 0.2 (not scaled), cosine schedule after 1.5 epochs of warm-up",
+                           "momentum 0.9 (Nesterov)"});
+  run.global_batch = 100;
+  run.rank_batches = {34, 33, 33};
+  run.config.accumulate = 2;
+  run.train_images = 200;
+  run.steps_per_epoch = 2;
+  check(start_block(run),
+        {"100 global, 33 to 34 per rank in 2 micro-batches; 2 steps per epoch lr"});
+  run.train_images = 201;
+  check(start_block(run), {"2 steps per epoch, 1 image left out"});
+  run.steps_per_epoch = 3;
+  check(start_block(run), {"3 steps per epoch, the last of 1 image lr"});
+}
+
+TEST_CASE("start block: more than eight ranks share lines, unless they differ", "[start_block]") {
+  const auto lines = [](int ranks) {
+    const std::string text = start_block(test::sample_run(ranks, 4));
+    check(text, {});
+    return lines_of(text).size();
+  };
+  const std::size_t around = lines(1) - 1;
+  CHECK(lines(2) == around + 2);
+  CHECK(lines(8) == around + 8);
+  CHECK(lines(9) == around + 3);
+  check(start_block(test::sample_run(16, 4)), {"16 ranks on 4 hosts", "12-15 node4 0-3 cpu 1 1"});
+  check(start_block(test::sample_run(64, 4)), {"0-63 16 hosts 0-3 cpu 1 1"});
+  RunRecord run = test::sample_run(16, 16);
+  for (auto& rank : run.ranks) rank.uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  check(start_block(run), {"threads cores 0-15 node1"}, {"GPU-"});
+  for (auto& rank : run.ranks) rank.uuid.clear();
+  run.ranks[5].threads = 3;
+  check(start_block(run), {"0-4,6-15 node1 0-4,6-15 cpu 1 1", "5 node1 5 cpu 3 1"});
+  run.ranks[5].device = "Slow One";
+  check(start_block(run), {"5 node1 5 cpu 3 1 Slow One", "16 ranks on 1 host rank host"});
+}
+
+TEST_CASE("start block: GPUs are distinguished by their UUIDs", "[start_block]") {
+  RunRecord run = test::sample_run();
+  run.ranks[0].uuid = "GPU-8f2c0001-a00b-4c0d-9eff-102030405060";
+  run.ranks[1].uuid = "GPU-8f2c0002-a00b-4c0d-9eff-102030405060";
+  check(start_block(run),
+        {"cores device 0 node1 0 cpu 1 1 GPU-8f2c0001 1 node1 1 cpu 1 1 GPU-8f2c0002"});
+  run.ranks[1].device = "Another GPU that has a very long name as well, as they often do";
+  check(start_block(run), {"cpu 1 1 GPU-8f2c0002 Another"});
+  run.ranks[1].host = "a-host-name-as-clouds-like-them.internal";
+  check(start_block(run), {"1 a-host-name..em.internal 1 cpu 1 1 GPU-"});
+}
+
+TEST_CASE("both texts: a run that computes nothing says so first", "[start_block][result_table]") {
+  RunRecord run = test::sample_run();
+  CHECK_THAT(flat(start_block(run)), StartsWith("model"));
+  CHECK_THAT(result_table(run), StartsWith("Epochs"));
+  run.timed = TimedCompute{0.25, 64, 5, "other/run.json"};
+  CHECK_THAT(flat(start_block(run)),
+             StartsWith("timed NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms +- 5 "
+                        "% for forward and backward of 64 images, as recorded in other/run.json; "
+                        "communication is real"));
+  run.timed = TimedCompute{0.25, 64, 0, ""};
+  run.epochs.front().train.loss = std::nan("");
+  CHECK_THAT(flat(result_table(run)),
+             StartsWith("NOTHING IS COMPUTED (--backend timed): each rank waits 250 ms for"));
+  CHECK(row(result_table(run), "1").at(1) == "-");
+}
+
+TEST_CASE("result table: epochs, with and without evaluation", "[result_table]") {
+  RunRecord run = test::sample_run();
+  Strings expected = {"2", "1.1500", "0.3000", "1.2000", "0.2800", "0.840", "352"};
+  CHECK(row(result_table(run), "2") == expected);
+  run.epochs[1].test.reset();
+  expected[3] = expected[4] = "-";
+  CHECK(row(result_table(run), "2") == expected);
+}
+
+TEST_CASE("result table: the phases add up to the step", "[result_table]") {
+  const std::string text = result_table(test::sample_run());
+  CHECK_THAT(text, Contains("Time of a full step of 128 images (epochs 2-3, 4 steps)"));
+  double milliseconds = 0;
+  double shares = 0;
+  for (const std::string_view name : kPhaseNames) {
+    const auto phase = row(text, std::string(name));
+    REQUIRE(phase.size() == 6);
+    milliseconds += number(phase, 1);
+    shares += number(phase, 4);
+    CHECK(number(phase, 2) <= number(phase, 1));
+    CHECK(number(phase, 1) <= number(phase, 3));
+  }
+  // Eight numbers, each rounded to its last shown digit.
+  CHECK(milliseconds == Approx(number(row(text, "step"), 1)).margin(8 * 0.0005));
+  CHECK(shares == Approx(100).margin(8 * 0.05));
+  CHECK(number(row(text, "forward"), 2) == Approx(104.0));
+  CHECK(number(row(text, "forward"), 3) == Approx(114.4));
+}
+
+TEST_CASE("result table: the parts of a run", "[result_table]") {
+  RunRecord run = test::sample_run();
+  run.config.target_accuracy = 0.4;
+  check(result_table(run), {"val_accuracy 0.4 not reached"});
+  run.seconds_to_target = 2.51;
+  check(result_table(run),
+        {"outcome completed start-up 0.887 s training 2.800 s in 3 epochs steady epoch 0.850 s, "
+         "348 images/s (174 per rank) evaluation 0.630 s all together 4.500 s target val_accuracy "
+         "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
+         "parameter hash 0123456789abcde3", "runs/sample/run.json runs/sample/steps.csv"});
+  run.global_batch = 1000;
+  check(result_table(run), {"Time of a partial step (epochs 2-3, 6 steps)"});
+  run.global_batch = 128;
+  run.epochs.resize(1);
+  check(result_table(run),
+        {"(epoch 1, includes warm-up, 2 steps)", "(135 per rank), includes warm-up"});
+  run.epochs.clear();
+  run.outcome = "failed";
+  run.failure = "step 7: the loss is nan on rank 1, a message that needs a second line on the page";
+  CHECK_THAT(result_table(run), StartsWith("No epoch finished.\n"));
+  check(result_table(run), {"failed: step 7: the loss is nan on rank 1, a message"}, {"Time of"});
+}
+
+TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[result_table]") {
+  RunRecord run = test::sample_run(4, 4);
+  run.gradient_bytes = 45'000'000;
+  check(result_table(run), {"45.0 MB per step; busy ", "algbw 1 GB/s, busbw 1.5 GB/s"});
+  check(result_table(test::sample_run(1, 1)), {}, {"algbw 0"});
+  run = test::sample_run();
+  run.auto_all_reduce = "shared";
+  check(result_table(run), {}, {"advice"});  // 9.7 % of a step
+  change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 2; });
+  check(result_table(run), {"% of a step: --all-reduce auto takes shared here"});
+  run.auto_all_reduce.clear();
+  check(result_table(run), {}, {"advice"});
+}
+
+TEST_CASE("result table: the input and its work", "[result_table]") {
+  RunRecord run = test::sample_run();
+  run.config.input = InputMode::stream;
+  check(result_table(run),
+        {"input stream: batches prepared by 2 host threads of each rank; per step preparing 8.400 "
+         "ms of all workers together, copying 3.20 MB in 2.100 ms (1.52 GB/s) all-reduce"});
+  change_steps(run, [](auto& s) { s.copy_bytes = 0; });
+  check(result_table(run), {"preparing 8.400 ms of all workers together all-reduce"});
+  run.epochs.clear();
+  check(result_table(run), {"2 host threads of each rank"});
+}

@@ -1,0 +1,136 @@
+#include "train/step_recorder.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "rueda/record/run_json.hpp"
+#include "tests/support/sample_run.hpp"
+
+using namespace rueda;
+using nlohmann::json;
+
+namespace {
+
+SteadyTime at(double seconds) {
+  return SteadyTime(
+      std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds)));
+}
+
+std::vector<TraceSpan> one_step() {
+  const BucketRecord bucket{.bucket = 1, .ready = 10.2, .begin = 10.3, .end = 10.5};
+  const ReduceAct act{ReduceAct::Kind::transfer, "reduce-scatter", 2, 3, 1};
+  const ReduceAct add{ReduceAct::Kind::add, "reduce-scatter", 2};
+  return trace_step(7, {{Phase::backward, at(10), at(10.4)}}, {bucket},
+                    {{act, 1, at(10.3), at(10.35)}, {add, 1, at(10.35), at(10.36)}});
+}
+
+/// A bucket whose all-reduce lasted from `begin` to `end`, all of it in messages.
+BucketRecord record(std::uint32_t step, double begin, double end) {
+  return {.step = step, .begin = begin, .end = end, .transfer = end - begin};
+}
+
+/// By rank, steps from `first` on.
+std::vector<std::vector<StepRecord>> steps_of(std::size_t ranks, std::size_t count,
+                                              std::uint32_t first = 1) {
+  std::vector<StepRecord> steps(count);
+  for (StepRecord& step : steps) step.step = first++;
+  return {ranks, steps};
+}
+
+}  // namespace
+
+TEST_CASE("trace: phases, buckets and ring steps of a step", "[trace]") {
+  const auto spans = one_step();
+  REQUIRE(spans.size() == 4);
+  CHECK(std::string(spans[0].name.data()) == "backward");
+  CHECK(spans[0].lane == TraceLane::training);
+  CHECK(spans[0].end - spans[0].begin == Approx(0.4));
+  CHECK(std::string(spans[1].name.data()) == "bucket 1");
+  CHECK(spans[1].begin == Approx(10.2));  // from the moment it is complete
+  CHECK(std::string(spans[2].name.data()) == "reduce-scatter");
+  CHECK(spans[2].part == 2);
+  CHECK(spans[2].to == 3);
+  CHECK(spans[2].from == 1);
+  CHECK(std::string(spans[3].name.data()) == "add");
+  for (const TraceSpan& span : spans) CHECK(span.step == 7);
+}
+
+TEST_CASE("trace: long names are cut", "[trace]") {
+  TraceSpan span;
+  span.set_name("a name of more than twenty-four letters");
+  CHECK(std::string(span.name.data()) == "a name of more than twe");
+}
+
+TEST_CASE("trace: all ranks on one clock, in microseconds from the first span", "[trace]") {
+  RunRecord run = test::sample_run();
+  auto late = one_step();
+  align(late, {.first_time = 0, .first = {0.5, 1e-6}, .last_time = 100, .last = {0.5, 1e-6}});
+  run.trace = {one_step(), late};
+  run.epochs[0].clocks = {{}, {.first = {0.5, 1e-6}, .last = {0.5, 2e-6}}};
+  const json trace = json::parse(to_trace_json(run));
+  CHECK(trace.at("otherData").at("clock_error_us").get<double>() == Approx(2));
+  std::vector<json> spans;
+  std::vector<std::string> ranks;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") spans.push_back(event);
+    if (event.at("name") == "process_name") ranks.push_back(event.at("args").at("name"));
+  }
+  CHECK(ranks == std::vector<std::string>{"rank 0 on node1", "rank 1 on node1"});
+  REQUIRE(spans.size() == 8);
+  CHECK(spans[0].at("pid") == 0);
+  CHECK(spans[0].at("ts").get<double>() == Approx(0).margin(1e-6));
+  CHECK(spans[0].at("dur").get<double>() == Approx(4e5));
+  CHECK(spans[4].at("pid") == 1);
+  CHECK(spans[4].at("ts").get<double>() == Approx(5e5));
+  CHECK(spans[2].at("tid") == 2);
+  CHECK(spans[2].at("args") ==
+        json::parse(R"({"step":7,"bucket":1,"ring_step":2,"to_rank":3,"from_rank":1})"));
+}
+
+TEST_CASE("waiting ends when the last rank begins", "[train]") {
+  auto steps = steps_of(3, 2);
+  std::vector<std::vector<BucketRecord>> buckets = {
+      {record(1, 10, 16), record(1, 17, 18), record(2, 20, 21)},
+      {record(1, 14, 16), record(1, 16.5, 18), record(2, 20.5, 21)},
+      {record(1, 13, 16), record(1, 17, 18), record(2, 20, 21)}};
+  book_waits(steps, buckets, std::vector<ClockFit>(3));
+  CHECK(buckets[0][0].wait == Approx(4));
+  CHECK(buckets[1][0].wait == 0);
+  CHECK(buckets[2][0].wait == Approx(1));
+  CHECK(steps[0][0].all_reduce_wait == Approx(4));
+  CHECK(steps[1][0].all_reduce_wait == Approx(0.5));  // in its second bucket
+  CHECK(steps[2][0].all_reduce_wait == Approx(1));
+  CHECK(steps[2][1].all_reduce_wait == Approx(0.5));
+  CHECK(steps[1][1].all_reduce_wait == 0);
+}
+
+TEST_CASE("no more is waited than was spent in messages", "[train]") {
+  auto steps = steps_of(2, 1);
+  std::vector<std::vector<BucketRecord>> buckets = {{record(1, 1, 9)}, {record(1, 5, 9)}};
+  buckets[0][0].transfer = 3;
+  book_waits(steps, buckets, std::vector<ClockFit>(2));
+  CHECK(buckets[0][0].wait == 3);
+}
+
+TEST_CASE("an epoch that was resumed has no records of its first steps", "[train]") {
+  auto steps = steps_of(2, 2, 3);
+  std::vector<std::vector<BucketRecord>> buckets = {{record(3, 1, 9), record(4, 10, 12)},
+                                                    {record(3, 5, 9), record(4, 11, 12)}};
+  book_waits(steps, buckets, std::vector<ClockFit>(2));
+  CHECK(steps[0][0].all_reduce_wait == Approx(4));
+  CHECK(steps[0][1].all_reduce_wait == Approx(1));
+}
+
+TEST_CASE("waits are told on one clock", "[train]") {
+  // Rank 1's clock is 100 s behind at first and 101 s at the end: it loses 1 s in 10.
+  const ClockFit clock{.first_time = 0, .first = {100, 0.1}, .last_time = 10, .last = {101, 0.2}};
+  CHECK(clock.to_rank0(0) == Approx(100));
+  CHECK(clock.to_rank0(5) == Approx(105.5));
+  CHECK(clock.to_rank0(20) == Approx(122));
+  CHECK(clock.error() == 0.2);
+  auto steps = steps_of(2, 1);
+  std::vector<std::vector<BucketRecord>> buckets = {{record(1, 103, 110)}, {record(1, 5, 12)}};
+  book_waits(steps, buckets, {ClockFit{}, clock});
+  CHECK(buckets[0][0].wait == Approx(2.5));
+  CHECK(buckets[1][0].wait == 0);
+}
