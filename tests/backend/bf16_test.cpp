@@ -6,10 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/bf16_rounding.hpp"
-#include "tests/support/gradient_check.hpp"
-#include "tests/support/image_bench.hpp"
 #include "tests/support/replica_bench.hpp"
+#include "tests/support/rounding.hpp"
 #include "tests/support/small_graphs.hpp"
 #include "tests/support/training_bench.hpp"
 

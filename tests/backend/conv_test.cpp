@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "layer_data.hpp"
-#include "tests/support/fp32_tolerance.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 namespace {

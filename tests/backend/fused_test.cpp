@@ -1,8 +1,7 @@
 // Operations and networks with fused additions, on backends that fuse them.
 #include <catch2/catch.hpp>
 
-#include "../support/gradient_check.hpp"
-#include "../support/program_arenas.hpp"
+#include "../support/backend_under_test.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
 #include "layer_data.hpp"

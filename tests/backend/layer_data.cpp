@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/fp32_tolerance.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 

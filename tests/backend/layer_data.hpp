@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "tests/support/bf16_rounding.hpp"
 #include "tests/support/operation_bench.hpp"
-#include "tests/support/random_tensor.hpp"
+#include "tests/support/reference_ops.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/fp32_tolerance.hpp"
 #include "tests/support/operation_bench.hpp"
-#include "tests/support/random_tensor.hpp"
+#include "tests/support/reference_ops.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 namespace {

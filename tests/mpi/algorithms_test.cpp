@@ -4,9 +4,8 @@
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/slow_reduce_device.hpp"
-#include "tests/support/tree_sums.hpp"
+#include "tests/support/host_reduce_device.hpp"
+#include "tests/support/values.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

@@ -6,8 +6,7 @@
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/tree_sums.hpp"
+#include "tests/support/values.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

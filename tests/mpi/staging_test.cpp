@@ -5,8 +5,8 @@
 #include "mpi/sums/message_sums.hpp"
 #include "mpi_spy.hpp"
 #include "tests/support/all_reduce_cases.hpp"
+#include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_spy.hpp"
-#include "tests/support/slow_reduce_device.hpp"
 
 namespace rueda::test {
 namespace {

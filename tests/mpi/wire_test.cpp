@@ -2,8 +2,7 @@
 #include <cmath>
 
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/slow_reduce_device.hpp"
+#include "tests/support/host_reduce_device.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

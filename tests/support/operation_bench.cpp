@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "device_values.hpp"
-#include "random_tensor.hpp"
+#include "backend_under_test.hpp"
+#include "reference_ops.hpp"
 
 namespace rueda::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "random_tensor.hpp"
+#include "reference_ops.hpp"
 
 namespace rueda::test {
 namespace {

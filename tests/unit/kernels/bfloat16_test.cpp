@@ -10,7 +10,7 @@
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/wire.hpp"
 #include "rueda/reduce/reduce_loops.hpp"
-#include "tests/support/bf16_rounding.hpp"
+#include "tests/support/rounding.hpp"
 #include "tests/support/values.hpp"
 
 namespace rueda::test {

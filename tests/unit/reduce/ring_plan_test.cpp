@@ -13,7 +13,7 @@
 #include "rueda/reduce/reduce_loops.hpp"
 #include "rueda/reduce/tree_order.hpp"
 #include "tests/support/thread_group.hpp"
-#include "tests/support/tree_sums.hpp"
+#include "tests/support/values.hpp"
 
 using namespace rueda::test;
 using namespace rueda;

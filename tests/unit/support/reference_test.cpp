@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/random_tensor.hpp"
 #include "tests/support/reference_network.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/small_graphs.hpp"
