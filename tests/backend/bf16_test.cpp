@@ -96,9 +96,7 @@ void check_sums(Precision precision) {
       b.write(y);
       backend->sum_gradients(graph, node, kBatch, a.data(), a.data(), b.data());
       Vector expected;
-      for (std::size_t i = 0; i < count; ++i) {
-        expected.push_back(double(float(x[i] + y[i])));
-      }
+      for (std::size_t i = 0; i < count; ++i) expected.push_back(double(float(x[i] + y[i])));
       CHECK(a.read() == as_stored(expected, stored));
     }
   }

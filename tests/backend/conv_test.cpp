@@ -35,8 +35,7 @@ void check_convolution(const ConvCase& c, const Variant& variant, bool on_image,
                        Precision precision) {
   const Graph graph = conv_graph(c, on_image);
   const ConvData d(graph, c, precision);
-  BenchCase bench_case{graph, graph.logits(), c.batch, variant, d.parameters()};
-  bench_case.precision = precision;
+  BenchCase bench_case{graph, c.batch, variant, precision, d.parameters()};
   OperationBench bench(bench_case);
   check_forward(d, bench.forward({d.x}));
   const Tensor dx = bench.backward({d.dy}).front();
@@ -73,9 +72,7 @@ TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][opera
   const Graph graph = conv_graph(c, false);
   ConvData d(graph, c, Precision::bf16);
   d.weight = random_vector(2, d.weight.size());
-  BenchCase bench_case{graph, graph.logits(), c.batch, variants().back(), d.parameters()};
-  bench_case.precision = Precision::bf16;
-  OperationBench bench(bench_case);
+  OperationBench bench({graph, c.batch, variants().back(), Precision::bf16, d.parameters()});
   const Tensor y = bench.forward({d.x});
   const Tensor dx = bench.backward({d.dy}).front();
   d.weight = as_stored(d.weight, Precision::bf16);
@@ -103,9 +100,7 @@ void check_training(Precision precision) {
       const Graph graph = norm_graph(c);
       const NormData d(graph, c, precision);
       for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
-      BenchCase bench_case{graph, graph.logits(), c.batch, variant, d.parameters()};
-      bench_case.precision = precision;
-      OperationBench bench(bench_case);
+      OperationBench bench({graph, c.batch, variant, precision, d.parameters()});
       check_output(d, bench.forward({d.x}));
       check_statistics(d, bench.batch_statistics());
       check_gradients(d, bench, bench.backward({d.dy}).front());

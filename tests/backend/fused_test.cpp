@@ -75,11 +75,13 @@ void Run::check(const Variant& variant) const {
   NormData d(graph, norm, precision);
   if (company.residual) d.residual = drawn(7);
   for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
-  BenchCase bench_case{graph, graph.logits(), norm.batch, variant, d.parameters()};
-  bench_case.precision = precision;
-  bench_case.output_gradients = company.second_gradient ? 2 : 1;
-  bench_case.gradient_addend = company.addend;
-  OperationBench bench(bench_case);
+  OperationBench bench({.graph = graph,
+                        .batch = norm.batch,
+                        .variant = variant,
+                        .precision = precision,
+                        .parameters = d.parameters(),
+                        .output_gradients = company.second_gradient ? 2 : 1,
+                        .gradient_addend = company.addend});
   CHECK(bench.needs().sums_gradients);
   CHECK(bench.needs().adds_to_gradient);
   std::vector<Tensor> inputs = {d.x};
@@ -133,8 +135,7 @@ void check_conv(const ConvCase& c, const Variant& variant, Precision precision) 
   // Those of the later layer lie first in the arena; the other one's are the same here.
   Vector parameters = d.parameters();
   parameters.insert(parameters.end(), parameters.begin(), parameters.end());
-  BenchCase bench_case{graph, graph.logits(), c.batch, variant, parameters};
-  bench_case.precision = precision;
+  BenchCase bench_case{graph, c.batch, variant, precision, parameters};
   OperationBench bench(bench_case);
   CHECK(bench.needs().passes_gradient == 0b10U);
   check_forward(d, bench.forward({d.x, d.residual}));

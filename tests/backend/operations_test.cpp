@@ -56,8 +56,7 @@ void check_add(Precision p) {
     const Tensor b = drawn(2, e, p);
     std::vector<Tensor> dy = {drawn(3, e, p)};
     if (gradients == 2) dy.push_back(drawn(4, e, p));
-    OperationBench bench(
-        {graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, gradients, p});
+    OperationBench bench({graph, e.batch, variant, p, {}, Mode::train, {}, gradients});
 
     const Tensor before = sum(a, b);
     const Tensor y = with_relu ? relu(before) : before;
@@ -88,14 +87,13 @@ void check_max_pool(Precision p) {
       // Most below zero, so that zeros in the padding win often, but not always.
       const Tensor x = as_stored(random_tensor(5, e.batch, e.shape(), 1.0, -0.7), p);
       const Tensor dy = as_stored(random_tensor(6, e.batch, graph.shape(graph.logits())), p);
-      OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+      OperationBench bench({graph, e.batch, variant, p});
       CHECK(bench.forward({x}).values == max_pool(x, node).values);
       const Tensor dx = bench.backward({dy}).front();
       CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
                    max_pool_gradient(x, node, magnitudes(dy)).values, 9, p) <= 1);
       CHECK(bench.damage() == "");
-      OperationBench inference(
-          {graph, graph.logits(), e.batch, variant, {}, Mode::infer, {}, 1, p});
+      OperationBench inference({graph, e.batch, variant, p, {}, Mode::infer});
       CHECK(inference.forward({x}).values == max_pool(x, node).values);
     }
   });
@@ -114,7 +112,7 @@ void check_pad_shortcut(Precision p) {
         const Shape out = graph.shape(graph.logits());
         const Tensor x = drawn(7, e, p);
         const Tensor dy = as_stored(random_tensor(8, e.batch, out), p);
-        OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+        OperationBench bench({graph, e.batch, variant, p});
         CHECK(bench.forward({x}).values == pad_shortcut(x, {stride}, out).values);
         CHECK(bench.backward({dy}).front().values == pad_shortcut_gradient(x, {stride}, dy).values);
         CHECK(bench.damage() == "");
@@ -133,7 +131,7 @@ void check_global_average_pool(Precision p) {
     const Graph graph = std::move(g).finish();
     const Tensor x = drawn(9, e, p);
     const Tensor dy = random_tensor(10, e.batch, {e.channels, 1, 1});
-    OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+    OperationBench bench({graph, e.batch, variant, p});
     CHECK(excess(bench.forward({x}).values, global_average_pool(x).values,
                  global_average_pool(magnitudes(x)).values, e.height * e.width + 2) <= 1);
     const Tensor dx = global_average_pool_gradient(x, dy);
@@ -162,8 +160,7 @@ void check_dense(Precision p) {
     const Vector b = random_vector(14, graph.parameter(node.bias).count);
     Vector parameters = w;
     parameters.insert(parameters.end(), b.begin(), b.end());
-    OperationBench bench(
-        {graph, graph.logits(), e.batch, variant, parameters, Mode::train, {}, 1, p});
+    OperationBench bench({graph, e.batch, variant, p, parameters});
 
     CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
                  dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);

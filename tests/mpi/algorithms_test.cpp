@@ -20,9 +20,8 @@ class DelayedExchange final : public Exchange {
       : Exchange(ranks), random_(unsigned(ranks.world_rank(ranks.rank())) + 3) {}
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    if (random_() % 4 == 0) {
+    if (random_() % 4 == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
-    }
     Exchange::sendrecv(send, to, receive, from);
   }
 
@@ -234,9 +233,7 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
   for (int i = 0; i < 300; ++i) {
     // In turns in place and through the mailboxes, which share the count of meetings.
     const std::size_t length = i % 3 == 0 ? 401 : 11;
-    if (random() % 16 == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
-    }
+    if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     const auto slice = reduce.arena().subspan(std::size_t(i), length);
     for (std::size_t k = 0; k < length; ++k) slice[k] = whole_value(comm.rank(), k);
     reduce.sum(slice, {});
@@ -271,9 +268,8 @@ TEST_CASE("a rank that waits for a late one says for whom", "[shared]") {
   if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   reduce.sum(reduce.arena().first(100), {});
   bool waited = false;
-  for (const ReduceSpan& span : reduce.journal().take_spans()) {
+  for (const ReduceSpan& span : reduce.journal().take_spans())
     waited = waited || (span.act.kind == ReduceAct::Kind::transfer && span.act.from == late);
-  }
   CHECK_ON_ALL_RANKS(waited || comm.rank() == late);
   CHECK_ON_ALL_RANKS(reduce.journal().take_times().add > 0);
 }

@@ -149,9 +149,7 @@ RankGroup::Bytes bytes_of(int rank) {
 
 bool all_in_rank_order(const std::vector<RankGroup::Bytes>& gathered, int size) {
   bool right = gathered.size() == std::size_t(size);
-  for (int r = 0; right && r < size; ++r) {
-    right = gathered[std::size_t(r)] == bytes_of(r);
-  }
+  for (int r = 0; right && r < size; ++r) right = gathered[std::size_t(r)] == bytes_of(r);
   return right;
 }
 
@@ -194,9 +192,7 @@ TEST_CASE("all_gather_text brings every rank's text", "[rank_group]") {
   Communicator comm;
   const auto texts = all_gather_text(comm, text_of(comm.rank()));
   bool right = texts.size() == std::size_t(comm.size());
-  for (std::size_t r = 0; right && r < texts.size(); ++r) {
-    right = texts[r] == text_of(int(r));
-  }
+  for (std::size_t r = 0; right && r < texts.size(); ++r) right = texts[r] == text_of(int(r));
   CHECK_ON_ALL_RANKS(right);
 }
 

@@ -184,9 +184,8 @@ class NotingExchange final : public Exchange {
 
 std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> exchange,
                                 ReduceDevice& device) {
-  if (algorithm == Algorithm::doubling) {
+  if (algorithm == Algorithm::doubling)
     return std::make_unique<DoublingAllReduce>(std::move(exchange), device);
-  }
   return std::make_unique<CentralAllReduce>(std::move(exchange), device);
 }
 

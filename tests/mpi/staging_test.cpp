@@ -77,12 +77,10 @@ constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::fixed, Algorith
 
 std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> exchange,
                                 ReduceDevice& device) {
-  if (algorithm == Algorithm::ring) {
+  if (algorithm == Algorithm::ring)
     return std::make_unique<RingAllReduce>(std::move(exchange), device);
-  }
-  if (algorithm == Algorithm::fixed) {
+  if (algorithm == Algorithm::fixed)
     return std::make_unique<FixedOrderAllReduce>(std::move(exchange), device, 100);
-  }
   return std::make_unique<MpiAllReduce>(std::move(exchange), device);
 }
 

@@ -76,9 +76,8 @@ class QuietOutput {
 
   void print_to_stderr(int rank) {
     std::string all;
-    for (std::string line; std::getline(kept_, line);) {
+    for (std::string line; std::getline(kept_, line);)
       all += "[rank " + std::to_string(rank) + "] " + line + '\n';
-    }
     std::cerr << all << std::flush;  // in one piece, so that ranks mix as little as possible
   }
 

@@ -203,9 +203,8 @@ Vector smooth_parameters(const Graph& graph, const Tensor& input,
                          const std::vector<std::int32_t>& labels, double distance) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Vector parameters = random_parameters(graph, seed);
-    if (reference_step(graph, parameters, input, labels, 1).kink_distance > distance) {
+    if (reference_step(graph, parameters, input, labels, 1).kink_distance > distance)
       return parameters;
-    }
   }
   throw std::runtime_error("no smooth parameters found for " + graph.name());
 }

@@ -181,9 +181,7 @@ Tensor pad_shortcut(const Tensor& x, const PadShortcutNode& k, const Shape& outp
   const int before = (y.c - x.c) / 2;
   for_each_place(y, [&](int n, int c, int oy, int ox) {
     const int from = c - before;
-    if (from >= 0 && from < x.c) {
-      y.at(n, c, oy, ox) = x.at(n, from, oy * k.stride, ox * k.stride);
-    }
+    if (from >= 0 && from < x.c) y.at(n, c, oy, ox) = x.at(n, from, oy * k.stride, ox * k.stride);
   });
   return y;
 }

@@ -20,9 +20,8 @@ namespace rueda::test {
 /// Random images with the labels 0, 3, 6, 9, 2, ...
 inline ImageSet random_images(std::size_t count) {
   ImageSet set;
-  for (std::size_t i = 0; i < count * kImageBytes; ++i) {
+  for (std::size_t i = 0; i < count * kImageBytes; ++i)
     set.pixels.push_back(std::uint8_t(random_bits(99, i) >> 56));
-  }
   for (std::size_t i = 0; i < count; ++i) set.labels.push_back(std::uint8_t(3 * i % 10));
   return set;
 }

@@ -176,9 +176,8 @@ constexpr std::size_t kImages = 5;
 
 ImageSet some_images() {
   ImageSet set;
-  for (std::size_t i = 0; i < kImages * kImageBytes; ++i) {
+  for (std::size_t i = 0; i < kImages * kImageBytes; ++i)
     set.pixels.push_back(std::uint8_t(random_bits(5, i)));
-  }
   set.labels.assign(kImages, 1);
   return set;
 }

@@ -50,9 +50,8 @@ class Recipe {
 std::string other_value(const TrainOption& option) {
   if (std::holds_alternative<Text>(option.kind)) return "some text";
   if (std::holds_alternative<Flag>(option.kind)) return "true";
-  if (const auto* words = std::get_if<Words>(&option.kind)) {
+  if (const auto* words = std::get_if<Words>(&option.kind))
     return words->words.at(words->get(TrainConfig()) == 0 ? 1 : 0);
-  }
   if (std::string(option.name) == "inject") return "nan:1:7";
   if (std::string(option.name) == "checkpoint-every") return "50steps";
   return option.name == std::string("target-accuracy") ? "0.75" : "11";

@@ -156,9 +156,8 @@ TEST_CASE("what is no size is refused by its name", "[bench]") {
     INFO(words);
     REQUIRE_THROWS_WITH(parse_sizes(words), Contains("give a number of bytes"));
   }
-  for (const std::string words : {"0", "3", "4,7"}) {
+  for (const std::string words : {"0", "3", "4,7"})
     REQUIRE_THROWS_WITH(parse_sizes(words), Contains("a multiple of 4 bytes"));
-  }
 }
 
 TEST_CASE("segments are KiB", "[bench]") {

@@ -114,9 +114,8 @@ TEST_CASE("globals off the list are refused by name and offset", "[pickle]") {
   CHECK_THAT(refused(pickle().global("numpy.core.multiarray", "fromfile")),
              Contains("'numpy.core.multiarray.fromfile'"));
   CHECK_THAT(refused(pickle().global("o\x1b[2Js", "system")), Contains("'o\\x1b[2Js.system'"));
-  for (const char* opcode : {"i", "o", "\x81", "\x92", "P", "Q", "\x82", "\x97", "2", "I", "G"}) {
+  for (const char* opcode : {"i", "o", "\x81", "\x92", "P", "Q", "\x82", "\x97", "2", "I", "G"})
     CHECK_THAT(refused(pickle().raw(opcode)), Contains("opcode 0x"));
-  }
 }
 
 TEST_CASE("calls other than NumPy's own are refused", "[pickle]") {

@@ -29,9 +29,8 @@ double meaning(std::uint32_t bits) {
   const double sign = (bits & 0x8000U) != 0 ? -1.0 : 1.0;
   const int exponent = int(bits >> 7U & 0xffU);
   const double mantissa = double(bits & 0x7fU);
-  if (exponent == 0xff) {
+  if (exponent == 0xff)
     return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
-  }
   if (exponent == 0) return sign * std::ldexp(mantissa, -126 - 7);
   return sign * std::ldexp(mantissa + 128, exponent - 127 - 7);
 }
@@ -110,9 +109,8 @@ TEST_CASE("bf16: a NaN stays one, wherever its payload lies", "[kernels]") {
       CHECK(rounded(value).bits >> 15U == sign >> 31U);
     }
   }
-  for (const std::uint32_t bits : {0x7f800001U, 0x7f80ffffU, 0x7fffffffU, 0xffffffffU}) {
+  for (const std::uint32_t bits : {0x7f800001U, 0x7f80ffffU, 0x7fffffffU, 0xffffffffU})
     CHECK(std::isnan(kernels::to_float(rounded(std::bit_cast<float>(bits)))));
-  }
 }
 
 TEST_CASE("bf16: fp32 passes through unchanged", "[kernels]") {

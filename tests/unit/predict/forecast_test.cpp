@@ -54,9 +54,8 @@ double drawn_max(const Distribution& distribution, int count) {
   double sum = 0;
   for (int i = 0; i < kTimes; ++i) {
     double most = -1e300;
-    for (int j = 0; j < count; ++j) {
+    for (int j = 0; j < count; ++j)
       most = std::max(most, distribution.quantile(to_unit(random_bits(1, i, j))));
-    }
     sum += most;
   }
   return sum / kTimes;

@@ -63,9 +63,8 @@ void keep(std::uint32_t& chunk, std::uint32_t incoming) { chunk = incoming; }
 /// Elements that `rank` sends in the whole all-reduce.
 std::size_t sent_by(const RingPlan& rank) {
   std::size_t sum = 0;
-  for (int s = 0; s < rank.steps(); ++s) {
+  for (int s = 0; s < rank.steps(); ++s)
     sum += rank.chunk(rank.reduce_send(s)).size() + rank.chunk(rank.gather_send(s)).size();
-  }
   return sum;
 }
 
@@ -156,9 +155,8 @@ TEST_CASE("ranks that add micro-batches first add as one rank would", "[tree_ord
   for (const std::size_t micro_batches : {1u, 2u, 4u, 8u}) {
     for (std::size_t ranks = 1; ranks <= 9; ++ranks) {
       std::vector<std::string> of_ranks;
-      for (std::size_t r = 0; r < ranks; ++r) {
+      for (std::size_t r = 0; r < ranks; ++r)
         of_ranks.push_back(add_up(numbers(r * micro_batches, (r + 1) * micro_batches)).sum);
-      }
       CAPTURE(ranks, micro_batches);
       CHECK(add_up(of_ranks).sum == add_up(numbers(0, ranks * micro_batches)).sum);
     }

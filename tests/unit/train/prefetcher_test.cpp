@@ -30,9 +30,8 @@ class Numbers : public PrefetchSource {
     return sizes_[begun++];
   }
   void prepare(std::size_t slot, Range images) override {
-    for (std::size_t i = images.begin; i < images.end; ++i) {
+    for (std::size_t i = images.begin; i < images.end; ++i)
       values[slot][i] += 1000 * (batches[slot] + 1) + i;
-    }
   }
   void complete(std::size_t slot, std::size_t images) override {
     ++completed;
