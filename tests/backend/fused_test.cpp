@@ -133,8 +133,7 @@ void check_conv(const ConvCase& c, const Variant& variant, Precision precision) 
   ConvData d(graph, c, precision);
   d.residual = as_stored(random_tensor(7, d.dy.n, graph.shape(graph.logits())), precision);
   // Those of the later layer lie first in the arena; the other one's are the same here.
-  Vector parameters = d.parameters();
-  parameters.insert(parameters.end(), parameters.begin(), parameters.end());
+  const Vector parameters = joined(d.parameters(), d.parameters());
   BenchCase bench_case{graph, c.batch, variant, precision, parameters};
   OperationBench bench(bench_case);
   CHECK(bench.needs().passes_gradient == 0b10U);
@@ -211,12 +210,6 @@ constexpr double kNetworkTolerance = 2e-5;
 constexpr double kKinkDistance = 1e-4;
 constexpr float kScale = 0.125F;
 
-Vector concatenated(const ProgramStep& step) {
-  Vector all = step.gradients;
-  all.insert(all.end(), step.statistics.begin(), step.statistics.end());
-  return all;
-}
-
 void check_fusion(const SmallGraph& small, const Variant& variant) {
   const Graph graph = small.build(kSide);
   const Graph fused = open_backend_under_test(variant, Precision::fp32)->prepare(graph);
@@ -236,7 +229,9 @@ void check_fusion(const SmallGraph& small, const Variant& variant) {
   check_gradients(graph, together.gradients, plain.gradients, kNetworkTolerance);
   CHECK(together.loss == Approx(plain.loss).epsilon(kNetworkTolerance));
   CHECK(together.loss == Approx(expected.loss).epsilon(kNetworkTolerance));
-  if (!has_less) CHECK(concatenated(together) == concatenated(plain));
+  if (!has_less)
+    CHECK(joined(together.gradients, together.statistics) ==
+          joined(plain.gradients, plain.statistics));
 }
 
 TEST_CASE("fused networks have the gradients of the unfused ones", "[backend][replica]") {

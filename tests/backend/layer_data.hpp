@@ -40,11 +40,7 @@ struct ConvData {
         dy(as_stored(random_tensor(4, c.batch, graph.shape(graph.logits())), p)) {}
 
   /// As the arena has them.
-  Vector parameters() const {
-    Vector all = weight;
-    all.insert(all.end(), bias.begin(), bias.end());
-    return all;
-  }
+  Vector parameters() const { return joined(weight, bias); }
 };
 
 inline void check_forward(const ConvData& d, const Tensor& y) {
@@ -137,11 +133,7 @@ struct NormData {
   }
   Tensor gradient_behind_relu() const { return node.relu ? relu_gradient(before_relu(), dy) : dy; }
   /// As the arena has them.
-  Vector parameters() const {
-    Vector all = gamma;
-    all.insert(all.end(), beta.begin(), beta.end());
-    return all;
-  }
+  Vector parameters() const { return joined(gamma, beta); }
 };
 
 /// The mean is off by the roundings of its `values` terms, the variance too, and both enter y
@@ -159,8 +151,7 @@ inline void check_output(const NormData& d, const Tensor& y) {
 
 /// Of fp32 accuracy in either precision.
 inline void check_statistics(const NormData& d, const Vector& statistics) {
-  Vector expected = d.moments.mean;
-  expected.insert(expected.end(), d.moments.variance.begin(), d.moments.variance.end());
+  const Vector expected = joined(d.moments.mean, d.moments.variance);
   Vector magnitude;
   for (int c = 0; c < d.x.c; ++c) magnitude.push_back(d.reach[std::size_t(c)] * d.deviation(c));
   for (int c = 0; c < d.x.c; ++c) {
@@ -176,8 +167,7 @@ inline void check_inference(const Graph& graph, const NormCase& c, Precision p,
   NormData d(graph, c, p);
   d.residual = residual;
   d.moments = {random_vector(5, d.gamma.size()), random_vector(6, d.gamma.size(), 0.4, 0.5)};
-  Vector running = d.moments.mean;
-  running.insert(running.end(), d.moments.variance.begin(), d.moments.variance.end());
+  const Vector running = joined(d.moments.mean, d.moments.variance);
   OperationBench bench({graph, c.batch, variant, p, d.parameters(), Mode::infer, running});
   std::vector<Tensor> inputs = {d.x};
   if (!residual.values.empty()) inputs.push_back(residual);

@@ -158,9 +158,7 @@ void check_dense(Precision p) {
     const Tensor dy = random_tensor(12, e.batch, {units, 1, 1});
     const Vector w = random_vector(13, graph.parameter(node.weight).count);
     const Vector b = random_vector(14, graph.parameter(node.bias).count);
-    Vector parameters = w;
-    parameters.insert(parameters.end(), b.begin(), b.end());
-    OperationBench bench({graph, e.batch, variant, p, parameters});
+    OperationBench bench({graph, e.batch, variant, p, joined(w, b)});
 
     CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
                  dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);

@@ -179,17 +179,13 @@ TEST_CASE("all_gather and gather keep rank order and lengths", "[rank_group]") {
   }
 }
 
-TEST_CASE("nothing can be gathered and broadcast", "[rank_group]") {
+TEST_CASE("nothing can be gathered and broadcast, and the text of every rank", "[rank_group]") {
   Communicator comm;
   const auto gathered = comm.all_gather({});
   CHECK_ON_ALL_RANKS(gathered == std::vector<RankGroup::Bytes>(gathered.size()));
   CHECK_ON_ALL_RANKS(gathered.size() == std::size_t(comm.size()));
   comm.broadcast({}, 0);
   comm.barrier();
-}
-
-TEST_CASE("all_gather_text brings every rank's text", "[rank_group]") {
-  Communicator comm;
   const auto texts = all_gather_text(comm, text_of(comm.rank()));
   bool right = texts.size() == std::size_t(comm.size());
   for (std::size_t r = 0; right && r < texts.size(); ++r) right = texts[r] == text_of(int(r));

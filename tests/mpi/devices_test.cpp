@@ -47,14 +47,11 @@ TEST_CASE("the first and the last rank on one GPU are refused by all", "[devices
   CHECK_ON_ALL_RANKS(alone || contains(message, "--gres"));
 }
 
-TEST_CASE("sharing that is allowed is remarked once", "[devices]") {
+TEST_CASE("sharing that is allowed is remarked once; GPUs of different hosts are different",
+          "[devices]") {
   Communicator comm;
   const auto remark = check_shared_devices(comm, {comm.host(), uuid(0)}, true);
   CHECK_ON_ALL_RANKS(remark.empty() == (comm.size() == 1 || comm.rank() != 0));
-}
-
-TEST_CASE("GPUs of different hosts are different", "[devices]") {
-  Communicator comm;
   const std::string host = "node" + std::to_string(comm.rank());
   CHECK_ON_ALL_RANKS(check_shared_devices(comm, {host, uuid(0)}, false).empty());
 }
@@ -110,15 +107,12 @@ std::optional<int> mpi_setting(const char* name) {
   return value;
 }
 
-TEST_CASE("the session has Open MPI send over TCP", "[tcp]") {
+TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwise", "[tcp]") {
   // Without TCP among the transports, or with another MPI, there is no such setting.
   const auto flags = mpi_setting("btl_tcp_flags");
   CHECK_ON_ALL_RANKS(!flags || *flags == 0x1);
   const char* told = std::getenv(kVariable);
   CHECK_ON_ALL_RANKS(told != nullptr && std::string(told) == "0x1");
-}
-
-TEST_CASE("what the user says about TCP stays", "[tcp]") {
   setenv(kVariable, "0x3", 1);
   rueda::prefer_tcp_streams();
   const std::string kept = std::getenv(kVariable);
@@ -135,7 +129,7 @@ const char* some_variables(const char* name) {
   return asked == "UCX_TLS" ? "rc,sm" : nullptr;
 }
 
-TEST_CASE("MPI can be asked about GPU memory, more than once", "[cuda_awareness]") {
+TEST_CASE("MPI can be asked about GPU memory, and the environment is read", "[cuda_awareness]") {
   const auto once = read_cuda_signals(no_variable);
   const auto again = read_cuda_signals(no_variable);
   CHECK_ON_ALL_RANKS(once.library == mpi_library_version());
@@ -150,9 +144,6 @@ TEST_CASE("MPI can be asked about GPU memory, more than once", "[cuda_awareness]
   CHECK_ON_ALL_RANKS(!open_mpi || once.compiled != Answer::unknown);
   CHECK_ON_ALL_RANKS(!open_mpi || once.reported != Answer::unknown);
   CHECK_ON_ALL_RANKS(!contains(once.library, "Open MPI v4") || once.parameter != Answer::unknown);
-}
-
-TEST_CASE("the environment's part is read", "[cuda_awareness]") {
   const auto signals = read_cuda_signals(some_variables);
   CHECK_ON_ALL_RANKS(signals.cray_enabled == Answer::yes);
   CHECK_ON_ALL_RANKS(signals.mvapich_enabled == Answer::no);

@@ -102,7 +102,8 @@ TEST_CASE("ranks that added micro-batches first have the bits of one rank", "[fi
   CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size() * micro_batches, length)));
 }
 
-TEST_CASE("a layout numbers hosts by their first ranks", "[hierarchical]") {
+TEST_CASE("a layout numbers hosts by their first ranks; some keep the order of the tree",
+          "[hierarchical]") {
   const HostLayout layout({7, 2, 7, 2, 2, 9});
   CHECK(layout.hosts() == 3);
   CHECK(layout.host_of(0) == 0);
@@ -112,9 +113,6 @@ TEST_CASE("a layout numbers hosts by their first ranks", "[hierarchical]") {
   CHECK(layout.local_rank_of(4) == 2);
   CHECK(layout.fewest() == 1);
   CHECK(layout.most() == 3);
-}
-
-TEST_CASE("which layouts keep the order of the tree", "[hierarchical]") {
   CHECK(HostLayout({3, 3, 3}).keeps_tree_order());
   CHECK(HostLayout({0, 1, 2}).keeps_tree_order());
   CHECK(HostLayout({0, 0, 1, 1, 2, 2}).keeps_tree_order());

@@ -1,24 +1,17 @@
+// The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
+#include <functional>
 #include <utility>
 
 #include <mpi.h>
 
 #include "mpi/sums/message_sums.hpp"
-#include "mpi_spy.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/host_reduce_device.hpp"
-#include "tests/support/mpi_spy.hpp"
 
 namespace rueda::test {
 namespace {
 
-#pragma once
-
-#include <cstddef>
-#include <functional>
-
 /// Looks at the pointers that MPI_Sendrecv and MPI_Allreduce are handed, as long as it lives. One
-/// at a time. (The test program defines both functions itself and passes them on by their PMPI
-/// names.)
+/// at a time. (This program defines both functions itself and passes them on by their PMPI names.)
 class MpiSpy {
  public:
   struct Seen {
@@ -27,51 +20,25 @@ class MpiSpy {
   };
 
   /// `is_device`: whether an address is of a device's memory, not of the host's.
-  explicit MpiSpy(std::function<bool(const void*)> is_device);
-  ~MpiSpy();
+  explicit MpiSpy(std::function<bool(const void*)> is_device) : is_device_(std::move(is_device)) {
+    active_ = this;
+  }
+  ~MpiSpy() { active_ = nullptr; }
   MpiSpy(const MpiSpy&) = delete;
   MpiSpy& operator=(const MpiSpy&) = delete;
 
   const Seen& seen() const { return seen_; }
-  void look_at(const void* pointer, int count);
+  static void look_at(const void* pointer, int count) {
+    if (active_ == nullptr || count == 0) return;
+    ++(active_->is_device_(pointer) ? active_->seen_.device : active_->seen_.host);
+  }
 
  private:
+  static inline MpiSpy* active_ = nullptr;
   std::function<bool(const void*)> is_device_;
   Seen seen_;
 };
 
-MpiSpy* active = nullptr;
-
-MpiSpy::MpiSpy(std::function<bool(const void*)> is_device) : is_device_(std::move(is_device)) {
-  active = this;
-}
-
-MpiSpy::~MpiSpy() { active = nullptr; }
-
-void MpiSpy::look_at(const void* pointer, int count) {
-  if (count == 0) return;
-  ++(is_device_(pointer) ? seen_.device : seen_.host);
-}
-
-extern "C" int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to,
-                            int send_tag, void* receive, int receive_count,
-                            MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
-                            MPI_Status* status) {
-  if (rueda::test::active != nullptr) {
-    rueda::test::active->look_at(send, send_count);
-    rueda::test::active->look_at(receive, receive_count);
-  }
-  return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count,
-                       receive_type, from, receive_tag, comm, status);
-}
-
-extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
-                             MPI_Op operation, MPI_Comm comm) {
-  if (rueda::test::active != nullptr) rueda::test::active->look_at(receive, count);
-  return PMPI_Allreduce(send, receive, count, type, operation, comm);
-}
-
-// The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
 enum class Algorithm { ring, fixed, mpi };
 constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::fixed, Algorithm::mpi};
 
@@ -191,3 +158,19 @@ TEST_CASE("staging takes no other scratch memory of the device", "[staging]") {
 
 }  // namespace
 }  // namespace rueda::test
+
+extern "C" int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to,
+                            int send_tag, void* receive, int receive_count,
+                            MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
+                            MPI_Status* status) {
+  rueda::test::MpiSpy::look_at(send, send_count);
+  rueda::test::MpiSpy::look_at(receive, receive_count);
+  return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count,
+                       receive_type, from, receive_tag, comm, status);
+}
+
+extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
+                             MPI_Op operation, MPI_Comm comm) {
+  rueda::test::MpiSpy::look_at(receive, count);
+  return PMPI_Allreduce(send, receive, count, type, operation, comm);
+}

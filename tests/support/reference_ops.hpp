@@ -53,6 +53,12 @@ void for_each_place(const Tensor& t, F f) {
 
 using Vector = std::vector<double>;
 
+/// First `a`, then `b`.
+inline Vector joined(Vector a, const Vector& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 /// `bias` may be empty: then there is none.
 Tensor conv(const Tensor& x, const Vector& weight, const Vector& bias, const ConvNode& node);
 Tensor conv_data_gradient(const Tensor& x, const Vector& weight, const ConvNode& node,

@@ -9,9 +9,11 @@
 #include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "tests/support/common.hpp"
 
 using namespace rueda;
 using Catch::Contains;
+using test::repeated;
 
 namespace {
 
@@ -33,14 +35,11 @@ TEST_CASE("even_split cuts into contiguous parts that differ by at most one", "[
   }
 }
 
-TEST_CASE("even_split is exact where a product would overflow", "[split]") {
+TEST_CASE("even_split by hand, and where a product would overflow", "[split]") {
   constexpr std::size_t total = std::numeric_limits<std::size_t>::max();
   CHECK(even_split(total, 7, 0).begin == 0);
   CHECK(even_split(total, 7, 3).end == even_split(total, 7, 4).begin);
   CHECK(even_split(total, 7, 6).end == total);
-}
-
-TEST_CASE("even_split by hand", "[split]") {
   const Range parts[] = {{0, 3}, {3, 6}, {6, 8}, {8, 10}};
   for (std::size_t i = 0; i < 4; ++i) CHECK(even_split(10, 4, i) == parts[i]);
   CHECK(even_split(2, 3, 2).empty());
@@ -82,12 +81,6 @@ TEST_CASE("A quota of the control group counts like missing cores", "[cores]") {
 }
 
 const InputFile kFile{"run.json", "run.json", "give another"};
-
-std::string repeated(const std::string& text, std::size_t times) {
-  std::string all;
-  for (std::size_t i = 0; i < times; ++i) all += text;
-  return all;
-}
 
 /// {"k0":0,"k1":0,...}
 std::string object_of(std::size_t keys) {

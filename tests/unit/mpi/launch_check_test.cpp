@@ -8,25 +8,15 @@
 
 #include "mpi/probes/cuda_awareness.hpp"
 #include "rueda/core/error.hpp"
+#include "tests/support/common.hpp"
 
 using Catch::Matchers::Contains;
-using rueda::admits_cuda;
-using rueda::Answer;
-using rueda::check_launch;
-using rueda::CudaSignals;
-using rueda::InputError;
-using rueda::judge_cuda_awareness;
+using namespace rueda;
+using test::environment;
 
 namespace {
 
 using Variables = std::map<std::string, std::string>;
-
-rueda::Environment environment(Variables variables) {
-  return [variables](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
-}
 
 TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
   struct Case {
@@ -66,15 +56,13 @@ TEST_CASE("launches that add up pass, others are refused", "[launch_check]") {
 }
 
 TEST_CASE("the launcher's rank tells who speaks", "[launch_check]") {
-  CHECK(rueda::launcher_rank(environment({})) == 0);
-  CHECK(rueda::launcher_rank(environment({{"SLURM_PROCID", "3"}})) == 3);
-  CHECK(rueda::launcher_rank(environment({{"PMI_RANK", "2"}})) == 2);
-  CHECK(rueda::launcher_rank(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})) ==
-        1);
+  CHECK(launcher_rank(environment({})) == 0);
+  CHECK(launcher_rank(environment({{"SLURM_PROCID", "3"}})) == 3);
+  CHECK(launcher_rank(environment({{"PMI_RANK", "2"}})) == 2);
+  CHECK(launcher_rank(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"SLURM_PROCID", "0"}})) == 1);
 }
 
 TEST_CASE("every launcher's local rank is found", "[launch_check]") {
-  using rueda::launcher_local_rank;
   for (const char* name :
        {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
         "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
@@ -89,7 +77,7 @@ TEST_CASE("below mpirun Slurm's local rank is its daemon's", "[launch_check]") {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
                            "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"}) {
     CAPTURE(name);
-    CHECK(rueda::launcher_local_rank(environment({{"SLURM_LOCALID", "0"}, {name, "2"}})) == 2);
+    CHECK(launcher_local_rank(environment({{"SLURM_LOCALID", "0"}, {name, "2"}})) == 2);
   }
 }
 

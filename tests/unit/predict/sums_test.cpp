@@ -56,7 +56,7 @@ TEST_CASE("the ring costs what its schedule says", "[predict]") {
   }
 }
 
-TEST_CASE("a ring by hand", "[predict]") {
+TEST_CASE("the ring and the hierarchical sum by hand", "[predict]") {
   // P = 4, 100 MB: 6 messages of 25 MB at 125 MB/s, 3 additions of 25 MB at 10 GB/s.
   CHECK(ring_seconds(flat(), 4, 100e6) == Approx(6 * 50e-6 + 6 * 0.2 + 3 * 0.0025));
   CHECK(ring_seconds(flat(), 1, 100e6) == 0);
@@ -66,9 +66,6 @@ TEST_CASE("a ring by hand", "[predict]") {
   Machine slow_inside = nodes(1);
   std::swap(slow_inside.inside, slow_inside.between);
   CHECK(ring_seconds(slow_inside, 8, 80e6) == Approx(14 * (50e-6 + 0.08) + 7 * 0.001));
-}
-
-TEST_CASE("the hierarchical sum by hand", "[predict]") {
   // 2 nodes of 4, 80 MB: inside 3 + 3 messages of 20 MB at 1.25 GB/s, 3 additions; between nodes 2
   // messages of 10 MB and one addition; with one link all four ranks of a node share 125 MB/s.
   const double inside = 6 * (5e-6 + 0.016) + 3 * 0.002;
@@ -85,15 +82,12 @@ TEST_CASE("on one level the hierarchical sum is the ring", "[predict]") {
   }
 }
 
-TEST_CASE("doubling has as many rounds as the real one", "[predict]") {
+TEST_CASE("doubling has as many rounds as the real one, and by hand", "[predict]") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     CAPTURE(ranks);
     const auto schedule = bench::schedule_of(Algorithm::doubling, ranks, 8);
     CHECK(doubling_seconds(flat(1, 0, 0), ranks, 1) == double(schedule.steps.size()));
   }
-}
-
-TEST_CASE("doubling by hand", "[predict]") {
   CHECK(doubling_seconds(flat(), 8, 1e6) == Approx(3 * (50e-6 + 0.008 + 1e-4)));
   // 5 = 4 + 1: two rounds among four, one with the fifth, two to copy it to the other three.
   CHECK(doubling_seconds(flat(), 5, 1e6) ==

@@ -9,8 +9,8 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/display/run_text.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
-#include "tests/support/scratch_directory.hpp"
 
 using namespace rueda;
 namespace fs = std::filesystem;

@@ -7,6 +7,7 @@
 #include "commands/bench/record.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"
+#include "tests/support/common.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda::test {
@@ -37,12 +38,7 @@ std::vector<Trial> trials() {
 }
 
 std::string refusal(const std::string& text, const rueda::TablePlace& here = kHere) {
-  try {
-    rueda::parse_reduce_table(text, "t.json", here);
-    return "";
-  } catch (const rueda::InputError& error) {
-    return error.what();
-  }
+  return test::refusal([&] { parse_reduce_table(text, "t.json", here); });
 }
 
 std::string file() { return table_file_text(system_info(), choose_table(trials()), trials()); }

@@ -11,6 +11,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/optim/schedule.hpp"
 #include "rueda/train/config.hpp"
+#include "tests/support/common.hpp"
 
 namespace rueda {
 namespace {
@@ -64,7 +65,7 @@ TEST_CASE("Every micro-batch size that occurs is planned", "[run_plan]") {
   CHECK(sizes == std::vector<std::size_t>{6, 7, 20});
 }
 
-TEST_CASE("A fault that would never come is refused", "[run_plan]") {
+TEST_CASE("Fewer images than ranks and a fault that would never come are refused", "[run_plan]") {
   TrainConfig config = config_with(10, 1);
   config.epochs = 2;  // 100 images on 2 ranks: 5 steps an epoch
   config.fault = {InjectedFault::Kind::nan, 1, 10};
@@ -73,9 +74,6 @@ TEST_CASE("A fault that would never come is refused", "[run_plan]") {
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
   config.fault = {InjectedFault::Kind::nan, 2, 1};
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
-}
-
-TEST_CASE("Fewer images than ranks is refused", "[run_plan]") {
   CHECK_THROWS_AS(plan_run(config_with(8, 1), 4, 3), InputError);
 }
 
@@ -140,12 +138,7 @@ void check(const std::initializer_list<Case>& cases, const TrainConfig& defaults
   for (const Case& c : cases) {
     TrainConfig config = defaults;
     c.change(config);
-    std::string message;
-    try {
-      validate(config);
-    } catch (const InputError& error) {
-      message = error.what();
-    }
+    const std::string message = test::refusal([&] { validate(config); });
     INFO("case " << &c - cases.begin());
     CHECK_THAT(message, Contains(c.message));
     CHECK(message.empty() == (*c.message == 0));

@@ -46,7 +46,7 @@ std::vector<std::vector<StepRecord>> steps_of(std::size_t ranks, std::size_t cou
   return {ranks, steps};
 }
 
-TEST_CASE("trace: phases, buckets and ring steps of a step", "[trace]") {
+TEST_CASE("trace: phases, buckets and ring steps of a step; long names are cut", "[trace]") {
   const auto spans = one_step();
   REQUIRE(spans.size() == 4);
   CHECK(std::string(spans[0].name.data()) == "backward");
@@ -60,9 +60,6 @@ TEST_CASE("trace: phases, buckets and ring steps of a step", "[trace]") {
   CHECK(spans[2].from == 1);
   CHECK(std::string(spans[3].name.data()) == "add");
   for (const TraceSpan& span : spans) CHECK(span.step == 7);
-}
-
-TEST_CASE("trace: long names are cut", "[trace]") {
   TraceSpan span;
   span.set_name("a name of more than twenty-four letters");
   CHECK(std::string(span.name.data()) == "a name of more than twe");

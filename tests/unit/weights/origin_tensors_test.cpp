@@ -1,12 +1,12 @@
 #include "weights/origin_tensors.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/model/registry.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
@@ -25,12 +25,8 @@ const OriginTensor& named(const std::vector<OriginTensor>& tensors, const std::s
                        [&](const auto& tensor) { return tensor.name == name; });
 }
 
-/// 0, 1, 2, ...: every element says where it lies. Whole numbers up to 2^24 are exact.
-std::vector<float> places(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.0F);
-  return values;
-}
+/// Every element says where it lies. Whole numbers up to 2^24 are exact.
+std::vector<float> places(std::size_t count) { return numbered(count, 0); }
 
 std::vector<float> taken(const OriginTensor& tensor, const std::vector<float>& parameters,
                          const std::vector<float>& statistics) {

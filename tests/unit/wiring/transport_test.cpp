@@ -1,15 +1,13 @@
 #include "wiring/transport.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "run/console.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
@@ -19,7 +17,6 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Contains;
 using Catch::Matchers::Contains;
 
 const CudaVerdict kAware{true, "it says so"};
@@ -205,32 +202,19 @@ TEST_CASE("tuning file: one that is not there or is a directory") {
 }
 
 /// The files of a run in a folder of their own.
-class Recorded {
- public:
-  explicit Recorded(const RunRecord& run)
-      : folder_(std::filesystem::temp_directory_path() /
-                ("rueda-recorded-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-    write_run_json(folder_ / kRunJsonName, run);
-    write_steps_csv(folder_ / kStepsCsvName, run);
+struct Recorded {
+  explicit Recorded(const RunRecord& run) {
+    write_run_json(json(), run);
+    write_steps_csv(steps(), run);
   }
-  ~Recorded() { std::filesystem::remove_all(folder_); }
-
-  std::string json() const { return folder_ / kRunJsonName; }
-  std::filesystem::path steps() const { return folder_ / kStepsCsvName; }
-
- private:
-  std::filesystem::path folder_;
+  std::string json() const { return folder.path() / kRunJsonName; }
+  std::filesystem::path steps() const { return folder.path() / kStepsCsvName; }
+  ScratchDirectory folder;
 };
 
 std::string refusal(const std::string& file, const std::string& model = "resnet20",
                     int image_size = 32) {
-  try {
-    recorded_image_seconds(file, model, image_size);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal([&] { recorded_image_seconds(file, model, image_size); });
 }
 
 /// Every full step of epoch e takes e milliseconds an image, every partial one less.
