@@ -120,9 +120,9 @@ struct NormData {
         values(double(c.batch) * c.height * c.width),
         reach(zero) {
     const Tensor unit = normalise(x, moments, one, zero, epsilon);
-    for_each_place(x, [&](int n, int c, int h, int w) {
-      double& r = reach[std::size_t(c)];
-      r = std::max(r, std::abs(x.at(n, c, h, w)) / deviation(c) + std::abs(unit.at(n, c, h, w)));
+    for_each_place(x, [&](int n, int i, int h, int w) {
+      double& r = reach[std::size_t(i)];
+      r = std::max(r, std::abs(x.at(n, i, h, w)) / deviation(i) + std::abs(unit.at(n, i, h, w)));
     });
   }
 

@@ -70,7 +70,7 @@ TEST_CASE("neither blocks, pieces nor slices change a bit", "[fixed_order]") {
       CAPTURE(scratch, limit);
       CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
       const auto peers = std::size_t(comm.size() - 1);
-      CHECK_ON_ALL_RANKS(device.largest_scratch() <= std::max(scratch, peers));
+      CHECK_ON_ALL_RANKS(device.scratch_floats() <= std::max(scratch, peers));
     }
   }
 }

@@ -109,7 +109,6 @@ class LazyReduceDevice final : public QueueingReduceDevice {
       tasks_.pop_front();
     }
   }
-  std::size_t largest_scratch() const { return scratch_floats(); }
 
  private:
   void queue(Task task) override {

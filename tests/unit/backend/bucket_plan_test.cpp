@@ -66,7 +66,7 @@ TEST_CASE("buckets: tensors are not cut, the first is short, the tail goes with 
         Ends{graph.parameter_count(), all});
 }
 
-TEST_CASE("buckets: of a real network") {
+TEST_CASE("buckets: of a real network, and of any never more than can be announced") {
   const Graph graph = build_model("resnet18", 32, 10);
   const auto ends = plan_buckets(graph, {});
   REQUIRE(ends.size() > 2);
@@ -80,9 +80,6 @@ TEST_CASE("buckets: of a real network") {
   CHECK((graph.parameter_count() - before_last) * 4 <= kOuterBucketBytes);
   CHECK((graph.parameter_count() - before_last) * 4 >
         kOuterBucketBytes / 4);  // but not for nothing
-}
-
-TEST_CASE("buckets: of any network there are never more than can be announced") {
   for (const std::string& name : model_names()) {
     CHECK(plan_buckets(build_model(name, 32, 10), {.most_bytes = 1}).size() <= kMostBuckets);
   }
@@ -141,12 +138,8 @@ TEST_CASE("memory plan: buffers that live together never overlap", "[memory_plan
     CHECK(inside);
     CHECK(aligned);
     CHECK(plan.pool_bytes >= most_live_bytes(lives));
+    CHECK(plan_memory(lives).offsets == plan.offsets);  // the same twice
   }
-}
-
-TEST_CASE("memory plan: the same twice", "[memory_plan]") {
-  const std::vector<BufferLife> lives = random_lives(7);
-  CHECK(plan_memory(lives).offsets == plan_memory(lives).offsets);
 }
 
 TEST_CASE("memory plan: memory is reused", "[memory_plan]") {
@@ -159,14 +152,12 @@ TEST_CASE("memory plan: memory is reused", "[memory_plan]") {
   CHECK(plan_memory(chain).pool_bytes == 640);
 }
 
-TEST_CASE("memory plan: a gap between two neighbours is found", "[memory_plan]") {
+TEST_CASE("memory plan: a gap between two neighbours is found; nothing takes no memory",
+          "[memory_plan]") {
   // The first two lie one behind the other; the third outlives neither and fits in their place.
   const MemoryPlan plan = plan_memory({{1024, 0, 9}, {512, 0, 4}, {512, 5, 9}, {512, 0, 9}});
   CHECK(plan.pool_bytes == 2048);
   CHECK(plan.offsets[1] == plan.offsets[2]);
-}
-
-TEST_CASE("memory plan: nothing to place", "[memory_plan]") {
   CHECK(plan_memory({}).pool_bytes == 0);
   CHECK(plan_memory({{0, 0, 5}}).pool_bytes == 0);
   CHECK(plan_memory({{1, 0, 5}}).pool_bytes == kBufferAlignment);
@@ -216,7 +207,8 @@ void check_image(const ImageSet& images, const BatchChoice& choice, std::size_t 
   CHECK(std::memcmp(made.data(), expected.data(), made.size()) == 0);
 }
 
-TEST_CASE("host batch: every value is kernels::input_value, in every format", "[host_batch]") {
+TEST_CASE("host batch: every value is kernels::input_value, in every format; bytes of an image",
+          "[host_batch]") {
   const ImageSet images = some_images();
   const std::vector<std::uint32_t> indices = {4, 0, 2};
   for (const int size : {8, 31, 32, 33, 64, 100}) {
@@ -233,9 +225,6 @@ TEST_CASE("host batch: every value is kernels::input_value, in every format", "[
       }
     }
   }
-}
-
-TEST_CASE("host batch: bytes of an image", "[host_batch]") {
   CHECK(InputFormat{}.image_bytes(32) == std::size_t{3} * 32 * 32 * 4);
   CHECK(InputFormat{.bf16 = true, .channels_last = true, .channels = 8}.image_bytes(10) == 1600);
 }

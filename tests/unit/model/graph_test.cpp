@@ -14,14 +14,8 @@
 namespace rueda::test {
 namespace {
 
-std::vector<std::string> parameter_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Parameter& p : graph.parameters()) names.push_back(p.name);
-  return names;
-}
-
 TEST_CASE("graph: parameters lie in the order in which backward finishes them", "[graph]") {
-  CHECK(parameter_names(small_option_a(8)) ==
+  CHECK(names_of(small_option_a(8).parameters()) ==
         std::vector<std::string>{"linear.weight", "linear.bias", "b.bn2.weight", "b.bn2.bias",
                                  "b.conv2.weight", "b.bn1.weight", "b.bn1.bias", "b.conv1.weight",
                                  "a.bn2.weight", "a.bn2.bias", "a.conv2.weight", "a.bn1.weight",

@@ -209,10 +209,6 @@ TEST_CASE("prefetcher: its workers end with it, in the middle of a batch", "[pre
 
 double of(const PhaseSeconds& seconds, Phase phase) { return seconds[std::size_t(phase)]; }
 
-double sum(const PhaseSeconds& seconds) {
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
-}
-
 PhaseSeconds parts(double load, double forward, double backward) {
   PhaseSeconds seconds{};
   seconds[std::size_t(Phase::load)] = load;
@@ -227,24 +223,33 @@ void spend_time(std::chrono::microseconds time = std::chrono::microseconds(1)) {
   while (std::chrono::steady_clock::now() - begin < time) continue;
 }
 
-TEST_CASE("phase timer: parts that fit are booked as they are, the rest on other", "[timer]") {
+PhaseTimer in_forward() {
   PhaseTimer timer;
   timer.begin();
   timer.enter(Phase::forward);
+  return timer;
+}
+
+/// At the end of a step its phases add up to it.
+void check_sum(PhaseTimer& timer) {
+  const double total = timer.end();
+  CHECK(std::accumulate(timer.seconds().begin(), timer.seconds().end(), 0.0) ==
+        Approx(total).epsilon(1e-9));
+}
+
+TEST_CASE("phase timer: parts that fit are booked as they are, the rest on other", "[timer]") {
+  PhaseTimer timer = in_forward();
   spend_time();
   timer.divide(parts(1e-9, 2e-9, 4e-9));
   CHECK(of(timer.seconds(), Phase::load) == 1e-9);
   CHECK(of(timer.seconds(), Phase::forward) == 2e-9);
   CHECK(of(timer.seconds(), Phase::backward) == 4e-9);
   CHECK(of(timer.seconds(), Phase::other) >= 1e-6 - 7e-9);
-  const double total = timer.end();
-  CHECK(sum(timer.seconds()) == Approx(total).epsilon(1e-9));
+  check_sum(timer);
 }
 
 TEST_CASE("phase timer: parts that do not fit are cut in proportion", "[timer]") {
-  PhaseTimer timer;
-  timer.begin();
-  timer.enter(Phase::forward);
+  PhaseTimer timer = in_forward();
   const double other = of(timer.seconds(), Phase::other);
   spend_time();
   timer.divide(parts(1e6, 2e6, 4e6));
@@ -253,23 +258,18 @@ TEST_CASE("phase timer: parts that do not fit are cut in proportion", "[timer]")
   CHECK(of(seconds, Phase::backward) == Approx(4 * of(seconds, Phase::load)));
   CHECK(of(seconds, Phase::load) > 0);
   CHECK(of(seconds, Phase::other) == Approx(other).margin(1e-15));
-  const double total = timer.end();
-  CHECK(sum(timer.seconds()) == Approx(total).epsilon(1e-9));
+  check_sum(timer);
 }
 
 TEST_CASE("phase timer: time is booked from the division on", "[timer]") {
-  PhaseTimer timer;
-  timer.begin();
-  timer.enter(Phase::forward);
+  PhaseTimer timer = in_forward();
   spend_time();
   timer.divide({});
-  const double before = of(timer.seconds(), Phase::forward);
-  CHECK(before == 0);
+  CHECK(of(timer.seconds(), Phase::forward) == 0);
   spend_time();
   timer.enter(Phase::optimizer);
   CHECK(of(timer.seconds(), Phase::forward) >= 1e-6);
-  const double total = timer.end();
-  CHECK(sum(timer.seconds()) == Approx(total).epsilon(1e-9));
+  check_sum(timer);
 }
 
 TEST_CASE("phase timer: parts of a device's time lie behind one another", "[trace]") {
