@@ -201,9 +201,8 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
     return bench.gradients();
   };
   const auto of_convolutions = [&](const auto& f) {
-    for (const Parameter& p : graph.parameters()) {
+    for (const Parameter& p : graph.parameters())
       if (p.dims.size() == 4) f(p);
-    }
   };
   // Half a unit below 1 is 2^-9: one update of 2^-11 is rounded away in the packed weights.
   const auto update = [&] {

@@ -150,9 +150,8 @@ TEST_CASE("between hosts only shards travel", "[hierarchical]") {
   std::vector<float> slice(1000, 1.0F);
   reduce->sum(slice, {});
   int to_other_hosts = 0;
-  for (const ReduceSpan& span : reduce->journal().take_spans()) {
+  for (const ReduceSpan& span : reduce->journal().take_spans())
     if (span.act.to >= 0 && span.act.to / 2 != comm.rank() / 2) ++to_other_hosts;
-  }
   const int hosts = comm.size() / 2;
   CHECK_ON_ALL_RANKS(to_other_hosts == 2 * (hosts - 1));
 }

@@ -40,9 +40,8 @@ bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size, std::
   for (std::size_t i = 0; i < length; ++i) values[i] = narrow_value(i);
   device.copy(slice, values);
   device.wait(reduce.sum(slice, device.record()));
-  for (std::size_t i = 0; i < length; ++i) {
+  for (std::size_t i = 0; i < length; ++i)
     if (slice[i] != float(size) * narrow_value(i)) return false;
-  }
   return true;
 }
 

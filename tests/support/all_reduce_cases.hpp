@@ -31,9 +31,8 @@ inline bool sums_exactly(AllReduce& reduce, ReduceDevice& device, const RankGrou
   std::vector<float> slice(length, 1e6f);
   device.copy(slice, values);
   device.wait(reduce.sum(slice, device.record()));
-  for (std::size_t i = 0; i < length; ++i) {
+  for (std::size_t i = 0; i < length; ++i)
     if (slice[i] != whole_sum(group.size(), i)) return false;
-  }
   return true;
 }
 

@@ -100,9 +100,8 @@ class OperationBench {
       write(output_gradients[i], node_, output_gradients_[i]);
     for (const GuardedBuffer& to : addend_) write(addend, input_nodes_.front(), to);
     if (!needs().keeps_output) output_.front().poison();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (!needs().keeps_input || i > 0) inputs_[i].poison();
-    }
     run_backward();
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < input_gradients_.size(); ++i) {

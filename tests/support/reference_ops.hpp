@@ -44,9 +44,8 @@ template <typename F>
 void for_each_place(const Tensor& t, F f) {
   for (int n = 0; n < t.n; ++n) {
     for (int c = 0; c < t.c; ++c) {
-      for (int y = 0; y < t.h; ++y) {
+      for (int y = 0; y < t.h; ++y)
         for (int x = 0; x < t.w; ++x) f(n, c, y, x);
-      }
     }
   }
 }

@@ -124,9 +124,8 @@ inline std::string layer_of(const Parameter& p) { return p.name.substr(0, p.name
 /// batch norm is zero but for rounding.
 inline double layer_norm(const Graph& graph, const Vector& all, const Parameter& of) {
   double s = 0;
-  for (const Parameter& p : graph.parameters()) {
+  for (const Parameter& p : graph.parameters())
     if (layer_of(p) == layer_of(of)) s = std::hypot(s, norm(all, p));
-  }
   return s;
 }
 

@@ -97,9 +97,8 @@ std::vector<BufferLife> random_lives(std::uint64_t seed) {
 }
 
 bool live_together(const BufferLife& a, const BufferLife& b) {
-  for (int t = a.first; t <= a.last; ++t) {
+  for (int t = a.first; t <= a.last; ++t)
     if (t >= b.first && t <= b.last) return true;
-  }
   return false;
 }
 
@@ -198,10 +197,9 @@ void check_image(const ImageSet& images, const BatchChoice& choice, std::size_t 
                                : kernels::SampleAugment{};
   for (int c = 0; c < kImageChannels; ++c) {
     for (int y = 0; y < size; ++y) {
-      for (int x = 0; x < size; ++x) {
+      for (int x = 0; x < size; ++x)
         expected[place(format, size, c, y, x)] = kernels::from_float<T>(
             kernels::input_value(images.image(index).data(), choice.transform, augment, c, y, x));
-      }
     }
   }
   CHECK(std::memcmp(made.data(), expected.data(), made.size()) == 0);

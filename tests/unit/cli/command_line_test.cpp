@@ -72,9 +72,8 @@ TEST_CASE("every option is in the help, the record and the configuration", "[com
     CHECK(text_of(option, config) != value);
     set_option(option, config, value);
     CHECK(text_of(option, config) == value);
-    for (const TrainOption& other : train_options()) {
+    for (const TrainOption& other : train_options())
       if (&other != &option) CHECK(text_of(other, config) == text_of(other, TrainConfig()));
-    }
   }
 }
 

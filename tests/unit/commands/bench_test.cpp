@@ -80,9 +80,8 @@ TEST_CASE("every schedule leaves the sum of all on every rank and adds no value 
     }
     holdings = holdings_after(step, holdings);
   }
-  for (const auto& rank : holdings) {
+  for (const auto& rank : holdings)
     for (const unsigned held : rank) REQUIRE(std::popcount(held) == ranks);
-  }
 }
 
 TEST_CASE("a schedule has the steps and the bytes of its algorithm", "[explain]") {

@@ -137,10 +137,9 @@ TEST_CASE("calls other than NumPy's own are refused", "[pickle]") {
 }
 
 TEST_CASE("lengths beyond the file are refused before anything is allocated", "[pickle]") {
-  for (const std::string_view opcode : {"\x8e", "\x8d", "\x96"}) {
+  for (const std::string_view opcode : {"\x8e", "\x8d", "\x96"})
     CHECK_THAT(refused(pickle().raw(opcode).little(~0ULL, 8)),
                Contains("18446744073709551615 bytes are due"));
-  }
   CHECK_THAT(refused(pickle().raw("T").little(0xffffffff, 4).raw("abc")),
              Contains("4294967295 bytes are due, 4 remain"));
   CHECK_THAT(refused(pickle().raw("\x95").little(1000, 8)), Contains("frame"));

@@ -26,9 +26,8 @@ int stored(const Image& image, int c, int y, int x) {
 template <typename F>
 void for_each_value(int size, F f) {
   for (int c = 0; c < 3; ++c) {
-    for (int y = 0; y < size; ++y) {
+    for (int y = 0; y < size; ++y)
       for (int x = 0; x < size; ++x) f(c, y, x);
-    }
   }
 }
 

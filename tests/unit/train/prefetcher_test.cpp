@@ -40,9 +40,8 @@ class Numbers : public PrefetchSource {
 
   /// Every image prepared, and only once.
   bool is_right(std::size_t slot) const {
-    for (std::size_t i = 0; i < values[slot].size(); ++i) {
+    for (std::size_t i = 0; i < values[slot].size(); ++i)
       if (values[slot][i] != 1000 * (batches[slot] + 1) + i) return false;
-    }
     return true;
   }
 

@@ -138,10 +138,9 @@ TEST_CASE("origin tensors: the way there and back restores both arenas", "[weigh
     const auto statistics = places(graph.statistics_count());
     std::vector<float> parameters_again(parameters.size(), -1.0F);
     std::vector<float> statistics_again(statistics.size(), -1.0F);
-    for (const OriginTensor& tensor : origin_tensors(graph)) {
+    for (const OriginTensor& tensor : origin_tensors(graph))
       from_origin(tensor, taken(tensor, parameters, statistics), parameters_again,
                   statistics_again);
-    }
     CHECK(parameters_again == parameters);
     CHECK(statistics_again == statistics);
   }
