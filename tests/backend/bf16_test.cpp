@@ -6,10 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/bf16_rounding.hpp"
-#include "tests/support/gradient_check.hpp"
-#include "tests/support/image_bench.hpp"
 #include "tests/support/replica_bench.hpp"
+#include "tests/support/rounding.hpp"
 #include "tests/support/small_graphs.hpp"
 #include "tests/support/training_bench.hpp"
 
@@ -98,9 +96,7 @@ void check_sums(Precision precision) {
       b.write(y);
       backend->sum_gradients(graph, node, kBatch, a.data(), a.data(), b.data());
       Vector expected;
-      for (std::size_t i = 0; i < count; ++i) {
-        expected.push_back(double(float(x[i] + y[i])));
-      }
+      for (std::size_t i = 0; i < count; ++i) expected.push_back(double(float(x[i] + y[i])));
       CHECK(a.read() == as_stored(expected, stored));
     }
   }
@@ -205,9 +201,8 @@ TEST_CASE("replica: bf16 keeps updates that are smaller than a bf16 unit",
     return bench.gradients();
   };
   const auto of_convolutions = [&](const auto& f) {
-    for (const Parameter& p : graph.parameters()) {
+    for (const Parameter& p : graph.parameters())
       if (p.dims.size() == 4) f(p);
-    }
   };
   // Half a unit below 1 is 2^-9: one update of 2^-11 is rounded away in the packed weights.
   const auto update = [&] {

@@ -4,9 +4,8 @@
 
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/optim/sgd.hpp"
-#include "tests/support/fp32_tolerance.hpp"
-#include "tests/support/image_bench.hpp"
 #include "tests/support/replica_bench.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 namespace {

@@ -1,8 +1,7 @@
 // Operations and networks with fused additions, on backends that fuse them.
 #include <catch2/catch.hpp>
 
-#include "../support/gradient_check.hpp"
-#include "../support/program_arenas.hpp"
+#include "../support/backend_under_test.hpp"
 #include "../support/replica_bench.hpp"
 #include "../support/small_graphs.hpp"
 #include "layer_data.hpp"
@@ -76,11 +75,13 @@ void Run::check(const Variant& variant) const {
   NormData d(graph, norm, precision);
   if (company.residual) d.residual = drawn(7);
   for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
-  BenchCase bench_case{graph, graph.logits(), norm.batch, variant, d.parameters()};
-  bench_case.precision = precision;
-  bench_case.output_gradients = company.second_gradient ? 2 : 1;
-  bench_case.gradient_addend = company.addend;
-  OperationBench bench(bench_case);
+  OperationBench bench({.graph = graph,
+                        .batch = norm.batch,
+                        .variant = variant,
+                        .precision = precision,
+                        .parameters = d.parameters(),
+                        .output_gradients = company.second_gradient ? 2 : 1,
+                        .gradient_addend = company.addend});
   CHECK(bench.needs().sums_gradients);
   CHECK(bench.needs().adds_to_gradient);
   std::vector<Tensor> inputs = {d.x};
@@ -132,10 +133,8 @@ void check_conv(const ConvCase& c, const Variant& variant, Precision precision) 
   ConvData d(graph, c, precision);
   d.residual = as_stored(random_tensor(7, d.dy.n, graph.shape(graph.logits())), precision);
   // Those of the later layer lie first in the arena; the other one's are the same here.
-  Vector parameters = d.parameters();
-  parameters.insert(parameters.end(), parameters.begin(), parameters.end());
-  BenchCase bench_case{graph, graph.logits(), c.batch, variant, parameters};
-  bench_case.precision = precision;
+  const Vector parameters = joined(d.parameters(), d.parameters());
+  BenchCase bench_case{graph, c.batch, variant, precision, parameters};
   OperationBench bench(bench_case);
   CHECK(bench.needs().passes_gradient == 0b10U);
   check_forward(d, bench.forward({d.x, d.residual}));
@@ -211,12 +210,6 @@ constexpr double kNetworkTolerance = 2e-5;
 constexpr double kKinkDistance = 1e-4;
 constexpr float kScale = 0.125F;
 
-Vector concatenated(const ProgramStep& step) {
-  Vector all = step.gradients;
-  all.insert(all.end(), step.statistics.begin(), step.statistics.end());
-  return all;
-}
-
 void check_fusion(const SmallGraph& small, const Variant& variant) {
   const Graph graph = small.build(kSide);
   const Graph fused = open_backend_under_test(variant, Precision::fp32)->prepare(graph);
@@ -236,7 +229,9 @@ void check_fusion(const SmallGraph& small, const Variant& variant) {
   check_gradients(graph, together.gradients, plain.gradients, kNetworkTolerance);
   CHECK(together.loss == Approx(plain.loss).epsilon(kNetworkTolerance));
   CHECK(together.loss == Approx(expected.loss).epsilon(kNetworkTolerance));
-  if (!has_less) CHECK(concatenated(together) == concatenated(plain));
+  if (!has_less)
+    CHECK(joined(together.gradients, together.statistics) ==
+          joined(plain.gradients, plain.statistics));
 }
 
 TEST_CASE("fused networks have the gradients of the unfused ones", "[backend][replica]") {

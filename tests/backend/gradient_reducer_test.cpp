@@ -93,9 +93,8 @@ TEST_CASE("gradient reducer: on a thread of its own the same bits", "[backend][r
   for (const bool announced : {true, false}) {
     ReducerBench other;
     const auto reducer = other.reducer(true);
-    for (int step = 0; step < 3; ++step) {
+    for (int step = 0; step < 3; ++step)
       CHECK(other.gradients_after(*reducer, announced) == expected);
-    }
     CHECK(other.doubler.threads.size() == 3 * other.ends.size());
     for (const auto& thread : other.doubler.threads) CHECK(thread != std::this_thread::get_id());
     CHECK_FALSE(reducer->busy());

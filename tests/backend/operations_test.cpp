@@ -1,8 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/fp32_tolerance.hpp"
+#include "layer_data.hpp"
 #include "tests/support/operation_bench.hpp"
-#include "tests/support/random_tensor.hpp"
+#include "tests/support/reference_ops.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 namespace {
@@ -56,8 +57,7 @@ void check_add(Precision p) {
     const Tensor b = drawn(2, e, p);
     std::vector<Tensor> dy = {drawn(3, e, p)};
     if (gradients == 2) dy.push_back(drawn(4, e, p));
-    OperationBench bench(
-        {graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, gradients, p});
+    OperationBench bench({graph, e.batch, variant, p, {}, Mode::train, {}, gradients});
 
     const Tensor before = sum(a, b);
     const Tensor y = with_relu ? relu(before) : before;
@@ -88,14 +88,13 @@ void check_max_pool(Precision p) {
       // Most below zero, so that zeros in the padding win often, but not always.
       const Tensor x = as_stored(random_tensor(5, e.batch, e.shape(), 1.0, -0.7), p);
       const Tensor dy = as_stored(random_tensor(6, e.batch, graph.shape(graph.logits())), p);
-      OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+      OperationBench bench({graph, e.batch, variant, p});
       CHECK(bench.forward({x}).values == max_pool(x, node).values);
       const Tensor dx = bench.backward({dy}).front();
       CHECK(excess(dx.values, max_pool_gradient(x, node, dy).values,
                    max_pool_gradient(x, node, magnitudes(dy)).values, 9, p) <= 1);
       CHECK(bench.damage() == "");
-      OperationBench inference(
-          {graph, graph.logits(), e.batch, variant, {}, Mode::infer, {}, 1, p});
+      OperationBench inference({graph, e.batch, variant, p, {}, Mode::infer});
       CHECK(inference.forward({x}).values == max_pool(x, node).values);
     }
   });
@@ -114,7 +113,7 @@ void check_pad_shortcut(Precision p) {
         const Shape out = graph.shape(graph.logits());
         const Tensor x = drawn(7, e, p);
         const Tensor dy = as_stored(random_tensor(8, e.batch, out), p);
-        OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+        OperationBench bench({graph, e.batch, variant, p});
         CHECK(bench.forward({x}).values == pad_shortcut(x, {stride}, out).values);
         CHECK(bench.backward({dy}).front().values == pad_shortcut_gradient(x, {stride}, dy).values);
         CHECK(bench.damage() == "");
@@ -133,7 +132,7 @@ void check_global_average_pool(Precision p) {
     const Graph graph = std::move(g).finish();
     const Tensor x = drawn(9, e, p);
     const Tensor dy = random_tensor(10, e.batch, {e.channels, 1, 1});
-    OperationBench bench({graph, graph.logits(), e.batch, variant, {}, Mode::train, {}, 1, p});
+    OperationBench bench({graph, e.batch, variant, p});
     CHECK(excess(bench.forward({x}).values, global_average_pool(x).values,
                  global_average_pool(magnitudes(x)).values, e.height * e.width + 2) <= 1);
     const Tensor dx = global_average_pool_gradient(x, dy);
@@ -160,10 +159,7 @@ void check_dense(Precision p) {
     const Tensor dy = random_tensor(12, e.batch, {units, 1, 1});
     const Vector w = random_vector(13, graph.parameter(node.weight).count);
     const Vector b = random_vector(14, graph.parameter(node.bias).count);
-    Vector parameters = w;
-    parameters.insert(parameters.end(), b.begin(), b.end());
-    OperationBench bench(
-        {graph, graph.logits(), e.batch, variant, parameters, Mode::train, {}, 1, p});
+    OperationBench bench({graph, e.batch, variant, p, joined(w, b)});
 
     CHECK(excess(bench.forward({x}).values, dense(x, w, b).values,
                  dense(magnitudes(x), magnitudes(w), magnitudes(b)).values, e.channels + 1) <= 1);
@@ -197,6 +193,108 @@ TEST_CASE("operations on activations of another layout are refused by name",
   });
   refused("flat", [](GraphBuilder& g) { g.dense("flat", kCarrier, {.units = 10}); });
 }
+
+/// Odd channel counts pad blocked layouts, odd sizes leave a row over where the stride is 2.
+const std::vector<ConvCase> kConvCases = {
+    {16, 16, 3, 1, 1, 6, 6, 1, false}, {16, 32, 3, 2, 1, 7, 5, 5, false},
+    {8, 16, 1, 2, 0, 7, 6, 5, true},   {32, 8, 1, 1, 0, 5, 5, 1, true},
+    {8, 8, 7, 2, 3, 9, 8, 1, true},    {3, 5, 3, 1, 1, 5, 4, 5, true},
+    {5, 3, 3, 2, 1, 6, 7, 1, false},   {10, 17, 3, 1, 1, 5, 5, 1, true},
+    {17, 10, 1, 2, 0, 5, 7, 5, false}, {3, 10, 7, 2, 3, 9, 9, 1, false},
+    {17, 5, 7, 1, 3, 5, 5, 1, true},   {16, 16, 3, 1, 0, 5, 6, 1, true},
+    {8, 24, 3, 2, 1, 6, 6, 2, true},
+};
+
+/// All extents of the image are padded in one backend or another.
+const std::vector<ConvCase> kImageCases = {{3, 16, 3, 1, 1, 7, 6, 5, false},
+                                           {3, 16, 7, 2, 3, 9, 9, 1, true},
+                                           {3, 5, 3, 2, 1, 6, 5, 1, true},
+                                           {3, 8, 3, 2, 1, 6, 5, 2, true}};
+
+Graph conv_graph(const ConvCase& c, bool on_image) {
+  GraphBuilder g("conv", {c.channels, c.height, c.width});
+  NodeId x = g.input();
+  if (!on_image) x = g.pad_shortcut("carrier", x, c.channels, 1);
+  g.conv("conv", x, c.options());
+  return std::move(g).finish();
+}
+
+void check_convolution(const ConvCase& c, const Variant& variant, bool on_image,
+                       Precision precision) {
+  const Graph graph = conv_graph(c, on_image);
+  const ConvData d(graph, c, precision);
+  BenchCase bench_case{graph, c.batch, variant, precision, d.parameters()};
+  OperationBench bench(bench_case);
+  check_forward(d, bench.forward({d.x}));
+  const Tensor dx = bench.backward({d.dy}).front();
+  if (!on_image) check_data_gradient(d, dx);
+  check_parameter_gradients(d, bench);
+  CHECK(bench.damage() == "");
+  bench_case.mode = Mode::infer;
+  OperationBench inference(bench_case);
+  check_forward(d, inference.forward({d.x}));
+}
+
+void check_convolutions(Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const bool on_image : {false, true}) {
+      for (const ConvCase& c : on_image ? kImageCases : kConvCases) {
+        if (!on_image && !convolves_channels(c.channels)) continue;
+        if (!convolves_channels(c.filters)) continue;
+        CAPTURE(variant.name, c.channels, c.filters, c.kernel, c.stride, c.height, c.width, c.batch,
+                c.bias);
+        check_convolution(c, variant, on_image, precision);
+      }
+    }
+  }
+}
+TEST_CASE_OF_PRECISION("convolution in its three directions, of the image too",
+                       "[backend][operations]", check_convolutions)
+
+TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][operations][bf16]") {
+  const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};
+  const Graph graph = conv_graph(c, false);
+  ConvData d(graph, c, Precision::bf16);
+  d.weight = random_vector(2, d.weight.size());
+  OperationBench bench({graph, c.batch, variants().back(), Precision::bf16, d.parameters()});
+  const Tensor y = bench.forward({d.x});
+  const Tensor dx = bench.backward({d.dy}).front();
+  d.weight = as_stored(d.weight, Precision::bf16);
+  check_forward(d, y);
+  check_data_gradient(d, dx);
+}
+
+const std::vector<NormCase> kNormCases = {
+    {16, 4, 4, 5, 1e-5F, false}, {16, 3, 5, 1, 1e-5F, true}, {32, 5, 3, 5, 1.001e-5F, true},
+    {8, 4, 3, 5, 1e-3F, true},   {3, 5, 5, 5, 1e-5F, false}, {5, 3, 3, 1, 1.001e-5F, true},
+    {10, 4, 4, 5, 1e-3F, false}, {17, 3, 4, 5, 1e-5F, true}, {16, 1, 1, 5, 1e-5F, false},
+};
+
+Graph norm_graph(const NormCase& c) {
+  GraphBuilder g = with_carrier({c.channels, c.height, c.width, c.batch});
+  g.batch_norm("norm", kCarrier, {.epsilon = c.epsilon, .relu = c.relu});
+  return std::move(g).finish();
+}
+
+void check_norms(Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const NormCase& c : kNormCases) {
+      CAPTURE(variant.name, c.channels, c.height, c.width, c.batch, c.epsilon, c.relu);
+      const Graph graph = norm_graph(c);
+      const NormData d(graph, c, precision);
+      for (const double v : d.before_relu().values) REQUIRE(std::abs(v) > 1e-5);
+      OperationBench bench({graph, c.batch, variant, precision, d.parameters()});
+      check_output(d, bench.forward({d.x}));
+      check_statistics(d, bench.batch_statistics());
+      check_gradients(d, bench, bench.backward({d.dy}).front());
+      CHECK(bench.damage() == "");
+      check_inference(graph, c, precision, variant);
+    }
+  }
+}
+
+TEST_CASE_OF_PRECISION("batch norm in training, and in inference with the running statistics",
+                       "[backend][operations]", check_norms)
 
 }  // namespace
 }  // namespace rueda::test

@@ -3,7 +3,6 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/backend_under_test.hpp"
-#include "tests/support/gradient_check.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/small_graphs.hpp"
 

@@ -98,9 +98,8 @@ TEST_CASE("announcements: once a bucket and step, in recorded steps too", "[back
   for (std::uint64_t step = 1; step <= 4; ++step) {
     bench.load({0, 1, 2, 3});
     replica.compute(0.25F);
-    for (std::size_t bucket = 0; bucket < ends.size(); ++bucket) {
+    for (std::size_t bucket = 0; bucket < ends.size(); ++bucket)
       CHECK(bench.backend().announced(bucket) == step);
-    }
     CHECK(bench.backend().announced(ends.size()) == 0);
   }
 }

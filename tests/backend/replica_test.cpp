@@ -7,8 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/backend_under_test.hpp"
-#include "tests/support/device_values.hpp"
-#include "tests/support/random_tensor.hpp"
+#include "tests/support/reference_ops.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/small_graphs.hpp"
 

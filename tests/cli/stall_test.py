@@ -4,7 +4,7 @@ long is no rank that stopped.
 
 usage: stall_test.py RUEDA MPIEXEC LIBRARY [CASE...]
 
-LIBRARY is built from tests/support/stall_mpi.cpp and slow_disk.cpp.
+LIBRARY is built from tests/support/stall_mpi.cpp.
 """
 
 import os

@@ -1,17 +1,18 @@
-// What holds for every own all-reduce alike.
 #include <chrono>
 #include <thread>
 
+#include "mpi/sums/shared_all_reduce.hpp"
+#include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/slow_reduce_device.hpp"
-#include "tests/support/tree_sums.hpp"
+#include "tests/support/host_reduce_device.hpp"
+#include "tests/support/values.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
 
 namespace {
 
+// What holds for every own all-reduce alike.
 /// An exchange of a rank that is sometimes late.
 class DelayedExchange final : public Exchange {
  public:
@@ -19,17 +20,14 @@ class DelayedExchange final : public Exchange {
       : Exchange(ranks), random_(unsigned(ranks.world_rank(ranks.rank())) + 3) {}
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    if (random_() % 4 == 0) {
+    if (random_() % 4 == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
-    }
     Exchange::sendrecv(send, to, receive, from);
   }
 
  private:
   std::minstd_rand random_;
 };
-
-}  // namespace
 
 TEST_CASE("every algorithm sums whole numbers exactly at every length", "[algorithms][many]") {
   Communicator comm;
@@ -174,3 +172,106 @@ TEST_CASE("an all-reduce writes into the book that it is given", "[algorithms]")
     CHECK_ON_ALL_RANKS((transfer > 0) == (comm.size() > 1));
   }
 }
+
+constexpr std::size_t kArena = 5000;
+
+/// `length` rough values at `offset` of this rank's arena.
+std::span<float> filled_slice(SharedAllReduce& reduce, int rank, std::size_t offset,
+                              std::size_t length) {
+  const auto slice = reduce.arena().subspan(offset, length);
+  for (std::size_t i = 0; i < length; ++i) slice[i] = rough_value(rank, i);
+  return slice;
+}
+
+TEST_CASE("slices of the arena are summed in place, along the tree", "[shared][many]") {
+  Communicator comm;
+  HostReduceDevice device;
+  SharedAllReduce reduce(comm, device, kArena, 4);
+  CHECK_ON_ALL_RANKS(reduce.arena().size() == kArena);
+  for (const std::size_t length : {0u, 1u, 4u, 5u, 6u, 13u, 101u, 1024u, 1025u, 4099u}) {
+    for (const std::size_t offset : {0u, 1u, 900u}) {
+      const auto slice = filled_slice(reduce, comm.rank(), offset, length);
+      device.wait(reduce.sum(slice, device.record()));
+      CAPTURE(length, offset);
+      CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
+    }
+  }
+}
+
+TEST_CASE("what lies beside a slice of the arena stays", "[shared]") {
+  Communicator comm;
+  HostReduceDevice device;
+  SharedAllReduce reduce(comm, device, kArena, 4);
+  for (float& value : reduce.arena()) value = float(comm.rank() + 1);
+  reduce.sum(reduce.arena().subspan(100, 50), {});
+  std::size_t touched = 0;
+  for (const float value : reduce.arena()) touched += value != float(comm.rank() + 1);
+  CHECK_ON_ALL_RANKS(touched == (comm.size() > 1 ? 50 : 0));
+}
+
+TEST_CASE("slices that lie elsewhere go through mailboxes", "[shared][many]") {
+  Communicator comm;
+  LazyReduceDevice device;
+  for (const std::size_t mailbox : {1u, 7u, 4096u}) {
+    SharedAllReduce reduce(comm, device, 0, mailbox);
+    for (const std::size_t length : lengths_for(comm.size())) {
+      if (length > 5000 || length > 101 * mailbox) continue;
+      CAPTURE(mailbox, length);
+      CHECK_ON_ALL_RANKS(sums_exactly(reduce, device, comm, length));
+      const auto mine = rough_sum(reduce, device, comm.rank(), length);
+      CHECK_ON_ALL_RANKS(same_bits(mine, serial_trees(comm.size(), length)));
+    }
+  }
+}
+
+TEST_CASE("the window is as good after many sums, with ranks that are late", "[shared][many]") {
+  Communicator comm;
+  HostReduceDevice device;
+  SharedAllReduce reduce(comm, device, kArena, 16);
+  std::minstd_rand random(unsigned(comm.rank()) + 5);
+  bool right = true;
+  for (int i = 0; i < 300; ++i) {
+    // In turns in place and through the mailboxes, which share the count of meetings.
+    const std::size_t length = i % 3 == 0 ? 401 : 11;
+    if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+    const auto slice = reduce.arena().subspan(std::size_t(i), length);
+    for (std::size_t k = 0; k < length; ++k) slice[k] = whole_value(comm.rank(), k);
+    reduce.sum(slice, {});
+    for (std::size_t k = 0; k < length; ++k) right = right && slice[k] == whole_sum(comm.size(), k);
+  }
+  CHECK_ON_ALL_RANKS(right);
+}
+
+TEST_CASE("ranks that sum different slices are told", "[shared]") {
+  Communicator comm;
+  if (comm.size() == 1) return;
+  HostReduceDevice device;
+  const bool odd = comm.rank() == 1;
+  for (const bool in_place : {false, true}) {
+    SharedAllReduce reduce(comm, device, kArena, 64);
+    const std::size_t length = in_place ? 100 : 10;
+    const auto slice = reduce.arena().subspan(odd && in_place ? 1 : 0, length + (odd ? 1 : 0));
+    const auto message = message_of<RunError>([&] { reduce.sum(slice, {}); });
+    CAPTURE(in_place, message);
+    CHECK_ON_ALL_RANKS(contains(message, "the ranks are not at the same step"));
+  }
+}
+
+TEST_CASE("a rank that waits for a late one says for whom", "[shared]") {
+  Communicator comm;
+  if (comm.size() == 1) return;
+  HostReduceDevice device;
+  SharedAllReduce reduce(comm, device, kArena, 16);
+  reduce.journal().keep_spans(true);
+  const int late = comm.size() - 1;
+  comm.barrier();
+  if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  reduce.sum(reduce.arena().first(100), {});
+  bool waited = false;
+  for (const ReduceSpan& span : reduce.journal().take_spans())
+    waited = waited || (span.act.kind == ReduceAct::Kind::transfer && span.act.from == late);
+  CHECK_ON_ALL_RANKS(waited || comm.rank() == late);
+  CHECK_ON_ALL_RANKS(reduce.journal().take_times().add > 0);
+}
+
+}  // namespace

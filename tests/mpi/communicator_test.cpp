@@ -1,10 +1,15 @@
 #include "mpi/session/communicator.hpp"
 
 #include <set>
+#include <thread>
 #include <utility>
 
+#include <catch2/catch.hpp>
+
+#include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "tests/support/mpi_check.hpp"
 #include "tests/support/values.hpp"
 
@@ -28,8 +33,6 @@ bool arrives(Communicator& comm) {
   expected.push_back(-1.0f);
   return same_bits(receive, expected);
 }
-
-}  // namespace
 
 TEST_CASE("a communicator knows its ranks and its node", "[communicator]") {
   Communicator comm;
@@ -130,3 +133,144 @@ TEST_CASE("the MPI library names itself in one line", "[communicator]") {
   CHECK_ON_ALL_RANKS(!version.empty());
   CHECK_ON_ALL_RANKS(!contains(version, "\n"));
 }
+
+/// A text of another length for every rank; none from rank 0.
+std::string text_of(int rank) {
+  std::string text;
+  for (int i = 0; i < 5 * rank; ++i) text += char('a' + (rank + i) % 26);
+  return text;
+}
+
+RankGroup::Bytes bytes_of(int rank) {
+  const auto text = text_of(rank);
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool all_in_rank_order(const std::vector<RankGroup::Bytes>& gathered, int size) {
+  bool right = gathered.size() == std::size_t(size);
+  for (int r = 0; right && r < size; ++r) right = gathered[std::size_t(r)] == bytes_of(r);
+  return right;
+}
+
+TEST_CASE("broadcast gives everybody the root's bytes", "[rank_group]") {
+  for (const std::size_t limit : {7u, 1000000u}) {
+    Communicator comm(MPI_COMM_WORLD, limit);
+    for (int root = 0; root < comm.size(); ++root) {
+      std::vector<std::byte> data(40, std::byte(comm.rank() + 1));
+      comm.broadcast(data, root);
+      CAPTURE(limit, root);
+      CHECK_ON_ALL_RANKS(data == std::vector<std::byte>(40, std::byte(root + 1)));
+    }
+  }
+}
+
+TEST_CASE("all_gather and gather keep rank order and lengths", "[rank_group]") {
+  for (const std::size_t limit : {1u, 7u, 20u, 1000000u}) {
+    Communicator comm(MPI_COMM_WORLD, limit);
+    CAPTURE(limit);
+    CHECK_ON_ALL_RANKS(all_in_rank_order(comm.all_gather(bytes_of(comm.rank())), comm.size()));
+    for (int root = 0; root < comm.size(); ++root) {
+      const auto gathered = comm.gather(bytes_of(comm.rank()), root);
+      CAPTURE(root);
+      CHECK_ON_ALL_RANKS(comm.rank() == root ? all_in_rank_order(gathered, comm.size())
+                                             : gathered.empty());
+    }
+  }
+}
+
+TEST_CASE("nothing can be gathered and broadcast, and the text of every rank", "[rank_group]") {
+  Communicator comm;
+  const auto gathered = comm.all_gather({});
+  CHECK_ON_ALL_RANKS(gathered == std::vector<RankGroup::Bytes>(gathered.size()));
+  CHECK_ON_ALL_RANKS(gathered.size() == std::size_t(comm.size()));
+  comm.broadcast({}, 0);
+  comm.barrier();
+  const auto texts = all_gather_text(comm, text_of(comm.rank()));
+  bool right = texts.size() == std::size_t(comm.size());
+  for (std::size_t r = 0; right && r < texts.size(); ++r) right = texts[r] == text_of(int(r));
+  CHECK_ON_ALL_RANKS(right);
+}
+
+TEST_CASE("a rank that fails alone stops all with its own words", "[rank_group]") {
+  Communicator comm;
+  const int last = comm.size() - 1;
+  const auto message = message_of<InputError>([&] {
+    together(comm, [&] {
+      if (comm.rank() == last) throw InputError("label 77 at offset 3073");
+    });
+  });
+  const std::string who = "rank " + std::to_string(last) + " (" + comm.host() + "): ";
+  CHECK_ON_ALL_RANKS(message == (comm.size() == 1 ? "" : who) + "label 77 at offset 3073");
+  comm.barrier();  // the group is still usable
+}
+
+TEST_CASE("ranks of another version are refused by all", "[rank_group]") {
+  Communicator comm;
+  const bool differs = comm.size() > 1 && comm.rank() == comm.size() - 1;
+  const auto message = message_of<InputError>(
+      [&] { require_same(comm, "the version", differs ? "rueda 0.2" : "rueda 0.1"); });
+  CHECK_ON_ALL_RANKS(message.empty() == (comm.size() == 1));
+  CHECK_ON_ALL_RANKS(comm.size() == 1 || contains(message, "has 'rueda 0.2'"));
+}
+
+/// What `work` throws on another thread; empty: nothing.
+template <class Work>
+std::string failure_elsewhere(Work work) {
+  std::string failure;
+  std::thread([&] {
+    try {
+      work();
+    } catch (const RunError& error) {
+      failure = error.what();
+    }
+  }).join();
+  return failure;
+}
+
+TEST_CASE("MPI is called by one thread at a time") {
+  Communicator world;
+  std::string failure = failure_elsewhere([&] { world.barrier(); });
+  CHECK_ON_ALL_RANKS(failure.find("MPI_Barrier") == 0);
+  failure = failure_elsewhere([] { take_mpi_turn(); });
+  CHECK_ON_ALL_RANKS(!failure.empty());
+  give_mpi_turn();
+  failure = failure_elsewhere([&] {
+    take_mpi_turn();
+    world.barrier();
+    give_mpi_turn();
+  });
+  take_mpi_turn();
+  CHECK_ON_ALL_RANKS(failure.empty());
+  take_mpi_turn();  // twice does no harm
+  world.barrier();
+}
+
+TEST_CASE("the call that a thread is inside of is known while it lasts") {
+  CHECK_ON_ALL_RANKS(mpi_call_now().name == nullptr);
+  {
+    const MpiCall call("MPI_Something");
+    CHECK_ON_ALL_RANKS(mpi_call_now().name == std::string("MPI_Something"));
+    CHECK_ON_ALL_RANKS(mpi_call_now().since <= std::chrono::steady_clock::now());
+  }
+  CHECK_ON_ALL_RANKS(mpi_call_now().name == nullptr);
+}
+
+TEST_CASE("clocks of ranks on one machine agree within the error that is told") {
+  Communicator world;
+  const ClockOffset offset = world.clock_offset();
+  CHECK_ON_ALL_RANKS(offset.error >= 0);
+  CHECK_ON_ALL_RANKS(std::abs(offset.seconds) <= offset.error);
+  CHECK_ON_ALL_RANKS(world.rank() > 0 || offset.error == 0);
+}
+
+TEST_CASE("parts of a group know their ranks in the world") {
+  Communicator world;
+  const Communicator part = world.split(world.rank() % 2, -world.rank());
+  CHECK_ON_ALL_RANKS(part.size() == (world.size() + 1 - world.rank() % 2) / 2);
+  CHECK_ON_ALL_RANKS(part.world_rank(part.rank()) == world.rank());
+  // In the order of the key: the last first.
+  CHECK_ON_ALL_RANKS(part.rank() == 0 || part.world_rank(part.rank() - 1) == world.rank() + 2);
+}
+
+}  // namespace

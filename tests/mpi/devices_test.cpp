@@ -1,7 +1,17 @@
-// What ranks agree on about their GPUs, with GPUs that are made up.
+#include <chrono>
+#include <cstdlib>
+#include <optional>
 #include <set>
+#include <string>
+#include <thread>
 
+#include <catch2/catch.hpp>
+#include <mpi.h>
+
+#include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/session/communicator.hpp"
+#include "mpi/session/session.hpp"
+#include "mpi/session/watchdog.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"
@@ -13,9 +23,8 @@ using namespace rueda::test;
 
 namespace {
 
+// What ranks agree on about their GPUs, with GPUs that are made up.
 std::string uuid(int number) { return "GPU-" + std::to_string(number); }
-
-}  // namespace
 
 TEST_CASE("ranks with a GPU each pass without a remark", "[devices]") {
   Communicator comm;
@@ -38,14 +47,11 @@ TEST_CASE("the first and the last rank on one GPU are refused by all", "[devices
   CHECK_ON_ALL_RANKS(alone || contains(message, "--gres"));
 }
 
-TEST_CASE("sharing that is allowed is remarked once", "[devices]") {
+TEST_CASE("sharing that is allowed is remarked once; GPUs of different hosts are different",
+          "[devices]") {
   Communicator comm;
   const auto remark = check_shared_devices(comm, {comm.host(), uuid(0)}, true);
   CHECK_ON_ALL_RANKS(remark.empty() == (comm.size() == 1 || comm.rank() != 0));
-}
-
-TEST_CASE("GPUs of different hosts are different", "[devices]") {
-  Communicator comm;
   const std::string host = "node" + std::to_string(comm.rank());
   CHECK_ON_ALL_RANKS(check_shared_devices(comm, {host, uuid(0)}, false).empty());
 }
@@ -80,3 +86,118 @@ TEST_CASE("all ranks decide alike about device memory, and one warns", "[devices
   const bool warns = decision.transport == Transport::staged && comm.size() > 1;
   CHECK_ON_ALL_RANKS(decision.warning.empty() != (warns && comm.rank() == 0));
 }
+
+constexpr const char* kVariable = "OMPI_MCA_btl_tcp_flags";
+
+/// What MPI itself says of a setting that is a number; nothing if it has no such setting.
+std::optional<int> mpi_setting(const char* name) {
+  int provided = 0;
+  int index = 0;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {};
+  std::optional<int> value;
+  if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS) {
+    MPI_T_cvar_handle handle{};
+    int count = 0;
+    unsigned bits = 0;
+    MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count);
+    if (MPI_T_cvar_read(handle, &bits) == MPI_SUCCESS) value = int(bits);
+    MPI_T_cvar_handle_free(&handle);
+  }
+  MPI_T_finalize();
+  return value;
+}
+
+TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwise", "[tcp]") {
+  // Without TCP among the transports, or with another MPI, there is no such setting.
+  const auto flags = mpi_setting("btl_tcp_flags");
+  CHECK_ON_ALL_RANKS(!flags || *flags == 0x1);
+  const char* told = std::getenv(kVariable);
+  CHECK_ON_ALL_RANKS(told != nullptr && std::string(told) == "0x1");
+  setenv(kVariable, "0x3", 1);
+  rueda::prefer_tcp_streams();
+  const std::string kept = std::getenv(kVariable);
+  setenv(kVariable, "0x1", 1);  // as the session left it
+  CHECK_ON_ALL_RANKS(kept == "0x3");
+}
+
+const char* no_variable(const char*) { return nullptr; }
+
+const char* some_variables(const char* name) {
+  const std::string asked = name;
+  if (asked == "MPICH_GPU_SUPPORT_ENABLED") return "1";
+  if (asked == "MV2_USE_CUDA") return "0";
+  return asked == "UCX_TLS" ? "rc,sm" : nullptr;
+}
+
+TEST_CASE("MPI can be asked about GPU memory, and the environment is read", "[cuda_awareness]") {
+  const auto once = read_cuda_signals(no_variable);
+  const auto again = read_cuda_signals(no_variable);
+  CHECK_ON_ALL_RANKS(once.library == mpi_library_version());
+  CHECK_ON_ALL_RANKS(once.compiled == again.compiled);
+  CHECK_ON_ALL_RANKS(once.reported == again.reported);
+  CHECK_ON_ALL_RANKS(once.parameter == again.parameter);
+  CHECK_ON_ALL_RANKS(once.cray_enabled == Answer::unknown);
+  CHECK_ON_ALL_RANKS(once.mvapich_enabled == Answer::unknown);
+  CHECK_ON_ALL_RANKS(once.ucx_transports.empty());
+  // Open MPI answers by macro, query and parameter.
+  const bool open_mpi = contains(once.library, "Open MPI");
+  CHECK_ON_ALL_RANKS(!open_mpi || once.compiled != Answer::unknown);
+  CHECK_ON_ALL_RANKS(!open_mpi || once.reported != Answer::unknown);
+  CHECK_ON_ALL_RANKS(!contains(once.library, "Open MPI v4") || once.parameter != Answer::unknown);
+  const auto signals = read_cuda_signals(some_variables);
+  CHECK_ON_ALL_RANKS(signals.cray_enabled == Answer::yes);
+  CHECK_ON_ALL_RANKS(signals.mvapich_enabled == Answer::no);
+  CHECK_ON_ALL_RANKS(signals.ucx_transports == "rc,sm");
+}
+
+TEST_CASE("a stall is described with its place and peers") {
+  const ReduceJournal journal;
+  const Watched rank{.rank = 1, .host = "h0", .journal = journal};
+  const ReduceNow now{.act = {ReduceAct::Kind::transfer, "reduce-scatter", 0, 2, 0},
+                      .train_step = 17,
+                      .bucket = 2,
+                      .since = {}};
+  CHECK_ON_ALL_RANKS(describe_stall(rank, "MPI_Sendrecv", 121.7, now) ==
+                     "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, "
+                     "bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0");
+  CHECK_ON_ALL_RANKS(describe_stall(rank, "MPI_Barrier", 3, {}) ==
+                     "stuck outside the ring. rank 1 on h0: in MPI_Barrier for 3 s");
+}
+
+TEST_CASE("a journal shows what goes on, adds up times and keeps acts if told") {
+  ReduceJournal journal;
+  journal.at(5, 1);
+  journal.keep_spans(true);
+  journal.transfer("all-gather", 3, 1, 2, [&] {
+    const ReduceNow now = journal.now();
+    CHECK_ON_ALL_RANKS(now.act.kind == ReduceAct::Kind::transfer);
+    CHECK_ON_ALL_RANKS(now.act.phase == std::string("all-gather"));
+    CHECK_ON_ALL_RANKS((now.act.step == 3 && now.act.to == 1 && now.act.from == 2));
+    CHECK_ON_ALL_RANKS((now.train_step == 5 && now.bucket == 1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  });
+  CHECK_ON_ALL_RANKS(journal.now().act.kind == ReduceAct::Kind::none);
+  journal.add("all-gather", 3, [] {});
+  const auto spans = journal.take_spans();
+  CHECK_ON_ALL_RANKS(spans.size() == 2);
+  CHECK_ON_ALL_RANKS(spans[0].end - spans[0].begin >= std::chrono::milliseconds(2));
+  CHECK_ON_ALL_RANKS((spans[1].act.kind == ReduceAct::Kind::add && spans[1].bucket == 1));
+  const ReduceTimes times = journal.take_times();
+  CHECK_ON_ALL_RANKS(times.transfer >= 0.002);
+  CHECK_ON_ALL_RANKS(times.add < times.transfer);
+  CHECK_ON_ALL_RANKS(journal.take_times().transfer == 0);
+  journal.keep_spans(false);
+  journal.add("all-gather", 3, [] {});
+  CHECK_ON_ALL_RANKS(journal.take_spans().empty());
+}
+
+TEST_CASE("a watchdog over a group that moves lets it go on") {
+  ReduceJournal journal;
+  const Watchdog dog({.rank = 0, .host = "h", .journal = journal, .seconds = 1.5});
+  for (int i = 0; i < 8; ++i) {  // longer than the limit, but no call of it is
+    const MpiCall call("MPI_Something");
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+}
+
+}  // namespace

@@ -1,9 +1,17 @@
+#include <catch2/catch.hpp>
+
+#include "commands/bench/schedule.hpp"
+#include "mpi/probes/link_probe.hpp"
 #include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/tree_sums.hpp"
+#include "tests/support/host_reduce_device.hpp"
+#include "tests/support/mpi_check.hpp"
+#include "tests/support/values.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
+
+namespace {
 
 TEST_CASE("MPI_Allreduce sums exactly at every length, too", "[ring]") {
   for (const std::size_t limit : {7u, 1000000u}) {
@@ -62,7 +70,7 @@ TEST_CASE("neither blocks, pieces nor slices change a bit", "[fixed_order]") {
       CAPTURE(scratch, limit);
       CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
       const auto peers = std::size_t(comm.size() - 1);
-      CHECK_ON_ALL_RANKS(device.largest_scratch() <= std::max(scratch, peers));
+      CHECK_ON_ALL_RANKS(device.scratch_floats() <= std::max(scratch, peers));
     }
   }
 }
@@ -93,3 +101,164 @@ TEST_CASE("ranks that added micro-batches first have the bits of one rank", "[fi
   fixed.sum(slice, device.record());
   CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size() * micro_batches, length)));
 }
+
+TEST_CASE("a layout numbers hosts by their first ranks; some keep the order of the tree",
+          "[hierarchical]") {
+  const HostLayout layout({7, 2, 7, 2, 2, 9});
+  CHECK(layout.hosts() == 3);
+  CHECK(layout.host_of(0) == 0);
+  CHECK(layout.host_of(4) == 1);
+  CHECK(layout.ranks_on(1) == std::vector<int>{1, 3, 4});
+  CHECK(layout.local_rank_of(2) == 1);
+  CHECK(layout.local_rank_of(4) == 2);
+  CHECK(layout.fewest() == 1);
+  CHECK(layout.most() == 3);
+  CHECK(HostLayout({3, 3, 3}).keeps_tree_order());
+  CHECK(HostLayout({0, 1, 2}).keeps_tree_order());
+  CHECK(HostLayout({0, 0, 1, 1, 2, 2}).keeps_tree_order());
+  CHECK_FALSE(HostLayout({0, 1, 0, 1}).keeps_tree_order());
+  CHECK_FALSE(HostLayout({0, 0, 0, 1, 1, 1}).keeps_tree_order());
+  CHECK_FALSE(HostLayout({0, 0, 1}).keeps_tree_order());
+}
+
+TEST_CASE("MPI tells one host here", "[hierarchical]") {
+  Communicator comm;
+  const HostLayout layout = HostLayout::of(comm);
+  CHECK_ON_ALL_RANKS(layout.hosts() == 1);
+  CHECK_ON_ALL_RANKS(layout.fewest() == comm.size());
+  CHECK_ON_ALL_RANKS(layout.local_rank_of(comm.rank()) == comm.local_rank());
+}
+
+TEST_CASE("hosts of two ranks each keep the fixed order", "[hierarchical]") {
+  Communicator comm;
+  if (comm.size() % 2 != 0) return;
+  HostReduceDevice device;
+  const Candidate pairs = hierarchy_of(
+      "pairs", 0, [](int rank) { return rank / 2; }, true);
+  const auto reduce = pairs.make({comm, device});
+  const auto mine = rough_sum(*reduce, device, comm.rank(), 1003);
+  CHECK_ON_ALL_RANKS(same_bits(mine, serial_trees(comm.size(), 1003)));
+}
+
+TEST_CASE("between hosts only shards travel", "[hierarchical]") {
+  Communicator comm;
+  if (comm.size() % 2 != 0) return;
+  HostReduceDevice device;
+  const Candidate pairs = hierarchy_of("pairs", 0, [](int rank) { return rank / 2; });
+  const auto reduce = pairs.make({comm, device});
+  reduce->journal().keep_spans(true);
+  std::vector<float> slice(1000, 1.0F);
+  reduce->sum(slice, {});
+  int to_other_hosts = 0;
+  for (const ReduceSpan& span : reduce->journal().take_spans())
+    if (span.act.to >= 0 && span.act.to / 2 != comm.rank() / 2) ++to_other_hosts;
+  const int hosts = comm.size() / 2;
+  CHECK_ON_ALL_RANKS(to_other_hosts == 2 * (hosts - 1));
+}
+
+// What `rueda bench explain` prints is what the all-reduces send.
+struct Call {
+  int to = -1;    ///< -1: it sent nothing
+  int from = -1;  ///< -1: it received nothing
+  std::size_t floats = 0;
+  bool operator==(const Call&) const = default;
+};
+using Calls = std::vector<Call>;
+
+/// Notes each message of this rank.
+class NotingExchange final : public Exchange {
+ public:
+  NotingExchange(Communicator& ranks, Calls& calls) : Exchange(ranks), calls_(calls) {}
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+    calls_.push_back({send.empty() ? -1 : to, receive.empty() ? -1 : from,
+                      std::max(send.size(), receive.size())});
+    Exchange::sendrecv(send, to, receive, from);
+  }
+
+ private:
+  Calls& calls_;
+};
+
+std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> exchange,
+                                ReduceDevice& device) {
+  if (algorithm == Algorithm::doubling)
+    return std::make_unique<DoublingAllReduce>(std::move(exchange), device);
+  return std::make_unique<CentralAllReduce>(std::move(exchange), device);
+}
+
+/// The calls of one rank, by the schedule.
+Calls planned(const bench::Schedule& schedule, int rank) {
+  Calls calls;
+  for (const bench::Step& step : schedule.steps) {
+    Call call;
+    for (const bench::Message& m : step.messages) {
+      if (m.from == rank) call.to = m.to;
+      if (m.to == rank) call.from = m.from;
+    }
+    call.floats = schedule.length;
+    if (call.to >= 0 || call.from >= 0) calls.push_back(call);
+  }
+  return calls;
+}
+
+TEST_CASE("doubling and central send what bench explains", "[many]") {
+  Communicator comm;
+  for (const Algorithm algorithm : {Algorithm::doubling, Algorithm::central}) {
+    HostReduceDevice device;
+    Calls calls;
+    const auto reduce = make(algorithm, std::make_unique<NotingExchange>(comm, calls), device);
+    std::vector<float> slice(5, 1.0F);
+    device.wait(reduce->sum(slice, device.record()));
+    CAPTURE(to_string(algorithm));
+    CHECK_ON_ALL_RANKS(calls ==
+                       planned(bench::schedule_of(algorithm, comm.size(), 5), comm.rank()));
+  }
+}
+
+/// Loses one element of every message beyond `at`.
+class LossyBuffer final : public rueda::ExchangeBuffer {
+ public:
+  LossyBuffer(std::size_t floats, std::size_t at) : inner_(floats), at_(at) {}
+  std::span<float> send_side() override { return inner_.send_side(); }
+  std::span<float> receive_side() override { return inner_.receive_side(); }
+  void upload(std::span<float> to, std::span<const float> host) override {
+    inner_.upload(to, host);
+  }
+  void download(std::span<float> host, std::span<const float> from) override {
+    inner_.download(host, from);
+    host[at_] = host[at_ - 1];
+  }
+
+ private:
+  HostExchangeBuffer inner_;
+  std::size_t at_;
+};
+
+TEST_CASE("patterns arrive in short and long messages", "[pattern_ring]") {
+  Communicator world;
+  HostExchangeBuffer buffer(1 << 20);
+  for (const std::size_t floats : {1U, 256U, 65'537U, 1U << 20}) {
+    const auto result = rueda::pattern_ring(world, buffer, floats);
+    CHECK_ON_ALL_RANKS(result.floats == floats);
+    CHECK_ON_ALL_RANKS(result.wrong == 0);
+  }
+}
+
+TEST_CASE("an element that came wrongly is found where it is", "[pattern_ring]") {
+  Communicator world;
+  LossyBuffer buffer(1000, 700);
+  const auto result = rueda::pattern_ring(world, buffer, 1000);
+  CHECK_ON_ALL_RANKS(result.wrong == 1);
+  CHECK_ON_ALL_RANKS(result.first_wrong == 700);
+}
+
+TEST_CASE("every rank measures its right neighbour", "[ping_pong]") {
+  Communicator world;
+  HostExchangeBuffer buffer(rueda::kPingPongBytes / sizeof(float));
+  const auto speed = rueda::ping_pong(world, buffer);
+  const bool alone = world.size() == 1;
+  CHECK_ON_ALL_RANKS((speed.latency_us > 0) == !alone);
+  CHECK_ON_ALL_RANKS((speed.gb_per_second > 0) == !alone);
+}
+
+}  // namespace

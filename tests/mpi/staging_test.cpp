@@ -1,25 +1,53 @@
 // The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
+#include <functional>
+#include <utility>
+
+#include <mpi.h>
+
 #include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/mpi_spy.hpp"
-#include "tests/support/slow_reduce_device.hpp"
 
-using namespace rueda;
-using namespace rueda::test;
-
+namespace rueda::test {
 namespace {
+
+/// Looks at the pointers that MPI_Sendrecv and MPI_Allreduce are handed, as long as it lives. One
+/// at a time. (This program defines both functions itself and passes them on by their PMPI names.)
+class MpiSpy {
+ public:
+  struct Seen {
+    std::size_t device = 0;  ///< pointers into the device's memory
+    std::size_t host = 0;    ///< others; those of empty messages are not counted
+  };
+
+  /// `is_device`: whether an address is of a device's memory, not of the host's.
+  explicit MpiSpy(std::function<bool(const void*)> is_device) : is_device_(std::move(is_device)) {
+    active_ = this;
+  }
+  ~MpiSpy() { active_ = nullptr; }
+  MpiSpy(const MpiSpy&) = delete;
+  MpiSpy& operator=(const MpiSpy&) = delete;
+
+  const Seen& seen() const { return seen_; }
+  static void look_at(const void* pointer, int count) {
+    if (active_ == nullptr || count == 0) return;
+    ++(active_->is_device_(pointer) ? active_->seen_.device : active_->seen_.host);
+  }
+
+ private:
+  static inline MpiSpy* active_ = nullptr;
+  std::function<bool(const void*)> is_device_;
+  Seen seen_;
+};
 
 enum class Algorithm { ring, fixed, mpi };
 constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::fixed, Algorithm::mpi};
 
 std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> exchange,
                                 ReduceDevice& device) {
-  if (algorithm == Algorithm::ring) {
+  if (algorithm == Algorithm::ring)
     return std::make_unique<RingAllReduce>(std::move(exchange), device);
-  }
-  if (algorithm == Algorithm::fixed) {
+  if (algorithm == Algorithm::fixed)
     return std::make_unique<FixedOrderAllReduce>(std::move(exchange), device, 100);
-  }
   return std::make_unique<MpiAllReduce>(std::move(exchange), device);
 }
 
@@ -43,8 +71,6 @@ std::vector<std::size_t> lengths_around(std::size_t piece, int ranks) {
   }
   return lengths;
 }
-
-}  // namespace
 
 TEST_CASE("staged sums are exact at every length", "[staging]") {
   Communicator comm;
@@ -128,4 +154,23 @@ TEST_CASE("staging takes no other scratch memory of the device", "[staging]") {
     CAPTURE(reduce->name());
     CHECK_ON_ALL_RANKS(device.scratch_floats() == reduce->scratch_floats(1003));
   }
+}
+
+}  // namespace
+}  // namespace rueda::test
+
+extern "C" int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to,
+                            int send_tag, void* receive, int receive_count,
+                            MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
+                            MPI_Status* status) {
+  rueda::test::MpiSpy::look_at(send, send_count);
+  rueda::test::MpiSpy::look_at(receive, receive_count);
+  return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count,
+                       receive_type, from, receive_tag, comm, status);
+}
+
+extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
+                             MPI_Op operation, MPI_Comm comm) {
+  rueda::test::MpiSpy::look_at(receive, count);
+  return PMPI_Allreduce(send, receive, count, type, operation, comm);
 }

@@ -1,8 +1,7 @@
 // Messages with a check sum: what they change (nothing), find (every corrupted message) and tell.
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/slow_reduce_device.hpp"
+#include "tests/support/host_reduce_device.hpp"
 
 using namespace rueda;
 using namespace rueda::test;

@@ -2,8 +2,7 @@
 #include <cmath>
 
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/own_algorithms.hpp"
-#include "tests/support/slow_reduce_device.hpp"
+#include "tests/support/host_reduce_device.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
@@ -41,9 +40,8 @@ bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size, std::
   for (std::size_t i = 0; i < length; ++i) values[i] = narrow_value(i);
   device.copy(slice, values);
   device.wait(reduce.sum(slice, device.record()));
-  for (std::size_t i = 0; i < length; ++i) {
+  for (std::size_t i = 0; i < length; ++i)
     if (slice[i] != float(size) * narrow_value(i)) return false;
-  }
   return true;
 }
 

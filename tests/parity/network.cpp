@@ -4,7 +4,7 @@
 
 #include "formula.hpp"
 #include "rueda/backend/program.hpp"
-#include "tests/support/program_arenas.hpp"
+#include "tests/support/backend_under_test.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda::test {

@@ -12,7 +12,7 @@
 #include "formula.hpp"
 #include "network.hpp"
 #include "rueda/optim/sgd.hpp"
-#include "tests/support/device_values.hpp"
+#include "tests/support/backend_under_test.hpp"
 
 namespace rueda::test {
 namespace {

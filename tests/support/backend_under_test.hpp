@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/precision.hpp"
 
 /// The backend that a test program runs its cases on. Tests name none: each program is linked with
@@ -46,6 +48,61 @@ int quick_image_size();
 /// Copies to and from any memory that a backend has allocated, when all its work is done.
 void write_bytes(std::byte* device, std::span<const std::byte> host);
 void read_bytes(std::span<std::byte> host, const std::byte* device);
+
+/// What lies at `device` when all of the backend's work is done.
+template <typename T>
+std::vector<T> read_values(Backend& backend, std::span<const T> device) {
+  std::vector<T> host(device.size());
+  backend.finish();
+  read_bytes(std::as_writable_bytes(std::span(host)),
+             reinterpret_cast<const std::byte*>(device.data()));
+  return host;
+}
+
+inline std::vector<float> read_floats(Backend& backend, std::span<const float> device) {
+  return read_values(backend, device);
+}
+
+/// A vector in a backend's memory.
+template <typename T>
+class DeviceValues {
+ public:
+  DeviceValues(Backend& backend, const std::vector<T>& values)
+      : backend_(backend),
+        size_(values.size()),
+        memory_(backend.allocate(values.size() * sizeof(T))) {
+    write_bytes(bytes(), std::as_bytes(std::span(values)));
+  }
+
+  std::byte* bytes() const { return memory_->data(); }
+  T* data() const { return reinterpret_cast<T*>(bytes()); }
+  std::span<T> span() const { return {data(), size_}; }
+  std::vector<T> read() const { return read_values<T>(backend_, span()); }
+
+ private:
+  Backend& backend_;
+  std::size_t size_;
+  std::unique_ptr<Memory> memory_;
+};
+
+using DeviceFloats = DeviceValues<float>;
+using DeviceLabels = DeviceValues<std::int32_t>;
+
+/// Arenas for a program without a replica.
+struct ProgramArenas {
+  ProgramArenas(Backend& backend, const Graph& graph)
+      : lead(GradientLayout(graph).lead()),
+        parameters(backend, std::vector<float>(lead + graph.parameter_count())),
+        gradients(backend, std::vector<float>(lead + graph.parameter_count())),
+        batch_statistics(backend, std::vector<float>(graph.statistics_count())),
+        running(backend, std::vector<float>(graph.statistics_count())) {}
+  ParameterMemory memory() const {
+    return {parameters.span().subspan(lead), gradients.span().subspan(lead),
+            batch_statistics.span(), running.span()};
+  }
+  std::size_t lead;
+  DeviceFloats parameters, gradients, batch_statistics, running;
+};
 
 }  // namespace rueda::test
 

@@ -4,14 +4,10 @@
 #include "skipping_main.hpp"
 
 int main(int argc, char** argv) {
-  return rueda::test::run_skipping(argc, argv, [] {
-    std::vector<rueda::test::Missing> missing;
+  return rueda::test::run_skipping(argc, argv, []() -> std::vector<rueda::test::Missing> {
     const auto found = rueda::cuda_devices();
-    if (found.devices.empty()) {
-      for (const char* tag : {"[device]", "[backend]"}) {
-        missing.push_back({tag, "no CUDA device: " + found.reason});
-      }
-    }
-    return missing;
+    if (!found.devices.empty()) return {};
+    const std::string reason = "no CUDA device: " + found.reason;
+    return {{"[device]", reason}, {"[backend]", reason}};
   });
 }

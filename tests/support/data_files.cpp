@@ -76,13 +76,4 @@ Dataset numbered_dataset(std::size_t train, std::size_t test) {
   return dataset;
 }
 
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace rueda::test

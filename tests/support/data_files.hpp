@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "common.hpp"
 #include "rueda/data/dataset.hpp"
-#include "scratch_directory.hpp"
 
 namespace rueda::test {
 
 using Bytes = std::vector<std::uint8_t>;
-
-using TempDirectory = ScratchDirectory;
 
 Bytes read_bytes(const std::filesystem::path& file);
 void write_bytes(const std::filesystem::path& file, const Bytes& bytes);
@@ -37,8 +35,5 @@ ImageSet numbered_images(std::size_t count, std::size_t first = 0);
 
 /// A data set of numbered images with class names "class 0" and so on.
 Dataset numbered_dataset(std::size_t train, std::size_t test);
-
-/// Message of the InputError that `action` throws; "" if it throws none. Others pass through.
-std::string refusal(const std::function<void()>& action);
 
 }  // namespace rueda::test

@@ -76,9 +76,8 @@ class QuietOutput {
 
   void print_to_stderr(int rank) {
     std::string all;
-    for (std::string line; std::getline(kept_, line);) {
+    for (std::string line; std::getline(kept_, line);)
       all += "[rank " + std::to_string(rank) + "] " + line + '\n';
-    }
     std::cerr << all << std::flush;  // in one piece, so that ranks mix as little as possible
   }
 
@@ -98,13 +97,11 @@ int run_quietly(int rank, int argc, char** argv) {
 int agree_on_result(rueda::Communicator& world, int mine) {
   const auto all = rueda::all_gather(world, mine);
   std::string failed;
-  for (std::size_t r = 0; r < all.size(); ++r) {
+  for (std::size_t r = 0; r < all.size(); ++r)
     if (all[r] != 0) failed += (failed.empty() ? "" : ", ") + std::to_string(r);
-  }
-  if (world.rank() == 0) {
+  if (world.rank() == 0)
     std::cout << world.size() << (world.size() == 1 ? " rank: " : " ranks: ")
               << (failed.empty() ? "passed" : "FAILED on rank " + failed) << std::endl;
-  }
   return failed.empty() ? 0 : 1;
 }
 

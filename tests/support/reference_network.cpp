@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "random_tensor.hpp"
+#include "reference_ops.hpp"
 
 namespace rueda::test {
 namespace {
@@ -58,7 +58,8 @@ class Walk {
   }
 
   void backward(const std::vector<std::int32_t>& labels, double scale) {
-    for (const Node& node : graph_.nodes()) gradients_.emplace_back(labels_of(labels), node.output);
+    for (const Node& node : graph_.nodes())
+      gradients_.emplace_back(int(labels.size()), node.output);
     const ReferenceLoss loss = softmax_cross_entropy(logits(), labels, scale);
     step_.loss = loss.loss;
     step_.correct = loss.correct;
@@ -72,7 +73,6 @@ class Walk {
   ReferenceStep& step() { return step_; }
 
  private:
-  static int labels_of(const std::vector<std::int32_t>& labels) { return int(labels.size()); }
   const Node& self() const { return graph_.node(node_); }
   const Tensor& x(std::size_t i = 0) const { return step_.activations[index(self().inputs[i])]; }
   const Tensor& dy() const { return gradients_[index(node_)]; }
@@ -203,9 +203,8 @@ Vector smooth_parameters(const Graph& graph, const Tensor& input,
                          const std::vector<std::int32_t>& labels, double distance) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Vector parameters = random_parameters(graph, seed);
-    if (reference_step(graph, parameters, input, labels, 1).kink_distance > distance) {
+    if (reference_step(graph, parameters, input, labels, 1).kink_distance > distance)
       return parameters;
-    }
   }
   throw std::runtime_error("no smooth parameters found for " + graph.name());
 }

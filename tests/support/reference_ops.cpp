@@ -181,9 +181,7 @@ Tensor pad_shortcut(const Tensor& x, const PadShortcutNode& k, const Shape& outp
   const int before = (y.c - x.c) / 2;
   for_each_place(y, [&](int n, int c, int oy, int ox) {
     const int from = c - before;
-    if (from >= 0 && from < x.c) {
-      y.at(n, c, oy, ox) = x.at(n, from, oy * k.stride, ox * k.stride);
-    }
+    if (from >= 0 && from < x.c) y.at(n, c, oy, ox) = x.at(n, from, oy * k.stride, ox * k.stride);
   });
   return y;
 }
@@ -240,9 +238,8 @@ ReferenceLoss softmax_cross_entropy(const Tensor& logits, const std::vector<std:
   for (int n = 0; n < logits.n; ++n) {
     const int label = labels[index(n)];
     int best = 0;
-    for (int k = 1; k < logits.c; ++k) {
+    for (int k = 1; k < logits.c; ++k)
       if (logits.at(n, k, 0, 0) > logits.at(n, best, 0, 0)) best = k;
-    }
     const double largest = logits.at(n, best, 0, 0);
     double denominator = 0;
     for (int k = 0; k < logits.c; ++k) denominator += std::exp(logits.at(n, k, 0, 0) - largest);

@@ -1,23 +1,27 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "backend_under_test.hpp"
-#include "device_values.hpp"
-#include "random_tensor.hpp"
 #include "reference_network.hpp"
+#include "reference_ops.hpp"
 #include "rueda/backend/replica.hpp"
+#include "rueda/model/graph.hpp"
 
 namespace rueda::test {
 
 /// Random images with the labels 0, 3, 6, 9, 2, ...
 inline ImageSet random_images(std::size_t count) {
   ImageSet set;
-  for (std::size_t i = 0; i < count * kImageBytes; ++i) {
+  for (std::size_t i = 0; i < count * kImageBytes; ++i)
     set.pixels.push_back(std::uint8_t(random_bits(99, i) >> 56));
-  }
   for (std::size_t i = 0; i < count; ++i) set.labels.push_back(std::uint8_t(3 * i % 10));
   return set;
 }
@@ -106,6 +110,77 @@ class ReplicaBench {
   std::unique_ptr<Backend> backend_;
   Replica replica_;
   std::unique_ptr<DeviceImages> held_;
+};
+
+inline double norm(const Vector& all, const Parameter& p) {
+  double s = 0;
+  for (std::size_t i = p.offset; i < p.offset + p.count; ++i) s += all[i] * all[i];
+  return std::sqrt(s);
+}
+
+inline std::string layer_of(const Parameter& p) { return p.name.substr(0, p.name.rfind('.')); }
+
+/// The size of a layer's gradients. One parameter's own would not do: that of a bias in front of a
+/// batch norm is zero but for rounding.
+inline double layer_norm(const Graph& graph, const Vector& all, const Parameter& of) {
+  double s = 0;
+  for (const Parameter& p : graph.parameters())
+    if (layer_of(p) == layer_of(of)) s = std::hypot(s, norm(all, p));
+  return s;
+}
+
+/// Every parameter's gradient is within `tolerance`, as a fraction of its layer's. Both are in the
+/// order of the parameter arena; `actual` may be longer.
+inline void check_gradients(const Graph& graph, const Vector& actual, const Vector& expected,
+                            double tolerance) {
+  Vector difference(expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) difference[i] = actual[i] - expected[i];
+  for (const Parameter& p : graph.parameters()) {
+    CAPTURE(p.name);
+    const double scale = layer_norm(graph, expected, p);
+    CHECK(scale > 1e-4);
+    CHECK(norm(difference, p) < tolerance * scale);
+  }
+}
+
+/// image -> convolution -> pool, for square images.
+inline Graph image_graph(int side) {
+  GraphBuilder g("image", {3, side, side});
+  g.global_average_pool("pool", g.conv("conv", g.input(), {.filters = 8}));
+  return std::move(g).finish();
+}
+
+/// A backend that has planned and bound batches of images, which is when it knows how large they
+/// are, and an input activation.
+class ImageBench {
+ public:
+  ImageBench(int side, int batch, Precision precision, int threads = 1)
+      : graph_(image_graph(side)),
+        batch_(batch),
+        backend_(open_backend_under_test(precision, threads)),
+        reader_(backend_->make_operation(graph_, 1, batch, Mode::infer)),
+        parameters_(*backend_, std::vector<float>(graph_.parameter_count())),
+        input_(backend_->allocate(backend_->activation_bytes(graph_, 0, batch))) {
+    backend_->bind_parameters(graph_, {parameters_.span(), {}, {}, {}});
+  }
+
+  Backend& backend() { return *backend_; }
+  std::byte* input() { return input_->data(); }
+  /// The input as plain (N, C, H, W) values.
+  Vector read_input() {
+    const Shape s = graph_.shape(0);
+    std::vector<float> nchw(std::size_t(batch_) * s.elements());
+    backend_->read_activation(graph_, 0, batch_, input(), nchw);
+    return to_doubles(nchw);
+  }
+
+ private:
+  Graph graph_;
+  int batch_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Operation> reader_;
+  DeviceFloats parameters_;
+  std::unique_ptr<Memory> input_;
 };
 
 }  // namespace rueda::test

@@ -56,9 +56,8 @@ inline EpochRecord sample_epoch(std::size_t epoch, std::size_t ranks) {
   e.parameter_hash = "0123456789abcde" + std::to_string(epoch);
   for (std::size_t r = 0; r < ranks; ++r) {
     e.step_records.emplace_back();
-    for (std::size_t s = 1; s <= e.steps; ++s) {
+    for (std::size_t s = 1; s <= e.steps; ++s)
       e.step_records.back().push_back(sample_step(epoch, s, r, ranks));
-    }
   }
   return e;
 }

@@ -62,10 +62,9 @@ int run_without(Catch::Session& session, const std::vector<Missing>& missing) {
   std::size_t skipped = 0;
   for (const Missing& m : missing) skipped += leave_out(data, m);
   const int result = skipped > 0 && skipped == chosen ? kAllSkipped : session.run();
-  if (skipped > 0) {
+  if (skipped > 0)
     std::cout << counts.passed << " passed, " << counts.failed << " failed, " << skipped
               << " skipped" << std::endl;
-  }
   return result;
 }
 

@@ -22,6 +22,13 @@ Graph small_three_readers(int image_size);
 /// of 4 units: all extents differ. Named "conv", "bn" and "dense", as the origin would.
 Graph small_one_of_each(Origin origin);
 
+template <typename Range>
+std::vector<std::string> names_of(const Range& things) {
+  std::vector<std::string> names;
+  for (const auto& thing : things) names.push_back(thing.name);
+  return names;
+}
+
 struct SmallGraph {
   std::string name;
   std::function<Graph(int)> build;

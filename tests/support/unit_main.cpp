@@ -3,11 +3,8 @@
 #include "skipping_main.hpp"
 
 int main(int argc, char** argv) {
-  return rueda::test::run_skipping(argc, argv, [] {
-    std::vector<rueda::test::Missing> missing;
-    if (!rueda::test::has_avx512()) {
-      missing.push_back({"[bf16]", "no AVX-512, without which oneDNN has no bf16"});
-    }
-    return missing;
+  return rueda::test::run_skipping(argc, argv, []() -> std::vector<rueda::test::Missing> {
+    if (rueda::test::has_avx512()) return {};
+    return {{"[bf16]", "no AVX-512, without which oneDNN has no bf16"}};
   });
 }

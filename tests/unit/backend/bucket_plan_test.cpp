@@ -1,14 +1,18 @@
 #include "rueda/backend/bucket_plan.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/random.hpp"
+#include "rueda/kernels/bfloat16.hpp"
 #include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
@@ -62,7 +66,7 @@ TEST_CASE("buckets: tensors are not cut, the first is short, the tail goes with 
         Ends{graph.parameter_count(), all});
 }
 
-TEST_CASE("buckets: of a real network") {
+TEST_CASE("buckets: of a real network, and of any never more than can be announced") {
   const Graph graph = build_model("resnet18", 32, 10);
   const auto ends = plan_buckets(graph, {});
   REQUIRE(ends.size() > 2);
@@ -76,9 +80,6 @@ TEST_CASE("buckets: of a real network") {
   CHECK((graph.parameter_count() - before_last) * 4 <= kOuterBucketBytes);
   CHECK((graph.parameter_count() - before_last) * 4 >
         kOuterBucketBytes / 4);  // but not for nothing
-}
-
-TEST_CASE("buckets: of any network there are never more than can be announced") {
   for (const std::string& name : model_names()) {
     CHECK(plan_buckets(build_model(name, 32, 10), {.most_bytes = 1}).size() <= kMostBuckets);
   }
@@ -96,9 +97,8 @@ std::vector<BufferLife> random_lives(std::uint64_t seed) {
 }
 
 bool live_together(const BufferLife& a, const BufferLife& b) {
-  for (int t = a.first; t <= a.last; ++t) {
+  for (int t = a.first; t <= a.last; ++t)
     if (t >= b.first && t <= b.last) return true;
-  }
   return false;
 }
 
@@ -137,12 +137,8 @@ TEST_CASE("memory plan: buffers that live together never overlap", "[memory_plan
     CHECK(inside);
     CHECK(aligned);
     CHECK(plan.pool_bytes >= most_live_bytes(lives));
+    CHECK(plan_memory(lives).offsets == plan.offsets);  // the same twice
   }
-}
-
-TEST_CASE("memory plan: the same twice", "[memory_plan]") {
-  const std::vector<BufferLife> lives = random_lives(7);
-  CHECK(plan_memory(lives).offsets == plan_memory(lives).offsets);
 }
 
 TEST_CASE("memory plan: memory is reused", "[memory_plan]") {
@@ -155,17 +151,80 @@ TEST_CASE("memory plan: memory is reused", "[memory_plan]") {
   CHECK(plan_memory(chain).pool_bytes == 640);
 }
 
-TEST_CASE("memory plan: a gap between two neighbours is found", "[memory_plan]") {
+TEST_CASE("memory plan: a gap between two neighbours is found; nothing takes no memory",
+          "[memory_plan]") {
   // The first two lie one behind the other; the third outlives neither and fits in their place.
   const MemoryPlan plan = plan_memory({{1024, 0, 9}, {512, 0, 4}, {512, 5, 9}, {512, 0, 9}});
   CHECK(plan.pool_bytes == 2048);
   CHECK(plan.offsets[1] == plan.offsets[2]);
-}
-
-TEST_CASE("memory plan: nothing to place", "[memory_plan]") {
   CHECK(plan_memory({}).pool_bytes == 0);
   CHECK(plan_memory({{0, 0, 5}}).pool_bytes == 0);
   CHECK(plan_memory({{1, 0, 5}}).pool_bytes == kBufferAlignment);
+}
+
+constexpr std::size_t kImages = 5;
+
+ImageSet some_images() {
+  ImageSet set;
+  for (std::size_t i = 0; i < kImages * kImageBytes; ++i)
+    set.pixels.push_back(std::uint8_t(random_bits(5, i)));
+  set.labels.assign(kImages, 1);
+  return set;
+}
+
+BatchChoice choice_of(std::span<const std::uint32_t> indices, int size, bool augment) {
+  return {
+      indices, {size, augment, {125.3F, 123.0F, 113.9F}, {1 / 63.0F, 1 / 62.1F, 1 / 66.7F}}, 11, 4};
+}
+
+std::size_t place(const InputFormat& format, int size, int c, int y, int x) {
+  const int at =
+      format.channels_last ? (y * size + x) * format.channels + c : (c * size + y) * size + x;
+  return std::size_t(at);
+}
+
+/// Bit for bit what kernels::input_value gives for every value, and zeros behind its channels.
+template <typename T>
+void check_image(const ImageSet& images, const BatchChoice& choice, std::size_t i,
+                 const InputFormat& format) {
+  const int size = choice.transform.image_size;
+  std::vector<std::byte> made(format.image_bytes(size), std::byte{0xA5});
+  std::vector<T> expected(made.size() / sizeof(T));
+  make_host_image(images, choice, i, format, made.data());
+  const std::uint32_t index = choice.indices[i];
+  const kernels::SampleAugment augment =
+      choice.transform.augment ? kernels::draw_augment(choice.seed, choice.epoch, index)
+                               : kernels::SampleAugment{};
+  for (int c = 0; c < kImageChannels; ++c) {
+    for (int y = 0; y < size; ++y) {
+      for (int x = 0; x < size; ++x)
+        expected[place(format, size, c, y, x)] = kernels::from_float<T>(
+            kernels::input_value(images.image(index).data(), choice.transform, augment, c, y, x));
+    }
+  }
+  CHECK(std::memcmp(made.data(), expected.data(), made.size()) == 0);
+}
+
+TEST_CASE("host batch: every value is kernels::input_value, in every format; bytes of an image",
+          "[host_batch]") {
+  const ImageSet images = some_images();
+  const std::vector<std::uint32_t> indices = {4, 0, 2};
+  for (const int size : {8, 31, 32, 33, 64, 100}) {
+    for (const bool augment : {false, true}) {
+      CAPTURE(size, augment);
+      const BatchChoice choice = choice_of(indices, size, augment);
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        check_image<float>(images, choice, i, {});
+        check_image<float>(images, choice, i, {.channels_last = true});
+        check_image<float>(images, choice, i, {.channels_last = true, .channels = 4});
+        check_image<kernels::Bfloat16>(images, choice, i, {.bf16 = true});
+        check_image<kernels::Bfloat16>(images, choice, i,
+                                       {.bf16 = true, .channels_last = true, .channels = 8});
+      }
+    }
+  }
+  CHECK(InputFormat{}.image_bytes(32) == std::size_t{3} * 32 * 32 * 4);
+  CHECK(InputFormat{.bf16 = true, .channels_last = true, .channels = 8}.image_bytes(10) == 1600);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "checkpoint/checkpoint_files.hpp"
 #include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/core/error.hpp"
-#include "tests/support/scratch_directory.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
@@ -21,12 +21,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 namespace fs = std::filesystem;
-
-std::vector<float> numbered(std::size_t count, float first) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
 
 Snapshot some_snapshot(const Graph& graph) {
   return {.parameters = numbered(graph.parameter_count(), 1),
@@ -67,22 +61,12 @@ struct Written {
   fs::path path;
 };
 
-/// Why `read` refuses; empty where it does not.
-std::string refusal_by(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 std::string refusal(const fs::path& checkpoint) {
-  return refusal_by([&] { verify_checkpoint(checkpoint); });
+  return test::refusal([&] { verify_checkpoint(checkpoint); });
 }
 
 std::string refusal_of_text(const std::string& text) {
-  return refusal_by([&] { parse_manifest(text, "x"); });
+  return test::refusal([&] { parse_manifest(text, "x"); });
 }
 
 TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoint]") {

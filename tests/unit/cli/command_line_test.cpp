@@ -10,7 +10,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/train/options.hpp"
-#include "tests/support/scratch_directory.hpp"
+#include "tests/support/common.hpp"
 
 using Catch::Matchers::Contains;
 using namespace rueda;
@@ -23,12 +23,7 @@ TrainConfig trained_by(const Line& words) {
 }
 
 std::string refusal(const Line& words) {
-  try {
-    parse_command_line(words);
-    return {};
-  } catch (const InputError& error) {
-    return error.what();
-  }
+  return test::refusal([&] { parse_command_line(words); });
 }
 
 /// A recipe in a file that lives as long as this object.
@@ -50,9 +45,8 @@ class Recipe {
 std::string other_value(const TrainOption& option) {
   if (std::holds_alternative<Text>(option.kind)) return "some text";
   if (std::holds_alternative<Flag>(option.kind)) return "true";
-  if (const auto* words = std::get_if<Words>(&option.kind)) {
+  if (const auto* words = std::get_if<Words>(&option.kind))
     return words->words.at(words->get(TrainConfig()) == 0 ? 1 : 0);
-  }
   if (std::string(option.name) == "inject") return "nan:1:7";
   if (std::string(option.name) == "checkpoint-every") return "50steps";
   return option.name == std::string("target-accuracy") ? "0.75" : "11";
@@ -78,19 +72,16 @@ TEST_CASE("every option is in the help, the record and the configuration", "[com
     CHECK(text_of(option, config) != value);
     set_option(option, config, value);
     CHECK(text_of(option, config) == value);
-    for (const TrainOption& other : train_options()) {
+    for (const TrainOption& other : train_options())
       if (&other != &option) CHECK(text_of(other, config) == text_of(other, TrainConfig()));
-    }
   }
 }
 
-TEST_CASE("train alone takes every default", "[command_line]") {
+TEST_CASE("train alone takes every default, the ring among them; a table means auto",
+          "[command_line]") {
   const TrainConfig config = trained_by({"train"});
   CHECK(options_json(config) == options_json(TrainConfig()));
   CHECK(config.given.empty());
-}
-
-TEST_CASE("the ring is the default, and a table means auto", "[command_line]") {
   CHECK(trained_by({"train"}).all_reduce == Algorithm::ring);
   CHECK(trained_by({"train", "--reduce-table", "t.json"}).all_reduce == Algorithm::automatic);
   CHECK_THAT(refusal({"train", "--reduce-table", "t.json", "--all-reduce", "doubling"}),

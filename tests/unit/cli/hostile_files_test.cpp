@@ -16,7 +16,7 @@
 #include "rueda/study/logs.hpp"
 #include "rueda/study/study.hpp"
 #include "rueda/weights/safetensors.hpp"
-#include "tests/support/scratch_directory.hpp"
+#include "tests/support/common.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 #include "wiring/timed_setup.hpp"
@@ -62,12 +62,7 @@ const std::vector<Reader>& readers() {
 }
 
 std::string refusal(const Reader& reader, const fs::path& path) {
-  try {
-    reader.read(path);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal([&] { reader.read(path); });
 }
 
 /// Said before anything is read, which might wait or never end.
@@ -138,17 +133,14 @@ TEST_CASE("a directory of more than a set's bytes is refused before it is read",
   CHECK_THROWS_WITH(read_cifar10(folder.path()), Contains("over 2000000000 bytes"));
 }
 
-TEST_CASE("text of a run that would steer a terminal is refused", "[hostile]") {
+TEST_CASE("text that would steer a terminal and exit codes beyond an int are refused",
+          "[hostile]") {
   const test::ScratchDirectory folder;
   for (const char* text : {"\\u001b[2J", "\\u007f", "\\u009b2J"}) {
     const std::string json = R"({"schema":"rueda-attempt","exit_code":1,"ranks":1,"model":")";
     const auto path = folder.write("attempt.json", json + text + "\"}");
     CHECK_THROWS_WITH(load_study({path}), Contains("model has control characters"));
   }
-}
-
-TEST_CASE("an exit code beyond an int is refused", "[hostile]") {
-  const test::ScratchDirectory folder;
   const auto path = folder.write(
       "attempt.json", R"({"schema":"rueda-attempt","exit_code":1e300,"ranks":1,"model":"m"})");
   CHECK_THROWS_WITH(load_study({path}), Contains("exit_code is no exit code"));

@@ -8,27 +8,18 @@
 #include "commands/bench/record.hpp"
 #include "commands/bench/schedule.hpp"
 #include "rueda/core/error.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/thread_group.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 
 using Catch::Matchers::Contains;
-using rueda::Algorithm;
-using rueda::InputError;
-using rueda::layout_of;
-using rueda::Wire;
+using namespace rueda;
 using namespace rueda::bench;
-namespace bench = rueda::bench;
+using test::longest_line;
 
 namespace {
-
-std::size_t longest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t longest = 0;
-  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
-  return longest;
-}
 
 /// The sums of what `ranks` ranks bring, added in fp32 in the order of the ranks.
 std::vector<float> summed(const KnownSums& values, int ranks, std::size_t first,
@@ -43,11 +34,11 @@ std::vector<float> summed(const KnownSums& values, int ranks, std::size_t first,
 }
 
 /// The sum over one rank, which may go wrong.
-class SoloSum final : public rueda::AllReduce {
+class SoloSum final : public AllReduce {
  public:
   explicit SoloSum(float error = 0) : error_(error) {}
   std::string_view name() const override { return "solo"; }
-  rueda::Event sum(std::span<float> slice, rueda::Event ready) override {
+  Event sum(std::span<float> slice, Event ready) override {
     ++sums;
     slice.back() += error_;
     return ready;
@@ -68,10 +59,9 @@ struct Bed {
     return bench::measure({group, *backend}, candidates, memory->floats().size(), effort);
   }
 
-  rueda::test::ThreadGroup group;
-  std::unique_ptr<rueda::Backend> backend =
-      rueda::open_backend({.choice = rueda::BackendChoice::cpu});
-  std::unique_ptr<rueda::Memory> memory;
+  test::ThreadGroup group;
+  std::unique_ptr<Backend> backend = open_backend({.choice = BackendChoice::cpu});
+  std::unique_ptr<Memory> memory;
 };
 
 }  // namespace
@@ -90,9 +80,8 @@ TEST_CASE("every schedule leaves the sum of all on every rank and adds no value 
     }
     holdings = holdings_after(step, holdings);
   }
-  for (const auto& rank : holdings) {
+  for (const auto& rank : holdings)
     for (const unsigned held : rank) REQUIRE(std::popcount(held) == ranks);
-  }
 }
 
 TEST_CASE("a schedule has the steps and the bytes of its algorithm", "[explain]") {
@@ -135,7 +124,8 @@ TEST_CASE("the text fits a wide terminal up to the most ranks", "[explain]") {
   CHECK(longest_line(explain({kMostExplainedRanks, 1000, Algorithm::ring})) <= 130);
 }
 
-TEST_CASE("sizes are bytes with decimal or binary units, ascending, each once", "[bench]") {
+TEST_CASE("sizes are bytes with units, ascending, each once, or those of a named network",
+          "[bench]") {
   REQUIRE(parse_sizes("1M,4,64k,16Ki,2G,1Mi,4,1Gi") == std::vector<Size>{{4, ""},
                                                                          {16'384, ""},
                                                                          {64'000, ""},
@@ -143,9 +133,6 @@ TEST_CASE("sizes are bytes with decimal or binary units, ascending, each once", 
                                                                          {1'048'576, ""},
                                                                          {1'073'741'824, ""},
                                                                          {2'000'000'000, ""}});
-}
-
-TEST_CASE("the name of a network is the size of what its training sums", "[bench]") {
   // ResNet-18: 11,173,962 parameters, 9,600 statistics, 5 step sums; counted elsewhere.
   REQUIRE(parse_sizes("resnet18") == std::vector<Size>{{(11'173'962 + 9'600 + 5) * 4, "resnet18"}});
 }
@@ -156,9 +143,8 @@ TEST_CASE("what is no size is refused by its name", "[bench]") {
     INFO(words);
     REQUIRE_THROWS_WITH(parse_sizes(words), Contains("give a number of bytes"));
   }
-  for (const std::string words : {"0", "3", "4,7"}) {
+  for (const std::string words : {"0", "3", "4,7"})
     REQUIRE_THROWS_WITH(parse_sizes(words), Contains("a multiple of 4 bytes"));
-  }
 }
 
 TEST_CASE("segments are KiB", "[bench]") {
@@ -175,13 +161,13 @@ TEST_CASE("algorithms are named as train names them, and the fixed order", "[ben
   REQUIRE_FALSE(some.all);
   REQUIRE(some[0].algorithm == Algorithm::mpi);
   REQUIRE(some[1].name == "ring");
-  REQUIRE(some[1].order == rueda::ReduceOrder::ring);
+  REQUIRE(some[1].order == ReduceOrder::ring);
   REQUIRE(some[2].name == "fixed");
   REQUIRE(some[2].algorithm == Algorithm::ring);
-  REQUIRE(some[2].order == rueda::ReduceOrder::fixed);
+  REQUIRE(some[2].order == ReduceOrder::fixed);
   const Entries every = parse_entries("all");
   REQUIRE(every.all);
-  REQUIRE(every.size() == std::size(rueda::kAlgorithms) + 1);
+  REQUIRE(every.size() == std::size(kAlgorithms) + 1);
   REQUIRE_THROWS_WITH(parse_entries("ring,rong"), Contains("'rong'") && Contains("hierarchical"));
 }
 
@@ -210,7 +196,8 @@ TEST_CASE("a sum that lacks a rank, is of another index or no number is found", 
   }
 }
 
-TEST_CASE("whole numbers have to be exact, real ones within the bound", "[bench]") {
+TEST_CASE("whole numbers have to be exact, real ones within a bound that grows with the ranks",
+          "[bench]") {
   const KnownSums whole(KnownSums::Kind::whole, 3, Wire::fp32);
   auto sums = summed(whole, 3, 0, 4);
   sums[2] = std::nextafter(sums[2], 1e9F);
@@ -221,9 +208,6 @@ TEST_CASE("whole numbers have to be exact, real ones within the bound", "[bench]
   for (float& x : rounded) x *= 1 + 0x1p-9F;
   REQUIRE_FALSE(coarse.first_wrong(0, rounded));
   REQUIRE(KnownSums(KnownSums::Kind::real, 3, Wire::fp32).first_wrong(0, rounded));
-}
-
-TEST_CASE("the error bound grows with the ranks", "[bench]") {
   REQUIRE(KnownSums::error_bound(1, Wire::fp32) == 0);
   REQUIRE(KnownSums::error_bound(5, Wire::fp32) == Approx(4 * 0x1p-24).epsilon(1e-6));
   REQUIRE(KnownSums::error_bound(2, Wire::bf16) == Approx(3 * 0x1p-8).epsilon(0.01));
@@ -249,7 +233,7 @@ TEST_CASE("a wrong sum ends the measurement", "[bench]") {
                       Contains("solo: wrong sum in element 69999 of 70000"));
 }
 
-TEST_CASE("figures of a row", "[bench]") {
+TEST_CASE("figures of a row, and a layout that numbers hosts", "[bench]") {
   const Row ring{{1'000'000'000, ""}, "ring", {0.5, 0.1, 0.3}};
   const Row mpi{{1'000'000'000, ""}, "mpi", {0.6, 0.6}};
   const Figures figures = figures_of(ring, 4, &mpi);
@@ -262,8 +246,5 @@ TEST_CASE("figures of a row", "[bench]") {
   REQUIRE_FALSE(figures_of(ring, 1, &mpi).algbw);
   REQUIRE(mpi_row({ring, mpi}, ring.size)->algorithm == "mpi");
   REQUIRE(mpi_row({ring, mpi}, {4, ""}) == nullptr);
-}
-
-TEST_CASE("a layout numbers hosts as ranks name them", "[bench]") {
   REQUIRE(layout_of({"b", "a", "b", "c"}) == std::vector<int>{0, 1, 0, 2});
 }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -9,28 +8,14 @@
 #include "commands/doctor/report.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;
+using namespace rueda::test;
 using Catch::Matchers::Contains;
-using rueda::test::cpu_cluster;
-using rueda::test::good_cluster;
 
 namespace {
-
-rueda::Environment environment(std::map<std::string, std::string> variables) {
-  return [variables](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
-}
 
 /// The lines below the titles of the table of ranks.
 long ranks_lines(const ClusterFacts& cluster) {
@@ -151,16 +136,13 @@ TEST_CASE("the doctor's options are checked", "[doctor]") {
   CHECK_THROWS_WITH(validate(options), Contains("--timeout"));
 }
 
-TEST_CASE("the report fits a page of 80 columns", "[doctor]") {
+TEST_CASE("the report fits a page of 80 columns and names what a reader looks for", "[doctor]") {
   auto cluster = good_cluster(2, 4);
   for (RankFacts& rank : cluster.ranks) {
     rank.host = "a-very-long-host-name-of-" + rank.host + ".cluster.example.org";
     rank.device.visible[0].name = "NVIDIA A100-SXM4-80GB with a long name";
   }
-  CHECK(widest_line(machine_report(cluster)) <= 80);
-}
-
-TEST_CASE("the report names what a reader looks for", "[doctor]") {
+  CHECK(longest_line(machine_report(cluster)) <= 80);
   const std::string text = machine_report(good_cluster(2, 2));
   for (const char* part : {"srun, 4 processes (SLURM_NTASKS); MPI's world: 4 ranks on 2 hosts",
                            "0-7 of 16, bound", "8-15 of 16, bound", "GPU-node1-1", "80.0 GB",

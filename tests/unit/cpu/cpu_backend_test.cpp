@@ -1,16 +1,27 @@
-// What the CPU backend alone has. What all backends have in common is tested in tests/backend.
 #include "cpu/cpu_backend.hpp"
 
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include <catch2/catch.hpp>
+#include <malloc.h>
+#include <unistd.h>
 
+#include "commands/summary.hpp"
+#include "rueda/backend/replica.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/reduce/tree_order.hpp"
+#include "rueda/train/run_plan.hpp"
 #include "tests/support/has_avx512.hpp"
+#include "tests/support/training_bench.hpp"
 
 namespace rueda::test {
 namespace {
 
+using Catch::Contains;
+
+// What the CPU backend alone has. What all backends have in common is tested in tests/backend.
 TEST_CASE("cpu: the name, and two bytes for the image in bf16", "[cpu]") {
   GraphBuilder g("carrier", {10, 3, 3});
   g.global_average_pool("pool", g.pad_shortcut("carrier", g.input(), 10, 1));
@@ -35,6 +46,145 @@ TEST_CASE("cpu bf16 is taken with AVX-512 and refused in words without", "[cpu][
                                                     Catch::Contains("--precision fp32"));
   }
   CHECK_NOTHROW(cpu::CpuBackend({1, std::nullopt, Precision::fp32}));
+}
+
+/// A need of `fixed` bytes and `per_image` for each image, and a few more at every 8th.
+MemoryNeed straight_line(std::size_t fixed, std::size_t per_image, std::size_t batch) {
+  MemoryNeed need;
+  need.parameters = fixed;
+  need.activations = per_image * batch + batch % 8 * 3;
+  return need;
+}
+
+TEST_CASE("largest batch: the last that fits", "[memory]") {
+  for (const std::size_t fixed : {0, 1'000, 999'000}) {
+    for (const std::size_t per_image : {10, 77, 100'000}) {
+      CAPTURE(fixed, per_image);
+      const auto need = [&](std::size_t batch) { return straight_line(fixed, per_image, batch); };
+      const std::size_t batch = largest_batch(1'000'000, 1'000'000, need);
+      CHECK((batch == 0 || need(batch).total() <= 1'000'000));
+      CHECK(need(batch + 1).total() > 1'000'000);
+    }
+  }
+}
+
+TEST_CASE("largest batch: few plans are made, and none beyond the limit", "[memory]") {
+  int plans = 0;
+  // A line with a kink: what the first images say holds for no large batch.
+  const auto need = [&](std::size_t batch) {
+    ++plans;
+    CHECK(batch <= 500'000);
+    return straight_line(1'000, batch < 100 ? 1'000 : 1'500, batch);
+  };
+  const std::size_t batch = largest_batch(100'000'000, 500'000, need);
+  CHECK(straight_line(1'000, 1'500, batch).total() <= 100'000'000);
+  CHECK(straight_line(1'000, 1'500, batch + 1).total() > 100'000'000);
+  CHECK(plans < 45);
+  CHECK(largest_batch(100'000'000'000, 500'000, need) == 500'000);
+}
+
+TEST_CASE("training memory: what is there besides the replica", "[memory]") {
+  const Graph graph = build_model("resnet20", 32, 10);
+  MemoryNeed replica;
+  replica.activations = 5;
+  const MemoryNeed one = training_memory(replica, graph, 1, 100);
+  CHECK(one.optimizer == 4 * graph.parameter_count());
+  CHECK(one.accumulation == 0);
+  CHECK(one.messages == 400);
+  CHECK(one.of_batch() == 5);
+  const MemoryNeed four = training_memory(replica, graph, 4, 0);
+  CHECK(four.accumulation ==
+        TreeOrder::slots_needed(4) * 4 * (graph.parameter_count() + graph.statistics_count() + 5));
+}
+
+// A sanitizer holds memory of its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+/// Memory of this process that is really there, in bytes; what malloc keeps for later is given
+/// back.
+std::size_t resident_bytes() {
+  malloc_trim(0);
+  std::ifstream file("/proc/self/statm");
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  file >> size >> resident;
+  return resident * std::size_t(sysconf(_SC_PAGESIZE));
+}
+
+/// What one training run adds to this process's memory.
+double measured_bytes(const TrainConfig& config) {
+  const std::size_t before = resident_bytes();
+  SoloTraining training(config, {.train = 96, .test = 48});
+  RunRecord run;
+  const Stopwatch clock;
+  const auto reducer = training.make_reducer();
+  Trainer trainer(
+      training.config, training.plan,
+      {training.group, training.replica, *reducer, training.data, training.listener, clock});
+  trainer.run(run);
+  return double(resident_bytes() - before);
+}
+
+TEST_CASE("training memory: the plan is what training takes", "[memory]") {
+  TrainConfig config = small_run();
+  config.model = "resnet18";
+  config.image_size = 32;
+  config.epochs = 1;
+  config.batch_per_rank = 48;
+  mallopt(M_PERTURB, 0);   // Meson has malloc fill what it hands out, also what nobody touches
+  measured_bytes(config);  // the first run also generates code, once per process
+  for (const std::size_t accumulate : {1, 2}) {
+    CAPTURE(accumulate);
+    config.accumulate = accumulate;
+    const Graph graph = build_model(config.model, config.image_size, kClasses);
+    const auto backend = open_backend_under_test();
+    const ReplicaPlan plan(graph, *backend, {48}, {48});
+    const MemoryNeed need = training_memory(plan.memory(), graph, accumulate, 0);
+    CHECK(need.total() > 450'000'000);
+    CHECK(measured_bytes(config) / double(need.total()) == Approx(1.0).epsilon(0.02));
+  }
+}
+
+#endif
+
+std::string summary(const SummaryOptions& options) {
+  std::ostringstream out;
+  run_summary(options, out);
+  return out.str();
+}
+
+TEST_CASE("summary: amounts of memory", "[summary]") {
+  CHECK(parse_memory("64GB") == 64'000'000'000);
+  CHECK(parse_memory("1.5TB") == 1'500'000'000'000);
+  CHECK(parse_memory("800 MB") == 800'000'000);
+  CHECK(parse_memory("2GiB") == 2'147'483'648);
+  CHECK(parse_memory("512MiB") == 536'870'912);
+  for (const char* text : {"", "64", "GB", "64gb", "64 kB", "-1GB", "0GB", "nanGB", "infGB",
+                           "1e300GB", "64GB of it", "64  GB", "0x10GB"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse_memory(text), Contains("--memory") && Contains("64GB"));
+  }
+}
+
+TEST_CASE("summary: memory in two groups", "[summary]") {
+  const std::string text = summary({.model = "resnet18", .threads = 1});
+  CHECK_THAT(text, Contains("Memory of one rank of 1: cpu, 1 thread, fp32, batch of 64"));
+  CHECK_THAT(text, Contains("  model "));
+  CHECK_THAT(text, Contains("    parameters   44.7 MB"));
+  CHECK_THAT(text, Contains("    optimizer    44.7 MB"));
+  CHECK_THAT(text, Contains("  batch "));
+  CHECK_THAT(text, Contains("    activations "));
+  CHECK_THAT(text, !Contains("messages"));
+  CHECK_THAT(summary({.model = "resnet18", .ranks = 2, .threads = 1}),
+             Contains("    messages     22.4 MB"));
+}
+
+TEST_CASE("summary: the largest batch that fits", "[summary]") {
+  const std::string text = summary({.threads = 1, .memory = "1GB"});
+  CHECK_THAT(text, Contains("Largest batch that fits into 1GB: "));
+  CHECK_THAT(text, Contains("  total           999 MB") || Contains("  total          1.00 GB"));
+  CHECK_THAT(summary({.threads = 1, .memory = "1MB"}),
+             Contains("Not even a batch of 1 fits into 1MB: it takes "));
 }
 
 }  // namespace

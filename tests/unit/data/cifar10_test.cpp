@@ -40,7 +40,7 @@ TEST_CASE("all four forms and the parent directory read alike", "[cifar10]") {
   const Dataset made = numbered_dataset(23, 4);
   for (const auto format : {Cifar10Format::binary, Cifar10Format::python}) {
     CAPTURE(official_directory(format));
-    const TempDirectory scratch;
+    const ScratchDirectory scratch;
     const fs::path directory = make_set(scratch.path(), made, format);
     check_same(read_cifar10(directory), made);
     check_same(read_cifar10(scratch.path()), made);
@@ -55,7 +55,7 @@ TEST_CASE("all four forms and the parent directory read alike", "[cifar10]") {
 }
 
 TEST_CASE("sets of unofficial size are read and remarked", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const fs::path directory =
       make_set(scratch.path(), numbered_dataset(10, 2), Cifar10Format::binary);
   fs::remove(directory / "data_batch_3.bin");
@@ -75,7 +75,7 @@ TEST_CASE("sets of unofficial size are read and remarked", "[cifar10]") {
 }
 
 TEST_CASE("of both versions the binary one is read, if it is whole", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
   make_set(scratch.path(), numbered_dataset(6, 1), Cifar10Format::python);
   const Dataset both = read_cifar10(scratch.path());
@@ -86,7 +86,7 @@ TEST_CASE("of both versions the binary one is read, if it is whole", "[cifar10]"
 }
 
 TEST_CASE("missing things are refused by name", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   CHECK_THAT(read_refusal(scratch.path() / "nowhere"), Contains("nowhere"));
   CHECK_THAT(read_refusal(scratch.path()), Contains("holds no CIFAR-10 files"));
   const fs::path py = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::python);
@@ -98,14 +98,14 @@ TEST_CASE("missing things are refused by name", "[cifar10]") {
 }
 
 TEST_CASE("a directory with the archive in it points to the archive", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   write_bytes(scratch.path() / "cifar-10-python.tar.gz", {1});
   CHECK_THAT(read_refusal(scratch.path()),
              Contains((scratch.path() / "cifar-10-python.tar.gz").string()));
 }
 
 TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const fs::path directory =
       make_set(scratch.path(), numbered_dataset(10, 2), Cifar10Format::binary);
   const fs::path file = directory / "data_batch_2.bin";
@@ -124,7 +124,7 @@ TEST_CASE("damaged binary files are refused with record and offset", "[cifar10]"
 }
 
 TEST_CASE("paths in an archive count by their last two components only", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const Dataset made = numbered_dataset(5, 1);
   const fs::path bin = make_set(scratch.path(), made, Cifar10Format::binary);
   const fs::path archive = scratch.path() / "set.tar.gz";
@@ -137,7 +137,7 @@ TEST_CASE("paths in an archive count by their last two components only", "[cifar
 }
 
 TEST_CASE("an archive with a file twice or as a link is refused", "[cifar10]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const fs::path bin = make_set(scratch.path(), numbered_dataset(5, 1), Cifar10Format::binary);
   const fs::path archive = scratch.path() / "set.tar.gz";
   auto members = members_of(bin, "cifar-10-batches-bin");
@@ -163,11 +163,12 @@ TEST_CASE("truncate keeps the first images", "[cifar10]") {
   CHECK(set.pixels == numbered_images(2).pixels);
 }
 
-TEST_CASE("a data set tells its form, files and classes", "[data_check]") {
+TEST_CASE("a data set tells its form, files and classes; one that is missing is refused",
+          "[data_check]") {
   Dataset made = numbered_dataset(20, 10);
   for (std::size_t i = 0; i < 20; ++i) made.train.labels[i] = i < 11 ? 0 : 3;
   for (const auto format : {Cifar10Format::binary, Cifar10Format::python}) {
-    const TempDirectory scratch;
+    const ScratchDirectory scratch;
     write_cifar10(made, scratch.path(), format);
     const auto check = check_cifar10(scratch.path());
     CHECK(check.form == (format == Cifar10Format::binary ? "binary version" : "Python version"));
@@ -182,9 +183,6 @@ TEST_CASE("a data set tells its form, files and classes", "[data_check]") {
     CHECK(check.test_fingerprint == made.test.fingerprint());
     CHECK(check.remarks.size() == 2);
   }
-}
-
-TEST_CASE("a data set that is not there is refused as training refuses it", "[data_check]") {
   CHECK_THAT(refusal([] { check_cifar10("/nonexistent"); }), Contains("/nonexistent"));
 }
 

@@ -77,7 +77,8 @@ TEST_CASE("the order depends on epoch and seed and on nothing else", "[sampler]"
   CHECK(whole_epoch(Sampler(options), 4) == identity(64));
 }
 
-TEST_CASE("a partial last batch is kept or dropped", "[sampler]") {
+TEST_CASE("a partial last batch is kept or dropped; one step may hold the whole data set",
+          "[sampler]") {
   SamplerOptions options{.samples = 22, .global_batch = 10, .parts = 3};
   const Sampler kept(options);
   CHECK(kept.steps_per_epoch() == 3);
@@ -94,9 +95,6 @@ TEST_CASE("a partial last batch is kept or dropped", "[sampler]") {
   const Indices drawn = whole_epoch(dropped, 3);
   CHECK(drawn.size() == 20);
   CHECK(std::set(drawn.begin(), drawn.end()).size() == 20);
-}
-
-TEST_CASE("one step may hold the whole data set", "[sampler]") {
   const Sampler sampler({.samples = 7, .global_batch = 100, .parts = 5});
   CHECK(sampler.steps_per_epoch() == 1);
   CHECK(sampler.step_samples(0) == 7);

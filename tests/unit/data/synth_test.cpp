@@ -105,7 +105,7 @@ TEST_CASE("every motif covers its share of the circle around it", "[synth]") {
 }
 
 TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const Dataset made = numbered_dataset(12, 3);
   for (int round = 0; round < 2; ++round) {
     write_cifar10(made, scratch.path() / "py", Cifar10Format::python);
@@ -124,7 +124,7 @@ TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]
 }
 
 TEST_CASE("what can not be written is refused", "[synth]") {
-  const TempDirectory scratch;
+  const ScratchDirectory scratch;
   const auto refused = [&](const std::filesystem::path& where, const Dataset& made) {
     return refusal([&] { write_cifar10(made, where, Cifar10Format::python); });
   };

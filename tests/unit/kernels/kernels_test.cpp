@@ -10,8 +10,8 @@
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/wire.hpp"
 #include "rueda/reduce/reduce_loops.hpp"
-#include "tests/support/fp32_tolerance.hpp"
-#include "tests/support/random_tensor.hpp"
+#include "tests/support/reference_ops.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace rueda::test {
 namespace {

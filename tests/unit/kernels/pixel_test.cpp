@@ -14,9 +14,7 @@ using Image = std::vector<std::uint8_t>;
 
 Image random_image() {
   Image image(3 * kSide * kSide);
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    image[i] = std::uint8_t(random_bits(5, i) >> 56);
-  }
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = std::uint8_t(random_bits(5, i) >> 56);
   return image;
 }
 
@@ -28,9 +26,8 @@ int stored(const Image& image, int c, int y, int x) {
 template <typename F>
 void for_each_value(int size, F f) {
   for (int c = 0; c < 3; ++c) {
-    for (int y = 0; y < size; ++y) {
+    for (int y = 0; y < size; ++y)
       for (int x = 0; x < size; ++x) f(c, y, x);
-    }
   }
 }
 
@@ -62,9 +59,8 @@ int cropped_by_definition(const Image& image, const SampleAugment& a, int c, int
   static std::array<std::array<int, 40>, 40> padded;
   for (auto& row : padded) row.fill(0);
   for (int i = 0; i < kSide; ++i) {
-    for (int j = 0; j < kSide; ++j) {
+    for (int j = 0; j < kSide; ++j)
       padded[std::size_t(i + 4)][std::size_t(j + 4)] = stored(image, c, i, j);
-    }
   }
   const int column = a.flip ? 31 - x : x;
   return padded[std::size_t(y + a.shift_y + 4)][std::size_t(column + a.shift_x + 4)];

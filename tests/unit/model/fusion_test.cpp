@@ -33,12 +33,6 @@ std::vector<std::string> input_names(const Graph& graph, const std::string& name
   return names;
 }
 
-std::vector<std::string> node_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes()) names.push_back(node.name);
-  return names;
-}
-
 /// Parameters, arenas, and everything that the outside sees.
 void check_unchanged_outside(const Graph& before, const Graph& after) {
   CHECK(after.name() == before.name());
@@ -178,7 +172,7 @@ TEST_CASE("fusion: a node that is added to itself stays", "[fusion]") {
   const NodeId x = g.conv("conv", g.input(), {.filters = 8});
   g.global_average_pool("pool", g.add("sum", x, x, false));
   const Graph graph = std::move(g).finish();
-  CHECK(node_names(fuse_additions(graph, kBoth)) == node_names(graph));
+  CHECK(names_of(fuse_additions(graph, kBoth).nodes()) == names_of(graph.nodes()));
 }
 
 }  // namespace

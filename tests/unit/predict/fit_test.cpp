@@ -4,27 +4,49 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/predict/cost_fit.hpp"
-#include "tests/support/made_buckets.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/made_study.hpp"
-#include "tests/support/scratch_directory.hpp"
 
 using namespace rueda;
 using namespace rueda::predict;
 using Catch::Detail::Approx;
 using test::made_run;
-using test::ring_run;
 
 namespace {
 
-const test::MadeLink kLink{50e-6, 8e-9, 1e-10};
+/// A link, and how fast ranks add, in seconds; what a ring of bytes takes on it: 2(P-1) messages of
+/// 1/P, of which P-1 are added.
+struct MadeLink {
+  double alpha = 0, beta = 0, gamma = 0;
+  double transfer(double ranks, double bytes) const {
+    return 2 * (ranks - 1) * (alpha + bytes / ranks * beta);
+  }
+  double add(double ranks, double bytes) const { return (ranks - 1) * bytes / ranks * gamma; }
+};
 
-BenchResult bench_of(std::size_t ranks, std::size_t hosts, const test::MadeLink& link) {
+const MadeLink kLink{50e-6, 8e-9, 1e-10};
+
+/// A run whose every bucket took what a ring takes.
+RunResult ring_run(std::size_t ranks, std::size_t hosts, const MadeLink& link,
+                   const std::vector<double>& buckets) {
+  RunResult run;
+  run.all_reduce = "ring";
+  run.ranks.resize(ranks);
+  for (std::size_t h = 0; h < hosts; ++h) run.hosts.push_back("h" + std::to_string(h));
+  for (const double bytes : buckets) {
+    BucketResult& bucket = run.steady_communication.buckets.emplace_back();
+    bucket.bytes = bytes;
+    bucket.busy.count = 10;
+    bucket.transfer.median = link.transfer(double(ranks), bytes);
+    bucket.add.median = link.add(double(ranks), bytes);
+  }
+  return run;
+}
+
+BenchResult bench_of(std::size_t ranks, std::size_t hosts, const MadeLink& link) {
   BenchResult bench{.file = "ring.json", .ranks = ranks, .hosts = hosts, .rows = {}};
-  const auto p = double(ranks);
   for (const double bytes : {4e3, 1e6, 1e8}) {
-    const double chunk = bytes / p;
-    const double seconds =
-        2 * (p - 1) * (link.alpha + chunk * link.beta) + (p - 1) * chunk * link.gamma;
+    const double seconds = link.transfer(double(ranks), bytes) + link.add(double(ranks), bytes);
     bench.rows.push_back({"ring", bytes, seconds, {}});
     bench.rows.push_back({"mpi", bytes, 7 * seconds, {}});
   }
@@ -116,7 +138,7 @@ TEST_CASE("one rank, small buckets and other sums are not used for links", "[pre
 }
 
 TEST_CASE("links are fitted to records of the bench rather than to runs", "[predict]") {
-  const test::MadeLink other{1e-3, 1e-6, kLink.gamma};
+  const MadeLink other{1e-3, 1e-6, kLink.gamma};
   const auto fit = fit_machine({ring_run(2, 2, other, {1e6, 25e6})},
                                {bench_of(2, 2, kLink), bench_of(4, 4, kLink)});
   check_link(fit.between, kLink.alpha, kLink.beta);

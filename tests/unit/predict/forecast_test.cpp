@@ -54,9 +54,8 @@ double drawn_max(const Distribution& distribution, int count) {
   double sum = 0;
   for (int i = 0; i < kTimes; ++i) {
     double most = -1e300;
-    for (int j = 0; j < count; ++j) {
+    for (int j = 0; j < count; ++j)
       most = std::max(most, distribution.quantile(to_unit(random_bits(1, i, j))));
-    }
     sum += most;
   }
   return sum / kTimes;
@@ -160,24 +159,20 @@ TEST_CASE("micro-batches compute one after the other and communicate once", "[pr
   CHECK(step.exposed == Approx(0.25 * 0.015 + 0.102 - 0.015));
 }
 
-TEST_CASE("noisy messages prolong messages alone", "[predict]") {
+TEST_CASE("noise prolongs messages alone, also in a simulated sum beside the closed form",
+          "[predict]") {
   CostModel model = simple_model();
   model.machine.gamma = 1e-9;
   Scenario scenario = four_ranks(false);
   scenario.message_delay = 0.5;
   // Adding three quarters of 60 MB takes 45 ms more.
   CHECK(forecast_step(model, scenario, 80).all_reduce == Approx(0.102 * 1.5 + 0.045));
-}
-
-TEST_CASE("a simulated sum beside the closed form", "[predict]") {
-  CostModel model = simple_model();
-  model.machine.gamma = 1e-9;
   model.message_noise = 1;
   const SimulatedSum sum = simulate_sum(model, 16, 1);
   CHECK(sum.bytes == 40e6);
   CHECK(sum.closed == Approx(30 * (1e-3 + 2.5e-3) + 15 * 2.5e-3));
   CHECK(sum.quiet == Approx(sum.closed));
-  // 2.006 times the messages, see predict_simulation_test.cpp.
+  // 2.006 times the messages, see sums_test.cpp.
   CHECK(sum.noisy == Approx(2.006 * 30 * 3.5e-3 + 15 * 2.5e-3).epsilon(0.02));
   CHECK(sum.delay(model.machine.gamma) == Approx(1.006).epsilon(0.02));
   CHECK(simulate_sum(model, 1, 1).delay(0) == 0);

@@ -9,8 +9,8 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/display/run_text.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
-#include "tests/support/scratch_directory.hpp"
 
 using namespace rueda;
 namespace fs = std::filesystem;
@@ -208,9 +208,8 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   const std::string head = history.substr(0, history.find('\n') + 1);
   CHECK_THROWS_WITH(restore_history(back, head + std::string(100, '[') + "\n", "x"),
                     "x: its JSON has more than 32 levels");
-  for (const std::size_t cut : {history.size() / 2, history.size() - 4, head.size()}) {
+  for (const std::size_t cut : {history.size() / 2, history.size() - 4, head.size()})
     CHECK_THROWS_WITH(restore_history(back, history.substr(0, cut), "x"), "x: it ends too early");
-  }
 }
 
 TEST_CASE("a history of many epochs on many ranks is read as it was written", "[run_json]") {

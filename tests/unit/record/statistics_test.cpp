@@ -36,7 +36,7 @@ EpochRecord two_ranks() {
 
 }  // namespace
 
-TEST_CASE("statistics: the spread of five values, of one, of none", "[statistics]") {
+TEST_CASE("statistics: the spread of values, and bandwidth by its definitions", "[statistics]") {
   const auto numbers = [](const Spread& s) {
     return std::vector{s.min, s.mean, s.median, s.p90, s.max, s.deviation};
   };
@@ -49,9 +49,6 @@ TEST_CASE("statistics: the spread of five values, of one, of none", "[statistics
   CHECK(median_of({4, 1, 2, 3}) == 2.5);
   CHECK(quantile({4, 1, 2, 3}, 0) == 1);
   CHECK(quantile({4, 1, 2, 3}, 1) == 4);
-}
-
-TEST_CASE("statistics: bandwidth by its definitions", "[statistics]") {
   const auto four = bandwidth(4e9, 2, 4);
   REQUIRE(four);
   CHECK(four->algbw == 2);

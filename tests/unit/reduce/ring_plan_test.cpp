@@ -1,11 +1,22 @@
 #include "rueda/reduce/ring_plan.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-using rueda::RingPlan;
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/reduce/reduce_loops.hpp"
+#include "rueda/reduce/tree_order.hpp"
+#include "tests/support/thread_group.hpp"
+#include "tests/support/values.hpp"
+
+using namespace rueda::test;
+using namespace rueda;
 
 namespace {
 
@@ -52,13 +63,10 @@ void keep(std::uint32_t& chunk, std::uint32_t incoming) { chunk = incoming; }
 /// Elements that `rank` sends in the whole all-reduce.
 std::size_t sent_by(const RingPlan& rank) {
   std::size_t sum = 0;
-  for (int s = 0; s < rank.steps(); ++s) {
+  for (int s = 0; s < rank.steps(); ++s)
     sum += rank.chunk(rank.reduce_send(s)).size() + rank.chunk(rank.gather_send(s)).size();
-  }
   return sum;
 }
-
-}  // namespace
 
 TEST_CASE("the ring's schedule completes every chunk on every rank", "[ring_plan]") {
   for (int size = 1; size <= 16; ++size) {
@@ -88,3 +96,187 @@ TEST_CASE("each rank sends 2(P-1)/P of the slice", "[ring_plan]") {
     CHECK(uneven == 2 * at(size - 1) * 1009);
   }
 }
+
+struct Outcome {
+  std::string sum;             ///< the additions as a formula
+  std::size_t most_slots = 0;  ///< slots that held something at one time
+};
+
+/// Adds `terms` in the fixed order, as formulas.
+Outcome add_up(const std::vector<std::string>& terms) {
+  TreeOrder order;
+  std::vector<std::string> slots(terms.size() + 1);
+  Outcome outcome;
+  const auto merge = [&](std::size_t into, std::size_t from) {
+    slots.at(into) = "(" + slots.at(into) + "+" + slots.at(from) + ")";
+    slots.at(from).clear();
+  };
+  for (const auto& term : terms) {
+    REQUIRE(slots.at(order.next_slot()).empty());
+    slots.at(order.next_slot()) = term;
+    outcome.most_slots = std::max(outcome.most_slots, order.next_slot() + 1);
+    order.push(merge);
+  }
+  REQUIRE(order.count() == terms.size());
+  order.finish(merge);
+  REQUIRE(order.count() == 0);
+  REQUIRE(std::all_of(slots.begin() + 1, slots.end(), [](const auto& s) { return s.empty(); }));
+  outcome.sum = slots.at(0);
+  return outcome;
+}
+
+std::vector<std::string> numbers(std::size_t begin, std::size_t end) {
+  std::vector<std::string> terms;
+  for (std::size_t i = begin; i < end; ++i) terms.push_back(std::to_string(i));
+  return terms;
+}
+
+TEST_CASE("the fixed order by hand", "[tree_order]") {
+  for (const auto& [count, sum] : {std::pair(1U, "0"),
+                                   {2U, "(0+1)"},
+                                   {3U, "((0+1)+2)"},
+                                   {4U, "((0+1)+(2+3))"},
+                                   {5U, "(((0+1)+(2+3))+4)"},
+                                   {7U, "(((0+1)+(2+3))+((4+5)+6))"}})
+    CHECK(add_up(numbers(0, count)).sum == sum);
+}
+
+TEST_CASE("slots_needed is what the fixed order uses", "[tree_order]") {
+  CHECK(TreeOrder::slots_needed(0) == 0);
+  CHECK(TreeOrder::slots_needed(1) == 1);
+  CHECK(TreeOrder::slots_needed(8) == 4);
+  for (std::size_t n = 1; n <= 70; ++n) {
+    CAPTURE(n);
+    CHECK(add_up(numbers(0, n)).most_slots == TreeOrder::slots_needed(n));
+  }
+}
+
+TEST_CASE("ranks that add micro-batches first add as one rank would", "[tree_order]") {
+  for (const std::size_t micro_batches : {1u, 2u, 4u, 8u}) {
+    for (std::size_t ranks = 1; ranks <= 9; ++ranks) {
+      std::vector<std::string> of_ranks;
+      for (std::size_t r = 0; r < ranks; ++r)
+        of_ranks.push_back(add_up(numbers(r * micro_batches, (r + 1) * micro_batches)).sum);
+      CAPTURE(ranks, micro_batches);
+      CHECK(add_up(of_ranks).sum == add_up(numbers(0, ranks * micro_batches)).sum);
+    }
+  }
+}
+
+TEST_CASE("three micro-batches on two ranks round differently from six on one", "[tree_order]") {
+  const auto two_ranks = add_up({add_up(numbers(0, 3)).sum, add_up(numbers(3, 6)).sum});
+  CHECK(two_ranks.sum != add_up(numbers(0, 6)).sum);
+}
+
+TEST_CASE("sums in one pass have the bits of the tree, in every target", "[tree]") {
+  for (const int count : {1, 2, 3, 4, 5, 7, 8, 15}) {
+    for (const std::size_t length : {0U, 1U, 1023U, 1024U, 1025U, 3000U}) {
+      std::vector<std::vector<float>> arrays;
+      std::vector<const float*> from;
+      std::vector<float*> to;
+      for (int r = 0; r < count; ++r) arrays.push_back(filled<rough_value>(r, length));
+      for (auto& array : arrays) {
+        from.push_back(array.data());
+        to.push_back(array.data());
+      }
+      std::vector<float> elsewhere(length);
+      to.push_back(elsewhere.data());
+      rueda::tree_sum(from, to, length);
+      CAPTURE(count, length);
+      const auto expected = serial_trees(count, length);
+      CHECK(elsewhere == expected);
+      for (const auto& array : arrays) CHECK(array == expected);
+    }
+  }
+}
+
+/// What one rank caught.
+struct Caught {
+  bool threw = false;
+  bool agreed = false;
+  ExitCode code = ExitCode::done;
+  std::string message;
+  bool operator==(const Caught&) const = default;
+};
+
+/// Runs `body` on `size` ranks. All must have caught the same.
+Caught caught_by_ranks(int size, const std::function<void(RankGroup&)>& body) {
+  std::vector<Caught> all(static_cast<std::size_t>(size));
+  ThreadGroup::run(size, [&](ThreadGroup& group) {
+    auto& mine = all[std::size_t(group.rank())];
+    try {
+      body(group);
+    } catch (const Error& error) {
+      mine = {true, is_agreed(error), error.code(), error.what()};
+    }
+  });
+  for (const Caught& one : all) CHECK(one == all[0]);
+  CHECK(all[0].agreed == all[0].threw);
+  return all[0];
+}
+
+std::string on_host(int rank) { return "rank " + std::to_string(rank) + " (" + host_name() + ")"; }
+
+Caught together_on_three(const std::function<void(int)>& work) {
+  return caught_by_ranks(3,
+                         [&](RankGroup& group) { together(group, [&] { work(group.rank()); }); });
+}
+
+/// require_same on as many ranks as there are texts.
+Caught require_same_of(const std::vector<std::string>& texts) {
+  return caught_by_ranks(int(texts.size()), [&](RankGroup& group) {
+    require_same(group, "the configuration", texts[std::size_t(group.rank())]);
+  });
+}
+
+TEST_CASE("together does the work and throws nothing if nobody failed", "[agreement]") {
+  std::vector<int> worked(3, 0);
+  CHECK_FALSE(together_on_three([&](int rank) { ++worked[std::size_t(rank)]; }).threw);
+  CHECK(worked == std::vector<int>{1, 1, 1});
+}
+
+TEST_CASE("together throws what the lowest rank met, and names it unless all met it",
+          "[agreement]") {
+  const std::vector<std::tuple<std::function<void(int)>, ExitCode, std::string>> failures = {
+      {[](int rank) {
+         if (rank > 0) throw InputError("file " + std::to_string(rank) + " is damaged");
+       },
+       ExitCode::bad_input, on_host(1) + ": file 1 is damaged"},
+      {[](int) { throw InputError("no such model"); }, ExitCode::bad_input, "no such model"},
+      {[](int rank) { throw RunError("out of " + std::to_string(rank)); }, ExitCode::run_failed,
+       on_host(0) + ": out of 0"},
+      {[](int) { throw std::out_of_range("7 is too far"); }, ExitCode::run_failed, "7 is too far"},
+      {[](int rank) {
+         if (rank == 2) throw 42;
+       },
+       ExitCode::run_failed, on_host(2) + ": an exception that carries no message"}};
+  for (const auto& [work, code, message] : failures) {
+    const Caught caught = together_on_three(work);
+    CHECK(caught.code == code);
+    CHECK(caught.message == message);
+  }
+}
+
+TEST_CASE("a group of one fails in its own words", "[agreement]") {
+  ThreadGroup solo;
+  CHECK_THROWS_AS(together(solo, [] { throw InputError("no"); }), InputError);
+  CHECK_THROWS_WITH(together(solo, [] { throw InputError("no"); }), "no");
+  CHECK_NOTHROW(require_same(solo, "the version", "1.0"));
+  CHECK_FALSE(is_agreed(RunError("MPI_Sendrecv failed")));
+}
+
+TEST_CASE("require_same names rank, host and the first line that differs", "[agreement]") {
+  CHECK_FALSE(require_same_of({"a\nb", "a\nb", "a\nb"}).threw);
+  CHECK_FALSE(require_same_of({"", ""}).threw);
+  const auto caught = require_same_of({"lr 0.1\nseed 1\n", "lr 0.1\nseed 1\n", "lr 0.1\nseed 2\n"});
+  CHECK(caught.threw);
+  CHECK(caught.agreed);
+  CHECK(caught.code == ExitCode::bad_input);
+  CHECK(caught.message == "the configuration differs between ranks: " + on_host(0) +
+                              " has 'seed 1', " + on_host(2) +
+                              " has 'seed 2'; give every rank the same");
+  CHECK_THAT(require_same_of({"lr 0.1", "lr 0.1\nseed 2"}).message,
+             Catch::Contains("has nothing, " + on_host(1) + " has 'seed 2'"));
+}
+
+}  // namespace

@@ -16,14 +16,14 @@ using Catch::Contains;
 
 namespace {
 
-KerasLog log_of(const test::TempDirectory& directory, const std::string& text) {
+KerasLog log_of(const test::ScratchDirectory& directory, const std::string& text) {
   KerasLog log;
   log.file = directory.write("run.out", text);
   return log;
 }
 
 std::vector<LoggedRun> runs_of(const std::string& text) {
-  const test::TempDirectory directory;
+  const test::ScratchDirectory directory;
   return read_logged_runs(log_of(directory, text));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("the runs in the output of a job are separated", "[keras_log]") {
 }
 
 TEST_CASE("the book's efficiency, from its steps and from its whole seconds", "[keras_log]") {
-  const test::TempDirectory directory;
+  const test::ScratchDirectory directory;
   const auto all = read_keras_log(log_of(directory, kBookJob));
   const auto series = make_series(all);
   REQUIRE(series.size() == 1);
@@ -100,7 +100,7 @@ TEST_CASE("the book's efficiency, from its steps and from its whole seconds", "[
 }
 
 TEST_CASE("without a partial step a full one is the mean", "[keras_log]") {
-  const test::TempDirectory directory;
+  const test::ScratchDirectory directory;
   auto log = log_of(directory, "Epoch 1/1\n10/10 - 20s - loss: 1.0 - 20s/epoch - 2s/step\n");
   log.global_batch = 100;
   log.images = 1000;
@@ -175,7 +175,7 @@ TEST_CASE("where a run begins and ends", "[keras_log]") {
     CHECK(run_of("Epoch 1/2nd try\n25/25 - 29s - x: 1\n25/25 - 14s - x: 1\n").epochs.size() == 2);
   }
   SECTION("the log begins in the middle") {
-    const test::TempDirectory directory;
+    const test::ScratchDirectory directory;
     const auto seen = read_keras_log(
         log_of(directory, "Epoch 3/5\n25/25 - 14s - loss: 1\nEpoch 4/5\n25/25 - 16s - loss: 1\n"));
     CHECK_FALSE(known(seen[0].first_epoch));
@@ -211,7 +211,7 @@ TEST_CASE("a log without a finished epoch is refused", "[keras_log]") {
   std::string text;
   for (int i = 0; i < 100'001; ++i) text += "1/1 - 0s\n";
   CHECK_THAT(refusal(text), Contains("more than 100,000 epochs"));
-  const test::TempDirectory directory;
+  const test::ScratchDirectory directory;
   KerasLog log;
   log.file = directory.path();
   CHECK_THROWS_WITH(read_keras_log(log), Contains("is a directory"));
@@ -236,7 +236,7 @@ TEST_CASE("the words of --keras-log", "[keras_log]") {
 }
 
 TEST_CASE("given values win over the log", "[keras_log]") {
-  const test::TempDirectory directory;
+  const test::ScratchDirectory directory;
   auto log = log_of(directory, kBookJob);
   log.model = "resnet50v2";
   log.processor = Processor::cpu;
@@ -248,7 +248,7 @@ TEST_CASE("given values win over the log", "[keras_log]") {
   CHECK_THAT(all[1].source, Contains("log ") && Contains("run.out"));
 }
 
-TEST_CASE("a printed duration has the range that rounding to its last digit leaves",
+TEST_CASE("printed durations have the range of their rounding; images of an epoch by its steps",
           "[keras_log]") {
   check(printed_duration("14s").value(), 14, 13.5, 14.5);
   check(printed_duration("544ms").value(), 0.544, 0.5435, 0.5445);
@@ -263,9 +263,6 @@ TEST_CASE("a printed duration has the range that rounding to its last digit leav
   check(narrowed({5, 4.5, 5.5}, {5.6, 5.3, 5.9}), 5.5, 5.3, 5.5);
   check(narrowed({5, 4.5, 5.5}, {4.45, 4.4, 4.51}), 4.5, 4.5, 4.51);
   check(narrowed({5, 4.5, 5.5}, {7, 6, 8}), 5, 4.5, 5.5);
-}
-
-TEST_CASE("images of an epoch by its steps", "[keras_log]") {
   CHECK(images_of_epoch(50000, 6, 8192) == 6 * 8192);  // the remainder left out
   CHECK(images_of_epoch(40960, 5, 8192) == 40960);
   for (const std::size_t steps : {5, 8}) CHECK(std::isnan(images_of_epoch(50000, steps, 8192)));

@@ -65,9 +65,8 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
   const StepBreakdown full = break_down(steady, record.global_batch, StepKind::full);
   CHECK(run.steady_full_step.count == full.steps);
   CHECK(run.steady_full_step.seconds.max == Approx(full.step.max));
-  for (std::size_t p = 0; p < kPhases; ++p) {
+  for (std::size_t p = 0; p < kPhases; ++p)
     CHECK(run.steady_full_step.phases[p].mean == Approx(full.phases[p].mean));
-  }
   CHECK(run.steady_full_step_seconds.median == Approx(full.slowest.median));
   CHECK(run.steady_communication.bytes == 1'084'400);
   CHECK(run.steady_communication.busy.max == Approx(0.045));

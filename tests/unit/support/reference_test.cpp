@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/random_tensor.hpp"
 #include "tests/support/reference_network.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/small_graphs.hpp"
@@ -38,9 +37,8 @@ double dot(const Tensor& a, const Tensor& b) {
 void check_gradient(Vector& at, const Vector& gradient, const std::function<double()>& f) {
   REQUIRE(at.size() == gradient.size());
   double worst = 0;
-  for (std::size_t i = 0; i < at.size(); ++i) {
+  for (std::size_t i = 0; i < at.size(); ++i)
     worst = std::max(worst, std::abs(difference(at[i], f) - gradient[i]));
-  }
   CHECK(worst < kTolerance * double(at.size()));
 }
 
@@ -166,9 +164,8 @@ TEST_CASE("reference networks: parameter gradients are derivatives", "[reference
     const auto f = [&] { return 0.5 * reference_step(graph, parameters, input, labels, 0.5).loss; };
     for (const Parameter& p : graph.parameters()) {
       CAPTURE(p.name);
-      for (std::size_t i = p.offset; i < p.offset + p.count; i += 1 + p.count / 3) {
+      for (std::size_t i = p.offset; i < p.offset + p.count; i += 1 + p.count / 3)
         CHECK(std::abs(difference(parameters[i], f) - step.gradients[i]) < 1e-6);
-      }
     }
   }
 }

@@ -162,7 +162,7 @@ TEST_CASE("timed: only parameters and gradients take memory", "[timed]") {
   CHECK(bench.replica.memory().of_batch() < 1000);
 }
 
-TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, within its bounds",
+TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, and the device says so",
           "[timed]") {
   double least = 2, most = 0;
   for (std::uint64_t step = 1; step <= 1000; ++step) {
@@ -183,9 +183,6 @@ TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, within its
   const double drawn = timed::jitter_factor({1, 0}, 2, 20);
   CHECK(second.forward + second.backward == Approx(0.3 * drawn).margin(1e-6));
   CHECK(first.forward != second.forward);
-}
-
-TEST_CASE("timed: what the device is called says what it does", "[timed]") {
   CHECK(Bench({0.3, 64, 20}, {64}).backend.device() == "none: waits 300 ms for 64 images +- 20 %");
 }
 

@@ -1,14 +1,22 @@
 #include "rueda/train/run_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
+#include "rueda/optim/schedule.hpp"
+#include "rueda/train/config.hpp"
+#include "tests/support/common.hpp"
 
-using namespace rueda;
-
+namespace rueda {
 namespace {
+
+using Catch::Matchers::Contains;
 
 TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   TrainConfig config;
@@ -16,8 +24,6 @@ TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   config.accumulate = accumulate;
   return config;
 }
-
-}  // namespace
 
 TEST_CASE("The global batch counts ranks and micro-batches", "[run_plan]") {
   const RunPlan plan = plan_run(config_with(32, 3), 4, 50'000);
@@ -59,7 +65,7 @@ TEST_CASE("Every micro-batch size that occurs is planned", "[run_plan]") {
   CHECK(sizes == std::vector<std::size_t>{6, 7, 20});
 }
 
-TEST_CASE("A fault that would never come is refused", "[run_plan]") {
+TEST_CASE("Fewer images than ranks and a fault that would never come are refused", "[run_plan]") {
   TrainConfig config = config_with(10, 1);
   config.epochs = 2;  // 100 images on 2 ranks: 5 steps an epoch
   config.fault = {InjectedFault::Kind::nan, 1, 10};
@@ -68,9 +74,6 @@ TEST_CASE("A fault that would never come is refused", "[run_plan]") {
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
   config.fault = {InjectedFault::Kind::nan, 2, 1};
   CHECK_THROWS_AS(plan_run(config, 2, 100), InputError);
-}
-
-TEST_CASE("Fewer images than ranks is refused", "[run_plan]") {
   CHECK_THROWS_AS(plan_run(config_with(8, 1), 4, 3), InputError);
 }
 
@@ -89,3 +92,141 @@ TEST_CASE("Evaluation shares cover the test set once", "[run_plan]") {
   CHECK(plan_evaluation(0, 3, 0, 64).batch_sizes().empty());
   CHECK(plan_evaluation(128, 1, 0, 64).batch_sizes() == std::vector<std::size_t>{64});
 }
+
+ScheduleOptions options_of(LrSchedule schedule, double warmup_epochs) {
+  return {.base_rate = 0.8,
+          .schedule = schedule,
+          .warmup_epochs = warmup_epochs,
+          .epochs = 8,
+          .steps_per_epoch = 10};
+}
+
+TEST_CASE("schedule: warm-up rises linearly to the base rate", "[optim]") {
+  const ScheduleOptions o = options_of(LrSchedule::constant, 2);
+  CHECK(learning_rate(o, 0) == Approx(0.04));
+  CHECK(learning_rate(o, 9) == Approx(0.4));
+  CHECK(learning_rate(o, 19) == Approx(0.8));
+  CHECK(learning_rate(o, 20) == Approx(0.8));
+  CHECK(learning_rate(options_of(LrSchedule::constant, 0), 0) == Approx(0.8));
+  CHECK(learning_rate(options_of(LrSchedule::constant, 0.25), 2) == Approx(0.8));
+}
+
+TEST_CASE("schedule: steps fall at half and three quarters of the run", "[optim]") {
+  const ScheduleOptions o = options_of(LrSchedule::step, 0);
+  CHECK(learning_rate(o, 39) == Approx(0.8));
+  CHECK(learning_rate(o, 40) == Approx(0.08));
+  CHECK(learning_rate(o, 59) == Approx(0.08));
+  CHECK(learning_rate(o, 60) == Approx(0.008));
+  CHECK(learning_rate(o, 79) == Approx(0.008));
+}
+
+TEST_CASE("schedule: the cosine falls from the end of the warm-up", "[optim]") {
+  const ScheduleOptions o = options_of(LrSchedule::cosine, 2);
+  CHECK(learning_rate(o, 20) == Approx(0.8));
+  CHECK(learning_rate(o, 50) == Approx(0.4));
+  CHECK(learning_rate(o, 35) == Approx(0.4 * (1 + std::sqrt(0.5))));
+  CHECK(learning_rate(o, 79) < 0.01);
+  CHECK(learning_rate(o, 79) > 0);
+}
+
+struct Case {
+  std::function<void(TrainConfig&)> change;
+  const char* message = "";  ///< contained in the refusal; empty: it is accepted
+};
+
+void check(const std::initializer_list<Case>& cases, const TrainConfig& defaults = {}) {
+  for (const Case& c : cases) {
+    TrainConfig config = defaults;
+    c.change(config);
+    const std::string message = test::refusal([&] { validate(config); });
+    INFO("case " << &c - cases.begin());
+    CHECK_THAT(message, Contains(c.message));
+    CHECK(message.empty() == (*c.message == 0));
+  }
+}
+
+TEST_CASE("numbers out of range are refused by the name of their option", "[config]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  check({
+      {[](auto&) {}},
+      {[](auto& c) { c.model = "resnet19"; },
+       "--model 'resnet19' is not known: give one of resnet20"},
+      {[](auto& c) { c.data = ""; }, "--data"},
+      {[](auto& c) { c.epochs = 0; }, "--epochs is 0: give a whole number from 1 to 1000000"},
+      {[](auto& c) { c.batch_per_rank = 0; }, "--batch-per-rank"},
+      {[](auto& c) { c.batch_per_rank = kMostThatFits; }},
+      {[](auto& c) { c.global_batch = 1'000'001; }, "--global-batch"},
+      {[](auto& c) { c.accumulate = 0; }, "--accumulate"},
+      {[](auto& c) { c.base_batch = 0; }, "--base-batch"},
+      {[](auto& c) { c.input_workers = 0; }},
+      {[](auto& c) { c.input_workers = 1025; }, "--input-workers"},
+      {[](auto& c) { c.image_size = 7; }, "--image-size"},
+      {[](auto& c) { c.image_size = 8; }},
+      {[](auto& c) { c.threads = -1; }, "--threads is -1"},
+      {[](auto& c) { c.segment_kb = 4'000'001; }, "--segment-kb"},
+      {[](auto& c) { c.bucket_mb = -1; }, "--bucket-mb"},
+      {[](auto& c) { c.stall_seconds = 1'000'001; }, "--stall-seconds"},
+      {[](auto& c) { c.keep = 0; }, "--keep"},
+      {[](auto& c) { c.lr = 0; }, "--lr is 0: give a number above 0 and at most 1000"},
+      {[=](auto& c) { c.lr = nan; }, "--lr"},
+      {[](auto& c) { c.momentum = 0; }},
+      {[](auto& c) { c.momentum = 1; }, "--momentum is 1: give a number at least 0 and below 1"},
+      {[=](auto& c) { c.momentum = nan; }, "--momentum"},
+      {[](auto& c) { c.weight_decay = -1e-4; }, "--weight-decay"},
+      {[](auto& c) { c.warmup_epochs = 3; }},
+      {[](auto& c) { c.warmup_epochs = 3.5; }, "--warmup-epochs"},
+      {[](auto& c) { c.warmup_epochs = -1; }, "--warmup-epochs"},
+      {[](auto& c) { c.target_accuracy = 1; }},
+      {[](auto& c) { c.target_accuracy = 80; }, "--target-accuracy"},
+  });
+}
+
+TEST_CASE("options that contradict each other are refused", "[config]") {
+  using Kind = InjectedFault::Kind;
+  check({
+      {[](auto& c) { c.nesterov = true, c.momentum = 0; }, "--nesterov"},
+      {[](auto& c) { c.reduce_order = ReduceOrder::fixed, c.all_reduce = Algorithm::mpi; },
+       "--reduce-order fixed"},
+      {[](auto& c) { c.reduce_table = "t.json"; }, "--reduce-table"},
+      {[](auto& c) { c.backend = BackendChoice::cpu, c.transport = TransportChoice::staged; },
+       "--transport staged"},
+      {[](auto& c) { c.backend = BackendChoice::cuda, c.transport = TransportChoice::staged; }},
+      {[](auto& c) {
+        c.fault = {Kind::nan, 0, 1};
+      }},
+      {[](auto& c) {
+         c.fault = {Kind::nan, -1, 1};
+       },
+       "--inject"},
+      {[](auto& c) {
+         c.fault = {Kind::nan, 0, 0};
+       },
+       "--inject"},
+      {[](auto& c) { c.resume = "auto"; }, "--run-dir"},
+      {[](auto& c) { c.compute_jitter = 5; }, "--backend timed"},
+  });
+}
+
+TEST_CASE("the timed backend needs a time, and only that backend takes one", "[config]") {
+  TrainConfig timed;
+  timed.backend = BackendChoice::timed;
+  timed.compute_ms = 100;
+  check(
+      {
+          {[](auto&) {}},
+          {[](auto& c) { c.compute_jitter = 10; }},
+          {[](auto& c) { c.compute_ms.reset(); }, "--compute-ms X or"},
+          {[](auto& c) { c.compute_from = "run.json"; }, "either"},
+          {[](auto& c) { c.compute_ms = 0; }, "--compute-ms"},
+          {[](auto& c) { c.compute_jitter = 100; }, "--compute-jitter"},
+          {[](auto& c) { c.input = InputMode::stream; }, "--input"},
+          {[](auto& c) { c.batch_per_rank = kMostThatFits; }, "--batch-per-rank"},
+          {[](auto& c) { c.target_accuracy = 0.8; }, "--target-accuracy"},
+          {[](auto& c) { c.save_weights = "w.safetensors"; }, "--save-weights"},
+          {[](auto& c) { c.backend = BackendChoice::cpu; }, "--backend timed"},
+      },
+      timed);
+}
+
+}  // namespace
+}  // namespace rueda

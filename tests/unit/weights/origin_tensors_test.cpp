@@ -1,12 +1,12 @@
 #include "weights/origin_tensors.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/model/registry.hpp"
+#include "tests/support/common.hpp"
 #include "tests/support/small_graphs.hpp"
 
 namespace rueda::test {
@@ -14,23 +14,13 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-std::vector<std::string> names(const std::vector<OriginTensor>& tensors) {
-  std::vector<std::string> result;
-  for (const OriginTensor& tensor : tensors) result.push_back(tensor.name);
-  return result;
-}
-
 const OriginTensor& named(const std::vector<OriginTensor>& tensors, const std::string& name) {
   return *std::find_if(tensors.begin(), tensors.end(),
                        [&](const auto& tensor) { return tensor.name == name; });
 }
 
-/// 0, 1, 2, ...: every element says where it lies. Whole numbers up to 2^24 are exact.
-std::vector<float> places(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.0F);
-  return values;
-}
+/// Every element says where it lies. Whole numbers up to 2^24 are exact.
+std::vector<float> places(std::size_t count) { return numbered(count, 0); }
 
 std::vector<float> taken(const OriginTensor& tensor, const std::vector<float>& parameters,
                          const std::vector<float>& statistics) {
@@ -49,9 +39,10 @@ std::size_t offset_of(const Graph& graph, const std::string& name) {
 
 TEST_CASE("origin tensors: PyTorch's names and shapes, module by module", "[weights]") {
   const auto tensors = origin_tensors(small_one_of_each(Origin::pytorch));
-  CHECK(names(tensors) == std::vector<std::string>{"conv.weight", "conv.bias", "bn.weight",
-                                                   "bn.bias", "bn.running_mean", "bn.running_var",
-                                                   "dense.weight", "dense.bias"});
+  CHECK(names_of(tensors) == std::vector<std::string>{"conv.weight", "conv.bias", "bn.weight",
+                                                      "bn.bias", "bn.running_mean",
+                                                      "bn.running_var", "dense.weight",
+                                                      "dense.bias"});
   CHECK(named(tensors, "conv.weight").shape == Sizes{5, 3, 2, 2});
   CHECK(named(tensors, "dense.weight").shape == Sizes{4, 5});
   CHECK(named(tensors, "bn.running_var").shape == Sizes{5});
@@ -61,15 +52,16 @@ TEST_CASE("origin tensors: PyTorch's names and shapes, module by module", "[weig
 
 TEST_CASE("origin tensors: Keras' names and shapes", "[weights]") {
   const auto tensors = origin_tensors(small_one_of_each(Origin::keras));
-  CHECK(names(tensors) == std::vector<std::string>{
-                              "conv/kernel", "conv/bias", "bn/gamma", "bn/beta", "bn/moving_mean",
-                              "bn/moving_variance", "dense/kernel", "dense/bias"});
+  CHECK(names_of(tensors) == std::vector<std::string>{"conv/kernel", "conv/bias", "bn/gamma",
+                                                      "bn/beta", "bn/moving_mean",
+                                                      "bn/moving_variance", "dense/kernel",
+                                                      "dense/bias"});
   CHECK(named(tensors, "conv/kernel").shape == Sizes{2, 2, 3, 5});
   CHECK(named(tensors, "dense/kernel").shape == Sizes{5, 4});
 }
 
 TEST_CASE("origin tensors: the shortcut of a block comes last in it", "[weights]") {
-  const auto all = names(origin_tensors(resnet18(32, 10)));
+  const auto all = names_of(origin_tensors(resnet18(32, 10)));
   const auto first = std::find(all.begin(), all.end(), "layer2.0.conv1.weight");
   std::vector<std::string> convolutions;
   for (auto name = first; *name != "layer2.1.conv1.weight"; ++name)
@@ -146,10 +138,9 @@ TEST_CASE("origin tensors: the way there and back restores both arenas", "[weigh
     const auto statistics = places(graph.statistics_count());
     std::vector<float> parameters_again(parameters.size(), -1.0F);
     std::vector<float> statistics_again(statistics.size(), -1.0F);
-    for (const OriginTensor& tensor : origin_tensors(graph)) {
+    for (const OriginTensor& tensor : origin_tensors(graph))
       from_origin(tensor, taken(tensor, parameters, statistics), parameters_again,
                   statistics_again);
-    }
     CHECK(parameters_again == parameters);
     CHECK(statistics_again == statistics);
   }

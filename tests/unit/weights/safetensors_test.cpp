@@ -28,7 +28,7 @@ Bytes file_of(const std::string& header, std::size_t data_bytes) {
 
 /// The message with which the reader refuses these bytes; "" if it takes them.
 std::string refusal_of(const Bytes& bytes) {
-  static const TempDirectory directory;
+  static const ScratchDirectory directory;
   const fs::path path = directory.path() / "hostile.safetensors";
   write_bytes(path, bytes);
   return refusal([&] { SafetensorsFile file(path); });
@@ -55,12 +55,6 @@ std::string tensor(const std::string& dtype, const std::string& shape, const std
                      offsets);
 }
 
-std::string repeated(const std::string& text, std::size_t times) {
-  std::string result;
-  for (std::size_t i = 0; i < times; ++i) result += text;
-  return result;
-}
-
 void check_refused(const std::vector<Hostile>& files) {
   for (const Hostile& file : files) {
     CAPTURE(file.header.substr(0, 200));
@@ -74,7 +68,7 @@ void check_refused(const std::vector<Hostile>& files) {
 }  // namespace
 
 TEST_CASE("safetensors: reads names, dtypes, shapes and values", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "two";
   write_bytes(path, file_of(kTwoTensors + "   ", 32));
   SafetensorsFile file(path);
@@ -219,7 +213,7 @@ TEST_CASE("safetensors: a file cut at any byte is refused", "[weights]") {
 }
 
 TEST_CASE("safetensors: what is no regular file", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path pipe = directory.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   write_bytes(directory.path() / "empty", {});
@@ -234,7 +228,7 @@ TEST_CASE("safetensors: what is no regular file", "[weights]") {
 }
 
 TEST_CASE("safetensors: what is written is laid out as the format says", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "written";
   const std::vector<float> values = {1.5F, -2.0F, 0.0F};
   const std::int64_t count = 7;
@@ -261,7 +255,7 @@ TEST_CASE("safetensors: what is written is laid out as the format says", "[weigh
 }
 
 TEST_CASE("safetensors: a file that can not be written", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "nowhere" / "file";
   CHECK_THROWS_AS(write_safetensors(path, {}, {}), RunError);
 }

@@ -20,51 +20,42 @@ namespace {
 using Catch::Matchers::Contains;
 namespace fs = std::filesystem;
 
-std::vector<float> numbered(std::size_t count, float first) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
-
 /// The file of a small network with values 1, 2, 3 ... in each tensor, to be spoilt by a test.
 struct Draft {
+  struct Entry {
+    TensorData tensor;
+    std::vector<float> values;
+  };
+
   explicit Draft(const Graph& graph) {
-    for (const OriginTensor& tensor : origin_tensors(graph)) {
-      values.push_back(numbered(tensor.elements(), 1));
-      tensors.push_back({tensor.name, "F32", tensor.shape, {}});
-    }
+    for (const OriginTensor& tensor : origin_tensors(graph))
+      entries.push_back({{tensor.name, "F32", tensor.shape, {}}, numbered(tensor.elements(), 1)});
   }
 
-  std::size_t index_of(const std::string& name) const {
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const TensorData& tensor) { return tensor.name == name; });
-    return std::size_t(found - tensors.begin());
+  Entry& at(const std::string& name) {
+    return *std::ranges::find(entries, name, [](const Entry& e) { return e.tensor.name; });
   }
-  TensorData& at(const std::string& name) { return tensors.at(index_of(name)); }
-  std::vector<float>& values_of(const std::string& name) { return values.at(index_of(name)); }
   void erase(const std::string& name) {
-    const auto index = long(index_of(name));
-    values.erase(values.begin() + index);
-    tensors.erase(tensors.begin() + index);
+    std::erase_if(entries, [&](const Entry& e) { return e.tensor.name == name; });
   }
   void add(const std::string& name, const std::string& dtype, std::size_t elements) {
-    tensors.push_back({name, dtype, {elements}, {}});
-    values.push_back(numbered(elements, 1));
+    entries.push_back({{name, dtype, {elements}, {}}, numbered(elements, 1)});
   }
-
   void write(const fs::path& path) {
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      tensors[i].bytes = std::as_bytes(std::span(values[i]));
+    std::vector<TensorData> tensors;
+    for (const Entry& e : entries) {
+      tensors.push_back(e.tensor);
+      tensors.back().bytes = std::as_bytes(std::span(e.values));
+    }
     write_safetensors(path, tensors, {});
   }
 
-  std::vector<TensorData> tensors;
-  std::vector<std::vector<float>> values;
+  std::vector<Entry> entries;
 };
 
 /// The message with which the spoilt file is refused; "" if it is not.
 std::string refusal_of(const std::function<void(Draft&)>& spoil) {
-  static const TempDirectory directory;
+  static const ScratchDirectory directory;
   const fs::path path = directory.path() / "spoilt.safetensors";
   const Graph graph = small_one_of_each(Origin::pytorch);
   Draft draft(graph);
@@ -78,7 +69,7 @@ std::string refusal_of(const std::function<void(Draft&)>& spoil) {
 }  // namespace
 
 TEST_CASE("weights: what was saved is loaded again", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "weights";
   for (const Graph& graph : {small_one_of_each(Origin::pytorch), small_one_of_each(Origin::keras),
                              small_projection(9), small_preactivation(9)}) {
@@ -95,7 +86,7 @@ TEST_CASE("weights: what was saved is loaded again", "[weights]") {
 }
 
 TEST_CASE("weights: PyTorch's step counters stand first, Keras has none", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "weights";
   const auto first_saved = [&](Origin origin) {
     const Graph graph = small_one_of_each(origin);
@@ -116,13 +107,12 @@ TEST_CASE("weights: PyTorch's step counters stand first, Keras has none", "[weig
 }
 
 TEST_CASE("weights: values come from the place that the file names", "[weights]") {
-  const TempDirectory directory;
+  const ScratchDirectory directory;
   const fs::path path = directory.path() / "weights";
   const Graph graph = small_one_of_each(Origin::pytorch);
   Draft draft(graph);
-  draft.values_of("bn.running_var") = {2, 4, 6, 8, 10};
-  std::reverse(draft.tensors.begin(), draft.tensors.end());  // the order does not matter
-  std::reverse(draft.values.begin(), draft.values.end());
+  draft.at("bn.running_var").values = {2, 4, 6, 8, 10};
+  std::ranges::reverse(draft.entries);  // the order does not matter
   draft.write(path);
   std::vector<float> parameters(graph.parameter_count());
   std::vector<float> statistics(graph.statistics_count());
@@ -153,18 +143,18 @@ TEST_CASE("weights: what does not fit the network is refused by name", "[weights
       {[](Draft& d) { d.add("fc.weight", "F32", 3); }, "it has the tensor 'fc.weight' too many"},
       // Another shape, also one of as many elements.
       {[](Draft& d) {
-         d.at("conv.weight").shape = {5, 2, 2, 3};
+         d.at("conv.weight").tensor.shape = {5, 2, 2, 3};
        },
        "tensor 'conv.weight' has the shape (5, 2, 2, 3), expected (5, 3, 2, 2)"},
       {[](Draft& d) {
-         d.at("conv.bias").shape = {5, 1};
+         d.at("conv.bias").tensor.shape = {5, 1};
        },
        "(5, 1), expected (5)"},
-      {[](Draft& d) { d.at("bn.weight").dtype = "I32"; },
+      {[](Draft& d) { d.at("bn.weight").tensor.dtype = "I32"; },
        "tensor 'bn.weight' is I32, expected F32"},
-      {[](Draft& d) { d.values_of("dense.weight")[3] = Limits::quiet_NaN(); },
+      {[](Draft& d) { d.at("dense.weight").values[3] = Limits::quiet_NaN(); },
        "tensor 'dense.weight' is nan at element 3"},
-      {[](Draft& d) { d.values_of("bn.running_var")[4] = -Limits::infinity(); },
+      {[](Draft& d) { d.at("bn.running_var").values[4] = -Limits::infinity(); },
        "tensor 'bn.running_var' is -inf at element 4"},
   };
   for (const Spoilt& spoilt : cases)

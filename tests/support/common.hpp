@@ -1,14 +1,22 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <stdlib.h>
+
+#include "rueda/core/error.hpp"
 
 namespace rueda::test {
 
@@ -43,6 +51,44 @@ class ScratchDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// Message of the InputError that `action` throws; "" if it throws none. Others pass through.
+inline std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Variables as getenv gives them.
+inline auto environment(std::map<std::string, std::string> variables) {
+  return [variables](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+inline std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+inline std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+/// first, first + 1, ...: every value says where it lies.
+inline std::vector<float> numbered(std::size_t count, float first) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
 
 inline std::string content(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
