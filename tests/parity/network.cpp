@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "formula.hpp"
+#include "digest.hpp"
 #include "rueda/backend/program.hpp"
 #include "tests/support/program_arenas.hpp"
 #include "train/train_input.hpp"
