@@ -24,29 +24,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOMS = [
-    ["core"],
-    ["kernels"],
-    ["data"],
-    ["model"],
-    ["weights"],
-    ["reduce"],
-    ["backend"],
-    ["optim"],
-    ["train"],
-    ["checkpoint"],
-    ["record"],
-    ["display"],
-    ["study"],
-    ["predict"],
-    ["mpi", "cuda", "cpu", "timed"],
-    ["wiring"],
-    ["run"],
-    ["commands"],
-    ["cli"],
-    ["main"],
-    ["tests"],
-]
+ORDER = """core < kernels < data < model < weights < reduce < backend < optim < train < checkpoint < record < display
+< study < predict < mpi, cuda, cpu, timed < wiring < run < commands < cli < main < tests"""
+ROOMS = [rooms.split(", ") for rooms in " ".join(ORDER.split()).split(" < ")]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
 # Library, pattern of its headers, rooms that may include them, but never in a public header.
@@ -187,11 +167,7 @@ def compiles(words, code):
 
 def compiled_first(every):
     """Headers that a source includes before anything else: the build has compiled them alone."""
-    return {
-        includes[0].target
-        for file, includes in every.items()
-        if includes and file.suffix == ".cpp"
-    }
+    return {includes[0].target for file, includes in every.items() if includes and file.suffix == ".cpp"}
 
 
 def faults_of_compiling(root, every):

@@ -42,15 +42,13 @@ torch=${RUEDA_TORCH_PYTHON:-$(interpreter torch)}
 keras=${RUEDA_KERAS_PYTHON:-$(interpreter keras)}
 
 rm -rf "$fresh"
-nice "$torch" tests/parity/torch_preprocessing.py "$fresh"
-nice "$keras" tests/parity/keras_preprocessing.py "$fresh"
 nice "$torch" tests/parity/torch_reference.py "$fresh"
 nice "$keras" tests/parity/keras_reference.py "$fresh"
 
 status=0
 if [ -x build/rueda ]; then
-  nice "$torch" tests/parity/torch_exchange.py build/rueda || status=1
-  nice "$keras" tests/parity/keras_exchange.py build/rueda || status=1
+  nice "$torch" tests/parity/exchange.py build/rueda torch || status=1
+  nice "$keras" tests/parity/exchange.py build/rueda keras || status=1
 else
   echo "parity: there is no build/rueda, so no weights are exchanged"
 fi

@@ -4,16 +4,10 @@
 usage: overlap_test.py RUEDA MPIEXEC cpu|cuda [CASE...]
 """
 
-import os
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
-from pathlib import Path
 
-from rueda_runs import ProgramCase, environment, hashes, main
+from rueda_runs import ProgramCase, hashes, main
 
 BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
 # Batches of 8, the last step of an epoch has 6 images.
@@ -49,7 +43,7 @@ class OverlapTest(ProgramCase):
         fixed = ["--reduce-order", "fixed"]
         whole = self.trained(3, *fixed, "--bucket-mb", "0", "--overlap", "off")
         self.assertEqual(len(whole["all_reduce"]["bucket_bytes"]), 1)
-        for size, overlap in (("0.000001", "on"), ("0.2", "on"), ("0.2", "off"), ("25", "off")):
+        for size, overlap in (("0.000001", "on"), ("0.2", "on"), ("0.2", "off")):
             cut = self.trained(3, *fixed, "--bucket-mb", size, "--overlap", overlap)
             self.assertEqual(hashes(cut), hashes(whole))
 
@@ -131,77 +125,18 @@ class OverlapTest(ProgramCase):
         for option, value in (("--bucket-mb", "-1"), ("--overlap", "maybe")):
             self.refused(self.start(2, option, value), option)
 
-
-class StuckTest(unittest.TestCase):
-    """A rank that stops, or dies, in the middle of training."""
-
-    def start(self, folder, *more):
-        binary, mpiexec, _ = ProgramCase.paths
-        options = ["--model", "resnet20", "--epochs", "1000", "--eval-every", "0", "--threads", "1"]
-        options += ["--batch-per-rank", "8", "--image-size", "16"]
-        options += ["--backend", BACKEND, "--progress", "lines", *more]
-        options += ["--allow-shared-gpu"] * (BACKEND == "cuda")
-        command = [mpiexec, "--bind-to", "none", "-n", "3", str(Path(binary).resolve()), "train", *options]
-        # pylint: disable-next=consider-using-with
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.addCleanup(process.kill)
-        for line in process.stdout:
-            if line.startswith("  run in"):
-                time.sleep(1)  # into the thousands of steps of the first epoch
-                return process
-        self.fail("no training: " + process.stderr.read())
-        return None
-
-    @staticmethod
-    def rank_process(launcher, rank):
-        """The process of a rank below a launcher."""
-        wanted = f"OMPI_COMM_WORLD_RANK={rank}".encode()
-        for entry in Path("/proc").iterdir():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                if parent == launcher and wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    return int(entry.name)
-            except (OSError, ValueError, IndexError):
-                continue
-        raise AssertionError(f"no process of rank {rank}")
-
-    def end(self, process):
-        out, err = process.communicate(timeout=60)
-        self.assertNotEqual(process.returncode, 0, out + err)
-        return [line for line in err.splitlines() if line.startswith("rueda: ")], err
-
-    def check_stopped_rank_is_named(self, *more):
-        with tempfile.TemporaryDirectory(prefix="rueda-stuck-") as folder:
-            process = self.start(folder, "--stall-seconds", "3", *more)
-            os.kill(self.rank_process(process.pid, 1), signal.SIGSTOP)
-            begin = time.monotonic()
-            messages, err = self.end(process)
-            self.assertLess(time.monotonic() - begin, 50, err)
-            stuck = ("rueda: the ring is stuck. rank ", "rueda: stuck outside the ring. rank ")
-            self.assertTrue(all(message.startswith(stuck) for message in messages), err)
-            named = [m for m in messages if "rank 2 on " in m and "receives from rank 1" in m]
-            self.assertEqual(len(named), 1, err)
-            self.assertIn("step ", named[0])
-            self.assertIn("bucket ", named[0])
-            self.assertFalse(any("rank 1 on " in message for message in messages), err)
-
     def test_a_stopped_rank_is_named_by_those_who_wait(self):
-        self.check_stopped_rank_is_named("--overlap", "off", "--all-reduce", "ring")
-
-    def test_also_where_a_thread_of_its_own_waits(self):
-        self.check_stopped_rank_is_named("--overlap", "on", "--all-reduce", "ring")
-
-    def test_also_in_shared_memory(self):
-        self.check_stopped_rank_is_named("--all-reduce", "shared")
-
-    def test_a_dead_rank_ends_the_job(self):
-        with tempfile.TemporaryDirectory(prefix="rueda-dead-") as folder:
-            process = self.start(folder)
-            os.kill(self.rank_process(process.pid, 2), signal.SIGKILL)
-            _, err = self.end(process)
-            self.assertIn("rank 2", err)
+        """In the ring, also where a thread of its own waits, and in shared memory."""
+        for way in (["--all-reduce", "ring", "--overlap", "off"], ["--all-reduce", "ring", "--overlap", "on"],
+                    ["--all-reduce", "shared"]):  # fmt: skip
+            with self.subTest(way=way):
+                result = self.start(3, "--stall-seconds", "3", "--inject", "hang:1:4", *way)
+                self.assertNotEqual(result.code, 0, result)
+                stuck = ("rueda: the ring is stuck. rank ", "rueda: stuck outside the ring. rank ")
+                self.assertTrue(all(message.startswith(stuck) for message in result.messages), result)
+                (named,) = (m for m in result.messages if "rank 2 on " in m and "receives from rank 1" in m)
+                self.assertIn("step 4, bucket ", named)
+                self.assertFalse(any("rank 1 on " in message for message in result.messages), result)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A smoke test for each script that builds, checks and counts."""
+"""Scripts that find and gather libraries, and the configuration of a build."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -32,52 +31,6 @@ class ScriptCase(unittest.TestCase):
             [sys.executable, ROOT / script, *words], env={**os.environ, **env}, capture_output=True, text=True,
             timeout=60, check=False,
         )  # fmt: skip
-
-
-class CountTests(ScriptCase):
-    def test_summaries_crashes_and_skips(self):
-        records = [
-            ("OK", "=====\nAll tests passed (345 assertions in 12 test cases)\n\n"),
-            ("FAIL", "test cases: 12 | 10 passed |  2 failed\nassertions: 9 | 7 passed | 2 failed\n"),
-            ("OK", "x\n3 passed, 0 failed, 2 skipped"),
-            ("FAIL", "All tests passed (1 assertion in 1 test case)\n"),  # a crash after it
-            ("TIMEOUT", "half of it\n"),
-            ("OK", "No tests ran\n"),
-            ("SKIP", ""),
-            ("OK", None),
-        ]
-        lines = [json.dumps({"name": f"p{i}", "result": r, "stdout": out}) for i, (r, out) in enumerate(records)]
-        self.put({"testlog.json": "\n".join(lines)})
-        done = self.run_script("jobs/check/count_tests.py", "--also", "lint=fail", self.folder / "testlog.json")
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "27 passed, 6 failed, 3 skipped"), done)
-        self.assertIn("failed: p1 (2 of 12)", done.stdout)
-        done = self.run_script("jobs/check/count_tests.py", "/nonexistent/testlog.json")
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed"))
-
-
-class CheckIncludes(ScriptCase):
-    FAULTS = {
-        "src/core/a.cpp": ('#include "rueda/model/graph.hpp"\n', "belongs to model"),
-        "src/train/a.cpp": ('  #  include "mpi.h"\n', "MPI"),
-        "src/train/b.cpp": ('#include "rueda/train/gone.hpp"\n', "is not found"),
-        "src/core/a.hpp": ("#include <vector>\n#pragma once\n", "#pragma once"),
-        "src/core/b.hpp": ("#pragma once\nstd::vector<int> a();\n", "does not compile alone"),
-        "src/attic/a.cpp": ("int a;\n", "no known room"),
-    }
-
-    def test_finds_each_kind_of_fault(self):
-        self.put({
-            "include/rueda/model/graph.hpp": "// Graph.\n#pragma once\n\n#include <vector>\nstd::vector<int> a();\n",
-            "src/train/good.cpp": '#include "rueda/model/graph.hpp"\n',
-        })  # fmt: skip
-        words = ("tests/check_includes.py", "--compile", "--root", self.folder)
-        done = self.run_script(*words)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.put({name: text for name, (text, _) in self.FAULTS.items()})
-        done = self.run_script(*words)
-        self.assertEqual(done.returncode, 1, done)
-        for name, (_, fault) in self.FAULTS.items():
-            self.assertRegex(done.stderr, rf"(?m)^{name}.*{fault}")
 
 
 class FindLibrary(ScriptCase):

@@ -100,18 +100,13 @@ class WeightsTest(ProgramCase):
         self.assertTrue(self.path("inside/w").is_file())
 
     def test_a_run_goes_on_where_the_other_ended(self):
-        for ranks in (1, 2):
-            with self.subTest(ranks=ranks):
-                fixed = ("--reduce-order", "fixed", "--seed", "3", "--run-dir")
-                both, one, other = (f"{name}-{ranks}" for name in ("both", "one", "other"))
-                self.completed(self.train("--epochs", "2", *fixed, both, ranks=ranks))
-                self.completed(self.train("--save-weights", f"w-{ranks}", *fixed, one, ranks=ranks))
-                init = ("--init-weights", f"w-{ranks}")
-                self.completed(self.train(*init, *fixed, other, ranks=ranks))
-                expected = self.program.record(both)["epochs"][1]
-                found = self.program.record(other)["epochs"][0]
-                for key in ("loss", "parameter_hash"):
-                    self.assertEqual(found[key], expected[key])
+        fixed = ("--reduce-order", "fixed", "--seed", "3", "--run-dir")
+        self.completed(self.train("--epochs", "2", *fixed, "both", ranks=2))
+        self.completed(self.train("--save-weights", "w-one", *fixed, "one", ranks=2))
+        self.completed(self.train("--init-weights", "w-one", *fixed, "other", ranks=2))
+        expected, found = self.program.record("both")["epochs"][1], self.program.record("other")["epochs"][0]
+        for key in ("loss", "parameter_hash"):
+            self.assertEqual(found[key], expected[key])
 
     def test_the_run_says_where_they_come_from(self):
         self.path("begin.toml").write_text('init-weights = "w.safetensors"\n', encoding="utf-8")
@@ -119,51 +114,35 @@ class WeightsTest(ProgramCase):
         self.assertRegex(result.out.replace("\n", " "), r"weights\s+from\s+w\.safetensors")
         self.assertEqual(self.program.record("begun")["config"]["init-weights"], "w.safetensors")
 
-    def refuses_init(self, name, *words, ranks=1):
-        run_dir = ("--run-dir", f"never-{name}")
-        self.refused(self.train("--init-weights", name, *run_dir, ranks=ranks), name, *words)
-        self.assertFalse(self.path(f"never-{name}").exists())
-
-    def test_weights_that_are_not_there(self):
-        for ranks in (1, 2):
-            self.refuses_init("gone", "it is not there", ranks=ranks)
-
-    def test_weights_of_another_network(self):
-        words = ("--model", "resnet32", "--init-weights", "w.safetensors")
-        self.refused(self.train(*words), "lacks 60 tensors", "'layer1.3.conv1.weight'", "resnet32")
-
-    def test_weights_that_were_cut_off(self):
+    def test_weights_that_can_not_be_used(self):
         whole = self.path("w.safetensors").read_bytes()
         self.path("cut").write_bytes(whole[:-4])
-        self.refuses_init("cut", "tensor 'linear.bias'", "data_offsets")
-
-    def test_weights_that_are_not_finite(self):
-        whole = self.path("w.safetensors").read_bytes()
         self.path("diverged").write_bytes(whole[:-4] + struct.pack("<f", math.nan))
-        self.refuses_init("diverged", "tensor 'linear.bias'", "nan", "element 9")
+        for ranks, name, *words in (
+            (2, "gone", "it is not there"),
+            (1, "cut", "tensor 'linear.bias'", "data_offsets"),
+            (1, "diverged", "tensor 'linear.bias'", "nan", "element 9"),
+        ):
+            self.refused(self.train("--init-weights", name, "--run-dir", "never", ranks=ranks), name, *words)
+        words = ("--model", "resnet32", "--init-weights", "w.safetensors", "--run-dir", "never")
+        self.refused(self.train(*words), "lacks 60 tensors", "'layer1.3.conv1.weight'", "resnet32")
+        self.assertFalse(self.path("never").exists())
 
-    def refuses_save(self, name, *words, more=(), ranks=1):
-        target = ("--save-weights", name, "--run-dir", "not-made", *more)
-        self.refused(self.train(*target, ranks=ranks), "--save-weights", name, *words)
-        self.assertFalse(self.path("not-made").exists())
-
-    def test_a_directory_that_does_not_exist(self):
-        for ranks in (1, 2):
-            self.refuses_save("nowhere/w", "nowhere does not exist", ranks=ranks)
-
-    def test_a_directory_in_place_of_a_file(self):
-        self.refuses_save("data", "not a regular file", more=("--overwrite",))
-        self.refuses_save("not-made/", "not a regular file")
-
-    def test_a_directory_that_nobody_may_write(self):
-        self.refuses_save("/proc/w", "/proc can not be written")
-
-    def test_a_file_that_the_run_writes_itself(self):
-        self.refuses_save("not-made/run.json", "another file of this name")
+    def test_places_that_can_not_be_written(self):
+        for ranks, name, why, *more in (
+            (2, "nowhere/w", "nowhere does not exist"),
+            (1, "data", "not a regular file", "--overwrite"),
+            (1, "not-made/", "not a regular file"),
+            (1, "/proc/w", "/proc can not be written"),
+            (1, "not-made/run.json", "another file of this name"),
+        ):
+            target = ("--save-weights", name, "--run-dir", "not-made", *more)
+            self.refused(self.train(*target, ranks=ranks), "--save-weights", name, why)
+            self.assertFalse(self.path("not-made").exists())
 
     def test_existing_weights_need_overwrite(self):
         self.path("old").write_bytes(b"old")
-        self.refuses_save("old", "--overwrite")
+        self.refused(self.train("--save-weights", "old", "--run-dir", "new"), "--save-weights old", "--overwrite")
         self.assertEqual(self.path("old").read_bytes(), b"old")
         words = ("--save-weights", "old", "--run-dir", "new", "--overwrite")
         self.completed(self.train(*words))

@@ -4,8 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "cuda/backend/cuda_reduce_device.hpp"
-#include "device_vector.hpp"
-#include "gate.hpp"
+#include "device_tools.hpp"
 
 using rueda::cuda::check;
 using rueda::cuda::CudaReduceDevice;

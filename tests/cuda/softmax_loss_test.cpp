@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "cuda/kernels/kernels.hpp"
-#include "device_vector.hpp"
+#include "device_tools.hpp"
 #include "tests/support/values.hpp"
 
 // exp and log are the two functions that host and device round each in their own way, both within

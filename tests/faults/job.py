@@ -1,5 +1,6 @@
 """A job below mpiexec: started, watched, hit by signals, and looked for after its end."""
 
+import contextlib
 import os
 import re
 import signal
@@ -83,27 +84,18 @@ class Job:
             found[int(process.name)] = ranks[0] if ranks else None
         return found
 
-    def find_rank(self, rank, within=30):
-        """Its process id, as soon as it is there; None if the job ends before."""
+    def wait_for(self, done, within):
+        """What `done` returns once that is true; None if the job ends before, or time is up."""
         deadline = time.monotonic() + within
         while self.runs and time.monotonic() < deadline:
-            for pid, of in self.processes().items():
-                if of == rank:
-                    return pid
+            if result := done():
+                return result
             time.sleep(0.002)
         return None
 
-    def wait_state(self, pid, letter, within):
-        """For a process that is stopped, say; False if it is not in time."""
-        deadline = time.monotonic() + within
-        while self.runs and time.monotonic() < deadline:
-            try:
-                if state(Path("/proc") / str(pid)) == letter:
-                    return True
-            except OSError:
-                return False
-            time.sleep(0.01)
-        return False
+    def find_rank(self, rank):
+        """Its process id, as soon as it is there."""
+        return self.wait_for(lambda: next((pid for pid, of in self.processes().items() if of == rank), None), 30)
 
     def sleep_until(self, seconds):
         """After the start; False if the job has ended by then."""
@@ -120,11 +112,7 @@ class Job:
     def hit(self, pid, number):
         if pid is not None:
             self.note_fault()
-        try:
-            os.kill(pid, number)
-        except (ProcessLookupError, TypeError):
-            return False
-        return True
+            send(pid, number)
 
     def kill_all(self):
         """As when a node is lost: every process at once."""
@@ -132,18 +120,11 @@ class Job:
         for _ in range(50):
             left = self.processes()
             for pid in left:
-                self.hit_quietly(pid)
+                send(pid, signal.SIGKILL)
             if not left and not self.runs:
                 return
             self.process.poll()
             time.sleep(0.02)
-
-    @staticmethod
-    def hit_quietly(pid):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def end(self, within):
         """Waits; demands that the job ends in time and leaves no process behind."""
@@ -171,6 +152,11 @@ class Job:
         out, err = (p.read_text(encoding="utf-8", errors="replace") for p in (self.out, self.err))
         messages = [line for line in err.splitlines() if line.startswith("rueda: ")]
         return Ended(code, out, err, seconds, messages)
+
+
+def send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def state(process):

@@ -15,20 +15,22 @@ import csv
 import json
 import os
 import signal
-import subprocess
+import statistics
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from soak_figures import Bounds, change, machine_figures, rank_figures, step_figures, verdicts
-
 ROOT = Path(__file__).resolve().parents[2]
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+
+from job import Job, send  # noqa: E402
+
 # Epochs long enough that what run.json keeps of each is little.
 TRAIN = ["--model", "resnet20", "--data", "synthetic", "--data-limit", "8192", "--batch-per-rank", "32"]
 TRAIN += ["--threads", "1", "--epochs", "1000000", "--eval-every", "10", "--progress", "off"]
-SECONDS_TO_END = 20
+SECONDS_TO_END = 60
 
 # Work that is always the same, in CPU time, tells how fast this machine is just now: waiting for a core
 # does not count, but a slower clock, and others in caches and on the memory bus do.
@@ -52,28 +54,11 @@ def machine_speed():
 
 
 def read(path):
-    """The text of a file of a process; empty if that has ended."""
+    """The text of a file; empty if it is not there, or its process has ended."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def rank_of(process):
-    words = dict(word.partition("=")[::2] for word in read(process / "environ").split("\0"))
-    return next((int(words[name]) for name in RANK_VARIABLES if words.get(name, "").isdigit()), None)
-
-
-def find_ranks(binary, run_dir):
-    """The processes of this run by rank."""
-    found = {}
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        words = read(process / "cmdline").split("\0")
-        if words[:1] == [binary] and str(run_dir) in words:
-            found[rank_of(process) or 0] = process
-    return found
 
 
 def sample(process, began):
@@ -93,16 +78,18 @@ def sample(process, began):
     }
 
 
-def watch(launched, options, run_dir):
+def watch(job, options, run_dir):
     """Samples of each rank and of the machine, after the ranks have settled, until time is up or the
     run ends."""
+    job.wait_for((run_dir / "steps.csv").exists, 60)  # start-up does not count
     began = time.monotonic()
     samples, ranks, machine = {}, {}, []
-    while launched.poll() is None and time.monotonic() - began < 60 * options.minutes:
+    while job.runs and time.monotonic() - began < 60 * options.minutes:
         if len(ranks) < options.ranks:
-            ranks = find_ranks(options.rueda, run_dir)
-        for rank, process in ranks.items():
-            one = sample(process, began)
+            alone = options.ranks == 1  # without a launcher
+            ranks = {rank or 0: pid for pid, rank in job.processes().items() if alone or rank is not None}
+        for rank, pid in ranks.items():
+            one = sample(Path("/proc", str(pid)), began)
             if one is not None and one["seconds"] >= options.settle_seconds:
                 samples.setdefault(rank, []).append(one)
         if samples:
@@ -111,31 +98,100 @@ def watch(launched, options, run_dir):
     return [samples[rank] for rank in sorted(samples)], machine
 
 
-def end(launched):
-    if launched.poll() is None:
-        launched.send_signal(signal.SIGTERM)
-    try:
-        launched.wait(SECONDS_TO_END)
-    except subprocess.TimeoutExpired:
-        os.killpg(launched.pid, signal.SIGKILL)
-        launched.wait()
+@dataclass
+class Bounds:
+    """What still counts as flat, between the first and the last quarter of a run."""
+
+    growth_mb: float = 8.0  # of a rank's resident or device memory
+    drift_percent: float = 5.0  # of the median step; told, but no failure: a machine has other work
+
+
+def slope_per_hour(points):
+    """Of the line that is nearest to the (seconds, value)."""
+    times, values = zip(*points)
+    return 3600 * statistics.linear_regression(times, values).slope if len(set(times)) > 1 else 0.0
+
+
+def quarters(values):
+    """The first and the last quarter, of at least one value each."""
+    length = max(1, len(values) // 4)
+    return values[:length], values[-length:]
+
+
+def change(points, of=statistics.median):
+    """How a series of (seconds, value) begins, ends and rises."""
+    first, last = quarters([value for _, value in points])
+    return {"first": of(first), "last": of(last), "per_hour": slope_per_hour(points)}
+
+
+def rank_figures(samples):
+    """Of one rank's samples. Files and threads that come and go are no leak: the least counts."""
+    def series(key):
+        return [(sample["seconds"], sample[key]) for sample in samples]
+
+    return {
+        "samples": len(samples),
+        "rss_mb": change(series("rss_mb")),
+        "files": change(series("files"), min),
+        "threads": change(series("threads"), min),
+    }
+
+
+def machine_figures(samples):
+    """Of machine_speed's samples."""
+    return {key: change([(one["seconds"], one[key]) for one in samples]) for key in ("loop_ms", "copy_ms")}
+
+
+def step_figures(steps):
+    """Of (seconds since the first step, seconds of the step); None without enough of them."""
+    if len(steps) < 8:
+        return None
+    points = [(at, 1e3 * taken) for at, taken in steps]
+    figures = change(points)
+    figures["steps"] = len(steps)
+    figures["drift_percent"] = 100 * (figures["last"] / figures["first"] - 1)
+    return figures
+
+
+def verdicts(ranks, devices, steps, bounds):
+    """For each subject whether it is flat, and in which words."""
+    lines = []
+
+    def say(what, bad, text, fails=True):
+        lines.append({"what": what, "flat": not bad, "fails": bad and fails, "text": text})
+
+    for what, unit, group in (("memory", "rss_mb", ranks), ("device memory", "memory_mb", devices)):
+        worst = max((one[unit] for one in group), key=lambda f: f["last"] - f["first"], default=None)
+        if worst is None:
+            continue
+        grown = worst["last"] - worst["first"]
+        say(what, grown > bounds.growth_mb,
+            f"{grown:+.2f} MB between the first and the last quarter (bound {bounds.growth_mb:g}), "
+            f"{worst['per_hour']:+.2f} MB/hour")
+    for what, key in (("open files", "files"), ("threads", "threads")):
+        odd = [one[key] for one in ranks if one[key]["last"] != one[key]["first"]]
+        say(what, bool(odd), "constant" if not odd else
+            f"{odd[0]['first']} in the first quarter, {odd[0]['last']} in the last")
+    if steps is not None:
+        drift = steps["drift_percent"]
+        say("step time", abs(drift) > bounds.drift_percent,
+            f"{drift:+.1f} % between the first and the last quarter (bound {bounds.drift_percent:g})",
+            fails=False)
+    return lines
 
 
 def slowest_steps(run_dir, settle_seconds):
     """(seconds since the first, seconds) of each full step, the slowest rank's, once settled."""
-    steps = {}
-    try:
-        with open(run_dir / "steps.csv", encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                steps.setdefault((int(row["epoch"]), int(row["step"])), []).append(row)
-    except FileNotFoundError:
-        return []
-    full = max((int(rows[0]["global_samples"]) for rows in steps.values()), default=0)
+    rows = csv.DictReader(read(run_dir / "steps.csv").splitlines())
+    steps = {}  # its images and seconds
+    for row in rows:
+        one = steps.setdefault((int(row["epoch"]), int(row["step"])), [int(row["global_samples"]), 0.0])
+        one[1] = max(one[1], float(row["seconds"]))
+    full = max((images for images, _ in steps.values()), default=0)
     series, at = [], 0.0
-    for key in sorted(steps):
-        taken = max(float(row["seconds"]) for row in steps[key])
+    for _, (images, taken) in sorted(steps.items()):
         at += taken
-        if at >= settle_seconds and int(steps[key][0]["global_samples"]) == full:
+        if at >= settle_seconds and images == full:
             series.append((at, taken))
     return series
 
@@ -186,17 +242,16 @@ def command(options, run_dir):
 
 def soak(options, folder):
     run_dir = Path(folder) / "run"
-    with open(Path(folder) / "output.txt", "w", encoding="utf-8") as output:
-        launched = subprocess.Popen(
-            command(options, run_dir), stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            samples, machine = watch(launched, options, run_dir)
-            ended = launched.poll()
-        finally:
-            end(launched)
+    job = Job(command(options, run_dir), Path(folder), "job")
+    try:
+        samples, machine = watch(job, options, run_dir)
+        ended = job.process.poll()
+    finally:
+        if job.runs:
+            send(job.process.pid, signal.SIGTERM)
+        job.end(SECONDS_TO_END)
     if ended is not None or len(samples) < options.ranks:
-        told = read(Path(folder) / "output.txt")[-3000:]
+        told = (read(job.out) + read(job.err))[-3000:]
         sys.exit(f"{told}\nsoak: the run ended by itself with exit code {ended}; its last words are above")
     ranks = [rank_figures(series) for series in samples]
     steps = step_figures(slowest_steps(run_dir, options.settle_seconds))

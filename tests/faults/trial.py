@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from dataclasses import dataclass, field
+from typing import Callable
 
 import checkpoints
 from job import Job, demand
@@ -14,6 +15,25 @@ LIMIT = 90  # seconds that a job may take to end, on a machine that has other wo
 KEYS = ("epoch", "loss", "accuracy", "val_loss", "val_accuracy", "parameter_hash")
 MOST_KILLS = 8  # of a run that goes on, in a trial
 KILL_CODES_NOT = (0, 2, 75)
+KINDS = {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of fault: `put_in` gets a Trial; raises Failed, or Skip."""
+
+    name: str
+    title: str
+    put_in: Callable
+    wishes: dict  # of draw_plan
+
+
+def kind(name, title, **wishes):
+    def register(function):
+        KINDS[name] = Kind(name, title, function, {"ranks": (2, 3, 4), **wishes})
+        return function
+
+    return register
 
 
 class Skip(Exception):

@@ -1,5 +1,6 @@
 """Training images per second of rueda and PyTorch on the same GPU, taking turns; peak memory; the share of
-the floor that follows from the rates measured in the same call."""
+the floor that follows from the rates measured in the same call. And the all-reduce of gradients: over device buffers,
+through the host, and MPI_Allreduce for comparison."""
 
 import json
 import math
@@ -9,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from runner import Failure, Item, NotRun, Shell, complaint
-from training import data_set, require, train
+from tools import data_set, require, train
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
@@ -23,6 +24,12 @@ ASSUMED_RATES = {
 TRAIN_IMAGES = 50_000
 EPOCHS = 3
 EPOCH_SECONDS = 0.6  # at half of the floor: an epoch is long against the clock and short against the budget
+SIZES = "resnet18,resnet50v2"
+REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "100k,400k")
+RING_RANKS = (2, 4)
+REHEARSAL_RING_RANKS = (2,)
+TRANSPORTS = ("device", "staged")
+RING_WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
 
 
 @dataclass
@@ -171,7 +178,7 @@ def compare(shell, tools, case, rates):
     except Failure as why:
         failure = why
     # Time for rueda's second turn is kept back.
-    others = Shell(shell.deadline - 15, shell.folder, shell.environment)
+    others = Shell(shell.deadline - 15, shell.folder)
     contestants.update(run_torch(others, tools, case))
     if failure is None:
         try:
@@ -196,3 +203,37 @@ def add_shares(contestants, best):
             figure["rueda_is_times_as_fast"] = own["images_per_second"] / figure["images_per_second"]
             figure["rueda_memory_ratio"] = own["peak_memory_bytes"] / figure["peak_memory_bytes"]
     return contestants
+
+
+def ring_items(tools):
+    every = REHEARSAL_RING_RANKS if tools.rehearsal else RING_RANKS
+    return [ring_item(tools, ranks, transport) for ranks in every for transport in TRANSPORTS]
+
+
+def ring_item(tools, ranks, transport):
+    name = f"all-reduce on {ranks}, {transport}"
+    return Item("ring", name, 60, lambda shell: measure(shell, tools, ranks, transport), needs=10)
+
+
+def rows_of(record):
+    """What the report shows of what `rueda bench all-reduce --json` wrote."""
+    return [
+        {
+            "bytes": one["bytes"], "algorithm": one["algorithm"],
+            "milliseconds": 1e3 * one["median_seconds"], "busbw_GBps": one["busbw_GBps"],
+        }
+        for one in record["results"]
+    ]  # fmt: skip
+
+
+def measure(shell, tools, ranks, transport):
+    require(tools, ranks)
+    sizes = REHEARSAL_WORDS if tools.rehearsal else ("--sizes", SIZES)
+    file = Path(shell.folder, f"all-reduce-{ranks}-{transport}.json")
+    words = tools.launch(ranks, "rueda", *RING_WORDS, "--transport", transport, *sizes, "--json", file)
+    done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
+    if done.returncode == 2:
+        raise NotRun(f"rueda bench of this build: {complaint(done)}")
+    if done.returncode != 0:
+        raise Failure(complaint(done))
+    return {"rows": rows_of(json.loads(file.read_text(encoding="utf-8")))}

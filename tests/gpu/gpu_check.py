@@ -17,8 +17,6 @@ import tempfile
 from pathlib import Path
 
 import bench_part
-import ring_part
-import sanitizer_part
 import tests_part
 from tools import find_tools
 from report import as_markdown, summary_line
@@ -82,7 +80,7 @@ def collect(names, tools, results):
     """The items to run, short and important ones first."""
     makers = {
         "tests": lambda: tests_part.items(tools), "bench": lambda: bench_part.items(tools, results),
-        "ring": lambda: ring_part.items(tools), "sanitizer": lambda: sanitizer_part.items(tools),
+        "ring": lambda: bench_part.ring_items(tools), "sanitizer": lambda: tests_part.sanitizer_items(tools),
     }  # fmt: skip
     items = {part: makers[part]() if part in names else [] for part in PARTS}
     # The ring and one tool of the sanitizer are short, and come before the long tail of figures.
@@ -133,7 +131,7 @@ def main():
     ]  # fmt: skip
     after_each([])
     with tempfile.TemporaryDirectory(prefix="rueda-gpu-check-") as folder:
-        run_items(items, arguments.minutes, folder, {}, after_each)
+        run_items(items, arguments.minutes, folder, after_each)
     print((out / "gpu-check.md").read_text(encoding="utf-8"))
     print(summary_line(results))
     return 1 if any(one["status"] == FAILED for one in results) else 0

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Callable
 
@@ -43,14 +43,13 @@ class Shell:
 
     deadline: float
     folder: str
-    environment: dict = field(default_factory=dict)
 
     def run(self, words, **environment):
         """The finished process. Failure when it takes too long; its children end with it."""
         words = [str(word) for word in words]
         left = self.deadline - monotonic()
         process = subprocess.Popen(
-            words, env={**os.environ, **self.environment, **environment}, cwd=self.folder,
+            words, env={**os.environ, **environment}, cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", start_new_session=True,
         )  # fmt: skip
@@ -93,13 +92,13 @@ def complaint(done):
     return f"exit code {done.returncode}: {said[:300]}"
 
 
-def run_item(item, end, folder, environment):
+def run_item(item, end, folder):
     """The result of one item; never raises for what the item does."""
     result = {"part": item.part, "name": item.name, "status": NOT_RUN, "seconds": 0.0}
     begin = monotonic()
     if end - begin < max(item.needs, LEAST_SECONDS):
         return {**result, "why": "no time left (--minutes)"}
-    shell = Shell(min(begin + item.limit, end), folder, environment)
+    shell = Shell(min(begin + item.limit, end), folder)
     try:
         result["data"] = item.work(shell)
         result["status"] = PASSED
@@ -116,12 +115,12 @@ def run_item(item, end, folder, environment):
     return result
 
 
-def run_items(items, minutes, folder, environment, after_each):
+def run_items(items, minutes, folder, after_each):
     """All results, in order; `after_each` gets those so far."""
     end = monotonic() + 60 * minutes
     results = []
     for item in items:
-        result = run_item(item, end, folder, environment)
+        result = run_item(item, end, folder)
         results.append(result)
         why = f": {result['why']}" if "why" in result else ""
         print(f"[{result['seconds']:6.1f} s] {item.part}: {item.name}: {result['status']}{why}", file=sys.stderr)

@@ -1,11 +1,13 @@
-"""The tests on the device: the test programs, and training runs whose bits must agree."""
+"""The tests on the device: the test programs, and training runs whose bits must agree. Then compute-sanitizer's tools
+over the small tests of the CUDA part: own kernels by all of them, single operations, in which NVIDIA's kernels run
+as well, by the one that finds what own code hands them."""
 
 import json
 import sys
 from pathlib import Path
 
-from runner import Failure, Item, complaint, tail
-from training import parameter_hash, require, train
+from runner import Failure, Item, NotRun, complaint, tail
+from tools import parameter_hash, require, train
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "jobs" / "check"))
@@ -20,6 +22,9 @@ SMALL_RUN = {
 REHEARSAL_WORDS = {"backend_cuda": ["[operations]"], "parity_cuda": ["-c", "resnet20"]}
 REHEARSAL_RANKS = (1, 2)
 REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 8, "batch-per-rank": 4}
+SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
+SANITIZED = {"cuda": "[device]~[large]", "backend_cuda": "[operations]~[large]"}
+ERROR_CODE = 99
 
 
 def items(tools):
@@ -105,3 +110,26 @@ def fixed_order(shell, tools):
     if len(set(hashes.values())) > 1:
         raise Failure("one rank and four end with different bits", {"parameter_hashes": hashes})
     return {"parameter_hashes": hashes}
+
+
+def sanitizer_items(tools):
+    return [sanitizer_item(tools, tool, "cuda") for tool in SANITIZERS] + [sanitizer_item(tools, "memcheck", "backend_cuda")]
+
+
+def sanitizer_item(tools, tool, program):
+    name = tool if program == "cuda" else f"{tool}, operations"
+    return Item("sanitizer", name, 180, lambda shell: sanitize(shell, tools, tool, program), needs=20)
+
+
+def sanitize(shell, tools, tool, program):
+    require(tools, 1, program)
+    if tools.sanitizer is None:
+        raise NotRun("no compute-sanitizer")
+    words = [tools.sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", ERROR_CODE]
+    words += [tools.programs[program], SANITIZED[program]]
+    done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
+    remarks = [line for line in done.stdout.splitlines() if line.startswith("=========")]
+    if done.returncode != 0:
+        said = remarks[:20] or done.stderr.splitlines()[-5:]
+        raise Failure(f"exit code {done.returncode}", {"remarks": said})
+    return {"summary": remarks[-1] if remarks else ""}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,8 +9,26 @@
 #include <nlohmann/json.hpp>
 
 #include "network.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/model/registry.hpp"
 
 namespace rueda::test {
+
+// The values that tests/parity/formula.py computes, bit for bit: of tensors, images and labels from
+// a hash of their names.
+
+/// Number `index` of the bits of a name.
+std::uint64_t formula_bits(const std::string& name, std::uint64_t index);
+
+/// Number `index` of the values of a name, in [-1, 1), exact in fp32.
+double formula_unit(const std::string& name, std::uint64_t index);
+
+/// The values of a parameter or a running statistic, in the origin's order. `gain` scales
+/// convolutions and what follows from that for running statistics.
+std::vector<float> formula_values(const OriginTensor& tensor, Origin origin, double gain);
+
+/// The first `count` images with their labels.
+ImageSet formula_images(std::size_t count);
 
 inline constexpr std::size_t kProjections = 8;
 
@@ -27,6 +46,29 @@ Digest read_digest(const nlohmann::json& json);
 
 /// Reads tests/parity/reference/<name>.json. Throws InputError if there is no such file.
 nlohmann::json read_reference(const std::string& name);
+
+/// Of which training steps are stored, too.
+inline std::vector<std::string> trained_networks() {
+  return {"resnet20", "resnet18", "resnet50v2"};
+}
+
+/// All of which something is stored.
+inline std::vector<std::string> all_networks() {
+  auto names = trained_networks();
+  names.insert(names.end(), {"resnet101v2", "resnet152v2"});
+  return names;
+}
+
+/// A network and what is stored of it.
+struct Case {
+  explicit Case(const std::string& name)
+      : reference(read_reference(name)),
+        graph(build_model(name, reference.at("image_size"), 10)),
+        batch(reference.at("batch")) {}
+  nlohmann::json reference;
+  Graph graph;
+  std::size_t batch;
+};
 
 /// How far a tensor is from a digest of the same name.
 struct Deviation {

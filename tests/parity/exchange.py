@@ -1,19 +1,22 @@
-"""Weights from rueda into a framework and back: what both directions share.
+"""Weights from rueda into PyTorch's ResNet-18 or Keras' ResNet50V2, and theirs into rueda.
 
-A framework gives a model with three functions: load(path), save(path), and loss(images, labels,
-training), the mean cross entropy, which in training mode also updates the running statistics.
+usage: exchange.py RUEDA torch|keras
 """
 
 import json
 import subprocess
 import sys
 import tempfile
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
 
 TRAINED = 32  # images: one step
 TOLERANCE = 1e-5  # of a loss; both sides compute in float32
+# load(path), save(path), and loss(images, labels, training), the mean cross entropy, which in training mode also
+# updates the running statistics.
+Model = namedtuple("Model", "load save loss")
 OPTIONS = ["--data", "data", "--epochs", "1", "--data-limit", str(TRAINED), "--batch-per-rank"]
 OPTIONS += [str(TRAINED), "--shuffle", "off", "--scale-lr", "none", "--lr-schedule", "constant"]
 
@@ -65,7 +68,58 @@ def exchange(binary, model, normalize, make):
     return wrong
 
 
-def main(model, normalize, make):
-    wrong = exchange(sys.argv[1], model, normalize, make)
-    print(f"weights of {model}: {'different' if wrong else 'equal both ways'}")
+def torch_resnet18():
+    import torch
+    import torch_models
+    from safetensors.torch import load_file, save_file
+    from torch.nn import functional
+
+    torch.manual_seed(4)
+    net = torch_models.build("resnet18")
+
+    def loss(images, labels, training):
+        mean = torch.tensor([0.4914, 0.4822, 0.4465]).view(1, 3, 1, 1)
+        deviation = torch.tensor([0.2023, 0.1994, 0.2010]).view(1, 3, 1, 1)
+        net.train(training)
+        with torch.no_grad():
+            logits = net((torch.from_numpy(images) - mean) / deviation)
+        return functional.cross_entropy(logits, torch.from_numpy(labels)).item()
+
+    return Model(lambda path: net.load_state_dict(load_file(path)), lambda path: save_file(net.state_dict(), path), loss)
+
+
+def keras_resnet50v2():
+    import keras
+    from safetensors.numpy import load_file, save_file
+
+    keras.utils.set_random_seed(5)
+    net = keras.applications.ResNet50V2(
+        weights=None, classes=10, input_shape=(32, 32, 3), classifier_activation=None
+    )
+
+    def load(path):
+        weights = load_file(path)
+        for variable in net.weights:
+            variable.assign(weights.pop(variable.path))
+        assert not weights, f"unknown to the model: {list(weights)}"
+
+    def loss(images, labels, training):
+        logits = np.asarray(net(images.transpose(0, 2, 3, 1), training=training), np.float64)
+        logits -= logits.max(1, keepdims=True)
+        rows = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+        return -rows[np.arange(len(labels)), labels].mean()
+
+    return Model(load, lambda path: save_file({v.path: v.numpy() for v in net.weights}, path), loss)
+
+
+NETWORKS = {"torch": ("resnet18", "cifar10", torch_resnet18), "keras": ("resnet50v2", "scale", keras_resnet50v2)}
+
+
+def main(binary, framework):
+    wrong = exchange(binary, *NETWORKS[framework])
+    print(f"weights of {NETWORKS[framework][0]}: {'different' if wrong else 'equal both ways'}")
     sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,6 +1,6 @@
 """Values that both sides compute: tensors, images and labels from a hash of their names, and digests.
 
-The hash is that of include/rueda/core/random.hpp; tests/parity/formula.hpp computes the same
+The hash is that of include/rueda/core/random.hpp; tests/parity/digest.hpp computes the same
 values in C++, bit for bit. A tensor is named and indexed, in row-major order, as in the framework
 that it comes from.
 """
@@ -109,11 +109,8 @@ def digest(name, values):
     for k in range(PROJECTIONS):
         positive = (signs >> np.uint64(k)) & np.uint64(1) != 0
         projections.append(float(np.sum(np.where(positive, flat, -flat))))
-    return {
-        "norm": float(np.sqrt(np.sum(flat * flat))),
-        "projections": projections,
-        "samples": samples(name, flat),
-    }
+    norm = float(np.sqrt(np.sum(flat * flat)))
+    return {"norm": norm, "projections": projections, "samples": samples(name, flat)}
 
 
 def relative_error(values, exact):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes the references of the networks that come from Keras.
+"""Computes the references of the networks that come from Keras, and of tf.image.resize.
 
 usage: keras_reference.py FOLDER [MODEL...]
 """
@@ -14,25 +14,18 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 import formula
 import keras_run
 import measure
-import reference_file
 
 THREADS = (1, 2)
-LAYER_FACTS = (
-    "filters",
-    "kernel_size",
-    "strides",
-    "padding",
-    "use_bias",
-    "epsilon",
-    "momentum",
-    "pool_size",
-    "units",
-)
+LAYER_FACTS = ("filters", "kernel_size", "strides", "padding", "use_bias", "epsilon", "momentum", "pool_size", "units")
+IMAGES = 4
+SIZES = (128, 48, 20, 33)
+SAMPLES = 16
 
 
 def run(name, dtype, threads):
@@ -57,12 +50,7 @@ def layers(model):
 def tensors(model):
     """The list of parameters and running statistics, in the order of model.weights."""
     return [
-        {
-            "name": v.path,
-            "shape": list(v.shape),
-            "kind": keras_run.kind_of(v),
-            "trainable": v.trainable,
-        }
+        {"name": v.path, "shape": list(v.shape), "kind": keras_run.kind_of(v), "trainable": v.trainable}
         for v in model.weights
     ]
 
@@ -97,9 +85,42 @@ def reference(name):
     return result
 
 
+def weights(size):
+    """The matrix (size, 32) of bilinear interpolation with half-pixel centres."""
+    centres = np.maximum((np.arange(size) + 0.5) * 32 / size - 0.5, 0.0)
+    low = np.floor(centres).astype(int)
+    high = np.minimum(low + 1, 31)
+    matrix = np.zeros((size, 32))
+    matrix[np.arange(size), low] += 1.0 - (centres - low)
+    matrix[np.arange(size), high] += centres - low
+    return matrix
+
+
+def resized(size):
+    """The digest of the images in `size` by `size` pixels, channels first, values in 0 ... 1.
+
+    TensorFlow interpolates in float32 only. What is stored is the same in float64, and how far
+    TensorFlow is from it.
+    """
+    pixels = formula.images(0, IMAGES)
+    values = tf.image.resize(np.moveaxis(pixels, 1, 3).astype(np.float32) / 255, (size, size))
+    values = np.moveaxis(values.numpy(), 3, 1)
+    exact = np.einsum("yi,ncij,xj->ncyx", weights(size), pixels / 255.0, weights(size))
+    name = f"resized {size}"
+    return {
+        "name": name,
+        "size": size,
+        **formula.digest(name, exact),
+        "samples": formula.samples(name, exact, SAMPLES),
+        "framework_error": measure.rounded(formula.relative_error(values, exact)),
+    }
+
+
 def main(folder, *names):
+    versions, sizes = {"tensorflow": tf.__version__}, [resized(size) for size in SIZES]
+    measure.write(folder, "resize", {"versions": versions, "images": IMAGES, "sizes": sizes})
     for name in names or keras_run.MODELS:
-        reference_file.write(folder, name, reference(name))
+        measure.write(folder, name, reference(name))
         print(f"{name}: written", flush=True)
 
 

@@ -1,4 +1,5 @@
-"""From runs in float64 and float32 to what is stored.
+"""From runs in float64 and float32 to what is stored, and how it is written: JSON with one digest, one row of
+logits or one tensor a line.
 
 A run is a dictionary of NumPy results:
   step    inference, training: (logits, loss); gradients, statistics: {name: tensor}
@@ -7,10 +8,12 @@ The float64 run is the reference; the float32 runs, of several thread counts and
 far the framework itself is from it in single precision.
 """
 
+import json
+import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import formula
-from reference_file import rounded
 
 LOSSES = 20
 
@@ -79,12 +82,42 @@ def counts(tensors):
     """Numbers of parameters, from the list of tensors."""
     sizes = {True: 0, False: 0}
     for entry in tensors:
-        size = 1
-        for extent in entry["shape"]:
-            size *= extent
-        sizes[entry["trainable"]] += size
-    return {
-        "parameters": sizes[True] + sizes[False],
-        "trainable": sizes[True],
-        "non_trainable": sizes[False],
-    }
+        sizes[entry["trainable"]] += math.prod(entry["shape"])
+    return {"parameters": sum(sizes.values()), "trainable": sizes[True], "non_trainable": sizes[False]}
+
+
+def rounded(error):
+    """A measured error with the three digits that mean something."""
+    return float(f"{error:.3g}")
+
+
+def is_leaf(value):
+    """Whether a value is written in one line."""
+    if isinstance(value, dict):
+        return not any(isinstance(v, dict) or is_table(v) for v in value.values())
+    return not is_table(value)
+
+
+def is_table(value):
+    return isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)
+
+
+def lines(value, indent=0):
+    """The text of a value that is not a leaf, or of a leaf."""
+    if is_leaf(value):
+        return json.dumps(value)
+    pad = " " * (indent + 1)
+    if isinstance(value, dict):
+        items = [f"{pad}{json.dumps(k)}: {lines(v, indent + 1)}" for k, v in value.items()]
+        begin, end = "{}"
+    else:
+        items = [pad + lines(v, indent + 1) for v in value]
+        begin, end = "[]"
+    return begin + "\n" + ",\n".join(items) + "\n" + " " * indent + end
+
+
+def write(folder, name, value):
+    """Writes `value` to `name`.json in `folder`."""
+    path = Path(folder, name + ".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(lines(value) + "\n", encoding="utf-8", newline="\n")

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "formula.hpp"
+#include "digest.hpp"
 #include "rueda/backend/program.hpp"
 #include "tests/support/backend_under_test.hpp"
 #include "train/train_input.hpp"

@@ -7,9 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "cases.hpp"
 #include "digest.hpp"
-#include "formula.hpp"
 #include "network.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "tests/support/backend_under_test.hpp"
@@ -103,7 +101,7 @@ TEST_CASE("twenty steps have the losses of the network's origin", "[backend][par
   check_each(trained_networks(), check_series);
 }
 
-// rueda's SGD against torch.optim (tests/parity/torch_preprocessing.py).
+// rueda's SGD against torch.optim (tests/parity/torch_reference.py).
 
 namespace {
 

@@ -1,5 +1,5 @@
 // rueda's way from pixels to values and its augmentation against torchvision and TensorFlow
-// (tests/parity/torch_preprocessing.py, keras_preprocessing.py).
+// (tests/parity/torch_reference.py, keras_reference.py).
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include <catch2/catch.hpp>
 
 #include "digest.hpp"
-#include "formula.hpp"
 #include "train/train_input.hpp"
 
 namespace rueda::test {

@@ -4,7 +4,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "cases.hpp"
 #include "digest.hpp"
 #include "rueda/model/registry.hpp"
 #include "weights/origin_tensors.hpp"

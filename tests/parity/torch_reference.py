@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Computes the references of the networks that come from PyTorch.
+"""Computes the references of the networks that come from PyTorch, of what torchvision does to images, of rueda's
+draws, and of SGD.
 
 usage: torch_reference.py FOLDER [MODEL...]
 """
 
 import sys
 
+import numpy as np
 import torch
+import torchvision
 from torch.nn import functional as F
+from torchvision import transforms
 
 import formula
 import measure
-import reference_file
 import torch_models
 
 MODELS = {
@@ -23,6 +26,11 @@ DEVIATION = (0.2023, 0.1994, 0.2010)
 FORMATS = (torch.contiguous_format, torch.channels_last)
 THREADS = (1, 2)
 SMALL_GAIN = 0.01
+IMAGES = 4
+# Origin of the crop in the image padded by 4, and whether it is flipped.
+CROPS = ((4, 4, False), (4, 4, True), (0, 0, False), (8, 8, False),
+         (0, 8, True), (8, 0, True), (3, 6, False), (7, 1, True))  # fmt: skip
+RATES = (0.1, 0.2, 0.05, 0.4, 0.01, 0.1)
 
 
 def kind_of(name, tensor):
@@ -42,12 +50,7 @@ def tensors(model):
     """The list of parameters and running statistics, in the order of the state_dict."""
     trainable = dict(model.named_parameters())
     return [
-        {
-            "name": name,
-            "shape": list(tensor.shape),
-            "kind": kind_of(name, tensor),
-            "trainable": name in trainable,
-        }
+        {"name": name, "shape": list(tensor.shape), "kind": kind_of(name, tensor), "trainable": name in trainable}
         for name, tensor in model.state_dict().items()
         if tensor.is_floating_point()
     ]
@@ -150,7 +153,7 @@ def reference(name):
     return {
         "model": name,
         "origin": "pytorch",
-        "versions": {"torch": torch.__version__.split("+", maxsplit=1)[0]},
+        "versions": versions(torch),
         "batch": count,
         "image_size": 32,
         "seed": formula.SEED,
@@ -161,10 +164,77 @@ def reference(name):
     }
 
 
+def versions(*modules):
+    return {m.__name__: m.__version__.split("+", maxsplit=1)[0] for m in modules}
+
+
+def normalised():
+    """ToTensor and Normalize, and how far float32 is from the same in float64."""
+    pipeline = transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, DEVIATION)])
+    pixels = formula.images(0, IMAGES)
+    values = np.stack([pipeline(image).numpy() for image in np.moveaxis(pixels, 1, 3)])
+    mean, deviation = (np.array(v).reshape(3, 1, 1) for v in (MEAN, DEVIATION))
+    exact = (pixels / 255.0 - mean) / deviation
+    return {
+        **formula.digest("normalised", exact),
+        "framework_error": measure.rounded(formula.relative_error(values, exact)),
+    }
+
+
+def cropped(top, left, flip):
+    """pad, crop and hflip, before normalisation."""
+    images = torch.from_numpy(formula.images(0, IMAGES))
+    result = transforms.functional.crop(transforms.functional.pad(images, [4]), top, left, 32, 32)
+    result = transforms.functional.hflip(result) if flip else result
+    name = f"crop {top} {left} {flip}"
+    return {"name": name, "top": top, "left": left, "flip": flip, **formula.digest(name, result.numpy())}
+
+
+def draws(seed, epoch, count):
+    """The augmentation of samples 0 ... count - 1: (shift_y, shift_x, flip)."""
+    random = formula.random_bits(seed, 0x6175676D, epoch, np.arange(count, dtype=np.uint64))
+    shift_y = formula.to_below(random, 9).astype(int) - 4
+    shift_x = formula.to_below(random << np.uint64(20), 9).astype(int) - 4
+    flip = (random >> np.uint64(3)).astype(int) & 1
+    return np.stack([shift_y, shift_x, flip], axis=1).tolist()
+
+
+def sgd(momentum, weight_decay, nesterov):
+    """torch.optim.SGD over 6 steps with changing rates: the values after each step."""
+    values = torch.from_numpy(formula.unit("sgd/values", 32)).requires_grad_()
+    gradients = torch.from_numpy(formula.unit("sgd/gradients", 32 * len(RATES)).reshape(-1, 32))
+    options = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
+    optimizer = torch.optim.SGD([values], lr=RATES[0], **options)
+    steps = []
+    for rate, gradient in zip(RATES, gradients, strict=True):
+        optimizer.param_groups[0]["lr"] = rate
+        values.grad = gradient.clone()
+        optimizer.step()
+        steps.append(values.tolist())
+    return {**options, "rates": list(RATES), "values": steps}
+
+
+def write_preprocessing(folder):
+    preprocessing = {
+        "versions": versions(torch, torchvision),
+        "images": IMAGES,
+        "normalised": normalised(),
+        "crops": [cropped(*crop) for crop in CROPS],
+        "draws": {"seed": 1, "epoch": 2, "samples": draws(1, 2, 64)},
+    }
+    measure.write(folder, "preprocessing", preprocessing)
+    optimizer = {
+        "versions": versions(torch),
+        "cases": [sgd(0.9, 5e-4, False), sgd(0.9, 5e-4, True), sgd(0.0, 0.0, False)],
+    }
+    measure.write(folder, "sgd", optimizer)
+
+
 def main(folder, *names):
     torch.use_deterministic_algorithms(True)
+    write_preprocessing(folder)
     for name in names or MODELS:
-        reference_file.write(folder, name, reference(name))
+        measure.write(folder, name, reference(name))
         print(f"{name}: written", flush=True)
 
 

@@ -1,10 +1,6 @@
-#include <vector>
-
 #include <cublas_v2.h>
 
-#include "runtime/device.hpp"
-#include "runtime/memory.hpp"
-#include "runtime/stream.hpp"
+#include "runtime/runtime.hpp"
 
 // The functions of cuBLAS that the CUDA part calls.
 
@@ -27,6 +23,9 @@ struct Matrix {
   std::size_t index(int row, int column) const {
     return std::size_t(column) * std::size_t(stride) + std::size_t(row);
   }
+  double at(int row, int column) const {
+    return double(data[transposed ? index(column, row) : index(row, column)]);
+  }
   bool is_valid() const { return rows >= 0 && columns >= 0 && stride >= 1 && stride >= rows; }
   bool lies_on_device() const {
     if (rows == 0 || columns == 0) return true;
@@ -46,37 +45,13 @@ struct Gemm {
   float* to;
 };
 
-/// Rows of op(matrix) one after another, or its columns if `by_column`.
-std::vector<double> read(const Matrix& matrix, bool by_column) {
-  std::vector<double> values;
-  const bool column_first = by_column != matrix.transposed;
-  const int outer = column_first ? matrix.columns : matrix.rows;
-  const int inner = column_first ? matrix.rows : matrix.columns;
-  for (int i = 0; i < outer; ++i) {
-    for (int j = 0; j < inner; ++j) {
-      const std::size_t at = column_first ? matrix.index(j, i) : matrix.index(i, j);
-      values.push_back(double(matrix.data[at]));
-    }
-  }
-  return values;
-}
-
-double dot(const double* a, const double* b, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 /// Sums in double, rounds once.
 void run(const Gemm& gemm) {
-  const auto a = read(gemm.a, false);
-  const auto b = read(gemm.b, true);
-  const auto inner = std::size_t(gemm.inner);
   for (int column = 0; column < gemm.c.columns; ++column) {
     for (int row = 0; row < gemm.c.rows; ++row) {
-      const double product = dot(a.data() + std::size_t(row) * inner,
-                                 b.data() + std::size_t(column) * inner, gemm.inner);
-      gemm.to[gemm.c.index(row, column)] = float(product);
+      double sum = 0;
+      for (int i = 0; i < gemm.inner; ++i) sum += gemm.a.at(row, i) * gemm.b.at(i, column);
+      gemm.to[gemm.c.index(row, column)] = float(sum);
     }
   }
 }

@@ -14,7 +14,9 @@ namespace {
 
 /// Notes after each step how much has been handed out until then.
 struct Counter final : TrainObserver {
-  void on_step(const StepProgress&) override { allocations.push_back(standin_allocations()); }
+  void on_step(const StepProgress&) override {
+    allocations.push_back(standin_memory().allocations);
+  }
   void on_epoch(RunRecord&) override {}
   std::vector<std::size_t> allocations;
 };
@@ -45,7 +47,7 @@ TEST_CASE("a step allocates nothing on the device", "[backend][memory]") {
   for (std::size_t step = 2; step < counter.allocations.size(); ++step) {
     CHECK(counter.allocations[step] == counter.allocations[1]);
   }
-  CHECK(standin_overruns() == 0);
+  CHECK(standin_memory().overruns == 0);
 }
 
 /// An all-reduce that takes `floats` of the device for its messages, as the ring does.
@@ -87,7 +89,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
   config.epochs = 1;
   config.eval_every = 0;  // untrained deep networks overflow with their running statistics
   const std::size_t images = 2 * c.batch * c.accumulate;
-  const std::size_t before = standin_bytes_in_use();
+  const std::size_t before = standin_memory().in_use;
   standin_reset_peak();
   MemoryNeed need;
   {
@@ -104,7 +106,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
                     {training.group, training.replica, *reducer, training.data, counter, clock});
     trainer.run(run);
   }
-  const auto peak = double(standin_peak_bytes() - before);
+  const auto peak = double(standin_memory().peak - before);
   const auto planned = double(need.total());
   CHECK(peak / planned == Approx(1.0).epsilon(0.02));
   CHECK(std::abs(peak - planned) <= kRounding);
@@ -113,7 +115,7 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
 TEST_CASE("a backend that forgets its plans gives their memory back", "[backend][memory]") {
   const Graph graph = build_model("resnet20", 8, kClasses);
   const auto backend = open_backend_under_test(Precision::bf16);
-  const std::size_t before = standin_bytes_in_use();
+  const std::size_t before = standin_memory().in_use;
   const auto need_of = [&](std::size_t batch) {
     backend->forget_plans();
     return ReplicaPlan(graph, *backend, {batch}, {batch}).memory().total();
@@ -123,10 +125,10 @@ TEST_CASE("a backend that forgets its plans gives their memory back", "[backend]
   CHECK(need_of(8) == small);
   {
     Replica replica(graph, *backend, {8}, {8});
-    CHECK(standin_bytes_in_use() > before);
+    CHECK(standin_memory().in_use > before);
   }
   backend->forget_plans();
-  CHECK(standin_bytes_in_use() == before);
+  CHECK(standin_memory().in_use == before);
 }
 
 TEST_CASE("a shortage of memory throws OutOfMemory, and the device works on", "[backend][memory]") {

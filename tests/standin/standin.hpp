@@ -7,18 +7,18 @@
 
 namespace rueda {
 
-/// Blocks of device and pinned memory handed out since the process began. A step that allocates
-/// nothing leaves it as it was.
-std::size_t standin_allocations();
-
-/// Bytes of device memory in use on all devices, and the most there ever were since the process
-/// began or `standin_reset_peak` was called.
-std::size_t standin_bytes_in_use();
-std::size_t standin_peak_bytes();
+struct StandinMemory {
+  /// Blocks of device and pinned memory handed out since the process began. A step that allocates
+  /// nothing leaves it as it was.
+  std::size_t allocations = 0;
+  /// Bytes of device memory in use on all devices, and the most there ever were since the process
+  /// began or `standin_reset_peak` was called.
+  std::size_t in_use = 0, peak = 0;
+  /// Freed blocks of device memory that had been written past their end. Each is reported on stderr
+  /// too.
+  std::size_t overruns = 0;
+};
+StandinMemory standin_memory();
 void standin_reset_peak();
-
-/// How many freed blocks of device memory had been written past their end. Each is reported on
-/// stderr too.
-std::size_t standin_overruns();
 
 }  // namespace rueda

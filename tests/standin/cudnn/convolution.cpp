@@ -183,14 +183,6 @@ Dense weight_gradient(const Dense& x, const Dense& dy, const Dims& w, const Conv
   return result;
 }
 
-ConvDirection direction_of(cudnnBackendDescriptorType_t type) {
-  for (const ConvDirection& d : kConvDirections) {
-    if (d.type == type) return d;
-  }
-  throw Refusal(CUDNN_STATUS_NOT_SUPPORTED,
-                name_of(type) + " is no operation that the stand-in knows");
-}
-
 ConvGeometry geometry_of(const Descriptor& conv) {
   const auto pair = [&](cudnnBackendAttributeName_t name) -> ConvGeometry::Pair {
     const auto values = conv.all<std::int64_t>(name);
@@ -213,13 +205,17 @@ void check_shapes(const Conv& conv) {
     const std::int64_t room = conv.x.dims[2 + axis] + g.pad[axis] + g.pad_after[axis] - window;
     if (room < 0 || conv.y.dims[2 + axis] != room / g.stride[axis] + 1) fit = false;
   }
-  require(fit, "the shapes of a convolution do not fit", CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+  require(fit, "the shapes of a convolution do not fit");
   require(conv.x.dims[1] == conv.w.dims[1], "the stand-in knows no grouped convolution",
           CUDNN_STATUS_NOT_SUPPORTED);
 }
 
 Conv conv_of(const Descriptor& operation) {
-  const ConvDirection d = direction_of(operation.type);
+  const auto* found = std::ranges::find(kConvDirections, operation.type, &ConvDirection::type);
+  require(found != std::end(kConvDirections),
+          name_of(operation.type) + " is no operation that the stand-in knows",
+          CUDNN_STATUS_NOT_SUPPORTED);
+  const ConvDirection& d = *found;
   Conv conv{tensor_at(operation, d.w), tensor_at(operation, d.x), tensor_at(operation, d.y),
             geometry_of(*operation.child(d.conv, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR))};
   check_shapes(conv);
@@ -234,15 +230,15 @@ Operation make_convolution(const Descriptor& descriptor) {
   const Conv c = conv_of(descriptor);
   switch (descriptor.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      return {{c.x, c.w}, {c.y}, [c](Bindings& b) {
+      return {{c.x, c.w}, c.y, [c](Bindings& b) {
                 b.put(c.y, convolved(b.get(c.x), b.get(c.w), c.y.dims, c.geometry, false));
               }};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      return {{c.y, c.w}, {c.x}, [c](Bindings& b) {
+      return {{c.y, c.w}, c.x, [c](Bindings& b) {
                 b.put(c.x, convolved(b.get(c.y), b.get(c.w), c.x.dims, c.geometry, true));
               }};
     default:
-      return {{c.x, c.y}, {c.w}, [c](Bindings& b) {
+      return {{c.x, c.y}, c.w, [c](Bindings& b) {
                 b.put(c.w, weight_gradient(b.get(c.x), b.get(c.y), c.w.dims, c.geometry));
               }};
   }

@@ -1,5 +1,3 @@
-#include "descriptor.hpp"
-
 #include "graph.hpp"
 
 // The types of descriptors, and what attributes each has.
@@ -110,8 +108,7 @@ DescriptorPtr Descriptor::child(cudnnBackendAttributeName_t name,
   require(given, name_of(type) + " lacks attribute " + std::to_string(name));
   const DescriptorPtr& result = found->second.descriptors[0];
   require(result->type == wanted,
-          name_of(type) + ": " + name_of(result->type) + " given for " + name_of(wanted),
-          CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
+          name_of(type) + ": " + name_of(result->type) + " given for " + name_of(wanted));
   return result;
 }
 
@@ -138,10 +135,9 @@ void check_attribute(cudnnBackendDescriptorType_t descriptor, cudnnBackendAttrib
                      cudnnBackendAttributeType_t type) {
   for (const Rule& rule : rules_of(descriptor)) {
     if (rule.name != name) continue;
-    require(rule.type == type,
-            name_of(descriptor) + ": attribute " + std::to_string(name) + " was given in type " +
-                std::to_string(type) + " instead of " + std::to_string(rule.type),
-            CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
+    require(rule.type == type, name_of(descriptor) + ": attribute " + std::to_string(name) +
+                                   " was given in type " + std::to_string(type) + " instead of " +
+                                   std::to_string(rule.type));
     return;
   }
   throw Refusal(CUDNN_STATUS_BAD_PARAM,

@@ -16,7 +16,7 @@ std::size_t element_size(cudnnDataType_t type) {
     case CUDNN_DATA_BFLOAT16:
       return 2;
     default:
-      throw Refusal(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+      throw Refusal(CUDNN_STATUS_NOT_SUPPORTED,
                     "data type " + std::to_string(type) + " is not known to the stand-in");
   }
 }
@@ -99,10 +99,9 @@ Operation make_pointwise(const Descriptor& d) {
   const auto y = tensor_at(d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
   for (std::size_t i = 0; i < 4; ++i) {
     const auto fits = [&](const TensorSpec& t) { return t.dims[i] == y.dims[i] || t.dims[i] == 1; };
-    require(fits(x) && fits(b), "the shapes of a pointwise operation do not fit",
-            CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+    require(fits(x) && fits(b), "the shapes of a pointwise operation do not fit");
   }
-  return {{x, b}, {y}, [=](Bindings& bindings) {
+  return {{x, b}, y, [=](Bindings& bindings) {
             bindings.put(y, sum_of(y.dims, bindings.get(x), bindings.get(b)));
           }};
 }

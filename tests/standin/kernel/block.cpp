@@ -12,8 +12,7 @@
 
 #include <ucontext.h>
 
-#include "../runtime/device.hpp"
-#include "../runtime/stream.hpp"
+#include "../runtime/runtime.hpp"
 #include "shim.hpp"
 
 namespace rueda::standin {

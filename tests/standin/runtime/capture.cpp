@@ -3,8 +3,7 @@
 #include <random>
 #include <utility>
 
-#include "device.hpp"
-#include "stream.hpp"
+#include "runtime.hpp"
 
 // Captures and graphs. Captures are of one thread: cudaStreamCaptureModeThreadLocal.
 

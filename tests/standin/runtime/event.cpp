@@ -2,8 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "device.hpp"
-#include "stream.hpp"
+#include "runtime.hpp"
 
 namespace standin = rueda::standin;
 using standin::Capture;

@@ -1,5 +1,3 @@
-#include "memory.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "device.hpp"
+#include "runtime.hpp"
 
 namespace rueda::standin {
 namespace {
@@ -162,7 +160,7 @@ std::size_t MemoryMap::used(int device) const {
   return found == used_.end() ? 0 : found->second;
 }
 
-MemoryMap::Counts MemoryMap::counts() const {
+StandinMemory MemoryMap::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
 }
@@ -188,12 +186,7 @@ bool is_device_address(const void* address) {
 
 namespace rueda {
 
-using standin::MemoryMap;
-
-std::size_t standin_allocations() { return MemoryMap::instance().counts().allocations; }
-std::size_t standin_bytes_in_use() { return MemoryMap::instance().counts().in_use; }
-std::size_t standin_peak_bytes() { return MemoryMap::instance().counts().peak; }
-void standin_reset_peak() { MemoryMap::instance().reset_peak(); }
-std::size_t standin_overruns() { return MemoryMap::instance().counts().overruns; }
+StandinMemory standin_memory() { return standin::MemoryMap::instance().counts(); }
+void standin_reset_peak() { standin::MemoryMap::instance().reset_peak(); }
 
 }  // namespace rueda

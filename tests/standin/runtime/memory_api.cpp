@@ -3,9 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "device.hpp"
-#include "memory.hpp"
-#include "stream.hpp"
+#include "runtime.hpp"
 
 namespace standin = rueda::standin;
 using standin::Item;

@@ -1,5 +1,3 @@
-#include "stream.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -7,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "device.hpp"
+#include "runtime.hpp"
 
 namespace rueda::standin {
 

@@ -7,13 +7,89 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 
+#include "tests/standin/standin.hpp"
+
+// What the runtime's functions share: devices, memory, streams and captures.
+
 namespace rueda::standin {
+
+/// The environment variable `name` as a whole number; `otherwise` where it is not set or is none.
+std::size_t setting(const char* name, std::size_t otherwise);
+
+/// Whether RUEDA_STANDIN_DELAY_US asks for delays. Then graphs, too, replay their nodes in another
+/// order than that of the capture, as far as the captured dependencies allow.
+bool has_delays();
+
+/// Every item of work begins with it: waits from half of RUEDA_STANDIN_DELAY_US to one and a half,
+/// the same for the same RUEDA_STANDIN_SEED and item.
+void before_item();
+
+/// Remembers an error for cudaGetLastError, as every function of the runtime does; returns `code`.
+cudaError_t note(cudaError_t code);
+
+/// Devices that this process sees: RUEDA_STANDIN_DEVICES (1), less those that CUDA_VISIBLE_DEVICES
+/// leaves out.
+int device_count();
+
+/// The device that cudaSetDevice chose in this thread.
+int current_device();
+
+/// Memory of each device: RUEDA_STANDIN_MEMORY bytes (8 GiB).
+std::size_t device_bytes();
+
+enum class MemoryKind { device, pinned };
+
+struct Block {
+  std::size_t bytes;
+  MemoryKind kind;
+  int device;
+};
+
+struct PlacedBlock : Block {
+  std::byte* begin;
+};
+
+/// All memory that the runtime has handed out, by address.
+class MemoryMap {
+ public:
+  /// The one of this process; it is never destroyed.
+  static MemoryMap& instance();
+
+  /// Memory filled with kFresh, aligned as cudaMalloc's is; null if the device has no more.
+  void* allocate(std::size_t bytes, MemoryKind kind, int device);
+  /// False if `memory` is not the begin of a block of this kind.
+  bool release(void* memory, MemoryKind kind);
+  /// The block that an address lies in.
+  std::optional<PlacedBlock> find(const void* address) const;
+
+  StandinMemory counts() const;
+  void reset_peak();
+  std::size_t used(int device) const;
+
+  static constexpr std::byte kFresh{0xA5};
+
+ private:
+  void count(const Block& block);
+  void check_margin(const std::byte* end);
+
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Block> blocks_;
+  std::map<int, std::size_t> used_;
+  StandinMemory counts_;
+};
+
+/// Whether all of a range lies in one block, so that a device may use it.
+bool is_device_range(const void* begin, std::size_t bytes);
+
+/// Whether an address lies in device memory, which the host may not touch.
+bool is_device_address(const void* address);
 
 using Item = std::function<void()>;
 class Stream;

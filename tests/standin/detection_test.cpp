@@ -1,0 +1,287 @@
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "../cuda/device_tools.hpp"
+#include "cuda/cudnn/cudnn_plan.hpp"
+#include "standin.hpp"
+
+// That the stand-in sees mistakes: work that is not waited for, captures that would fail, memory
+// that no device could use, graphs that make no sense. That it computes rightly is seen by the
+// tests of the backend (tests/backend), which run on it.
+
+namespace {
+
+using Catch::Matchers::Contains;
+using rueda::cuda::CudnnGraph;
+using rueda::cuda::CudnnPlan;
+using rueda::cuda::Descriptor;
+using rueda::cuda::make_device_memory;
+using rueda::cuda::make_event;
+using rueda::cuda::make_stream;
+using rueda::cuda::TensorSpec;
+using rueda::test::DeviceVector;
+using rueda::test::Gate;
+using Floats = std::vector<float>;
+
+constexpr unsigned kFresh = 0xA5A5A5A5U;  // memory as it was allocated
+
+void do_nothing(void*) {}
+
+void begin(cudaStream_t stream) {
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+}
+
+/// Ends a capture that has failed. Its streams are free then.
+void end(cudaStream_t stream, cudaError_t code = cudaErrorStreamCaptureInvalidated) {
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamEndCapture(stream, &graph) == code);
+  CHECK(graph == nullptr);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  static_cast<void>(cudaGetLastError());
+}
+
+/// Pinned memory for a number.
+struct Pinned {
+  rueda::cuda::PinnedMemory memory = rueda::cuda::make_pinned_memory(sizeof(unsigned));
+  std::atomic<unsigned>& number = *static_cast<std::atomic<unsigned>*>(memory.get());
+};
+
+cudaError_t copy(void* to, const void* from, cudaMemcpyKind kind, cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, sizeof(unsigned), kind, stream);
+}
+
+}  // namespace
+
+TEST_CASE("a stream that does not wait reads what another has not written yet") {
+  const auto writer = make_stream();
+  const auto reader = make_stream();
+  const auto memory = make_device_memory(sizeof(unsigned));
+  const Pinned seen;
+  Gate gate(writer.get());
+  CHECK(cudaMemsetAsync(memory.get(), 7, sizeof(unsigned), writer.get()) == cudaSuccess);
+  const auto written = make_event();
+  CHECK(cudaEventRecord(written.get(), writer.get()) == cudaSuccess);
+  const auto read = [&](cudaStream_t stream) {
+    return copy(seen.memory.get(), memory.get(), cudaMemcpyDeviceToHost, stream);
+  };
+  for (const cudaStream_t stream : {reader.get(), cudaStream_t{}}) {  // the default one, too
+    CHECK(read(stream) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK(seen.number == kFresh);
+  }
+  CHECK(cudaStreamWaitEvent(reader.get(), written.get(), 0) == cudaSuccess);
+  CHECK(read(reader.get()) == cudaSuccess);
+  auto done = std::async(std::launch::async, cudaStreamSynchronize, reader.get());
+  CHECK(done.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+  gate.open();
+  CHECK(done.get() == cudaSuccess);
+  CHECK(seen.number == 0x07070707U);
+}
+
+TEST_CASE("pageable memory has been read when a copy returns, pinned memory has not") {
+  const auto stream = make_stream();
+  const auto memory = make_device_memory(2 * sizeof(unsigned));
+  auto* numbers = static_cast<unsigned*>(memory.get());
+  const Pinned pinned;
+  pinned.number = 1;
+  unsigned pageable = 1;
+  {
+    const Gate gate(stream.get());
+    CHECK(copy(numbers, pinned.memory.get(), cudaMemcpyHostToDevice, stream.get()) == cudaSuccess);
+    CHECK(copy(numbers + 1, &pageable, cudaMemcpyHostToDevice, stream.get()) == cudaSuccess);
+    pinned.number = pageable = 2;
+  }
+  for (const unsigned i : {0U, 1U}) {
+    unsigned result = 0;
+    CHECK(copy(&result, numbers + i, cudaMemcpyDeviceToHost, stream.get()) == cudaSuccess);
+    CHECK(result == 2 - i);  // without waiting: the result is pageable
+  }
+}
+
+TEST_CASE("what is forbidden in a capture fails and makes it invalid") {
+  const auto stream = make_stream();
+  const auto other = make_stream();
+  const auto event = make_event();
+  const auto outside = make_event();
+  CHECK(cudaEventRecord(outside.get(), other.get()) == cudaSuccess);
+  void* memory = nullptr;
+  struct Call {
+    std::function<cudaError_t()> call;
+    cudaError_t code = cudaErrorStreamCaptureUnsupported;
+  };
+  const auto in_another_thread = [&] {
+    return std::async(std::launch::async, cudaStreamSynchronize, stream.get()).get();
+  };
+  const auto on_event_of_capture = [&] {
+    CHECK(cudaEventRecord(event.get(), stream.get()) == cudaSuccess);
+    return cudaEventSynchronize(event.get());
+  };
+  for (const Call& c : {Call{[&] { return cudaMalloc(&memory, 4); }},
+                        Call{[&] { return cudaStreamSynchronize(stream.get()); }},
+                        Call{[&] { return cudaEventSynchronize(outside.get()); }},
+                        Call{[&] { return cudaDeviceSynchronize(); }},
+                        Call{[&] { return cudaLaunchHostFunc(nullptr, do_nothing, nullptr); }},
+                        Call{in_another_thread}, Call{on_event_of_capture, cudaErrorCapturedEvent},
+                        Call{[&] { return cudaStreamWaitEvent(stream.get(), outside.get(), 0); },
+                             cudaErrorStreamCaptureIsolation}}) {
+    begin(stream.get());
+    CHECK(c.call() == c.code);
+    CHECK(memory == nullptr);
+    CHECK(cudaLaunchHostFunc(stream.get(), do_nothing, nullptr) ==
+          cudaErrorStreamCaptureInvalidated);
+    end(stream.get());
+  }
+  CHECK(cudaStreamWaitEvent(other.get(), event.get(), 0) == cudaErrorCapturedEvent);
+  CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
+  static_cast<void>(cudaGetLastError());
+}
+
+TEST_CASE("a stream that an event takes into a capture has to be brought back") {
+  const auto origin = make_stream();
+  const auto other = make_stream();
+  const auto event = make_event();
+  begin(origin.get());
+  CHECK(cudaEventRecord(event.get(), origin.get()) == cudaSuccess);
+  CHECK(cudaStreamWaitEvent(other.get(), event.get(), 0) == cudaSuccess);
+  CHECK(cudaLaunchHostFunc(other.get(), do_nothing, nullptr) == cudaSuccess);
+  end(origin.get(), cudaErrorStreamCaptureUnjoined);
+  CHECK(cudaStreamSynchronize(other.get()) == cudaSuccess);  // no part of it any more
+}
+
+TEST_CASE("copies stay within blocks and go where their kind says") {
+  const auto memory = make_device_memory(16);
+  const auto second = make_device_memory(16);
+  std::vector<unsigned char> bytes(32);
+  auto* const device = static_cast<unsigned char*>(memory.get());
+  auto* const other = static_cast<unsigned char*>(second.get());
+  auto* const host = bytes.data();
+  struct Copy {
+    unsigned char* to;
+    unsigned char* from;
+    std::size_t bytes;
+    cudaMemcpyKind kind;
+    bool valid;
+  };
+  for (const Copy& c : {Copy{device, host, 16, cudaMemcpyHostToDevice, true},
+                        Copy{device + 8, host, 9, cudaMemcpyHostToDevice, false},
+                        Copy{device, host, 16, cudaMemcpyDeviceToDevice, false},
+                        Copy{host, device, 16, cudaMemcpyHostToDevice, false},
+                        Copy{host, host + 16, 16, cudaMemcpyDeviceToHost, false},
+                        Copy{other, device, 16, cudaMemcpyHostToDevice, false},
+                        Copy{other, device, 16, cudaMemcpyDeviceToDevice, true},
+                        Copy{other, device, 17, cudaMemcpyDefault, false}}) {
+    CAPTURE(c.bytes, c.kind);
+    CHECK(cudaMemcpyAsync(c.to, c.from, c.bytes, c.kind, nullptr) ==
+          (c.valid ? cudaSuccess : cudaErrorInvalidValue));
+  }
+  CHECK(cudaMemsetAsync(device, 0, 17, nullptr) == cudaErrorInvalidValue);
+  CHECK(cudaMemsetAsync(host, 0, 4, nullptr) == cudaErrorInvalidValue);
+  CHECK(cudaFree(host) == cudaErrorInvalidValue);
+  static_cast<void>(cudaGetLastError());
+}
+
+TEST_CASE("writing past a block is noticed when it is freed") {
+  const std::size_t before = rueda::standin_memory().overruns;
+  for (const std::size_t place : {99U, 100U}) {
+    const auto memory = make_device_memory(100);
+    static_cast<unsigned char*>(memory.get())[place] = 1;
+  }
+  CHECK(rueda::standin_memory().overruns == before + 1);
+}
+
+namespace {
+
+const TensorSpec kFour = rueda::cuda::per_channel(4);
+
+/// Plans of y = a + b, the tensors 3, 1 and 2, on a stream of their own.
+struct Sum {
+  Sum() {
+    cudnnHandle_t raw = nullptr;
+    rueda::cuda::check(cudnnCreate(&raw), "cudnnCreate");
+    handle = rueda::cuda::CudnnHandle(raw);
+    rueda::cuda::check(cudnnSetStream(raw, stream.get()), "cudnnSetStream");
+    CudnnGraph sum;
+    sum.binary(CUDNN_POINTWISE_ADD, sum.tensor(1, kFour), sum.tensor(2, kFour),
+               sum.tensor(3, kFour));
+    graph = sum.finish({raw});
+    plans = rueda::cuda::make_plans({raw}, graph, {});
+  }
+  void execute(std::size_t plan, const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
+               void* workspace = nullptr) const {
+    const Descriptor pack = rueda::cuda::bind_tensors(tensors, workspace);
+    rueda::cuda::check(cudnnBackendExecute(handle.get(), plans[plan].plan.get(), pack.get()),
+                       "cudnnBackendExecute");
+  }
+  Floats sum_of(std::size_t plan, float* first, void* workspace) const {
+    execute(plan, {{1, first}, {2, b.data()}, {3, y.data()}}, workspace);
+    return y.read();
+  }
+
+  rueda::cuda::Stream stream = make_stream();
+  rueda::cuda::CudnnHandle handle;
+  Descriptor graph{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+  std::vector<CudnnPlan> plans;
+  DeviceVector<float> a{{1, 2, 3, 4}, stream.get()};
+  DeviceVector<float> b{{10, 20, 30, 40}, stream.get()};
+  DeviceVector<float> y{Floats(4), stream.get()};
+};
+
+}  // namespace
+
+TEST_CASE("a descriptor says what it lacks, and what it was given wrongly") {
+  Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  CHECK_THROWS_WITH(tensor.finalize(), Contains("BAD_PARAM") && Contains("TENSOR lacks attribute"));
+  CHECK_THROWS_WITH(tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, 1.0F), Contains("type"));
+  CHECK_THROWS_WITH(tensor.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::int64_t{1}),
+                    Contains("no attribute"));
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  CHECK_THROWS_WITH(graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, tensor),
+                    Contains("before it is finalised"));
+  CHECK_THROWS_WITH(CudnnGraph().tensor(1, rueda::cuda::per_channel(0)), Contains("positive"));
+}
+
+TEST_CASE("operations whose shapes do not fit are refused") {
+  CudnnGraph graph;
+  const auto five = graph.tensor(2, rueda::cuda::per_channel(5));
+  CHECK_THROWS_WITH(graph.binary(CUDNN_POINTWISE_ADD, graph.tensor(1, kFour), five, 1),
+                    Contains("shapes"));
+  const auto image = [](std::int64_t channels, std::int64_t side) {
+    return rueda::cuda::channels_last({2, channels, side, side}, CUDNN_DATA_FLOAT);
+  };
+  CHECK_THROWS_WITH(graph.conv(rueda::cuda::ConvDirection::forward, graph.tensor(4, image(8, 3)),
+                               graph.tensor(3, image(8, 7)), graph.tensor(5, image(2, 7)), {2, 1}),
+                    Contains("shapes"));
+}
+
+TEST_CASE("a workspace that overlaps a tensor shows") {
+  const Sum sum;
+  const DeviceVector<float> memory(Floats(512, 1), sum.stream.get());
+  CHECK(sum.sum_of(1, memory.data() + 252, memory.data()) != Floats{11, 21, 31, 41});
+  CHECK(sum.sum_of(1, memory.data() + 256, memory.data()) == Floats{11, 21, 31, 41});
+}
+
+TEST_CASE("executing refuses pointers that no device could use") {
+  const Sum sum;
+  Floats host(4);
+  float* const a = sum.a.data();
+  struct Case {
+    std::size_t plan;
+    float* a;
+    void* workspace;
+    const char* words;
+  };
+  CHECK(sum.sum_of(0, a, nullptr) == Floats{11, 22, 33, 44});
+  for (const Case& c :
+       {Case{0, host.data(), nullptr, "tensor 1 does not lie wholly in memory of the device"},
+        Case{0, a + 1, nullptr, "aligned"}, Case{0, nullptr, nullptr, "null"},
+        Case{1, a, nullptr, "workspace"}, Case{1, a, sum.y.data(), "workspace"}}) {
+    CHECK_THROWS_WITH(sum.sum_of(c.plan, c.a, c.workspace), Contains(c.words));
+  }
+  CHECK_THROWS_WITH(sum.execute(0, {{1, a}}), Contains("not in the pack"));
+}
