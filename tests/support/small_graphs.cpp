@@ -5,10 +5,10 @@
 namespace rueda::test {
 namespace {
 
-constexpr BatchNormOptions kNorm{};
-constexpr BatchNormOptions kNormRelu{.relu = true};
+constexpr BatchNormNode kNorm{};
+constexpr BatchNormNode kNormRelu{.relu = true};
 /// As Keras: its epsilon, its momentum, the running variance as the batch has it.
-constexpr BatchNormOptions kKerasNormRelu{.epsilon = 1.001e-5F,
+constexpr BatchNormNode kKerasNormRelu{.epsilon = 1.001e-5F,
                                           .momentum = 0.99F,
                                           .running_variance = RunningVariance::biased,
                                           .relu = true};
