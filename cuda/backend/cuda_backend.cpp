@@ -191,11 +191,10 @@ class CudaBackend final : public CudaWork {
     const OperationRequest request{context_, graph, node, batch, mode, full};
     check_inputs(request);
     const auto make = [&]<typename Kind>(const Kind& kind) -> OperationPtr {
-      if constexpr (std::is_same_v<Kind, InputNode>) {
+      if constexpr (std::is_same_v<Kind, InputNode>)
         return nullptr;
-      } else {
+      else
         return cuda::make_operation(request, kind);
-      }
     };
     return std::make_unique<NamedOperation>(std::visit(make, request.self().kind),
                                             request.self().name);

@@ -26,9 +26,8 @@ std::vector<cudaEvent_t> EventPool::parts_of(rueda::Event event) const {
 
 void EventPool::wait(rueda::Event event) {
   // Not under the lock: others record and wait meanwhile.
-  for (const cudaEvent_t part : parts_of(event)) {
+  for (const cudaEvent_t part : parts_of(event))
     check(cudaEventSynchronize(part), "cudaEventSynchronize");
-  }
   const std::lock_guard lock(mutex_);
   auto node = pending_.extract(event.id);
   if (node.empty()) return;

@@ -34,16 +34,15 @@ struct GpuImages final : DeviceImages {
 
 inline DeviceMemory copy_of(std::span<const std::uint8_t> host) {
   DeviceMemory memory = make_device_memory(host.size());
-  if (!host.empty()) {
+  if (!host.empty())
     check(cudaMemcpy(memory.get(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  }
   return memory;
 }
 
 inline void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                  cudaStream_t stream) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
+  queue_copy(to, from, bytes, kind, stream);
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
@@ -76,9 +75,7 @@ class CudaWork : public Backend {
     const BatchChoice& choice = request.choice;
     const std::size_t bytes = choice.indices.size_bytes();
     std::memcpy(host_indices_.get(), choice.indices.data(), bytes);
-    check(cudaMemcpyAsync(indices_.get(), host_indices_.get(), bytes, cudaMemcpyHostToDevice,
-                          stream()),
-          "cudaMemcpyAsync");
+    queue_copy(indices_.get(), host_indices_.get(), bytes, cudaMemcpyHostToDevice, stream());
     const auto& images = static_cast<const GpuImages&>(*request.images);
     const BatchSource source{.pixels = static_cast<const std::uint8_t*>(images.pixels.get()),
                              .labels = static_cast<const std::uint8_t*>(images.labels.get()),
@@ -92,10 +89,12 @@ class CudaWork : public Backend {
   }
 
   std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override {
-    return make_cuda_stager(input_format(context_.element()), image_size, batch, stream());
+    return std::make_unique<CudaStager>(input_format(context_.element()), image_size, batch,
+                                        stream());
   }
   std::size_t stager_bytes(int image_size, std::size_t batch) const override {
-    return cuda_stager_bytes(input_format(context_.element()), image_size, batch);
+    const InputFormat format = input_format(context_.element());
+    return BatchStager::kSlots * CudaStager::slot_bytes(format, image_size, batch);
   }
 
   void softmax_cross_entropy(const LossRequest& r) override {
@@ -193,11 +192,10 @@ class CudaWork : public Backend {
     for (std::size_t i = 0; i < std::size_t(batch) * channels * pixels; ++i) {
       const std::size_t at =
           (i / pixels / channels * pixels + i % pixels) * stored + i / pixels % channels;
-      if (bf16) {
+      if (bf16)
         f(i, reinterpret_cast<kernels::Bfloat16*>(host.data())[at]);
-      } else {
+      else
         f(i, reinterpret_cast<float*>(host.data())[at]);
-      }
     }
   }
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn_descriptor.hpp"
 #include "cudnn_graph.hpp"
 
 namespace rueda::cuda {

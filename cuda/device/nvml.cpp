@@ -61,9 +61,8 @@ class Library {
 template <typename Number, typename Function, typename... Arguments>
 double read(double unit, Function function, Arguments... arguments) {
   Number value = 0;
-  if (function == nullptr || function(arguments..., &value) != kSuccess) {
+  if (function == nullptr || function(arguments..., &value) != kSuccess)
     return DeviceSample::kUnknown;
-  }
   return double(value) * unit;
 }
 
@@ -81,13 +80,11 @@ class Nvml final : public DeviceMonitor {
   DeviceSample sample() override {
     DeviceSample s;
     Utilization busy;
-    if (library_->utilization != nullptr && library_->utilization(device_, &busy) == kSuccess) {
+    if (library_->utilization != nullptr && library_->utilization(device_, &busy) == kSuccess)
       s.utilization = busy.gpu / 100.0;
-    }
     MemoryInfo memory;
-    if (library_->memory != nullptr && library_->memory(device_, &memory) == kSuccess) {
+    if (library_->memory != nullptr && library_->memory(device_, &memory) == kSuccess)
       s.memory_bytes = double(memory.used);
-    }
     s.sm_clock_hz = read<unsigned>(1e6, library_->clock, device_, kSmClock);
     s.memory_clock_hz = read<unsigned>(1e6, library_->clock, device_, kMemoryClock);
     s.power_watts = read<unsigned>(1e-3, library_->power, device_);
@@ -107,9 +104,8 @@ std::unique_ptr<DeviceMonitor> open_nvml(const std::string& uuid) {
   if (raw == nullptr) return nullptr;
   auto library = std::make_unique<Library>(raw);
   if (library->initialise == nullptr || library->shut_down == nullptr ||
-      library->device_by_uuid == nullptr || library->initialise() != kSuccess) {
+      library->device_by_uuid == nullptr || library->initialise() != kSuccess)
     return nullptr;
-  }
   Device device = nullptr;
   if (library->device_by_uuid(uuid.c_str(), &device) != kSuccess) {
     static_cast<void>(library->shut_down());

@@ -172,9 +172,8 @@ struct InputGradient {
   __device__ GradientColumns<width> begin(int channel) const {
     GradientColumns<width> columns{load_columns<width>(w, channel), {}};
 #pragma unroll
-    for (int i = 0; i < width; ++i) {
+    for (int i = 0; i < width; ++i)
       columns.means[i] = {g.dbeta[channel + i] / rows, g.dgamma[channel + i] / rows};
-    }
     return columns;
   }
   template <int width>
@@ -182,11 +181,10 @@ struct InputGradient {
     const std::size_t at = row * w.channels + channel;
     float x[width], d[width], addend[width] = {};
     load(static_cast<const T*>(w.x) + at, x);
-    if (g.residual_gradient != nullptr) {
+    if (g.residual_gradient != nullptr)
       load(static_cast<const T*>(g.residual_gradient) + at, d);
-    } else {
+    else
       load_gradient<T>(w, g, columns.norm, x, at, d);
-    }
     if (g.addend != nullptr) load(static_cast<const T*>(g.addend) + at, addend);
 #pragma unroll
     for (int i = 0; i < width; ++i) {

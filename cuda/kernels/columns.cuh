@@ -47,9 +47,8 @@ __global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) 
   if (channel >= channels) return;
   const auto state = body.template begin<width>(channel);
 #pragma unroll 4  // loads of several rows in flight
-  for (std::size_t row = first_row(); row < rows; row += row_stride()) {
+  for (std::size_t row = first_row(); row < rows; row += row_stride())
     body.template run<width>(state, row, channel);
-  }
 }
 
 template <typename T, typename Body>
@@ -73,25 +72,21 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
   if (mine) {
     const auto state = body.template begin<width>(channel);
 #pragma unroll 4
-    for (std::size_t row = first_row(); row < rows; row += row_stride()) {
+    for (std::size_t row = first_row(); row < rows; row += row_stride())
       body.template add<width>(state, row, channel, sums);
-    }
   }
   const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
   const auto place = [&](int s, int i, unsigned t) {
     return (unsigned(s * width + i)) * kBlockThreads + t;
   };
-  for (int s = 0; s < kSums; ++s) {
+  for (int s = 0; s < kSums; ++s)
     for (int i = 0; i < width; ++i) shared[place(s, i, thread)] = sums[s][i];
-  }
   for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.y >= half) continue;
-    for (int s = 0; s < kSums; ++s) {
-      for (int i = 0; i < width; ++i) {
+    for (int s = 0; s < kSums; ++s)
+      for (int i = 0; i < width; ++i)
         shared[place(s, i, thread)] += shared[place(s, i, thread + half * blockDim.x)];
-      }
-    }
   }
   if (threadIdx.y != 0 || !mine) return;
   for (int s = 0; s < kSums; ++s) {
@@ -107,16 +102,12 @@ __global__ void finish_columns(const float* partial, unsigned splits, int channe
   const unsigned lane = threadIdx.x;
   const int channel = int(blockIdx.x * blockDim.y + threadIdx.y);
   double sums[kSums] = {};
-  for (unsigned split = lane; split < splits && channel < channels; split += 32) {
-    for (int s = 0; s < kSums; ++s) {
+  for (unsigned split = lane; split < splits && channel < channels; split += 32)
+    for (int s = 0; s < kSums; ++s)
       sums[s] += partial[(std::size_t(split) * kSums + s) * channels + channel];
-    }
-  }
-  for (int s = 0; s < kSums; ++s) {
-    for (int distance = 16; distance > 0; distance /= 2) {
+  for (int s = 0; s < kSums; ++s)
+    for (int distance = 16; distance > 0; distance /= 2)
       sums[s] += __shfl_xor_sync(0xffffffffU, sums[s], distance);
-    }
-  }
   if (lane == 0 && channel < channels) finish(channel, sums);
 }
 

@@ -63,12 +63,10 @@ struct Check {
 template <typename Share>
 __global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
   Sum mine = 0;
-  for (std::size_t i = first_index(); i < count; i += index_stride()) {
+  for (std::size_t i = first_index(); i < count; i += index_stride())
     mine += Share::of(i, values[i]);
-  }
-  for (unsigned distance = 16; distance > 0; distance /= 2) {
+  for (unsigned distance = 16; distance > 0; distance /= 2)
     mine += __shfl_down_sync(0xffffffffU, mine, distance);
-  }
   if (threadIdx.x % 32 == 0) atomicAdd(sum, mine);
 }
 

@@ -78,9 +78,8 @@ struct MaxPool {
       float candidate[width] = {};
       if (inside) load(x + offset(w.in, p.n, row, column, p.c), candidate);
 #pragma unroll
-      for (int i = 0; i < width; ++i) {
+      for (int i = 0; i < width; ++i)
         kernels::take_larger(largest[i], winner[i], candidate[i], place);
-      }
     }
     const std::size_t at = offset(w.out, p.n, p.y, p.x, p.c);
     store(y + at, largest);
@@ -113,9 +112,8 @@ struct MaxPoolBackward {
         float gradient[width];
         load(dy + from, gradient);
 #pragma unroll
-        for (int i = 0; i < width; ++i) {
+        for (int i = 0; i < width; ++i)
           if (won.values[i] == place) sum[i] += gradient[i];
-        }
       }
     }
     store(dx + offset(w.in, p.n, p.y, p.x, p.c), sum);

@@ -33,9 +33,8 @@ __global__ void write_sums(float* to, const float* sums, const float* statistics
   __shared__ int found;
   if (threadIdx.x == 0) found = std::isfinite(sums[0]) ? 0 : 1;
   __syncthreads();
-  for (std::size_t i = threadIdx.x; i < count; i += kBlockThreads) {
+  for (std::size_t i = threadIdx.x; i < count; i += kBlockThreads)
     if (!std::isfinite(statistics[i])) found = 1;
-  }
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (found != 0) flags[0] = 1.0F;

@@ -109,9 +109,8 @@ class Conv final : public Operation {
     std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors = {{ConvPlans::kX, memory_.inputs[0]},
                                                                  {ConvPlans::kW, weights},
                                                                  {ConvPlans::kY, memory_.output}};
-    if (fused_ && conv_.bias != kNone) {
+    if (fused_ && conv_.bias != kNone)
       tensors.emplace_back(ConvPlans::kBias, r_.context.value(r_.graph, conv_.bias));
-    }
     if (fused_ && r_.has_residual()) tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
     forward_pack_ = bind_tensors(tensors, plan_workspace());
   }

@@ -1,5 +1,4 @@
-#include "packed_weights.hpp"
-
+#include "operations.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {
@@ -29,9 +28,7 @@ std::size_t PackedWeights::bytes() const {
 
 void PackedWeights::allocate(std::span<const float> values) {
   values_ = values;
-  if (mirrored_floats_ > 0) {
-    mirror_ = make_device_memory((lead_ + mirrored_floats_) * kBf16Bytes);
-  }
+  if (mirrored_floats_ > 0) mirror_ = make_device_memory((lead_ + mirrored_floats_) * kBf16Bytes);
   for (auto& [id, padded] : padded_) padded.memory = make_device_memory(padded.bytes());
 }
 

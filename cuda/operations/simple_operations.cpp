@@ -12,25 +12,6 @@
 namespace rueda::cuda {
 namespace {
 
-/// An operation whose memory is all that it has to know when it runs.
-class SimpleOperation final : public Operation {
- public:
-  using Work = std::function<void(const OperationMemory&)>;
-  SimpleOperation(OperationNeeds needs, Work forward, Work backward)
-      : needs_(needs), forward_(std::move(forward)), backward_(std::move(backward)) {}
-
-  OperationNeeds needs() const override { return needs_; }
-  void bind(const OperationMemory& m) override { memory_ = m; }
-  void forward() override { forward_(memory_); }
-  void backward() override { backward_(memory_); }
-
- private:
-  OperationNeeds needs_;
-  Work forward_;
-  Work backward_;
-  OperationMemory memory_;
-};
-
 /// A matrix as cuBLAS wants it: a row-major one is its own transpose with columns for rows.
 struct Matrix {
   const float* values;
@@ -46,6 +27,23 @@ void multiply(const Context& context, const Matrix& a, const Matrix& b, float* t
   check(cublasSgemm(context.cublas.get(), a.operation, b.operation, m, n, k, &one, a.values,
                     a.leading, b.values, b.leading, &zero, to, m),
         "cublasSgemm");
+}
+
+NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const OperationMemory& m) {
+  const ParameterMemory& p = r.context.parameters;
+  const auto statistics = r.mode == Mode::train ? p.batch_statistics : p.running_statistics;
+  return {.element = r.element(),
+          .rows = r.rows_of(r.node),
+          .channels = r.self().output.channels,
+          .x = m.inputs[0],
+          .gamma = r.context.value(r.graph, norm.gamma),
+          .beta = r.context.value(r.graph, norm.beta),
+          .epsilon = norm.epsilon,
+          .statistics = statistics.data() + norm.statistics_offset,
+          .relu = norm.relu,
+          .residual = r.has_residual() ? m.inputs[1] : nullptr,
+          .y = m.output,
+          .partial = r.context.scratch_floats()};
 }
 
 }  // namespace
@@ -73,9 +71,8 @@ int stored_channels(const Graph& graph, NodeId node, const Context& context) {
 
 OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
   OperationNeeds needs{.passes_gradient = 0b11};
-  if (add.relu) {
+  if (add.relu)
     needs = {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
-  }
   const auto forward = [=](const OperationMemory& m) {
     check(add_activations(r.element(), m.output, m.inputs[0], m.inputs[1], r.outputs(), add.relu,
                           r.stream()),
@@ -89,6 +86,41 @@ OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
           "mask_gradient");
   };
   return std::make_unique<SimpleOperation>(needs, forward, backward);
+}
+
+/// Batch normalisation with ReLU, and, where fused, the residual addition before it. Means and
+/// variances go to the statistics arena; inference reads the running ones.
+OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm) {
+  const bool trains = r.mode == Mode::train;
+  if (trains) {
+    r.context.request_scratch(norm_partial_floats(r.rows_of(r.node), r.self().output.channels) *
+                              sizeof(float));
+  }
+  const auto apply = [=](const OperationMemory& m) {
+    check(norm_apply(norm_work(r, norm, m), r.stream()), "norm_apply");
+  };
+  const auto forward = [=](const OperationMemory& m) {
+    if (trains) check(norm_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
+    apply(m);
+  };
+  const auto backward = [=](const OperationMemory& m) {
+    const auto& dy = m.output_gradients;
+    const NormGradient gradient{
+        .dy = dy[0],
+        .dy_other = dy.size() > 1 ? dy[1] : nullptr,
+        .addend = m.gradient_addend,
+        .dx = m.input_gradients[0],
+        .residual_gradient = r.has_residual() ? m.input_gradients[1] : nullptr,
+        .dgamma = r.context.gradient(r.graph, norm.gamma),
+        .dbeta = r.context.gradient(r.graph, norm.beta)};
+    check(norm_backward(norm_work(r, norm, m), gradient, r.stream()), "norm_backward");
+  };
+  const OperationNeeds needs{.keeps_input = true,
+                             .keeps_output = r.has_residual() && norm.relu,
+                             .sums_gradients = true,
+                             .adds_to_gradient = true};
+  // The statistics are still there when the output is made again.
+  return std::make_unique<SimpleOperation>(needs, forward, backward, apply);
 }
 
 OperationPtr make_operation(const OperationRequest& r, const MaxPoolNode& pool) {

@@ -33,9 +33,8 @@ Answer reported_answer() {
   return answer(MPIX_Query_cuda_support() != 0);
 #elif defined(MPIX_GPU_SUPPORT_CUDA)
   int supported = 0;
-  if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) != MPI_SUCCESS) {
+  if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) != MPI_SUCCESS)
     return Answer::unknown;
-  }
   return answer(supported != 0);
 #else
   return Answer::unknown;
@@ -61,9 +60,8 @@ bool is_plain_switch(int index) {
 Answer read_switch(int index) {
   MPI_T_cvar_handle handle{};
   int count = 0;
-  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) {
+  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS)
     return Answer::unknown;
-  }
   int value = 0;  // of which a bool fills a part
   const bool read = count == 1 && MPI_T_cvar_read(handle, &value) == MPI_SUCCESS;
   MPI_T_cvar_handle_free(&handle);
@@ -75,9 +73,8 @@ Answer parameter_answer() {
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return Answer::unknown;
   int index = 0;
   Answer result = Answer::unknown;
-  if (MPI_T_cvar_get_index(kParameter, &index) == MPI_SUCCESS && is_plain_switch(index)) {
+  if (MPI_T_cvar_get_index(kParameter, &index) == MPI_SUCCESS && is_plain_switch(index))
     result = read_switch(index);
-  }
   MPI_T_finalize();
   return result;
 }
@@ -99,9 +96,8 @@ bool is_cuda_transport(std::string_view name) {
 }
 
 CudaVerdict judge_by_report(const CudaSignals& signals) {
-  if (signals.reported == Answer::unknown) {
+  if (signals.reported == Answer::unknown)
     return {false, "this MPI does not say whether it takes GPU memory"};
-  }
   const bool aware = signals.reported == Answer::yes;
   const bool other = aware && signals.compiled == Answer::no;
   return {aware, fmt::format("the MPI library that runs says that it {} GPU memory{}",
@@ -126,13 +122,11 @@ CudaVerdict judge_cray(const CudaSignals& signals) {
 }
 
 CudaVerdict judge_mvapich(const CudaSignals& signals) {
-  if (signals.mvapich_enabled != Answer::yes) {
+  if (signals.mvapich_enabled != Answer::yes)
     return {false, "MVAPICH2 takes GPU memory only on request; set MV2_USE_CUDA=1"};
-  }
   if (signals.reported != Answer::unknown) return judge_by_report(signals);
-  if (signals.compiled != Answer::no) {
+  if (signals.compiled != Answer::no)
     return {true, "MV2_USE_CUDA=1 makes MVAPICH2 take GPU memory"};
-  }
   return {false, "this MVAPICH2 was built without support for GPU memory, MV2_USE_CUDA=1 or not"};
 }
 

@@ -91,11 +91,10 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
   const RingPlan plan{0, ring.rank(), ring.size()};
   for (int turn = 0; turn < 3; ++turn) {
     ring.barrier();
-    if (turn_of(ring.rank(), ring.size()) == turn) {
+    if (turn_of(ring.rank(), ring.size()) == turn)
       mine = measure(ring, buffer, plan.right(), true);
-    } else if (turn_of(plan.left(), ring.size()) == turn) {
+    else if (turn_of(plan.left(), ring.size()) == turn)
       measure(ring, buffer, plan.left(), false);
-    }
   }
   return mine;
 }

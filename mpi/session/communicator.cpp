@@ -74,18 +74,20 @@ ClockOffset ask(Communicator& ranks) {
 }  // namespace
 
 Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
-    : max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)), host_(host_name()) {
-  call_mpi("MPI_Comm_dup", MPI_Comm_dup, origin, comm_.address());
-  return_errors(comm_.get());
-  check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
+    : comm_(new MPI_Comm(MPI_COMM_NULL)),
+      max_count_(std::clamp<std::size_t>(max_count, 1, INT_MAX)),
+      host_(host_name()) {
+  call_mpi("MPI_Comm_dup", MPI_Comm_dup, origin, comm_.get());
+  return_errors(*comm_);
+  check(MPI_Comm_rank(*comm_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(*comm_, &size_), "MPI_Comm_size");
   note_node();
   note_world_ranks();
 }
 
 Communicator Communicator::split(int color, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
-  call_mpi("MPI_Comm_split", MPI_Comm_split, comm_.get(), color, key, &part);
+  call_mpi("MPI_Comm_split", MPI_Comm_split, *comm_, color, key, &part);
   Communicator group(part, max_count_);
   check(MPI_Comm_free(&part), "MPI_Comm_free");
   return group;
@@ -93,7 +95,7 @@ Communicator Communicator::split(int color, int key) const {
 
 void Communicator::note_node() {
   MPI_Comm node = MPI_COMM_NULL;
-  call_mpi("MPI_Comm_split_type", MPI_Comm_split_type, comm_.get(), MPI_COMM_TYPE_SHARED, rank_,
+  call_mpi("MPI_Comm_split_type", MPI_Comm_split_type, *comm_, MPI_COMM_TYPE_SHARED, rank_,
            MPI_INFO_NULL, &node);
   check(MPI_Comm_rank(node, &local_rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(node, &local_size_), "MPI_Comm_size");
@@ -106,7 +108,7 @@ void Communicator::note_world_ranks() {
   MPI_Group world = MPI_GROUP_NULL;
   MPI_Group mine = MPI_GROUP_NULL;
   check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  check(MPI_Comm_group(comm_.get(), &mine), "MPI_Comm_group");
+  check(MPI_Comm_group(*comm_, &mine), "MPI_Comm_group");
   std::vector<int> ranks(static_cast<std::size_t>(size_));
   std::iota(ranks.begin(), ranks.end(), 0);
   world_ranks_.resize(ranks.size());
@@ -116,8 +118,9 @@ void Communicator::note_world_ranks() {
   check(MPI_Group_free(&world), "MPI_Group_free");
 }
 
-Communicator::Handle::~Handle() {
-  if (comm_ != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm_);
+void Communicator::Free::operator()(MPI_Comm* comm) const noexcept {
+  if (*comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(comm);
+  delete comm;
 }
 
 void Communicator::sendrecv(std::span<const float> send, int to, std::span<float> receive,
@@ -134,7 +137,7 @@ void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span
                                   int from) {
   MPI_Status status{};
   call_mpi("MPI_Sendrecv", MPI_Sendrecv, send.data(), int(send.size()), MPI_FLOAT, to, kTag,
-           receive.data(), int(receive.size()), MPI_FLOAT, from, kTag, comm_.get(), &status);
+           receive.data(), int(receive.size()), MPI_FLOAT, from, kTag, *comm_, &status);
   int count = 0;
   check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
   if (std::size_t(count) != receive.size()) {
@@ -148,16 +151,16 @@ void Communicator::all_reduce_sum(std::span<float> data) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
     call_mpi("MPI_Allreduce", MPI_Allreduce, MPI_IN_PLACE, part.data(), int(part.size()), MPI_FLOAT,
-             MPI_SUM, comm_.get());
+             MPI_SUM, *comm_);
   }
 }
 
-void Communicator::barrier() { call_mpi("MPI_Barrier", MPI_Barrier, comm_.get()); }
+void Communicator::barrier() { call_mpi("MPI_Barrier", MPI_Barrier, *comm_); }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) {
   for (std::size_t i = 0; i < pieces(data.size(), max_count_); ++i) {
     const auto part = piece(data, max_count_, i);
-    call_mpi("MPI_Bcast", MPI_Bcast, part.data(), int(part.size()), MPI_BYTE, root, comm_.get());
+    call_mpi("MPI_Bcast", MPI_Bcast, part.data(), int(part.size()), MPI_BYTE, root, *comm_);
   }
 }
 
@@ -170,7 +173,7 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
   const std::uint64_t length = mine.size();
   std::vector<std::uint64_t> lengths(ranks);
   call_mpi("MPI_Allgather", MPI_Allgather, &length, 1, MPI_UINT64_T, lengths.data(), 1,
-           MPI_UINT64_T, comm_.get());
+           MPI_UINT64_T, *comm_);
   const std::size_t rounds = pieces(std::ranges::max(lengths), limit);
   std::vector<Bytes> result(receives ? ranks : 0);
   for (std::size_t i = 0; i < rounds; ++i) {
@@ -180,10 +183,10 @@ std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> m
     Bytes buffer(receives ? round.total : 0);
     if (root == kEveryRank) {
       call_mpi("MPI_Allgatherv", MPI_Allgatherv, part.data(), count, MPI_BYTE, buffer.data(),
-               round.counts.data(), round.offsets.data(), MPI_BYTE, comm_.get());
+               round.counts.data(), round.offsets.data(), MPI_BYTE, *comm_);
     } else {
       call_mpi("MPI_Gatherv", MPI_Gatherv, part.data(), count, MPI_BYTE, buffer.data(),
-               round.counts.data(), round.offsets.data(), MPI_BYTE, root, comm_.get());
+               round.counts.data(), round.offsets.data(), MPI_BYTE, root, *comm_);
     }
     append(result, round, buffer);
   }

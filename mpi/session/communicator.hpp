@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,7 +39,7 @@ class Communicator final : public RankGroup {
   int world_rank(int rank) const { return world_ranks_.at(std::size_t(rank)); }
 
   /// For windows, which MPI makes of a group. Stays this object's.
-  MPI_Comm handle() const { return comm_.get(); }
+  MPI_Comm handle() const { return *comm_; }
 
   /// Collective: a group for each `color`, not negative, its ranks in the order of `key`.
   Communicator split(int color, int key) const;
@@ -73,23 +74,11 @@ class Communicator final : public RankGroup {
   void note_world_ranks();
 
   /// Frees the duplicate while MPI is active.
-  class Handle {
-   public:
-    Handle() = default;
-    ~Handle();
-    Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
-    Handle& operator=(Handle&& other) noexcept {
-      std::swap(comm_, other.comm_);
-      return *this;
-    }
-    MPI_Comm get() const { return comm_; }
-    MPI_Comm* address() { return &comm_; }
-
-   private:
-    MPI_Comm comm_ = MPI_COMM_NULL;
+  struct Free {
+    void operator()(MPI_Comm* comm) const noexcept;
   };
 
-  Handle comm_;
+  std::unique_ptr<MPI_Comm, Free> comm_;
   std::size_t max_count_ = INT_MAX;
   int rank_ = 0;
   int size_ = 1;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
@@ -11,7 +13,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include "launch_check.hpp"
 #include "mpi_call.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -28,6 +32,24 @@ constexpr std::array<MpiLevel, 4> kLevels = {{{MPI_THREAD_SINGLE, "MPI_THREAD_SI
                                               {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}}};
 
 const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(std::size_t(level)); }
+
+/// The variable as a non-negative number; nothing if it is absent or not one.
+std::optional<int> number(const Environment& environment, const char* name) {
+  const char* text = environment(name);
+  if (text == nullptr) return {};
+  int value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, fault] = std::from_chars(text, end, value);
+  if (fault != std::errc() || stop != end || value < 0) return {};
+  return value;
+}
+
+[[noreturn]] void refuse(const char* launcher, const char* variable, int started, int size,
+                         const char* remedy) {
+  throw InputError(fmt::format("{} started {} process{} ({}={}), but MPI sees a world of {}: {}",
+                               launcher, started, started == 1 ? "" : "es", variable, started, size,
+                               remedy));
+}
 
 }  // namespace
 
@@ -75,6 +97,42 @@ std::string mpi_library_version() {
   check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
   const std::string all(text.data());  // Open MPI counts the terminating zero as a character
   return all.substr(0, all.find_first_of("\r\n"));
+}
+
+void check_launch(const Environment& environment, int size) {
+  if (const auto started = number(environment, "OMPI_COMM_WORLD_SIZE")) {
+    if (*started == size) return;
+    refuse("mpirun", "OMPI_COMM_WORLD_SIZE", *started, size,
+           "the mpirun and the MPI library are of different make. Use the mpirun that belongs to "
+           "the library (`rueda --version` names it), or under Slurm `srun --mpi=pmix`");
+  }
+  if (size > 1) return;
+  const int tasks = number(environment, "SLURM_NTASKS").value_or(1);
+  if (tasks > 1 && number(environment, "SLURM_PROCID")) {
+    refuse("Slurm", "SLURM_NTASKS", tasks, size,
+           "each process would train alone. Start it with `srun --mpi=pmix` (`srun --mpi=list` "
+           "shows what this Slurm offers) or with mpirun inside the allocation; for a run of one "
+           "rank use `srun -n 1`");
+  }
+  if (const int processes = number(environment, "PMI_SIZE").value_or(1); processes > 1) {
+    refuse("The launcher", "PMI_SIZE", processes, size,
+           "each process would train alone. Use the mpirun that belongs to the MPI library rueda "
+           "is linked with (`rueda --version` names it)");
+  }
+}
+
+int launcher_rank(const Environment& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"})
+    if (const auto rank = number(environment, name)) return *rank;
+  return 0;
+}
+
+std::optional<int> launcher_local_rank(const Environment& environment) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+        "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"})
+    if (const auto rank = number(environment, name)) return rank;
+  return {};
 }
 
 }  // namespace rueda

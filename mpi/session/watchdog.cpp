@@ -1,15 +1,39 @@
 #include "watchdog.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "mpi_call.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {
+
+std::string reason(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "an unknown error";
+  return {text.data(), std::size_t(length)};
+}
+
+std::string world_rank() {
+  int rank = 0;
+  if (!mpi_is_active() || MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) return "unknown";
+  return std::to_string(rank);
+}
+
+// One process has one MPI, hence one turn. Nothing here owns anything of MPI's.
+std::atomic<std::thread::id> owner{};
+std::atomic<const char*> call_name{nullptr};
+std::atomic<SteadyTime::rep> call_since{0};
 
 using Seconds = std::chrono::duration<double>;
 
@@ -33,6 +57,47 @@ std::string place_of(const ReduceNow& now) {
 }
 
 }  // namespace
+
+void throw_mpi_error(int code, const char* call) {
+  throw RunError(fmt::format(
+      "{} failed on rank {}: {} (code {}); another rank may have ended, see the messages above",
+      call, world_rank(), reason(code), code));
+}
+
+void return_errors(MPI_Comm comm) {
+  check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+bool mpi_is_active() noexcept {
+  int initialized = 0;
+  int finalized = 0;
+  return MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
+         MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
+
+void take_mpi_turn() {
+  std::thread::id no_owner{};
+  const std::thread::id me = std::this_thread::get_id();
+  if (!owner.compare_exchange_strong(no_owner, me) && no_owner != me)
+    throw RunError("a thread takes MPI while another one has it: a fault of this program");
+}
+
+void give_mpi_turn() noexcept { owner.store(std::thread::id{}); }
+
+MpiCallNow mpi_call_now() noexcept {
+  return {call_name.load(), SteadyTime(SteadyTime::duration(call_since.load()))};
+}
+
+MpiCall::MpiCall(const char* name) {
+  if (owner.load() != std::this_thread::get_id()) {
+    throw RunError(std::string(name) +
+                   " is called by a thread that does not have the turn: a fault of this program");
+  }
+  call_since.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  call_name.store(name);
+}
+
+MpiCall::~MpiCall() { call_name.store(nullptr); }
 
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce) {

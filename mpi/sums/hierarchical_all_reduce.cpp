@@ -110,11 +110,10 @@ void HierarchicalAllReduce::add_up(std::span<float> slice, bool exactly) {
 }
 
 void HierarchicalAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> slice) {
-  if (fixed_order_) {
+  if (fixed_order_)
     fixed_reduce_scatter(*between_inside_, device_, plan, slice, kFixedScratch, journal());
-  } else if (plan.size > 1) {
+  else if (plan.size > 1)
     ring_reduce_scatter(*between_inside_, device_, plan, slice, segment_, journal());
-  }
 }
 
 }  // namespace rueda

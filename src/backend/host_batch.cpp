@@ -37,9 +37,8 @@ class WideImage {
     float* const cropped = width_ == kSide ? to : narrow;
     for (int x = 0; x < kSide; ++x) cropped[x] = kernels::cropped(plane, augment, y, x);
     if (width_ == kSide) return;
-    for (const kernels::Neighbours& h : columns) {
+    for (const kernels::Neighbours& h : columns)
       *to++ = kernels::mixed(narrow[h.low], narrow[h.high], h.weight);
-    }
   }
 
   int width_;
@@ -75,13 +74,11 @@ void make_pixels(const WideImage& image, const kernels::PixelTransform& t, int c
   const auto size = std::size_t(t.image_size);
   std::vector<float> rows(kImageChannels * size);
   for (int y = 0; y < t.image_size; ++y) {
-    for (int c = 0; c < kImageChannels; ++c) {
+    for (int c = 0; c < kImageChannels; ++c)
       make_row(image, t, c, y, rows.data() + std::size_t(c) * size);
-    }
     for (std::size_t x = 0; x < size; ++x) {
-      for (std::size_t c = 0; c < kImageChannels; ++c) {
+      for (std::size_t c = 0; c < kImageChannels; ++c)
         *to++ = kernels::from_float<T>(rows[c * size + x]);
-      }
       for (int c = kImageChannels; c < channels; ++c) *to++ = T{};
     }
   }
@@ -91,11 +88,10 @@ template <typename T>
 void make_image(const WideImage& image, const kernels::PixelTransform& t, const InputFormat& format,
                 std::byte* to) {
   T* values = reinterpret_cast<T*>(to);
-  if (format.channels_last) {
+  if (format.channels_last)
     make_pixels(image, t, format.channels, values);
-  } else {
+  else
     make_planes(image, t, values);
-  }
 }
 
 }  // namespace
@@ -113,11 +109,10 @@ void make_host_image(const ImageSet& images, const BatchChoice& choice, std::siz
       t.augment ? kernels::draw_augment(choice.seed, choice.epoch, index)
                 : kernels::SampleAugment{};
   const WideImage image(images.image(index).data(), t, augment);
-  if (format.bf16) {
+  if (format.bf16)
     make_image<kernels::Bfloat16>(image, t, format, to);
-  } else {
+  else
     make_image<float>(image, t, format, to);
-  }
 }
 
 }  // namespace rueda

@@ -53,9 +53,8 @@ void Replica::initialise(std::uint64_t seed) {
   std::vector<float> values(graph_.parameter_count());
   for (const Parameter& p : graph_.parameters()) {
     const std::uint64_t key = key_of(p.name);
-    for (std::size_t i = 0; i < p.count; ++i) {
+    for (std::size_t i = 0; i < p.count; ++i)
       values[p.offset + i] = float(draw(p, random_bits(seed, key, i)));
-    }
   }
   backend_.upload(parameters(), values);
   backend_.upload(running_statistics(), initial_statistics(graph_));

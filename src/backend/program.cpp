@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rueda/backend/bucket_plan.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -40,9 +40,8 @@ int Program::last_use_in_forward(NodeId node) const {
   int last = node == graph_.logits() ? loss_time() : forward_time(node);
   for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
     const auto& inputs = graph_.node(reader).inputs;
-    if (std::find(inputs.begin(), inputs.end(), node) != inputs.end()) {
+    if (std::find(inputs.begin(), inputs.end(), node) != inputs.end())
       last = std::max(last, forward_time(reader));
-    }
   }
   return last;
 }
@@ -72,11 +71,10 @@ void Program::declare_activation(NodeId node) {
   if (mode_ != Mode::train) return;
   const Interval backward = use_in_backward(node);
   BufferLife& life = lives_[index(id)];
-  if (recompute_.repeats(node)) {
+  if (recompute_.repeats(node))
     life.again = backward;
-  } else {
+  else
     life.last = std::max(life.last, backward.last);
-  }
 }
 
 void Program::plan_activations() {
@@ -104,9 +102,8 @@ void Program::plan_gradients() {
 /// Fewer incoming contributions than the operation takes need nothing; more are summed first.
 void Program::combine_incoming(NodeId node) {
   Gradients& g = gradients_of(node);
-  if (g.incoming.empty()) {
+  if (g.incoming.empty())
     throw RunError("layer " + graph_.node(node).name + " has no reader: not a trainable graph");
-  }
   const std::size_t taken = needs_[index(node)].sums_gradients ? 2 : 1;
   if (g.incoming.size() > taken) {
     g.sum = declare(backend_.activation_bytes(graph_, node, batch_), backward_time(node),
@@ -162,18 +159,16 @@ std::byte* Program::place(BufferId id) const {
 
 OperationMemory Program::memory_of(NodeId node) const {
   OperationMemory memory;
-  for (const NodeId input : graph_.node(node).inputs) {
+  for (const NodeId input : graph_.node(node).inputs)
     memory.inputs.push_back(place(activations_[index(input)]));
-  }
   memory.output = place(activations_[index(node)]);
   memory.workspace = place(workspaces_[index(node)]);
   if (mode_ != Mode::train) return memory;
   const Gradients& g = gradients_[index(node)];
-  if (g.sum >= 0) {
+  if (g.sum >= 0)
     memory.output_gradients = {place(g.sum)};
-  } else {
+  else
     for (const BufferId id : g.incoming) memory.output_gradients.push_back(place(id));
-  }
   for (const BufferId id : g.outgoing) memory.input_gradients.push_back(place(id));
   memory.gradient_addend = place(g.addend);
   return memory;
@@ -181,9 +176,8 @@ OperationMemory Program::memory_of(NodeId node) const {
 
 void Program::bind(std::byte* pool) {
   pool_ = pool;
-  for (NodeId node = 1; node <= graph_.logits(); ++node) {
+  for (NodeId node = 1; node <= graph_.logits(); ++node)
     operations_[index(node)]->bind(memory_of(node));
-  }
 }
 
 void Program::forward() {
@@ -202,9 +196,8 @@ void Program::sum_incoming(NodeId node) {
 
 /// In forward order, since one may read what another made.
 void Program::repeat_before(NodeId node) {
-  for (NodeId earlier = 1; earlier <= node; ++earlier) {
+  for (NodeId earlier = 1; earlier <= node; ++earlier)
     if (recompute_.before[index(earlier)] == node) operations_[index(earlier)]->recompute();
-  }
 }
 
 void Program::backward() {
@@ -221,9 +214,8 @@ void Program::announce_buckets(const std::vector<std::size_t>& ends) {
 }
 
 void Program::announce_after(NodeId node) {
-  for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket) {
+  for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket)
     if (completing_[bucket] == node) backend_.announce(bucket);
-  }
 }
 
 }  // namespace rueda

@@ -31,9 +31,8 @@ ReplicaPlan::Programs ReplicaPlan::programs(const std::vector<std::size_t>& batc
 
 std::size_t ReplicaPlan::pool_bytes() const noexcept {
   std::size_t most = 0;
-  for (const Programs* programs : {&train_, &infer_}) {
+  for (const Programs* programs : {&train_, &infer_})
     for (const auto& [batch, program] : *programs) most = std::max(most, program->pool_bytes());
-  }
   return most;
 }
 

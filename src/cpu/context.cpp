@@ -64,11 +64,8 @@ bool is_plain(const Node& node) {
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
   const auto conv = typical_convolution(engine, type_of(precision));
   const memory::desc image = conv.src_desc();
-  for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16}) {
-    if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) {
-      return layout;
-    }
-  }
+  for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16})
+    if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) return layout;
   return ActivationLayout::channels_last;
 }
 
@@ -123,9 +120,8 @@ dnnl::memory::desc vector_desc(std::size_t count) {
 }
 
 PackedWeights::Slot PackedWeights::request(ParameterId parameter, const dnnl::memory::desc& desc) {
-  for (Slot slot = 0; slot < entries_.size(); ++slot) {
+  for (Slot slot = 0; slot < entries_.size(); ++slot)
     if (entries_[slot].parameter == parameter && entries_[slot].desc == desc) return slot;
-  }
   entries_.push_back({parameter, desc, {}, {}, {}});
   return entries_.size() - 1;
 }

@@ -76,9 +76,8 @@ template <typename F>
 void for_each_element(const BlockedView& view, std::size_t images, std::size_t channels, F f) {
   std::size_t plain = 0;
   for (std::size_t n = 0; n < images; ++n) {
-    for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t c = 0; c < channels; ++c)
       for (std::size_t p = 0; p < view.pixels; ++p) f(view.offset(n, c, p), plain++);
-    }
   }
 }
 
@@ -168,9 +167,8 @@ void CpuBackend::weigh_statistics(std::span<float> to, std::span<const float> fr
 
 void CpuBackend::update_running(std::span<float> running, std::span<const float> weighted_sums,
                                 float samples, float momentum) {
-  for (std::size_t i = 0; i < running.size(); ++i) {
+  for (std::size_t i = 0; i < running.size(); ++i)
     running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
-  }
 }
 
 std::uint64_t CpuBackend::hash(std::span<const float> values) {

@@ -116,9 +116,7 @@ class MaxPool final : public Operation {
       }
     }
     T* target = elements<T>(memory_.input_gradients.front()) + at(from_, in_, plane, y, x);
-    for (std::size_t c = 0; c < lanes; ++c) {
-      target[channel + c] = kernels::from_float<T>(sum[c]);
-    }
+    for (std::size_t c = 0; c < lanes; ++c) target[channel + c] = kernels::from_float<T>(sum[c]);
   }
 
   kernels::CoveringWindows windows_over(int input, int outputs) const {
@@ -135,7 +133,9 @@ class MaxPool final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make(const OperationRequest& request, const MaxPoolNode& pool) {
-  return make_typed<MaxPool>(request, pool);
+  return with_element_type(request.precision(), [&]<typename T>() -> std::unique_ptr<Operation> {
+    return std::make_unique<MaxPool<T>>(request, pool);
+  });
 }
 
 }  // namespace rueda::cpu

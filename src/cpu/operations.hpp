@@ -19,6 +19,7 @@ struct OperationRequest {
 
   const Node& self() const { return graph.node(node); }
   NodeId input(std::size_t i = 0) const { return self().inputs.at(i); }
+  Precision precision() const { return context.format.precision; }
   dnnl::memory::desc output_desc() const { return context.desc(graph, node, batch); }
   dnnl::memory::desc input_desc(std::size_t i = 0) const {
     return context.desc(graph, input(i), batch);
@@ -72,16 +73,6 @@ template <typename F>
 auto with_type_of(const Node& node, Precision precision, const F& f) {
   const bool bf16 = element_type(node, precision) == dnnl::memory::data_type::bf16;
   return with_element_type(bf16 ? Precision::bf16 : Precision::fp32, f);
-}
-
-/// Makes an operation with own loops for the element type of the network's activations.
-template <template <typename> typename Op, typename... Arguments>
-std::unique_ptr<Operation> make_typed(const OperationRequest& request,
-                                      const Arguments&... arguments) {
-  return with_element_type(request.context.format.precision,
-                           [&]<typename T>() -> std::unique_ptr<Operation> {
-                             return std::make_unique<Op<T>>(request, arguments...);
-                           });
 }
 
 }  // namespace rueda::cpu

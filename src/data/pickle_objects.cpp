@@ -194,10 +194,9 @@ constexpr std::array<Global, 11> kGlobals{{
 }  // namespace
 
 PickleValue* find_global(Pickle& pickle, std::string_view module, std::string_view name) {
-  for (std::size_t i = 0; i < kGlobals.size(); ++i) {
+  for (std::size_t i = 0; i < kGlobals.size(); ++i)
     if (kGlobals[i].module == module && kGlobals[i].name == name)
       return pickle.add({.kind = Kind::global, .integer = std::int64_t(i)});
-  }
   pickle.fail(
       fmt::format("the pickle asks for '{}.{}', which no CIFAR-10 file needs: refused, "
                   "nothing was executed",

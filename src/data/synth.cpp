@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,136 @@
 
 namespace rueda {
 namespace {
+
+/// Motifs are described in a frame of their own whose unit, the radius, is this many steps.
+constexpr int kUnit = 4096;
+constexpr int kPixel = 256;    ///< steps of a Placement per pixel
+constexpr int kOne = 1 << 14;  ///< 1.0 of sine and cosine
+
+constexpr int of_unit(double fraction) { return int(fraction * kUnit); }
+
+/// A point in the motif's frame: u to the right, v down.
+struct Point {
+  int u;
+  int v;
+};
+
+constexpr int squared_length(Point p) { return p.u * p.u + p.v * p.v; }
+constexpr bool within(Point p, int radius) { return squared_length(p) <= radius * radius; }
+
+/// sin(angle) * kOne; angle in 1/65536 turn. The parabola through the zeros and the peak of each
+/// half wave, bent towards the sine by its own square: right to 0.1 %, and integers only.
+constexpr int sine(int angle) {
+  const int a = angle & 0xffff;
+  const int x = a & 0x7fff;
+  const int parabola = int((std::int64_t(x) * (0x8000 - x)) >> 14);
+  const int bent = (parabola * 775 + (parabola * parabola >> 14) * 225) / 1000;
+  return a < 0x8000 ? bent : -bent;
+}
+
+constexpr int cosine(int angle) { return sine(angle + 0x4000); }
+
+/// How many of the `sides` lines of a regular polygon have the point on their inner side; the
+/// lines lie `distance` from the centre.
+constexpr int sides_inside(Point p, int sides, int distance) {
+  int inside = 0;
+  for (int i = 0; i < sides; ++i) {
+    const int angle = 0x4000 + i * 0x10000 / sides;
+    if ((p.u * cosine(angle) + p.v * sine(angle)) / kOne <= distance) ++inside;
+  }
+  return inside;
+}
+
+/// Index of the cell of width `cell` that holds x; the grid has a line at 0.
+constexpr int cell_of(int x, int cell) { return (x + 64 * cell) / cell; }
+
+bool on_dot(Point p) {
+  constexpr int kCell = of_unit(0.62);
+  constexpr int kHalf = kCell / 2;
+  const Point q{p.u + kHalf, p.v + kHalf};
+  const Point from_centre{q.u - (cell_of(q.u, kCell) - 64) * kCell - kHalf,
+                          q.v - (cell_of(q.v, kCell) - 64) * kCell - kHalf};
+  return within(from_centre, of_unit(0.2));
+}
+
+bool on_cross(Point p) {
+  const int along = std::max(std::abs(p.u), std::abs(p.v));
+  const int across = std::min(std::abs(p.u), std::abs(p.v));
+  return across <= of_unit(0.27) && along <= kUnit;
+}
+
+bool in_square(Point p, int half) { return std::max(std::abs(p.u), std::abs(p.v)) <= half; }
+
+struct Motif {
+  std::string_view name;
+  bool (*covers)(Point);
+  bool is_texture = false;  ///< seen through a round or a square window
+};
+
+constexpr std::array<Motif, kClasses> kMotifs{{
+    {"disc", [](Point p) { return within(p, of_unit(0.95)); }},
+    {"ring", [](Point p) { return within(p, kUnit) && !within(p, of_unit(0.6)); }},
+    {"square", [](Point p) { return in_square(p, of_unit(0.78)); }},
+    {"triangle", [](Point p) { return sides_inside(p, 3, of_unit(0.5)) == 3; }},
+    {"cross", on_cross},
+    // Inside all but at most one of the five lines that make a pentagram: its middle and its tips.
+    {"star", [](Point p) { return sides_inside(p, 5, of_unit(0.36)) >= 4; }},
+    {"crescent",
+     [](Point p) {
+       return within(p, kUnit) && !within({p.u - of_unit(0.48), p.v}, of_unit(0.82));
+     }},
+    {"stripes", [](Point p) { return cell_of(p.v + of_unit(0.2), of_unit(0.4)) % 2 == 0; }, true},
+    {"checks",
+     [](Point p) { return (cell_of(p.u, of_unit(0.5)) + cell_of(p.v, of_unit(0.5))) % 2 == 0; },
+     true},
+    {"dots", on_dot, true},
+}};
+
+bool covers(const Motif& motif, bool round_window, Point p) {
+  if (!motif.is_texture) return motif.covers(p);
+  const bool seen = round_window ? within(p, kUnit) : in_square(p, of_unit(0.86));
+  return seen && motif.covers(p);
+}
+
+/// Turns and scales from image to motif.
+class Frame {
+ public:
+  explicit Frame(const Placement& place)
+      : place_(place),
+        cosine_(std::int64_t{cosine(place.angle)} * kScale / place.radius),
+        sine_(std::int64_t{sine(place.angle)} * kScale / place.radius) {}
+
+  /// x and y in 1/256 pixel.
+  Point operator()(int x, int y) const {
+    const std::int64_t dx = x - place_.centre_x;
+    const std::int64_t dy = y - place_.centre_y;
+    return {int((dx * cosine_ + dy * sine_) >> kShift), int((dy * cosine_ - dx * sine_) >> kShift)};
+  }
+
+ private:
+  // (dx / radius) * kUnit, with the division done once: kScale / 2^kShift = kUnit / kOne.
+  static constexpr int kShift = 20;
+  static constexpr std::int64_t kScale = (std::int64_t{1} << kShift) * kUnit / kOne;
+
+  Placement place_;
+  std::int64_t cosine_;
+  std::int64_t sine_;
+};
+
+int covered_samples(const Motif& motif, const Placement& place, const Frame& frame, int column,
+                    int row) {
+  constexpr int kSamples = 4;
+  constexpr int kStep = kPixel / kSamples;
+  int covered = 0;
+  for (int j = 0; j < kSamples; ++j) {
+    for (int i = 0; i < kSamples; ++i) {
+      const Point p =
+          frame(column * kPixel + i * kStep + kStep / 2, row * kPixel + j * kStep + kStep / 2);
+      if (covers(motif, place.round_window, p)) ++covered;
+    }
+  }
+  return covered;
+}
 
 /// The random draws of one image, in order.
 class Draws {
@@ -115,6 +246,22 @@ ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view spli
 }
 
 }  // namespace
+
+std::string_view motif_name(std::size_t label) { return kMotifs.at(label).name; }
+
+Mask draw_mask(std::size_t label, const Placement& place) {
+  // Nothing reaches further than 1.25 radii: not the tips of the star (1.17), nor the corners of a
+  // square window (1.22).
+  const int reach = place.radius + place.radius / 4;
+  const auto pixel = [](int steps) { return std::clamp(steps / kPixel, 0, kImageSide); };
+  const Frame frame(place);
+  Mask mask{};
+  for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
+    for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
+      mask[std::size_t(y * kImageSide + x)] =
+          std::uint8_t(covered_samples(kMotifs.at(label), place, frame, x, y));
+  return mask;
+}
 
 Dataset draw_synthetic(const SynthOptions& options) {
   Dataset dataset;

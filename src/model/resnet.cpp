@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
@@ -63,10 +67,10 @@ Graph classifier(GraphBuilder&& g, NodeId x, int classes, Init weight, Init bias
 
 constexpr Init kWeights = Init::glorot_uniform;
 
-constexpr BatchNormOptions kNormRelu{.epsilon = 1.001e-5F,
-                                     .momentum = 0.99F,
-                                     .running_variance = RunningVariance::biased,
-                                     .relu = true};
+constexpr BatchNormNode kNormRelu{.epsilon = 1.001e-5F,
+                                  .momentum = 0.99F,
+                                  .running_variance = RunningVariance::biased,
+                                  .relu = true};
 
 ConvOptions conv1x1(int filters, bool bias) {
   return {.filters = filters, .kernel = 1, .padding = 0, .bias = bias, .weight_init = kWeights};
@@ -115,22 +119,17 @@ NodeId v2_stem(GraphBuilder& g) {
                     {.kernel = 3, .stride = 2, .padding = 1, .filled_with = PoolPadding::zeros});
 }
 
+/// Blocks of each stack.
 std::array<int, 4> blocks_of(int depth) {
-  switch (depth) {
-    case 50:
-      return {3, 4, 6, 3};
-    case 101:
-      return {3, 4, 23, 3};
-    case 152:
-      return {3, 8, 36, 3};
-    default:
-      throw InputError("model resnet" + std::to_string(depth) +
-                       "v2: choose resnet50v2, resnet101v2 or resnet152v2");
-  }
+  if (depth == 50) return {3, 4, 6, 3};
+  if (depth == 101) return {3, 4, 23, 3};
+  if (depth == 152) return {3, 8, 36, 3};
+  throw InputError("model resnet" + std::to_string(depth) +
+                   "v2: choose resnet50v2, resnet101v2 or resnet152v2");
 }
 
 struct Entry {
-  const char* name;
+  std::string_view name;
   Graph (*build)(int depth, int image_size, int classes);
   int depth;
 };
@@ -169,9 +168,8 @@ Graph resnet18(int image_size, int classes) {
   GraphBuilder g("resnet18", {3, image_size, image_size});
   NodeId x = stem(g, 64, style.init);
   int filters = 64;
-  for (int s = 1; s <= 4; ++s, filters *= 2) {
+  for (int s = 1; s <= 4; ++s, filters *= 2)
     x = stage(g, "layer" + std::to_string(s), x, 2, filters, s == 1 ? 1 : 2, style);
-  }
   return classifier(std::move(g), x, classes, Init::fan_in_uniform, Init::fan_in_uniform);
 }
 
@@ -200,12 +198,10 @@ std::vector<std::string> model_names() {
 Graph build_model(const std::string& name, int image_size, int classes) {
   if (image_size < 1 || classes < 1)
     throw InputError("model " + name + ": image size and classes must be at least 1");
-  std::string known;
-  for (const Entry& entry : kModels) {
-    if (name == entry.name) return entry.build(entry.depth, image_size, classes);
-    known += (known.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  throw InputError("unknown model '" + name + "'; choose one of " + known);
+  const auto* entry = std::ranges::find(kModels, name, &Entry::name);
+  if (entry != kModels.end()) return entry->build(entry->depth, image_size, classes);
+  throw InputError(
+      fmt::format("unknown model '{}'; choose one of {}", name, fmt::join(model_names(), ", ")));
 }
 
 }  // namespace rueda

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/model/flops.hpp"
 

@@ -48,25 +48,6 @@ constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
 struct NoImages final : DeviceImages {};
 
-/// Waits where the layer would compute.
-class Wait final : public Operation {
- public:
-  /// `share` of the network's FLOPs is the layer's.
-  Wait(Schedule& schedule, double share, int batch)
-      : schedule_(schedule), share_(share), batch_(batch) {}
-
-  OperationNeeds needs() const override { return {}; }
-  void bind(const OperationMemory&) override {}
-  void forward() override { schedule_.work(share_ * kForwardShare, batch_); }
-  void recompute() override {}  // the time that was given is of the whole micro-batch
-  void backward() override { schedule_.work(share_ * kBackwardShare, batch_); }
-
- private:
-  Schedule& schedule_;
-  double share_;
-  int batch_;
-};
-
 }  // namespace
 
 double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent) {
@@ -108,9 +89,14 @@ std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
 std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
                                                         Mode) {
   if (node == graph.input()) return nullptr;
-  const auto all = double(forward_flops(graph));
   const auto own = double(forward_flops(graph, node));
-  return std::make_unique<Wait>(schedule_, own / all, batch);
+  const double share = own / double(forward_flops(graph));
+  // The time that was given is of the whole micro-batch, so recomputing takes none.
+  return std::make_unique<SimpleOperation>(
+      OperationNeeds{},
+      [=, this](const OperationMemory&) { schedule_.work(share * kForwardShare, batch); },
+      [=, this](const OperationMemory&) { schedule_.work(share * kBackwardShare, batch); },
+      [](const OperationMemory&) {});
 }
 
 std::unique_ptr<DeviceImages> TimedBackend::hold(const ImageSet&) {

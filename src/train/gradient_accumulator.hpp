@@ -17,9 +17,8 @@ class GradientAccumulator {
   GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches)
       : device_(backend.reduce_device()) {
     if (micro_batches == 1) return;
-    for (std::size_t i = 0; i < TreeOrder::slots_needed(micro_batches); ++i) {
+    for (std::size_t i = 0; i < TreeOrder::slots_needed(micro_batches); ++i)
       slots_.push_back(backend.allocate(arena_floats * sizeof(float)));
-    }
   }
 
   /// Takes the arena of the next micro-batch.

@@ -14,15 +14,10 @@ GradientReducer::GradientReducer(ReducerParts parts)
 }
 
 GradientReducer::~GradientReducer() {
-  if (busy()) {
+  if (busy())
     end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
-  }
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  change([this] { stopping_ = true; });
   thread_.join();
 }
 
@@ -46,16 +41,14 @@ void GradientReducer::begin(std::size_t train_step, bool announced) {
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = backend().announced(i) + 1;
     parts_.turn.give();
   }
-  {
-    const std::lock_guard lock(mutex_);
+  change([&] {
     train_step_ = train_step;
     announced_ = announced && parts_.overlaps;
     complete_ = false;
     summed_ = 0;
     open_ = parts_.overlaps;
     starts_ = true;
-  }
-  changed_.notify_all();
+  });
 }
 
 void GradientReducer::complete() {
@@ -63,12 +56,10 @@ void GradientReducer::complete() {
     ReduceDevice& device = backend().reduce_device();
     device.wait(device.record());
   }
-  {
-    const std::lock_guard lock(mutex_);
+  change([this] {
     complete_ = true;
     completed_at_ = std::chrono::steady_clock::now();
-  }
-  changed_.notify_all();
+  });
 }
 
 void GradientReducer::wait(std::size_t bucket) {
@@ -114,10 +105,7 @@ void GradientReducer::communicate() {
       sum_all();
     } catch (...) {
       parts_.turn.give();
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
-      changed_.notify_all();
-      return;
+      return change([this] { failure_ = std::current_exception(); });
     }
   }
 }
@@ -133,11 +121,7 @@ void GradientReducer::sum_all() {
   for (std::size_t i = 0; i < buckets(); ++i) {
     sum(i, wait_until_ready(i));
     if (i + 1 == buckets()) parts_.turn.give();  // before the other thread can see the last sum
-    {
-      const std::lock_guard lock(mutex_);
-      summed_ = i + 1;
-    }
-    changed_.notify_all();
+    change([&] { summed_ = i + 1; });
   }
 }
 

@@ -1,4 +1,6 @@
-#include <utility>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "rueda/model/registry.hpp"
 #include "rueda/train/options.hpp"
@@ -18,22 +20,14 @@ constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
 
-template <typename Member>
-struct MemberType;
-template <typename Type>
-struct MemberType<Type TrainConfig::*> {
-  using type = Type;
-};
-
 /// The words of an enum's values; of one without words_of from the first to `last`.
-template <auto kMember, typename Enum = typename MemberType<decltype(kMember)>::type>
+template <auto kMember, typename Enum = std::remove_cvref_t<decltype(C{}.*kMember)>>
 Words words(Enum last = static_cast<Enum>(words_of(Enum{}).size() - 1)) {
   Words words{{},
               [](const C& c) { return std::size_t(c.*kMember); },
               [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
-  for (std::size_t i = 0; i <= std::size_t(last); ++i) {
+  for (std::size_t i = 0; i <= std::size_t(last); ++i)
     words.words.push_back(to_string(static_cast<Enum>(i)));
-  }
   return words;
 }
 
@@ -58,234 +52,186 @@ constexpr Formed kEvery = {
     [](const C& c) { return c.checkpoint_every.count > 0 ? to_string(c.checkpoint_every) : ""; },
     [](C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }};
 
-using Table = std::vector<TrainOption>;
+/// The order is that of run.json.
+const std::vector<TrainOption> kOptions = {
+    {"model", kModel, Text{&C::model, false}, must_agree, series, "NAME",
+     "Network to train: " + joined(model_names(), ", ")},
+    {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
+     "Side that images are resized to"},
+    {"init-weights", kModel, Text{&C::init_weights}, own, none, "FILE",
+     "Begins with the weights of this .safetensors file instead of random ones"},
 
-Table model_options() {
-  return {
-      {"model", kModel, Text{&C::model, false}, must_agree, series, "NAME",
-       "Network to train: " + joined(model_names(), ", ")},
-      {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
-       "Side that images are resized to"},
-      {"init-weights", kModel, Text{&C::init_weights}, own, none, "FILE",
-       "Begins with the weights of this .safetensors file instead of random ones"},
-  };
-}
+    {"data", kData, Text{&C::data, false}, free, none, "PATH",
+     "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
+    {"data-limit", kData, number(&C::data_limit), free, series, "N",
+     "Training images used, 0 for all"},
+    {"augment", kData, words<&C::augment>(), must_agree, variant, "",
+     "Random crop (4 pixels of padding) and mirror image"},
+    {"normalize", kData, words<&C::normalize>(), must_agree, none, "",
+     "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
+    {"shuffle", kData, shuffle_words(), must_agree, none, "",
+     "New order of the samples in each epoch"},
+    {"shard", kData, words<&C::shard>(), must_agree, variant, "",
+     "A rank's samples: a part of each global batch, or a slice of the data set"},
+    {"last-batch", kData, words<&C::last_batch>(), must_agree, variant, "",
+     "Keeps or drops the samples that do not fill a global batch"},
+    {"input", kData, words<&C::input>(), free, variant, "",
+     "The device makes batches from images that it holds, or host threads prepare them during "
+     "the previous step; the values are the same"},
+    {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
+     "Host threads of a rank for --input stream, 0 for the thread that trains. On the cpu "
+     "backend they share the cores with --threads"},
 
-Table data_options() {
-  return {
-      {"data", kData, Text{&C::data, false}, free, none, "PATH",
-       "CIFAR-10 as a directory or a .tar.gz, binary or Python version, or the word synthetic"},
-      {"data-limit", kData, number(&C::data_limit), free, series, "N",
-       "Training images used, 0 for all"},
-      {"augment", kData, words<&C::augment>(), must_agree, variant, "",
-       "Random crop (4 pixels of padding) and mirror image"},
-      {"normalize", kData, words<&C::normalize>(), must_agree, none, "",
-       "Divides pixels by 255, or also uses the mean and deviation of CIFAR-10"},
-      {"shuffle", kData, shuffle_words(), must_agree, none, "",
-       "New order of the samples in each epoch"},
-      {"shard", kData, words<&C::shard>(), must_agree, variant, "",
-       "A rank's samples: a part of each global batch, or a slice of the data set"},
-      {"last-batch", kData, words<&C::last_batch>(), must_agree, variant, "",
-       "Keeps or drops the samples that do not fill a global batch"},
-      {"input", kData, words<&C::input>(), free, variant, "",
-       "The device makes batches from images that it holds, or host threads prepare them during "
-       "the previous step; the values are the same"},
-      {"input-workers", kData, number(&C::input_workers, whole(0, 1024)), free, variant, "N",
-       "Host threads of a rank for --input stream, 0 for the thread that trains. On the cpu "
-       "backend they share the cores with --threads"},
-  };
-}
+    {"epochs", kOptimizer, number(&C::epochs, whole(1)), changes_bits, none, "N",
+     "Passes over the training images"},
+    {"lr", kOptimizer,
+     number(&C::lr, {.most = 1000,
+                     .without_least = true,
+                     .hint = "SGD with momentum usually begins near 0.1"}),
+     must_agree, none, "X", "Learning rate, before --scale-lr"},
+    {"momentum", kOptimizer,
+     number(&C::momentum,
+            {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
+     must_agree, none, "X", "Momentum of SGD"},
+    {"weight-decay", kOptimizer,
+     number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
+     none, "X", "Weight decay"},
+    {"nesterov", kOptimizer, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
+    {"scale-lr", kOptimizer, words<&C::scale_lr>(), must_agree, none, "",
+     "Multiplies --lr by global batch / --base-batch"},
+    {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), must_agree, none, "N",
+     "Global batch that --lr is meant for"},
+    {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), must_agree, none, "X",
+     "Epochs of linear warm-up"},
+    {"lr-schedule", kOptimizer, words<&C::lr_schedule>(), must_agree, none, "",
+     "Course of the learning rate after the warm-up"},
+    {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
+     "Seed of weights, order and augmentation"},
 
-Table optimizer_options() {
-  return {
-      {"epochs", kOptimizer, number(&C::epochs, whole(1)), changes_bits, none, "N",
-       "Passes over the training images"},
-      {"lr", kOptimizer,
-       number(&C::lr, {.most = 1000,
-                       .without_least = true,
-                       .hint = "SGD with momentum usually begins near 0.1"}),
-       must_agree, none, "X", "Learning rate, before --scale-lr"},
-      {"momentum", kOptimizer,
-       number(&C::momentum,
-              {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
-       must_agree, none, "X", "Momentum of SGD"},
-      {"weight-decay", kOptimizer,
-       number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
-       none, "X", "Weight decay"},
-      {"nesterov", kOptimizer, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
-      {"scale-lr", kOptimizer, words<&C::scale_lr>(), must_agree, none, "",
-       "Multiplies --lr by global batch / --base-batch"},
-      {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), must_agree, none, "N",
-       "Global batch that --lr is meant for"},
-      {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), must_agree, none, "X",
-       "Epochs of linear warm-up"},
-      {"lr-schedule", kOptimizer, words<&C::lr_schedule>(), must_agree, none, "",
-       "Course of the learning rate after the warm-up"},
-      {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
-       "Seed of weights, order and augmentation"},
-  };
-}
+    {"batch-per-rank", kParallel, NumberOrWord{&C::batch_per_rank, whole(1), "max", kMostThatFits},
+     free, series, "N|max",
+     "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
+     "every rank; not with --global-batch"},
+    {"global-batch", kParallel, number(&C::global_batch, whole(0)), free, series, "N",
+     "Samples of one step over all ranks and micro-batches, 0 for --batch-per-rank of each; not "
+     "with --batch-per-rank"},
+    {"accumulate", kParallel, number(&C::accumulate, whole(1)), free, variant, "K",
+     "Micro-batches of a rank whose gradients are added up for one step"},
+    {"on-oom", kParallel, words<&C::on_oom>(), free, none, "",
+     "A batch that does not fit into memory: refuse it, or halve it until it fits"},
 
-Table batch_options() {
-  return {
-      {"batch-per-rank", kParallel,
-       NumberOrWord{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series, "N|max",
-       "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
-       "every rank; not with --global-batch"},
-      {"global-batch", kParallel, number(&C::global_batch, whole(0)), free, series, "N",
-       "Samples of one step over all ranks and micro-batches, 0 for --batch-per-rank of each; not "
-       "with --batch-per-rank"},
-      {"accumulate", kParallel, number(&C::accumulate, whole(1)), free, variant, "K",
-       "Micro-batches of a rank whose gradients are added up for one step"},
-      {"on-oom", kParallel, words<&C::on_oom>(), free, none, "",
-       "A batch that does not fit into memory: refuse it, or halve it until it fits"},
-  };
-}
+    {"backend", kParallel, words<&C::backend>(), changes_bits, series, "",
+     "Device that trains; timed: computes nothing, each rank waits as long as computing would "
+     "take, and communicates"},
+    // A strong scaling study gives each batch its own time.
+    {"compute-ms", kParallel,
+     number(&C::compute_ms,
+            {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
+     free, series, "X",
+     "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
+    {"compute-from", kParallel, Text{&C::compute_from}, free, variant, "RUN.json",
+     "For --backend timed: takes that time from a run of this model, the median of its full "
+     "steps"},
+    {"compute-jitter", kParallel,
+     number(&C::compute_jitter,
+            {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
+     free, variant, "PERCENT",
+     "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
+     "seed, rank and step"},
+    {"precision", kParallel, words<&C::precision>(Precision::bf16), must_agree, variant, "",
+     "Activations and packed weights; parameters, gradients and statistics stay fp32"},
+    {"recompute", kParallel, words<&C::recompute>(Recompute::block), free, variant, "",
+     "Activations that backward computes again: outputs of batch norms, or all inside residual "
+     "blocks; saves memory, costs time, changes no bit"},
+    {"deterministic", kParallel, Flag{&C::deterministic}, changes_bits, variant, "",
+     "On a GPU: only engines that give the same bits each time"},
+    {"tuning-file", kParallel, Text{&C::tuning_file}, changes_bits, variant, "FILE",
+     "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
+    {"tune-engines", kParallel, Flag{&C::tune}, free, none, "",
+     "Times engines for work that the tuning file does not name yet, and writes the file"},
+    {"threads", kParallel,
+     number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
+     variant, "N", "Threads of a rank, 0 for cores / ranks"},
 
-Table device_options() {
-  return {
-      {"backend", kParallel, words<&C::backend>(), changes_bits, series, "",
-       "Device that trains; timed: computes nothing, each rank waits as long as computing would "
-       "take, and communicates"},
-      // A strong scaling study gives each batch its own time.
-      {"compute-ms", kParallel,
-       number(&C::compute_ms,
-              {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
-       free, series, "X",
-       "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-      {"compute-from", kParallel, Text{&C::compute_from}, free, variant, "RUN.json",
-       "For --backend timed: takes that time from a run of this model, the median of its full "
-       "steps"},
-      {"compute-jitter", kParallel,
-       number(&C::compute_jitter,
-              {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
-       free, variant, "PERCENT",
-       "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
-       "seed, rank and step"},
-      {"precision", kParallel, words<&C::precision>(Precision::bf16), must_agree, variant, "",
-       "Activations and packed weights; parameters, gradients and statistics stay fp32"},
-      {"recompute", kParallel, words<&C::recompute>(Recompute::block), free, variant, "",
-       "Activations that backward computes again: outputs of batch norms, or all inside residual "
-       "blocks; saves memory, costs time, changes no bit"},
-      {"deterministic", kParallel, Flag{&C::deterministic}, changes_bits, variant, "",
-       "On a GPU: only engines that give the same bits each time"},
-      {"tuning-file", kParallel, Text{&C::tuning_file}, changes_bits, variant, "FILE",
-       "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
-      {"tune-engines", kParallel, Flag{&C::tune}, free, none, "",
-       "Times engines for work that the tuning file does not name yet, and writes the file"},
-      {"threads", kParallel,
-       number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
-       variant, "N", "Threads of a rank, 0 for cores / ranks"},
-  };
-}
+    {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), changes_bits, variant, "",
+     "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
+     "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
+     "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
+    {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
+     "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
+     "changes no bit; 0: by the table or the rule"},
+    {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
+     "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; the "
+     "same file gives the same bits"},
+    {"wire", kParallel, words<&C::wire>(Wire::bf16), changes_bits, variant, "",
+     "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
+    {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
+     "With --wire bf16: adds the rounding error in the next step"},
+    {"reduce-order", kParallel, words<&C::reduce_order>(), changes_bits, variant, "",
+     "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
+    {"overlap", kParallel, words<&C::overlap>(), free, variant, "",
+     "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
+     "CPUs where --threads leaves that thread a core. Changes no bit"},
+    {"bucket-mb", kParallel,
+     number(&C::bucket_mb, {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"}),
+     changes_bits, variant, "MB", "Most gradients that are summed at once; 0 for all"},
+    {"stall-seconds", kChecks,
+     number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
+     "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
+     "so long; 0 for never"},
+    {"transport", kParallel, words<&C::transport>(), free, variant, "",
+     "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
+     "from the device if MPI says that it can"},
+    {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, free, variant, "",
+     "Lets several ranks compute on one GPU"},
 
-Table reduce_options() {
-  return {
-      {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), changes_bits, variant, "",
-       "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
-       "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
-       "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
-      {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
-       "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
-       "changes no bit; 0: by the table or the rule"},
-      {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
-       "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; "
-       "the "
-       "same file gives the same bits"},
-      {"wire", kParallel, words<&C::wire>(Wire::bf16), changes_bits, variant, "",
-       "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
-      {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
-       "With --wire bf16: adds the rounding error in the next step"},
-      {"reduce-order", kParallel, words<&C::reduce_order>(), changes_bits, variant, "",
-       "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
-      {"overlap", kParallel, words<&C::overlap>(), free, variant, "",
-       "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
-       "CPUs where --threads leaves that thread a core. Changes no bit"},
-      {"bucket-mb", kParallel,
-       number(&C::bucket_mb, {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"}),
-       changes_bits, variant, "MB", "Most gradients that are summed at once; 0 for all"},
-      {"stall-seconds", kChecks,
-       number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none,
-       "S",
-       "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
-       "so long; 0 for never"},
-      {"transport", kParallel, words<&C::transport>(), free, variant, "",
-       "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
-       "from the device if MPI says that it can"},
-      {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, free, variant, "",
-       "Lets several ranks compute on one GPU"},
-  };
-}
+    {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
+     "When to compare the parameters of all ranks bit by bit"},
+    {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
+     "Each message of gradients carries a check sum, which its receiver compares"},
+    {"inject", kChecks, kFault, own, none, "FAULT",
+     "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
+     "from 1, with one of " +
+         fault_kinds()},
+    {"eval-every", kOutput, number(&C::eval_every), free, none, "N",
+     "Epochs between evaluations on the test images, 0 for never"},
+    {"target-accuracy", kOutput,
+     number(&C::target_accuracy,
+            {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
+     free, none, "X",
+     "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
+     "with --eval-every 0)"},
 
-Table check_options() {
-  return {
-      {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
-       "When to compare the parameters of all ranks bit by bit"},
-      {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
-       "Each message of gradients carries a check sum, which its receiver compares"},
-      {"inject", kChecks, kFault, own, none, "FAULT",
-       "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
-       "from 1, with one of " +
-           fault_kinds()},
-      {"eval-every", kOutput, number(&C::eval_every), free, none, "N",
-       "Epochs between evaluations on the test images, 0 for never"},
-      {"target-accuracy", kOutput,
-       number(&C::target_accuracy,
-              {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
-       free, none, "X",
-       "Ends the run once the test accuracy reaches this, 0.8 being 80 % (the training accuracy "
-       "with --eval-every 0)"},
-  };
-}
+    {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
+     "Writes a checkpoint after so many epochs or steps, for example 1epoch or 50steps, and at "
+     "the end; a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
+    {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
+     "Number of checkpoints to keep, the latest ones"},
+    {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",
+     "Continues the run in this directory, or from this checkpoint, with its options where none "
+     "are given here; auto: the run in --run-dir, if there is one"},
 
-Table checkpoint_options() {
-  return {
-      {"checkpoint-every", kCheckpoints, kEvery, free, none, "N(epoch|step)[s]",
-       "Writes a checkpoint after so many epochs or steps, for example 1epoch or 50steps, and at "
-       "the end; a run that is asked to stop (SIGTERM, SIGUSR1) always writes one"},
-      {"keep", kCheckpoints, number(&C::keep, whole(1)), free, none, "N",
-       "Number of checkpoints to keep, the latest ones"},
-      {"resume", kCheckpoints, Text{&C::resume}, own, none, "DIR|auto",
-       "Continues the run in this directory, or from this checkpoint, with its options where none "
-       "are given here; auto: the run in --run-dir, if there is one"},
-  };
-}
-
-/// A checkpoint may come from somebody else: files that it names are not written unasked.
-Table output_options() {
-  return {
-      {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
-       "Directory for run.json; by default a new one below runs/"},
-      {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",
-       "Writes the weights to this .safetensors file at the end of the run"},
-      {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
-       "Replaces the run in an existing --run-dir, and an existing --save-weights"},
-      {"progress", kOutput, words<&C::progress>(), own, none, "",
-       "Progress bar, a line an epoch, or neither; auto: a bar on a terminal"},
-      {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
-       "Writes what each rank did when, for Perfetto or chrome://tracing"},
-      {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
-       "Steps in the trace, from the first"},
-      {"log-level", kOutput, words<&C::log_level>(), free, none, "",
-       "Logs messages of this importance and above, on the terminal and below --log-dir"},
-      {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",
-       "Also writes the log of each rank to a file there, rank-0.log and so on"},
-  };
-}
+    // A checkpoint may come from somebody else: files that it names are not written unasked.
+    {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
+     "Directory for run.json; by default a new one below runs/"},
+    {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",
+     "Writes the weights to this .safetensors file at the end of the run"},
+    {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",
+     "Replaces the run in an existing --run-dir, and an existing --save-weights"},
+    {"progress", kOutput, words<&C::progress>(), own, none, "",
+     "Progress bar, a line an epoch, or neither; auto: a bar on a terminal"},
+    {"trace", kOutput, Text{&C::trace}, own, none, "FILE",
+     "Writes what each rank did when, for Perfetto or chrome://tracing"},
+    {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
+     "Steps in the trace, from the first"},
+    {"log-level", kOutput, words<&C::log_level>(), free, none, "",
+     "Logs messages of this importance and above, on the terminal and below --log-dir"},
+    {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",
+     "Also writes the log of each rank to a file there, rank-0.log and so on"},
+};
 
 }  // namespace
 
-const std::vector<TrainOption>& train_options() {
-  static const Table table = [] {
-    Table all;
-    for (Table part :
-         {model_options(), data_options(), optimizer_options(), batch_options(), device_options(),
-          reduce_options(), check_options(), checkpoint_options(), output_options()}) {
-      for (TrainOption& option : part) all.push_back(std::move(option));
-    }
-    return all;
-  }();
-  return table;
-}
+const std::vector<TrainOption>& train_options() { return kOptions; }
 
 }  // namespace rueda

@@ -32,15 +32,6 @@ OptionValue text_or_null(const std::string& text) {
   return text.empty() ? OptionValue() : OptionValue(text);
 }
 
-template <typename Number>
-struct Plain {
-  using type = Number;
-};
-template <typename Number>
-struct Plain<std::optional<Number>> {
-  using type = Number;
-};
-
 std::string range_text(const OptionRange& range) {
   const bool open = range.without_least || range.without_most;
   std::string text = range.without_least ? "above " : open ? "at least " : "from ";
@@ -58,15 +49,13 @@ bool is_in(const OptionRange& range, double value) {
 template <typename Number>
 void require(const TrainOption& option, const OptionRange& range, Number value) {
   if (is_in(range, double(value))) return;
-  const std::string hint = range.hint;
-  throw InputError(fmt::format("--{} is {}: give a {} {}{}", option.name, value,
+  throw InputError(fmt::format("--{} is {}: give a {} {}{}{}", option.name, value,
                                std::is_floating_point_v<Number> ? "number" : "whole number",
-                               range_text(range), hint.empty() ? "" : "; " + hint));
+                               range_text(range), *range.hint == '\0' ? "" : "; ", range.hint));
 }
 
-template <typename Number>
 void require(const TrainOption& option, const OptionRange& range,
-             const std::optional<Number>& value) {
+             const std::optional<double>& value) {
   if (value) require(option, range, *value);
 }
 
@@ -76,9 +65,8 @@ template <typename Number>
 Number parse_number(const std::string& text) {
   Number value{};
   if (read_number(text, value)) return value;
-  if (std::is_floating_point_v<Number>) {
+  if (std::is_floating_point_v<Number>)
     throw InputError("'" + text + "' is not a number, for example 0.1 or 1e-4");
-  }
   throw InputError("'" + text + "' is not a whole number from 0 that fits");
 }
 
@@ -111,9 +99,8 @@ InjectedFault parse_fault(const std::string& text) {
   const auto first = std::min(view.find(':'), view.size());
   const auto second = std::min(view.find(':', first + 1), view.size());
   InjectedFault fault;
-  for (const auto kind : InjectedFault::kKinds) {
+  for (const auto kind : InjectedFault::kKinds)
     if (view.substr(0, first) == to_string(kind)) fault.kind = kind;
-  }
   const bool whole = second < view.size() &&
                      read_number(view.substr(first + 1, second - first - 1), fault.rank) &&
                      read_number(view.substr(second + 1), fault.step);
@@ -123,10 +110,9 @@ InjectedFault parse_fault(const std::string& text) {
 }
 
 OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
-  const auto number = [&](const auto& n) { return wide(config.*n.member); };
   return std::visit(
       Overloaded{
-          number,
+          [&](const auto& number) { return wide(config.*number.member); },
           [&](const Text& t) {
             return t.null_if_empty ? text_or_null(config.*t.member) : OptionValue(config.*t.member);
           },
@@ -150,7 +136,10 @@ std::string to_string(const OptionValue& value) {
 void set_option(const TrainOption& option, TrainConfig& config, const std::string& text) {
   std::visit(Overloaded{
                  [&]<typename Number>(const NumberIn<Number>& n) {
-                   config.*n.member = parse_number<typename Plain<Number>::type>(text);
+                   config.*n.member = parse_number<Number>(text);
+                 },
+                 [&](const NumberIn<std::optional<double>>& n) {
+                   config.*n.member = parse_number<double>(text);
                  },
                  [&](const Text& t) { config.*t.member = text; },
                  [&](const NumberOrWord& n) {

@@ -19,9 +19,8 @@ constexpr std::size_t kPieceImages = 8;
 Prefetcher::Prefetcher(PrefetchSource& source, std::size_t slots, std::size_t workers)
     : source_(source), slots_(slots) {
   try {
-    while (workers_.size() < workers) {
+    while (workers_.size() < workers)
       workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
-    }
   } catch (const std::system_error& error) {
     throw RunError("input worker " + std::to_string(workers_.size() + 1) + " of " +
                    std::to_string(workers) + " could not be started (" + error.what() +

@@ -22,9 +22,8 @@ double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
 void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::none) return;
   const std::size_t steps = plan.schedule.epochs * plan.schedule.steps_per_epoch;
-  if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1) {
+  if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1)
     throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
-  }
   if (std::size_t(fault.rank) < plan.world && fault.step <= steps) return;
   throw InputError(fmt::format(
       "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
@@ -35,9 +34,8 @@ void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
 
 std::size_t RunPlan::rank_samples(std::size_t step_samples, std::size_t rank) const noexcept {
   std::size_t samples = 0;
-  for (std::size_t k = 0; k < micro_batches; ++k) {
+  for (std::size_t k = 0; k < micro_batches; ++k)
     samples += even_split(step_samples, sampler.parts, virtual_rank(rank, k)).size();
-  }
   return samples;
 }
 
@@ -68,9 +66,8 @@ std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& s
                                            std::size_t rank) {
   std::vector<std::size_t> sizes;
   for (std::size_t k = 0; k < plan.micro_batches; ++k) {
-    for (const std::size_t size : sampler.part_sizes(plan.virtual_rank(rank, k))) {
-      if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
-    }
+    for (const std::size_t size : sampler.part_sizes(plan.virtual_rank(rank, k)))
+      if (std::ranges::count(sizes, size) == 0) sizes.push_back(size);
   }
   return sizes;
 }

@@ -43,14 +43,10 @@ void RankSums::operator+=(const StepRecord& s) {
 void RankSums::operator+=(const RankSums& other) {
   steps += other.steps;
   samples += other.samples;
-  seconds += other.seconds;
   for (std::size_t p = 0; p < kPhases; ++p) phases[p] += other.phases[p];
-  busy += other.busy;
-  wait += other.wait;
-  add += other.add;
-  prepare += other.prepare;
-  copy += other.copy;
-  copy_bytes += other.copy_bytes;
+  for (const auto sum : {&RankSums::seconds, &RankSums::busy, &RankSums::wait, &RankSums::add,
+                         &RankSums::prepare, &RankSums::copy, &RankSums::copy_bytes})
+    this->*sum += other.*sum;
 }
 
 void KindSums::operator+=(const KindSums& other) {

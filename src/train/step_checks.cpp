@@ -83,9 +83,8 @@ std::string verdict(const std::vector<ReplicaHashes>& all, std::size_t tensor,
   }
   const auto right = majority(all, tensor);
   std::vector<std::size_t> wrong;
-  for (std::size_t r = 0; r < all.size(); ++r) {
+  for (std::size_t r = 0; r < all.size(); ++r)
     if (!right || all[r][tensor] != *right) wrong.push_back(r);
-  }
   if (right) return rank_list(wrong) + " differs from the majority";
   return "no majority, so any of " + rank_list(wrong) +
          " may be wrong; --check-replicas step finds out which one and when";
@@ -99,9 +98,8 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
   using Kind = InjectedFault::Kind;  // corrupt_message is injected where messages arrive
   if (fault.kind == Kind::flip_bit)
     overwrite(replica, replica.parameters().size() / 2, bit_flipped);
-  if (fault.kind == Kind::nan) {
+  if (fault.kind == Kind::nan)
     overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
-  }
   if (fault.kind == Kind::kill) std::raise(SIGKILL);
   if (fault.kind == Kind::stop) std::raise(SIGTERM);
   if (fault.kind == Kind::hang) std::raise(SIGSTOP);
@@ -126,9 +124,8 @@ ReplicaHashes hash_replica(Replica& replica) {
   ReplicaHashes hashes;
   const std::size_t tensors = replica.graph().parameters().size() + 1;
   hashes.reserve(tensors);
-  for (std::size_t t = 0; t < tensors; ++t) {
+  for (std::size_t t = 0; t < tensors; ++t)
     hashes.push_back(replica.backend().hash(tensor_values(replica, t)));
-  }
   return hashes;
 }
 

@@ -26,9 +26,8 @@ std::vector<Value> gather_values(RankGroup& group, const Value& mine) {
 template <typename Part>
 void append(std::vector<std::vector<Part>>& all, const std::vector<std::vector<Part>>& more) {
   all.resize(more.size());
-  for (std::size_t rank = 0; rank < more.size(); ++rank) {
+  for (std::size_t rank = 0; rank < more.size(); ++rank)
     all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
-  }
 }
 
 TraceSpan of_phase(const PhaseSpan& phase) {
@@ -66,9 +65,8 @@ void book_waits(std::vector<std::vector<StepRecord>>& steps,
   if (buckets.empty()) return;
   for (std::size_t i = 0; i < buckets.front().size(); ++i) {
     double latest = 0;
-    for (std::size_t r = 0; r < buckets.size(); ++r) {
+    for (std::size_t r = 0; r < buckets.size(); ++r)
       latest = std::max(latest, clocks.at(r).to_rank0(buckets[r].at(i).begin));
-    }
     for (std::size_t r = 0; r < buckets.size(); ++r) {
       BucketRecord& record = buckets[r][i];
       const double wait = latest - clocks[r].to_rank0(record.begin);

@@ -83,8 +83,8 @@ class Trainer::Loop {
     paused_ = 0;
     while (position_.steps < sampler_.steps_per_epoch()) {
       const bool stops = train_step(position_.steps + 1).stop > 0;
-      const bool due =
-          config_.checkpoint_every.due(CheckpointEvery::Unit::steps, global_step(position_.steps));
+      const std::size_t done = global_step(position_.steps);
+      const bool due = config_.checkpoint_every.due(CheckpointEvery::Unit::steps, done);
       if (stops || due) save_within_epoch(run);
       if (stops) return false;
     }
@@ -100,11 +100,7 @@ class Trainer::Loop {
                                 : check_.compare("after epoch " + std::to_string(record.epoch));
     recorder_.gather(run, record);
     const double spent = record.seconds + (record.test ? record.test->seconds : 0.0);
-    position_ = {.epochs = record.epoch,
-                 .steps = 0,
-                 .so_far = {},
-                 .seconds = 0,
-                 .spent = position_.spent + spent};
+    position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
     const bool reached = reaches_target(config_, record);
     run.epochs.push_back(std::move(record));
     if (reached) run.seconds_to_target = position_.spent;
@@ -112,8 +108,8 @@ class Trainer::Loop {
     run.total_seconds = parts_.since_start.seconds();
     together(parts_.group, [&] { parts_.observer.on_epoch(run); });
     const CheckpointEvery& every = config_.checkpoint_every;
-    const bool due = every.due(CheckpointEvery::Unit::epochs, position_.epochs);
-    if (due || (last && every.count > 0)) save(run, position_);
+    if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) || (last && every.count > 0))
+      save(run, position_);
     return reached;
   }
 

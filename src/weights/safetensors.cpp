@@ -97,13 +97,11 @@ std::vector<TensorEntry> parse_header(const InputFile& file, std::string_view te
   const Json header = parse_json(text, file, kHeaderLimits);
   if (!header.is_object()) file.refuse("the header is no JSON object");
   std::vector<TensorEntry> tensors;
-  for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") {
+  for (const auto& [name, value] : header.items())
+    if (name != "__metadata__")
       tensors.push_back(tensor_entry(file, name, value));
-    } else if (!value.is_object() || !std::ranges::all_of(value, &Json::is_string)) {
+    else if (!value.is_object() || !std::ranges::all_of(value, &Json::is_string))
       file.refuse("__metadata__ must hold texts only");
-    }
-  }
   return tensors;
 }
 
@@ -127,9 +125,8 @@ std::size_t bytes_of(const InputFile& file, const TensorEntry& tensor) {
     refuse(file, tensor.name, fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
   std::size_t bytes = known->bytes;
   for (const std::size_t extent : tensor.shape) {
-    if (extent != 0 && bytes > std::numeric_limits<std::size_t>::max() / extent) {
+    if (extent != 0 && bytes > std::numeric_limits<std::size_t>::max() / extent)
       refuse(file, tensor.name, "its shape is larger than any memory");
-    }
     bytes *= extent;
   }
   return bytes;
@@ -220,9 +217,8 @@ void write_safetensors(const fs::path& path, std::span<const TensorData> tensors
   const std::string header = header_text(tensors, metadata);
   const auto length = std::bit_cast<std::array<char, kLengthBytes>>(std::uint64_t{header.size()});
   std::vector<std::string_view> parts = {{length.data(), length.size()}, header};
-  for (const TensorData& tensor : tensors) {
+  for (const TensorData& tensor : tensors)
     parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  }
   write_atomically(path, parts);
 }
 

@@ -7,7 +7,6 @@
 #include "mpi/sums/message_sums.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "reduce_tables.hpp"
-#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/chosen_all_reduce.hpp"

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/backend/bucket_plan.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/replica_bench.hpp"
 #include "tests/support/small_graphs.hpp"

@@ -103,8 +103,8 @@ MUTATIONS = [
     (T + "gradient_reducer.cpp", ".exactly = index > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap"]),
     (T + "gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap"]),
     ("mpi/sums/ring_all_reduce.cpp", "plan.chunk(plan.gather_send(step))", "plan.chunk(plan.gather_receive(step))", ["mpi 3"]),
-    ("mpi/sums/fixed_order_all_reduce.cpp", "slots[order.next_slot()] = contribution;",
+    ("mpi/sums/tree_sums.cpp", "slots[order.next_slot()] = contribution;",
      "slots[order.next_slot()] = contributions[0];", ["mpi 3"]),
-    ("mpi/sums/wire_ring_all_reduce.cpp", "feedback_ ? lost_by(slice) : std::span<float>{}", "std::span<float>{}",
+    ("mpi/sums/ring_all_reduce.cpp", "feedback_ ? lost_by(slice) : std::span<float>{}", "std::span<float>{}",
      ["mpi 3"]),
 ]

@@ -5,13 +5,13 @@
 namespace rueda::test {
 namespace {
 
-constexpr BatchNormOptions kNorm{};
-constexpr BatchNormOptions kNormRelu{.relu = true};
+constexpr BatchNormNode kNorm{};
+constexpr BatchNormNode kNormRelu{.relu = true};
 /// As Keras: its epsilon, its momentum, the running variance as the batch has it.
-constexpr BatchNormOptions kKerasNormRelu{.epsilon = 1.001e-5F,
-                                          .momentum = 0.99F,
-                                          .running_variance = RunningVariance::biased,
-                                          .relu = true};
+constexpr BatchNormNode kKerasNormRelu{.epsilon = 1.001e-5F,
+                                       .momentum = 0.99F,
+                                       .running_variance = RunningVariance::biased,
+                                       .relu = true};
 
 Graph classified(GraphBuilder&& g, NodeId x) {
   x = g.global_average_pool("pool", x);

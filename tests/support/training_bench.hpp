@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend_under_test.hpp"
-#include "rueda/backend/bucket_plan.hpp"
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/registry.hpp"

@@ -97,13 +97,10 @@ class Backend {
   virtual Graph prepare(const Graph& graph) const { return graph; }
   /// Runs `work`, which makes the same calls with the same memory whenever `key` is the same: a
   /// device may record it and replay the recording later.
-  virtual void replay(std::uint64_t key, const std::function<void()>& work) {
-    static_cast<void>(key);
-    work();
-  }
+  virtual void replay(std::uint64_t /*key*/, const std::function<void()>& work) { work(); }
 
   /// A stretch of the host's time that profilers show under `name`; they lie in each other.
-  virtual void begin_range(const char* name) { static_cast<void>(name); }
+  virtual void begin_range(const char* /*name*/) {}
   virtual void end_range() {}
 
   /// Notes the moment between two parts of a micro-batch's work. A recording keeps its marks.
@@ -139,10 +136,7 @@ class Backend {
   /// Bytes of what the backend keeps besides for the largest batch planned: indices, losses.
   virtual std::size_t buffer_bytes() const { return 0; }
   /// Bytes on the device that `hold` takes for a set of `images`.
-  virtual std::size_t image_bytes(std::size_t images) const {
-    static_cast<void>(images);
-    return 0;
-  }
+  virtual std::size_t image_bytes(std::size_t /*images*/) const { return 0; }
   /// Begins anew: as if nothing had been planned or bound. What was planned is destroyed before,
   /// and must not be used any more.
   virtual void forget_plans() = 0;
@@ -226,9 +220,8 @@ class HostAnnouncements {
   Time time(std::size_t bucket) const { return times_.at(bucket).load(std::memory_order_relaxed); }
   /// Blocks until `count(bucket)` is at least `wanted`; sleeps meanwhile.
   void wait(std::size_t bucket, std::uint64_t wanted) const {
-    for (std::uint64_t seen = count(bucket); seen < wanted; seen = count(bucket)) {
+    for (std::uint64_t seen = count(bucket); seen < wanted; seen = count(bucket))
       counts_.at(bucket).wait(seen, std::memory_order_acquire);
-    }
   }
 
  private:

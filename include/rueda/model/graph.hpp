@@ -178,13 +178,6 @@ struct ConvOptions {
   Init bias_init = Init::zeros;
 };
 
-struct BatchNormOptions {
-  float epsilon = 1e-5F;
-  float momentum = 0.9F;
-  RunningVariance running_variance = RunningVariance::unbiased;
-  bool relu = false;
-};
-
 struct DenseOptions {
   int units = 0;
   Init weight_init = Init::fan_in_uniform;
@@ -201,7 +194,8 @@ class GraphBuilder {
 
   NodeId input() const noexcept { return 0; }
   NodeId conv(const std::string& name, NodeId x, const ConvOptions& options);
-  NodeId batch_norm(const std::string& name, NodeId x, const BatchNormOptions& options);
+  /// `norm` without its parameters and statistics.
+  NodeId batch_norm(const std::string& name, NodeId x, BatchNormNode norm);
   NodeId add(const std::string& name, NodeId a, NodeId b, bool relu);
   NodeId max_pool(const std::string& name, NodeId x, const MaxPoolNode& options);
   NodeId pad_shortcut(const std::string& name, NodeId x, int channels, int stride);

@@ -32,10 +32,7 @@ class AllReduce {
   virtual Event sum_exactly(std::span<float> slice, Event ready) { return sum(slice, ready); }
 
   /// The all-reduce for slices of `length` floats: this one, or one among which it chooses.
-  virtual AllReduce& for_length(std::size_t length) {
-    static_cast<void>(length);
-    return *this;
-  }
+  virtual AllReduce& for_length(std::size_t /*length*/) { return *this; }
 
   /// Memory of the length that it was made for, zeroed, from whose slices it sums without a copy;
   /// empty: any of the device's memory will do.
@@ -44,10 +41,7 @@ class AllReduce {
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
   virtual std::size_t scratch_floats(std::size_t length) const = 0;
   /// Floats of the device's memory that it keeps from sum to sum of such a slice.
-  virtual std::size_t kept_floats(std::size_t length) const {
-    static_cast<void>(length);
-    return 0;
-  }
+  virtual std::size_t kept_floats(std::size_t /*length*/) const { return 0; }
 
   /// The memory that this rank keeps, in the order in which slices were first summed. A checkpoint
   /// must hold it, so that later sums have the same bits. Empty where nothing is kept.

@@ -16,14 +16,12 @@ namespace rueda {
 
 inline void narrow_part(std::span<kernels::Bfloat16> to, std::span<const float> from,
                         std::span<float> lost, std::size_t begin, std::size_t end) {
-  if (lost.empty()) {
+  if (lost.empty())
     for (std::size_t i = begin; i < end; ++i)
       to[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
-  } else {
-    for (std::size_t i = begin; i < end; ++i) {
+  else
+    for (std::size_t i = begin; i < end; ++i)
       to[i] = kernels::narrow_with_feedback(from[i], lost[i]);
-    }
-  }
 }
 
 inline void add_narrow_part(std::span<float> into, std::span<const kernels::Bfloat16> from,

@@ -88,6 +88,16 @@ class GradientReducer {
   void sum(std::size_t bucket, SteadyTime ready);
   Backend& backend() const { return parts_.replica.backend(); }
 
+  /// Does `work` under the lock, and wakes whoever waits for what it changes.
+  template <typename Work>
+  void change(const Work& work) {
+    {
+      const std::lock_guard lock(mutex_);
+      work();
+    }
+    changed_.notify_all();
+  }
+
   // The thread's.
   void communicate();
   bool starts();

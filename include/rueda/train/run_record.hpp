@@ -97,7 +97,7 @@ struct Totals {
 struct TrainPosition {
   std::size_t epochs = 0;  ///< finished, evaluated and recorded
   std::size_t steps = 0;   ///< taken in the epoch after them; of all, it is still to be evaluated
-  Totals so_far;           ///< of these steps, over all ranks
+  Totals so_far{};         ///< of these steps, over all ranks
   double seconds = 0;      ///< that they took
   double spent = 0;        ///< seconds of the finished epochs, their evaluations included
 };

@@ -1,4 +1,3 @@
-#include "rueda/backend/bucket_plan.hpp"
 
 #include <algorithm>
 #include <cstring>

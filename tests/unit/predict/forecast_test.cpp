@@ -1,6 +1,5 @@
 #include <catch2/catch.hpp>
 
-#include "rueda/backend/bucket_plan.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
