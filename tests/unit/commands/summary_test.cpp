@@ -1,9 +1,8 @@
-#include "commands/summary.hpp"
-
 #include <sstream>
 
 #include <catch2/catch.hpp>
 
+#include "commands/commands.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda {
@@ -13,7 +12,7 @@ using Catch::Contains;
 
 std::string summary(const SummaryOptions& options) {
   std::ostringstream out;
-  run_summary(options, out);
+  run_command(options, out);
   return out.str();
 }
 
