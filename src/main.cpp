@@ -12,43 +12,28 @@
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
 #include "commands/doctor/doctor.hpp"
-#include "commands/predict/predict.hpp"
-#include "commands/report/report.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/train/options.hpp"
-#include "run/log.hpp"
+#include "run/console.hpp"
 #include "run/train.hpp"
 #include "wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
 
-/// Runs a command of one process, which prints on one of those that were started.
-int run_alone(const auto& work) {
-  if (speaks_for_all()) work(std::cout);
-  return 0;
-}
+void run_command(const PrintText& print, std::ostream& out) { out << print.text; }
 
 int dispatch(const Request& request, const std::string& command_line) {
   return std::visit(
       Overloaded{
-          [](const PrintText& print) { return run_alone([&](auto& out) { out << print.text; }); },
           [&](const TrainConfig& config) { return run_train(config, command_line); },
-          [](const SummaryOptions& o) {
-            return run_alone([&](auto& out) { run_summary(o, out); });
-          },
           [](const DoctorOptions& options) { return run_doctor(options); },
           [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
           [](const BenchTuneOptions& options) { return run_bench_tune(options); },
-          [](const BenchExplainOptions& options) {
-            const std::string text = bench::explain(options);
-            return run_alone([&](auto& out) { out << text; });
+          [](const auto& options) {  // of one process: prints on one of those that were started
+            if (speaks_for_all()) run_command(options, std::cout);
+            return 0;
           },
-          [](const PredictOptions& o) {
-            return run_alone([&](auto& out) { run_predict(o, out); });
-          },
-          [](const ReportOptions& o) { return run_alone([&](auto& out) { run_report(o, out); }); },
-          [](const SynthRequest& o) { return run_alone([&](auto& out) { run_synth(o, out); }); },
       },
       request);
 }

@@ -71,7 +71,8 @@ void add_explain(CLI::App& bench, BenchExplainOptions& options) {
 
 }  // namespace
 
-void add_bench_commands(CLI::App& bench, BenchLine& line) {
+void add_bench(CLI::App& app, BenchLine& line) {
+  CLI::App& bench = add_command(app, "bench", "Times, tunes and explains the all-reduces", "");
   bench.require_subcommand(1);
   bench.footer("rueda bench COMMAND --help shows the options of a command.");
   add_all_reduce(bench, line.all_reduce);

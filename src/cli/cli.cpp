@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "options.hpp"
 #include "rueda/core/error.hpp"
-#include "wiring/version.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda {
 
@@ -111,31 +112,6 @@ void add_doctor(CommandLine& line) {
   add_text(command, "--fault", line.doctor.fault, "KIND:RANK", "For tests")->group("");
 }
 
-void add_bench(CommandLine& line) {
-  CLI::App& command =
-      add_command(line.app, "bench", "Times, tunes and explains the all-reduces", "");
-  add_bench_commands(command, line.bench);
-}
-
-void add_predict(CommandLine& line) {
-  CLI::App& command = add_command(
-      line.app, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
-      "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
-      "  rueda predict runs/ --cross-validate\n"
-      "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
-      "--alpha 10us --bandwidth 100GB/s");
-  add_predict_options(command, line.predict);
-}
-
-void add_report(CommandLine& line) {
-  CLI::App& command =
-      add_command(line.app, "report",
-                  "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
-                  "  rueda report study --out study/report\n"
-                  "  rueda report runs/one runs/two runs/four --purpose cost");
-  add_report_options(command, line.report);
-}
-
 void build(CommandLine& line) {
   line.app.get_formatter()->column_width(kHelpColumn);
   line.app.require_subcommand(1);
@@ -145,9 +121,9 @@ void build(CommandLine& line) {
   add_summary(line);
   add_synth(line);
   add_doctor(line);
-  add_bench(line);
-  add_predict(line);
-  add_report(line);
+  add_bench(line.app, line.bench);
+  add_predict(line.app, line.predict);
+  add_report(line.app, line.report);
 }
 
 /// The innermost command that the user named, or the program.
@@ -196,9 +172,9 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 void validate(const SynthRequest& request) {
-  const SynthOptions& drawing = request.drawing;
-  if (drawing.train < 1 || drawing.test < 1 || std::max(drawing.train, drawing.test) > kMostImages)
-    throw InputError("--train and --test must be from 1 to " + std::to_string(kMostImages));
+  const auto [least, most] = std::minmax(request.drawing.train, request.drawing.test);
+  require(least >= 1 && most <= kMostImages,
+          "--train and --test must be from 1 to " + std::to_string(kMostImages));
 }
 
 void validate(const SummaryOptions& options) {
@@ -209,10 +185,8 @@ void validate(const SummaryOptions& options) {
   config.threads = options.threads;
   validate(config);
   if (!options.memory.empty()) parse_memory(options.memory);
-  if (options.ranks < 1 || options.ranks > 100'000)
-    throw InputError("--ranks must be from 1 to 100000");
-  if (options.classes < 1 || options.classes > 100'000)
-    throw InputError("--classes must be from 1 to 100000");
+  require(options.ranks >= 1 && options.ranks <= 100'000, "--ranks must be from 1 to 100000");
+  require(options.classes >= 1 && options.classes <= 100'000, "--classes must be from 1 to 100000");
 }
 
 Request checked_request(const CommandLine& line) {
@@ -233,6 +207,25 @@ Request checked_request(const CommandLine& line) {
 }
 
 }  // namespace
+
+void validate(DoctorOptions& options) {
+  require(options.timeout >= 1 && options.timeout <= 86'400,
+          "--timeout must be from 1 to 86400 seconds");
+  const std::string& fault = options.fault;
+  if (fault.empty()) return;
+  std::vector<std::string> known;
+  for (const DoctorFault& one : kDoctorFaults) known.emplace_back(one.name);
+  const std::size_t colon = std::min(fault.find(':'), fault.size());
+  options.injected_kind = fault.substr(0, colon);
+  try {
+    options.injected_rank = parse_number<int>(fault.substr(std::min(colon + 1, fault.size())));
+  } catch (const InputError&) {
+    options.injected_rank = -1;
+  }
+  require(
+      std::ranges::count(known, options.injected_kind) == 1 && options.injected_rank >= 0,
+      fmt::format("--fault '{}' is not KIND:RANK with one of {}", fault, fmt::join(known, ", ")));
+}
 
 Request parse_command_line(const std::vector<std::string>& arguments) {
   CommandLine line;

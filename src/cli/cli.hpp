@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "commands/bench/bench.hpp"
+#include "commands/commands.hpp"
 #include "commands/doctor/doctor.hpp"
 #include "commands/predict/predict.hpp"
-#include "commands/report/report.hpp"
-#include "commands/summary.hpp"
-#include "commands/synth.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -10,8 +9,8 @@
 #include <CLI/CLI.hpp>
 
 #include "commands/bench/bench.hpp"
+#include "commands/commands.hpp"
 #include "commands/predict/predict.hpp"
-#include "commands/report/report.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/options.hpp"
 
@@ -104,11 +103,9 @@ struct BenchLine {
   BenchExplainOptions explain;
 };
 
-/// Gives the command `bench` its own commands and their options, which go to `line`.
-void add_bench_commands(CLI::App& bench, BenchLine& line);
-
-void add_predict_options(CLI::App& command, PredictOptions& options);
-
-void add_report_options(CLI::App& command, ReportOptions& options);
+/// Add these commands and their options.
+void add_bench(CLI::App& app, BenchLine& line);
+void add_predict(CLI::App& app, PredictOptions& options);
+void add_report(CLI::App& app, ReportOptions& options);
 
 }  // namespace rueda

@@ -127,13 +127,23 @@ void add_choices(CLI::App& command, ReportOptions& options) {
 
 }  // namespace
 
-void add_report_options(CLI::App& command, ReportOptions& options) {
+void add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App& command = add_command(
+      app, "report", "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
+      "  rueda report study --out study/report\n"
+      "  rueda report runs/one runs/two runs/four --purpose cost");
   add_sources(command, options);
   add_outputs(command, options);
   add_choices(command, options);
 }
 
-void add_predict_options(CLI::App& command, PredictOptions& options) {
+void add_predict(CLI::App& app, PredictOptions& options) {
+  CLI::App& command =
+      add_command(app, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
+                  "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
+                  "  rueda predict runs/ --cross-validate\n"
+                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
+                  "--alpha 10us --bandwidth 100GB/s");
   add_files(command, options);
   add_scenario(command, options);
   add_given(command, options);

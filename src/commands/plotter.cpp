@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -35,10 +36,16 @@ std::vector<std::string> pythons() {
 
 /// Without a name, from its beginning.
 File temporary_file(std::string_view content) {
-  File file(std::tmpfile(), std::fclose);
+  std::error_code none;
+  const auto folder = std::filesystem::temp_directory_path(none);
+  std::string name = (folder / "rueda-plot-XXXXXX").string();
+  const int fd = mkstemp(name.data());
+  if (fd >= 0) unlink(name.c_str());
+  File file(fd >= 0 ? fdopen(fd, "w+") : nullptr, std::fclose);
   if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
       std::fflush(file.get()) != 0) {
-    throw RunError("plots: no temporary file can be written; is /tmp full?");
+    throw RunError(
+        fmt::format("plots: no temporary file can be written; is {} full?", folder.string()));
   }
   std::rewind(file.get());
   return file;

@@ -1,5 +1,3 @@
-#include "summary.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/display/model_summary.hpp"
@@ -79,7 +78,7 @@ std::size_t parse_memory(const std::string& text) {
                    "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");
 }
 
-void run_summary(const SummaryOptions& options, std::ostream& out) {
+void run_command(const SummaryOptions& options, std::ostream& out) {
   const Graph graph = build_model(options.model, options.image_size, options.classes);
   const std::string memory = describe_memory(graph, options);
   out << model_summary(graph, options.batch_per_rank) << '\n' << memory;

@@ -1,5 +1,3 @@
-#include "synth.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
@@ -8,6 +6,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 
@@ -38,7 +37,7 @@ std::vector<fs::path> data_set_files(const fs::path& directory) {
 
 bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
   const bool binary = format == Cifar10Format::binary;
-  return std::all_of(files.begin(), files.end(), [&](const fs::path& file) {
+  return std::ranges::all_of(files, [&](const fs::path& file) {
     return file.filename().string().starts_with("batches.meta") ||
            (file.extension() == ".bin") == binary;
   });
@@ -57,37 +56,30 @@ bool holds(const fs::path& directory, const Dataset& drawn) {
   }
 }
 
-void remove_files(const std::vector<fs::path>& files) {
-  for (const fs::path& file : files) {
-    std::error_code error;
-    fs::remove(file, error);
-    if (error) throw InputError(file.string() + " can not be replaced: " + error.message());
-  }
-}
-
-std::string described(const SynthRequest& request) {
-  const SynthOptions& drawing = request.drawing;
-  return fmt::format("{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train,
-                     drawing.test, drawing.seed,
-                     request.format == Cifar10Format::binary ? "binary" : "Python");
-}
-
 }  // namespace
 
-void run_synth(const SynthRequest& request, std::ostream& out) {
+void run_command(const SynthRequest& request, std::ostream& out) {
   const fs::path directory(request.out);
   const std::vector<fs::path> present = data_set_files(directory);
-  const Dataset drawn = draw_synthetic(request.drawing);
+  const SynthOptions& drawing = request.drawing;
+  const std::string described = fmt::format(
+      "{} training and {} test images (seed {}, CIFAR-10 {} version)", drawing.train, drawing.test,
+      drawing.seed, request.format == Cifar10Format::binary ? "binary" : "Python");
+  const Dataset drawn = draw_synthetic(drawing);
   if (!present.empty() && in_format(present, request.format) && holds(directory, drawn)) {
-    out << directory.string() << " already holds these " << described(request) << '\n';
+    out << directory.string() << " already holds these " << described << '\n';
     return;
   }
-  if (!present.empty() && !request.overwrite)
-    throw InputError("--out " + directory.string() +
-                     " holds another data set: give another path, or --overwrite to replace it");
-  remove_files(present);
+  require(present.empty() || request.overwrite,
+          "--out " + directory.string() +
+              " holds another data set: give another path, or --overwrite to replace it");
+  for (const fs::path& file : present) {
+    std::error_code error;
+    fs::remove(file, error);
+    require(!error, file.string() + " can not be replaced: " + error.message());
+  }
   write_cifar10(drawn, directory, request.format);
-  out << "wrote " << described(request) << " to " << directory.string() << '\n';
+  out << "wrote " << described << " to " << directory.string() << '\n';
 }
 
 }  // namespace rueda

@@ -1,5 +1,3 @@
-#include "fit_batch.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/train/run_plan.hpp"
+#include "train_setup.hpp"
 
 namespace rueda {
 namespace {

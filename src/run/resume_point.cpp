@@ -227,9 +227,10 @@ void compare_machines(ResumePoint& point, const std::vector<std::string>& machin
                                         here, printable(there)));
   };
   for (const auto& [name, version] : point.manifest.versions) {
-    const auto mine = std::find_if(versions.begin(), versions.end(),
-                                   [&name = name](const auto& v) { return v.first == name; });
-    const std::string here = mine == versions.end() ? "missing" : mine->second;
+    std::string here = "missing";
+    for (const auto& [known, mine] : versions) {
+      if (known == name) here = mine;
+    }
     if (here != version) differs(printable(name), here, version);
   }
   const std::size_t ranks = std::min(machines.size(), point.manifest.machines.size());

@@ -10,8 +10,6 @@
 
 #include "checkpoints.hpp"
 #include "console.hpp"
-#include "fit_batch.hpp"
-#include "log.hpp"
 #include "mpi/session/launch_check.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
@@ -28,7 +26,6 @@
 #include "wiring/open_backend.hpp"
 #include "wiring/timed_setup.hpp"
 #include "wiring/transport.hpp"
-#include "wiring/version.hpp"
 
 namespace rueda {
 namespace {
@@ -53,7 +50,6 @@ class TrainRun {
     run_.command_line = std::move(command_line);
     run_.started_at = utc_now();
     run_.versions = component_versions();
-    run_.versions.insert(run_.versions.begin(), {"rueda", program_version()});
     // The timed backend has no weights to evaluate.
     if (config.backend == BackendChoice::timed) config_.eval_every = 0;
   }

@@ -1,5 +1,6 @@
 #include "train_setup.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <span>
@@ -8,8 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "log.hpp"
-#include "rueda/core/error.hpp"
+#include "console.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/data/synth.hpp"
 #include "rueda/model/flops.hpp"
@@ -21,14 +21,9 @@ namespace {
 
 /// Whether a launcher started this process, and so decides about its cores.
 bool is_launched() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
-}
-
-std::span<std::byte> bytes_of(std::vector<float>& values) {
-  return std::as_writable_bytes(std::span(values));
+  constexpr const char* kNames[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "PMI_RANK",
+                                    "PMIX_RANK"};
+  return std::ranges::any_of(kNames, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 }  // namespace
@@ -150,8 +145,9 @@ void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
 
 void broadcast_replica(Communicator& world, Replica& replica) {
   HostWeights weights = download_weights(replica);
-  world.broadcast(bytes_of(weights.first), 0);
-  world.broadcast(bytes_of(weights.second), 0);
+  for (std::vector<float>* values : {&weights.first, &weights.second}) {
+    world.broadcast(std::as_writable_bytes(std::span(*values)), 0);
+  }
   upload_weights(replica, weights);
 }
 

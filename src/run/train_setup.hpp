@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,10 +10,11 @@
 #include "mpi/session/communicator.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/graph.hpp"
+#include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "rueda/train/run_record.hpp"
@@ -69,5 +72,36 @@ void broadcast_replica(Communicator& world, Replica& replica);
 
 /// Now, in UTC, as ISO 8601.
 std::string utc_now();
+
+/// What to train, and where.
+struct FitRequest {
+  const TrainConfig& config;
+  const Graph& graph;
+  Backend& backend;
+  AllReduce& all_reduce;
+  const std::vector<std::size_t>& bucket_ends;  ///< of gradients that it sums at once
+  const Dataset& data;
+  std::string host;
+  std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
+  bool batch_is_fixed = false;  ///< by a run that is resumed: it is never halved
+  /// Collective: chooses the engines that `backend` uses, once the batch is known. It may call
+  /// `plan` to plan the same on another backend.
+  std::function<void(const std::function<void(Backend&)>& plan)> choose_engines;
+};
+
+/// A replica whose batch fits into memory.
+struct FittedReplica {
+  RunPlan plan;
+  std::unique_ptr<Replica> replica;
+  std::size_t asked = 0;  ///< samples of a micro-batch; 0: as many as fit
+  MemoryNeed memory;      ///< of all that training will hold
+  std::string warning;    ///< one line, where the batch is not the one asked for
+};
+
+/// Collective: plans the replica, and allocates it only if all of the training fits into what every
+/// rank has free; the batch is the same for all. Throws, alike on every rank, an InputError that
+/// names the rank with the least room and the batch that would fit. `--on-oom halve` halves the
+/// batch instead, until it fits.
+FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
 
 }  // namespace rueda

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "mpi/sums/hierarchical_all_reduce.hpp"
 #include "mpi/sums/message_sums.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
@@ -35,7 +37,14 @@ class ReduceMaker {
     return made;
   }
 
-  ReduceTable by_rule() const { return reduce_rule(situation()); }
+  ReduceTable by_rule() const {
+    return reduce_rule(
+        {.hosts = layout_.hosts(),
+         .most_on_a_host = layout_.most(),
+         .memory_is_on_host = on_host(),
+         .may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room(),
+         .wire = settings_.wire});
+  }
 
  private:
   std::unique_ptr<AllReduce> make_asked() {
@@ -60,20 +69,16 @@ class ReduceMaker {
 
   /// A fault is injected where it would happen: between the check sum and its comparison.
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
-    auto made = plain_exchange(ranks);
+    auto made = std::make_unique<Exchange>(ranks);
+    if (place_.transport == Transport::staged) {
+      made = std::make_unique<StagedExchange>(ranks, place_.device);
+    }
     if (fault_) {
       made = std::make_unique<CorruptingExchange>(std::move(made), ranks, place_.device, book_,
                                                   fault_);
     }
     if (!settings_.verify_messages) return made;
     return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
-  }
-
-  std::unique_ptr<Exchange> plain_exchange(Communicator& ranks) const {
-    if (place_.transport == Transport::staged) {
-      return std::make_unique<StagedExchange>(ranks, place_.device);
-    }
-    return std::make_unique<Exchange>(ranks);
   }
 
   /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
@@ -118,8 +123,10 @@ class ReduceMaker {
         algorithm == Algorithm::hierarchical) {
       return;
     }
-    refuse(std::string("--wire bf16 is for the ring and the hierarchical all-reduce, ") +
-           "not for " + to_string(algorithm) + ": leave --wire at fp32");
+    refuse(fmt::format(
+        "--wire bf16 is for the ring and the hierarchical all-reduce, not for {}: leave --wire at "
+        "fp32",
+        to_string(algorithm)));
   }
 
   void refuse_without_messages(Algorithm algorithm) const {
@@ -162,8 +169,7 @@ class ReduceMaker {
 
   /// For the rank with the least room: ranks of one host may be in different containers.
   bool has_shared_room() const {
-    const std::size_t free = free_shared_memory();
-    const bool here = free >= window_bytes() + window_bytes() / 8;
+    const bool here = free_shared_memory() >= window_bytes() + window_bytes() / 8;
     return min_over_ranks(place_.world, here);
   }
 
@@ -183,15 +189,6 @@ class ReduceMaker {
              "--shm-size), or give --all-reduce ring");
     }
     return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
-  }
-
-  ReduceSituation situation() const {
-    return {
-        .hosts = layout_.hosts(),
-        .most_on_a_host = layout_.most(),
-        .memory_is_on_host = on_host(),
-        .may_share = layout_.hosts() == 1 && on_host() && !needs_messages() && has_shared_room(),
-        .wire = settings_.wire};
   }
 
   ReduceSettings settings_;
@@ -232,15 +229,6 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   return settings.verify_messages ? text + ", messages verified" : text;
 }
 
-void record_buckets(RunRecord& run, const std::vector<std::size_t>& ends) {
-  run.gradient_bytes = ends.back() * sizeof(float);
-  std::size_t begin = 0;
-  for (const std::size_t end : ends) {
-    run.bucket_bytes.push_back((end - begin) * sizeof(float));
-    begin = end;
-  }
-}
-
 /// Collective: what `auto` would take for the longest bucket, where that is another algorithm than
 /// the ring and its order of additions was not asked for.
 std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
@@ -264,7 +252,12 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   GradientSums sums;
   sums.bucket_ends = plan_buckets(
       graph, {.most_bytes = bucket_bytes(config), .tail_apart = config.wire != Wire::fp32});
-  record_buckets(run, sums.bucket_ends);
+  run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
+  std::size_t begin = 0;
+  for (const std::size_t end : sums.bucket_ends) {
+    run.bucket_bytes.push_back((end - begin) * sizeof(float));
+    begin = end;
+  }
   ReduceDevice& device = backend.reduce_device();
   const TransportDecision decision = agree_on_transport(world, config.transport, device);
   run.transport = to_string(decision.transport);

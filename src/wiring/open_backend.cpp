@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
+#include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"
 #endif
@@ -197,6 +199,38 @@ void agree_on_engines(RankGroup& world, const TrainConfig& config, const Backend
     check_tuning(tuning, config.tuning_file, std::string(backend.device()), cudnn_version());
     use_engines(backend, tuning.engines);
   });
+}
+
+std::string program_version() {
+  const std::string_view revision = RUEDA_GIT_REVISION;
+  const std::string version = RUEDA_VERSION;
+  // Without a git checkout the build has no revision, or repeats the version in its place.
+  if (revision.empty() || revision == version) return version;
+  return version + " (" + std::string(revision) + ")";
+}
+
+std::vector<std::pair<std::string, std::string>> component_versions() {
+  std::vector<std::pair<std::string, std::string>> versions = {{"rueda", program_version()},
+                                                               {"MPI", mpi_library_version()}};
+#if RUEDA_WITH_CPU
+  versions.emplace_back("oneDNN", cpu::onednn_version());
+#else
+  versions.emplace_back("oneDNN", "not built in");
+#endif
+#if RUEDA_WITH_CUDA
+  for (auto& component : cuda_component_versions()) versions.push_back(std::move(component));
+#else
+  versions.emplace_back("CUDA", "not built in");
+#endif
+  return versions;
+}
+
+std::string version_text() {
+  std::string text;
+  for (const auto& [name, version] : component_versions()) {
+    text += (text.empty() ? "" : "\n  ") + name + " " + version;
+  }
+  return text;
 }
 
 }  // namespace rueda

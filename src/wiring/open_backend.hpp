@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
@@ -57,5 +59,16 @@ std::string read_tuning_file(const std::string& file);
 /// of rank 0's own, and rank 0 writes the file. Throws InputError alike on all ranks.
 void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
                       Backend& backend, const std::function<void(Backend&)>& plan);
+
+/// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)". Ranks of one run
+/// must agree on it.
+std::string program_version();
+
+/// Name and version of this program and of every library that this build runs on (MPI, oneDNN,
+/// CUDA, cuDNN ...), as the loaded libraries themselves report it.
+std::vector<std::pair<std::string, std::string>> component_versions();
+
+/// What `rueda --version` prints.
+std::string version_text();
 
 }  // namespace rueda

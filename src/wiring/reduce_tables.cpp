@@ -8,6 +8,7 @@
 
 #include "core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/display/number_text.hpp"
 
 namespace rueda {
 namespace {
@@ -78,9 +79,8 @@ ReduceTable read_rows(const Json& rows) {
 }
 
 std::string counted_hosts(const std::vector<int>& layout) {
-  const int hosts = layout.empty() ? 0 : *std::max_element(layout.begin(), layout.end()) + 1;
-  return fmt::format("{} rank{} on {} host{}", layout.size(), layout.size() == 1 ? "" : "s", hosts,
-                     hosts == 1 ? "" : "s");
+  const int hosts = layout.empty() ? 0 : std::ranges::max(layout) + 1;
+  return counted(layout.size(), "rank") + " on " + counted(std::size_t(hosts), "host");
 }
 
 /// The host of each rank, by number.
@@ -109,12 +109,6 @@ void check_place(const Json& json, const TablePlace& here) {
         fmt::format("it was measured on backend {} with transport {}, and this is {} with {}",
                     printable(backend), printable(transport), here.backend, here.transport)};
   }
-}
-
-Json row_json(const ReduceTable::Row& row) {
-  return {{"most_bytes", row.most_bytes == kNoEnd ? Json() : Json(row.most_bytes)},
-          {"algorithm", to_string(row.way.algorithm)},
-          {"segment_bytes", row.way.segment_bytes}};
 }
 
 }  // namespace
@@ -156,7 +150,11 @@ std::vector<int> layout_of(const std::vector<std::string>& hosts) {
 
 std::string rows_text(const ReduceTable& table) {
   Json rows = Json::array();
-  for (const ReduceTable::Row& row : table.rows) rows.push_back(row_json(row));
+  for (const auto& [most, way] : table.rows) {
+    rows.push_back({{"most_bytes", most == kNoEnd ? Json() : Json(most)},
+                    {"algorithm", to_string(way.algorithm)},
+                    {"segment_bytes", way.segment_bytes}});
+  }
   return rows.dump();
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "study/json_view.hpp"
-#include "timed_setup.hpp"
 
 namespace rueda {
 namespace {
@@ -43,8 +41,8 @@ double check_run(const InputFile& file, const std::string& model, int image_size
   const std::string name = run.at("model").text("name");
   const std::size_t size = run.at("model").count("image_size");
   if (name != model || size != std::size_t(image_size)) {
-    file.refuse("it is of " + printable(name) + " for " + std::to_string(size) + " pixels, not " +
-                model + " for " + std::to_string(image_size));
+    file.refuse(fmt::format("it is of {} for {} pixels, not {} for {}", printable(name), size,
+                            model, image_size));
   }
   return run.at("batch").number("global");
 }
@@ -55,14 +53,13 @@ std::vector<Step> full_steps(const InputFile& file, double global_batch) {
   const auto take = [&](std::span<const double> row) {
     for (std::size_t i = 0; i < kColumns.size(); ++i) {
       if (std::isfinite(row[i])) continue;
-      file.refuse(std::string("its ") + kStepsCsvName + " does not tell " +
-                  std::string(kColumns[i]) + " of every step");
+      file.refuse(fmt::format("its {} does not tell {} of every step", kStepsCsvName, kColumns[i]));
     }
     if (row[2] != global_batch || row[1] == 0) return;
     steps.push_back({row[0], (row[3] + row[4] + row[5]) / row[1]});
   };
   if (!for_each_step(csv, kColumns, take)) {
-    file.refuse(std::string("there is no ") + kStepsCsvName + " in its directory");
+    file.refuse(fmt::format("there is no {} in its directory", kStepsCsvName));
   }
   return steps;
 }

@@ -49,9 +49,9 @@ TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,
     mine.transport = Transport::staged;
   }
   mine.warning.clear();
-  const auto first = std::find_if(warnings.begin(), warnings.end(),
-                                  [](const std::string& text) { return !text.empty(); });
-  if (group.size() > 1 && group.rank() == 0 && first != warnings.end()) mine.warning = *first;
+  for (const std::string& text : warnings) {  // the first one
+    if (group.size() > 1 && group.rank() == 0 && mine.warning.empty()) mine.warning = text;
+  }
   return mine;
 }
 

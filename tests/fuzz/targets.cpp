@@ -17,8 +17,8 @@
 #include <zlib.h>
 
 #include "cli/cli.hpp"
+#include "commands/commands.hpp"
 #include "commands/predict/predict.hpp"
-#include "commands/report/report.hpp"
 #include "data/cifar10_files.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
@@ -126,7 +126,7 @@ void report_run(const Input& in) {
   options.plots = "off";
   rueda::validate(options);
   std::ostringstream out;
-  rueda::run_report(options, out);
+  rueda::run_command(options, out);
 }
 
 /// predict RUN.JSON: what is fitted to a run, and the tables.
@@ -136,7 +136,7 @@ void predict_run(const Input& in) {
   options.rank_words = "1,2,3";
   rueda::validate(options);
   std::ostringstream out;
-  rueda::run_predict(options, out);
+  rueda::run_command(options, out);
 }
 
 void read_steps(const Input& in) {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -127,4 +128,8 @@ namespace bench {
 std::string explain(const BenchExplainOptions& options);
 
 }  // namespace bench
+
+inline void run_command(const BenchExplainOptions& options, std::ostream& out) {
+  out << bench::explain(options);
+}
 }  // namespace rueda

@@ -1,5 +1,3 @@
-#include "measure.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "record.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/train/timings.hpp"
 

@@ -8,8 +8,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "bench.hpp"
+#include "commands/commands.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
@@ -44,14 +44,12 @@ Size parse_size(const std::string& word) {
   }
   const auto bytes = parse_bytes(word, kByteUnits, kMostBytes);
   const std::string subject = "size '" + printable(word) + "'";
-  if (!bytes) {
-    throw InputError(subject +
-                     ": give a number of bytes up to 1 TiB as 4, 64k, 1M, 16Mi, or the name of a "
-                     "network as resnet18");
-  }
-  if (*bytes == 0 || *bytes % sizeof(float) != 0) {
-    throw InputError(subject + ": not a number of floats; give a multiple of 4 bytes from 4 on");
-  }
+  require(bytes.has_value(),
+          subject +
+              ": give a number of bytes up to 1 TiB as 4, 64k, 1M, 16Mi, or the name of a "
+              "network as resnet18");
+  require(*bytes != 0 && *bytes % sizeof(float) == 0,
+          subject + ": not a number of floats; give a multiple of 4 bytes from 4 on");
   return {*bytes, ""};
 }
 
@@ -87,9 +85,8 @@ std::vector<std::size_t> parse_segments(const std::string& words) {
   std::set<std::size_t> segments;
   for (const std::string& word : split_words(words)) {
     const auto bytes = parse_bytes(word, kSegmentUnits, kMostSegmentBytes);
-    if (!bytes) {
-      throw InputError("segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
-    }
+    require(bytes.has_value(),
+            "segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
     segments.insert(*bytes);
   }
   return {segments.begin(), segments.end()};
@@ -107,10 +104,8 @@ Entries parse_entries(const std::string& words) {
   Entries entries;
   for (const std::string& word : split_words(words)) {
     const auto found = std::ranges::find(every, word, &Entry::name);
-    if (found == every.end()) {
-      throw InputError("--algorithms '" + printable(word) + "': give all, or some of " +
-                       known_entries());
-    }
+    require(found != every.end(),
+            "--algorithms '" + printable(word) + "': give all, or some of " + known_entries());
     if (std::ranges::count(entries, word, &Entry::name) == 0) entries.push_back(*found);
   }
   return entries;
@@ -119,10 +114,6 @@ Entries parse_entries(const std::string& words) {
 }  // namespace bench
 
 namespace {
-
-void require(bool valid, const std::string& message) {
-  if (!valid) throw InputError(message);
-}
 
 void check_common(double seconds, const BenchSetup& setup) {
   require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");

@@ -120,10 +120,10 @@ Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
 }
 
 const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
-  const auto row = std::ranges::find_if(rows, [&](const Row& r) {
-    return r.algorithm == to_string(Algorithm::mpi) && r.size == size;
-  });
-  return row == rows.end() ? nullptr : &*row;
+  for (const Row& row : rows) {
+    if (row.algorithm == to_string(Algorithm::mpi) && row.size == size) return &row;
+  }
+  return nullptr;
 }
 
 std::string ranks_text(const std::vector<std::string>& hosts) {

@@ -130,9 +130,9 @@ std::string length_text(std::vector<Trial> trials) {
 }
 
 /// `rueda bench tune` on one rank.
-class Tuning {
+class TuneRun {
  public:
-  Tuning(const BenchTuneOptions& options, const SelectedDevice& device)
+  TuneRun(const BenchTuneOptions& options, const SelectedDevice& device)
       : options_(options),
         lengths_(tuned_lengths(options.most_bytes)),
         session_(options.setup, device, asked_text(options), lengths_.back()) {
@@ -231,7 +231,7 @@ int run_bench_tune(const BenchTuneOptions& options) {
     if (speaks_for_all()) check_output_file("--out", options.out);
   };
   return in_session(options.setup.backend, check, [&](const SelectedDevice& device) {
-    const std::string text = Tuning(options, device).run();
+    const std::string text = TuneRun(options, device).run();
     if (speaks_for_all()) write_atomically(options.out, text);
   });
 }

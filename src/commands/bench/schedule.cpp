@@ -111,9 +111,8 @@ std::string ranks_in(unsigned held, int ranks) {
 }
 
 bool sends(const Step* next, int rank, int chunk) {
-  return next != nullptr &&
-         std::any_of(next->messages.begin(), next->messages.end(),
-                     [&](const Message& m) { return m.from == rank && m.chunk == chunk; });
+  const auto is_it = [&](const Message& m) { return m.from == rank && m.chunk == chunk; };
+  return next != nullptr && std::ranges::any_of(next->messages, is_it);
 }
 
 std::string holdings_text(const Holdings& holdings, const Step* next) {

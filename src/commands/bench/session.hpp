@@ -1,16 +1,22 @@
 #pragma once
 
+#include <exception>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "bench.hpp"
-#include "mpi/session/communicator.hpp"
+#include <fmt/format.h>
+
+#include "mpi/session/launch_check.hpp"
+#include "mpi/session/session.hpp"
 #include "record.hpp"
-#include "rueda/backend/backend.hpp"
+#include "run/console.hpp"
+#include "run/train_setup.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/make_all_reduce.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda::bench {
 
@@ -22,26 +28,85 @@ class BenchSession {
   /// `most_bytes`: of the longest slice. Notes go to standard error, from rank 0. Throws InputError
   /// as training would.
   BenchSession(const BenchSetup& setup, const SelectedDevice& device, const std::string& asked,
-               std::size_t most_bytes);
+               std::size_t most_bytes)
+      : most_bytes_(most_bytes) {
+    require_same(world_, "the program version", version_text());
+    require_same(world_, "what the benchmark was asked for",
+                 fmt::format("{}\n--backend {}\n--wire {}", asked, to_string(setup.backend),
+                             to_string(setup.wire)));
+    together(world_, [&] {
+      if (world_.size() <= kMostExactRanks) return;
+      throw InputError(
+          fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
+    });
+    note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
+    const int threads = agree_on_cores(world_, setup.threads).choice.threads;
+    together(world_,
+             [&] { backend_ = open_backend({.choice = setup.backend, .threads = threads}); });
+    const auto decision = agree_on_transport(world_, setup.transport, backend_->reduce_device());
+    transport_ = decision.transport;
+    note(decision.warning);
+    system_ = {.started_at = utc_now(),
+               .versions = component_versions(),
+               .hosts = all_gather_text(world_, world_.host()),
+               .backend = std::string(backend_->name()),
+               .device = std::string(backend_->device()),
+               .transport = to_string(transport_),
+               .threads = all_gather(world_, threads),
+               .wire = setup.wire};
+  }
 
   Communicator& world() { return world_; }
   const SystemInfo& system() const { return system_; }
   /// Prints on rank 0.
-  void print(const std::string& text) const;
+  void print(const std::string& text) const {
+    if (world_.rank() == 0) std::cout << text << std::flush;
+  }
 
   /// Collective: makes an all-reduce as `settings` say, one more to measure. Returns why this
   /// machine does not offer it, the same on all ranks; empty if it does.
-  std::string add(const ReduceSettings& settings);
+  std::string add(const ReduceSettings& settings) {
+    std::unique_ptr<AllReduce> made;
+    std::string refusal;
+    try {
+      made = make_all_reduce(
+          settings, {world_, backend_->reduce_device(), transport_, most_bytes_ / sizeof(float)});
+    } catch (const InputError& error) {
+      refusal = error.what();
+    }
+    for (const std::string& text : all_gather_text(world_, refusal)) {
+      if (!text.empty()) return text;
+    }
+    reduces_.push_back(std::move(made));
+    return {};
+  }
+
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
-  void allocate();
+  void allocate() {
+    together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });
+  }
+
   /// Collective: measures a slice of `bytes` with those of the all-reduces that take part, which
   /// are counted as they were added. One sums in its own memory if it has some, and else in the
   /// session's.
   std::vector<Seconds> measure(
       std::size_t bytes, const Effort& effort,
-      const std::function<bool(std::size_t)>& takes_part = [](std::size_t) { return true; });
+      const std::function<bool(std::size_t)>& takes_part = [](std::size_t) { return true; }) {
+    const std::size_t floats = bytes / sizeof(float);
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < reduces_.size(); ++i) {
+      const auto own = reduces_[i]->arena();
+      if (!takes_part(i)) continue;
+      candidates.push_back({reduces_[i].get(), own.size() >= floats ? own : memory_->floats()});
+    }
+    return bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
+  }
 
  private:
+  static void note(const std::string& text) {
+    if (!text.empty()) std::cerr << "note: " + text + '\n' << std::flush;
+  }
+
   Communicator world_;
   std::size_t most_bytes_;
   std::unique_ptr<Backend> backend_;
@@ -53,7 +118,27 @@ class BenchSession {
 
 /// Calls `perform` between the start of MPI and its end. `prepare` comes before MPI on this rank;
 /// an error of it is reported once all ranks can hear of it. Returns the exit code.
-int in_session(BackendChoice backend, const std::function<void()>& prepare,
-               const std::function<void(const SelectedDevice&)>& perform);
+inline int in_session(BackendChoice backend, const std::function<void()>& prepare,
+                      const std::function<void(const SelectedDevice&)>& perform) {
+  SelectedDevice device;
+  std::exception_ptr failure;
+  try {
+    prepare();
+    device = select_device(backend);  // before MPI looks for one
+    failure = device.failure;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  Session session(ThreadLevel::funneled);
+  check_launch(environment_variable, Communicator().size());
+  report_errors_of_ranks(session, [&] {
+    Communicator world;
+    together(world, [&] {
+      if (failure) std::rethrow_exception(failure);
+    });
+    perform(device);
+  });
+  return int(ExitCode::done);
+}
 
 }  // namespace rueda::bench

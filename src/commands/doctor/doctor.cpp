@@ -7,15 +7,14 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "process.hpp"
-#include "report.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"
-#include "run/log.hpp"
+#include "run/console.hpp"
 #include "run/run_directory.hpp"
 #include "wiring/device_choice.hpp"
-#include "wiring/version.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda {
 namespace doctor {
@@ -48,7 +47,9 @@ class Supervisor {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) on_signal(signal, note_interruption);
     std::signal(SIGPIPE, SIG_IGN);
   }
-  ~Supervisor() { clear(); }
+  ~Supervisor() {
+    if (speaks_) mailbox_.remove();
+  }
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -170,7 +171,7 @@ class Supervisor {
     // Until the rank that speaks has read the notes: once this process is gone without its worker
     // having left MPI, launchers end all ranks.
     if (mailbox_.reachable()) {
-      return wait(3 * kGraceSeconds, [&] { return !mailbox_.reachable(); });
+      return wait(3 * kGraceSeconds, 0, [&] { return !mailbox_.reachable(); });
     }
     if (mine_->end == End::waited) return;
     print_error(fmt::format("rank {} ({}): the transfer ended so: {} {}", self().rank, self().host,
@@ -178,20 +179,16 @@ class Supervisor {
   }
 
   void collect(std::size_t ranks) {
-    const double began = watch_.seconds();
-    const auto late = [&] {
-      return watch_.seconds() - began > (interruption != 0 ? kLastSeconds : 2 * kGraceSeconds);
-    };
     cluster_.transfers.assign(ranks, {});
-    for (std::size_t found = 0; found < ranks && !late();) {
-      found = 0;
+    wait(2 * kGraceSeconds, kLastSeconds, [&] {
+      std::size_t found = 0;
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         const auto note = mailbox_.get(int(rank));
         if (note) cluster_.transfers[rank] = *note;
         found += note ? 1 : 0;
       }
-      if (found < ranks) poll(nullptr, 0, kPollMilliseconds);
-    }
+      return found == ranks;
+    });
     cluster_.transfers.at(std::size_t(self().rank)) = *mine_;
   }
 
@@ -229,19 +226,15 @@ class Supervisor {
 
   /// Lets the worker leave MPI, which needs the workers of all ranks, and kills it if it does not.
   void finish() {
-    clear();
-    wait((in_transfer_ ? 2 : 1) * kGraceSeconds, [&] { return child_.has_ended(); });
+    if (speaks_) mailbox_.remove();
+    wait((in_transfer_ ? 2 : 1) * kGraceSeconds, 0, [&] { return child_.has_ended(); });
     child_.end(0);
   }
 
-  /// Removes what the run left in the file system.
-  void clear() {
-    if (speaks_) mailbox_.remove();
-  }
-
-  void wait(double seconds, const std::function<bool()>& over) {
-    const double until = watch_.seconds() + seconds;
-    while (!over() && watch_.seconds() < until && interruption == 0) {
+  /// Until `over`, at most so long, and `interrupted` seconds if a signal has come.
+  static void wait(double seconds, double interrupted, const std::function<bool()>& over) {
+    const Stopwatch watch;
+    while (!over() && watch.seconds() < (interruption != 0 ? interrupted : seconds)) {
       poll(nullptr, 0, kPollMilliseconds / 5);
     }
   }

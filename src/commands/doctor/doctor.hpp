@@ -1,25 +1,26 @@
 #pragma once
 
+#include <csignal>
 #include <string>
 
 #include "rueda/train/config.hpp"
 
 namespace rueda {
 
-/// A fault that tests put into the doctor's own run, as KIND:RANK.
+/// A fault that tests put into the doctor's own run.
 struct DoctorFault {
-  enum class Kind {
-    none,
-    crash_start,     ///< a signal before MPI is initialised
-    stall_start,     ///< no end of the same step
-    crash_transfer,  ///< an invalid address in the middle of the patterned transfer
-    die_transfer,    ///< a signal that no process can catch
-    end_transfer,    ///< the signal by which a launcher ends ranks
-    stall_transfer,  ///< a rank that never sends
-    wrong_transfer,  ///< an element that came otherwise than it was sent
-  } kind = Kind::none;
-  int rank = 0;  ///< as the launcher counts
+  const char* name;
+  int signal;  ///< that it raises; 0: it stalls, or sends something wrong
 };
+
+inline constexpr DoctorFault kDoctorFaults[] = {
+    {"crash-start", SIGSEGV},     // before MPI is initialised
+    {"stall-start", 0},           // no end of the same step
+    {"crash-transfer", SIGSEGV},  // an invalid address in the middle of the patterned transfer
+    {"die-transfer", SIGKILL},    // a signal that no process can catch
+    {"end-transfer", SIGTERM},    // the signal by which a launcher ends ranks
+    {"stall-transfer", 0},        // a rank that never sends
+    {"wrong-transfer", 0}};       // an element that came otherwise than it was sent
 
 /// The options of `rueda doctor`.
 struct DoctorOptions {
@@ -27,9 +28,10 @@ struct DoctorOptions {
   std::string json;  ///< file to write; empty: none
   BackendChoice backend = BackendChoice::automatic;
   bool allow_shared_gpu = false;
-  int timeout = 60;      ///< seconds for a step
-  std::string fault;     ///< as it was given
-  DoctorFault injected;  ///< as it was read
+  int timeout = 60;           ///< seconds for a step
+  std::string fault;          ///< KIND:RANK, as it was given
+  std::string injected_kind;  ///< a name in kDoctorFaults; empty: none
+  int injected_rank = 0;      ///< as the launcher counts
 };
 
 /// Reads `options.fault` and checks the rest; throws InputError naming the option.

@@ -14,7 +14,8 @@
 #include "rueda/display/number_text.hpp"
 
 // What the doctor gathers, as plain data, which goes to JSON and back by the names of its members.
-// One rank is enough to know each fact. Findings and report read nothing else.
+// One rank is enough to know each fact. Findings and report
+// read nothing else.
 
 namespace rueda::doctor {
 
@@ -211,6 +212,11 @@ inline std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFa
   return result;
 }
 
+/// The ranks by the images that they read.
+inline auto ranks_by_print(const ClusterFacts& cluster) {
+  return ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
+}
+
 /// The ranks of each host, in order.
 inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
     const std::vector<RankFacts>& ranks) {
@@ -223,5 +229,45 @@ inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
 inline std::string line_of(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+enum class Severity {
+  remark,  ///< training works, but slower or otherwise than it could
+  fault,   ///< training will not work
+};
+NLOHMANN_JSON_SERIALIZE_ENUM(Severity, {{Severity::remark, "remark"}, {Severity::fault, "fault"}})
+
+/// One thing to know, and the line to change.
+struct Finding {
+  Severity severity = Severity::remark;
+  std::string what;
+  std::string change;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, severity, what, change)
+
+using Findings = std::vector<Finding>;
+
+/// All findings of a run; faults come first. A pure function of the facts.
+Findings all_findings(const ClusterFacts& cluster);
+
+/// "ok", "works with remarks" or "will not work".
+std::string verdict(const Findings& findings);
+bool works(const Findings& findings);
+
+/// All tables but the transfer's, for a page of 80 columns.
+std::string machine_report(const ClusterFacts& cluster);
+
+/// The transfer, the findings, the verdict.
+std::string outcome_report(const ClusterFacts& cluster, const Findings& findings);
+
+/// What --json writes: the verdict, the findings, and all facts.
+std::string report_json(const ClusterFacts& cluster, const Findings& findings);
+
+/// For each text that ranks have: `what` with {0} for these ranks, {1} for the text.
+void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
+                   const char* what, const std::string& change, const TextOfRank& text);
+
+// Parts of all_findings, of a run that has facts of ranks.
+void find_in_devices(const ClusterFacts& cluster, Findings& findings);
+void find_in_cores(const ClusterFacts& cluster, Findings& findings);
 
 }  // namespace rueda::doctor

@@ -1,20 +1,17 @@
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 
 #include <spdlog/fmt/fmt.h>
 
-#include "report.hpp"
+#include "facts.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda::doctor {
 namespace {
 
 using End = TransferFacts::End;
-
-void add(Findings& findings, Severity severity, std::string what, std::string change) {
-  findings.push_back({severity, std::move(what), std::move(change)});
-}
 
 /// The start of `command` by a Slurm whose srun and MPI find each other.
 std::string srun_by_pmix(const LaunchFacts& launch, const char* command) {
@@ -23,55 +20,48 @@ std::string srun_by_pmix(const LaunchFacts& launch, const char* command) {
       launch.told_size, command);
 }
 
-void find_in_progress(const ClusterFacts& cluster, Findings& findings) {
-  const Progress& progress = cluster.progress;
-  if (progress.trouble.empty()) return;
+Finding find_in_progress(const ClusterFacts& cluster) {
+  const auto& [step, trouble, own] = cluster.progress;
+  if (trouble.empty()) return {};
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
-  const bool never_met = progress.step == kStartStep && launch.launcher == "srun";
-  add(findings, Severity::fault,
-      fmt::format("the step \"{}\" {}{}", progress.step, progress.trouble,
-                  launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
-      never_met ? srun_by_pmix(launch, "doctor")
-                : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda doctor "
-                  "--timeout 600");
+  const bool never_met = step == kStartStep && launch.launcher == "srun";
+  return {Severity::fault,
+          fmt::format("the step \"{}\" {}{}", step, trouble,
+                      launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
+          never_met ? srun_by_pmix(launch, "doctor")
+                    : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda "
+                      "doctor --timeout 600"};
 }
 
-void find_singletons(const RankFacts& rank, Findings& findings) {
-  const LaunchFacts& launch = rank.launch;
-  add(findings, Severity::fault,
-      fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and MPI "
-                  "library do not know each other, and each process would train alone",
-                  launch.launcher, launch.told_size, launch.told_by, launch.told_size, rank.size),
-      launch.launcher == "srun"
-          ? srun_by_pmix(launch, "train ...")
-          : fmt::format("module load the MPI that rueda is linked with (rueda --version names "
-                        "it), and start with its own mpirun -n {}; in Slurm also srun --mpi=pmix",
-                        launch.told_size));
-}
-
-void find_unused_allocation(const RankFacts& first, int hosts, Findings& findings) {
+/// Processes that each train alone, or an allocation that is not used.
+Finding find_in_launch(const ClusterFacts& cluster) {
+  const RankFacts& first = cluster.ranks.front();
   const LaunchFacts& launch = first.launch;
   const bool srun = launch.launcher == "srun";
-  std::string what, option;
-  if (launch.slurm_nodes > hosts) {
-    what = fmt::format("the allocation has {} nodes, but the ranks are on {}", launch.slurm_nodes,
-                       hosts);
-    option = srun ? fmt::format("--nodes={}", launch.slurm_nodes) : "--map-by node";
-  } else if (launch.slurm_tasks > first.size) {
-    what = fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
-                       launch.slurm_tasks, first.size);
-    option = fmt::format("-n {}", launch.slurm_tasks);
+  if (!launch.refusal.empty()) {
+    return {Severity::fault,
+            fmt::format("{} started {} processes ({}={}), but MPI sees a world of {}: launcher and "
+                        "MPI library do not know each other, and each process would train alone",
+                        launch.launcher, launch.told_size, launch.told_by, launch.told_size,
+                        first.size),
+            srun ? srun_by_pmix(launch, "train ...")
+                 : fmt::format("module load the MPI that rueda is linked with (rueda --version "
+                               "names it), and start with its own mpirun -n {}; in Slurm also srun "
+                               "--mpi=pmix",
+                               launch.told_size)};
   }
-  if (what.empty()) return;
-  add(findings, Severity::remark, what,
-      fmt::format("{} {} rueda train ...", srun ? "srun" : "mpirun", option));
-}
-
-void find_in_launch(const ClusterFacts& cluster, Findings& findings) {
-  const RankFacts& first = cluster.ranks.front();
-  if (!first.launch.refusal.empty()) return find_singletons(first, findings);
   const auto hosts = int(ranks_by_host(cluster.ranks).size());
-  if (first.launch.in_slurm) find_unused_allocation(first, hosts, findings);
+  if (launch.in_slurm && launch.slurm_nodes > hosts) {
+    return {.what = fmt::format("the allocation has {} nodes, but the ranks are on {}",
+                                launch.slurm_nodes, hosts),
+            .change = srun ? fmt::format("srun --nodes={} rueda train ...", launch.slurm_nodes)
+                           : "mpirun --map-by node rueda train ..."};
+  }
+  if (!launch.in_slurm || launch.slurm_tasks <= first.size) return {};
+  return {.what = fmt::format("the allocation is for {} tasks (SLURM_NTASKS), but this run has {}",
+                              launch.slurm_tasks, first.size),
+          .change = fmt::format("{} -n {} rueda train ...", srun ? "srun" : "mpirun",
+                                launch.slurm_tasks)};
 }
 
 std::string version_of(const RankFacts& rank, const std::string& component) {
@@ -93,10 +83,11 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
     for (const auto& [version, ranks] : versions) {
       texts.push_back(version + " on " + ranks_text(ranks, cluster.ranks.size()));
     }
-    add(findings, Severity::fault,
-        fmt::format("versions of {} differ between ranks: {}", name, fmt::join(texts, ", ")),
-        "start the same program everywhere: a path on a file system that all hosts share, and the "
-        "same modules in the job script");
+    findings.push_back(
+        {Severity::fault,
+         fmt::format("versions of {} differ between ranks: {}", name, fmt::join(texts, ", ")),
+         "start the same program everywhere: a path on a file system that all hosts share, and "
+         "the same modules in the job script"});
   }
 }
 
@@ -130,61 +121,62 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
 
 /// If MPI says that it is not CUDA-aware, the device's memory may arrive all the same: so does UCX
 /// below an Open MPI that was built without CUDA.
-void find_in_transfers(const ClusterFacts& cluster, Findings& findings) {
+Finding find_in_transfers(const ClusterFacts& cluster) {
   const auto& transfers = cluster.transfers;
   const bool on_device = std::ranges::any_of(transfers, &TransferFacts::device);
   const bool aware = cluster.ranks.front().awareness.aware;
-  const auto bad = [](const TransferFacts& t) { return t.bad(); };
-  if (std::ranges::none_of(transfers, bad)) {
-    const auto untried = [](const TransferFacts& t) { return t.end == End::not_tried; };
-    if (!on_device || aware || std::ranges::any_of(transfers, untried)) return;
-    return add(findings, Severity::remark,
-               "GPU memory arrived by MPI_Sendrecv although MPI does not call itself CUDA-aware; "
-               "training would send through host memory",
-               "rueda train --transport device ...");
+  if (std::ranges::none_of(transfers, &TransferFacts::bad)) {
+    if (!on_device || aware || std::ranges::count(transfers, End::not_tried, &TransferFacts::end)) {
+      return {};
+    }
+    return {.what =
+                "GPU memory arrived by MPI_Sendrecv although MPI does not call itself "
+                "CUDA-aware; training would send through host memory",
+            .change = "rueda train --transport device ..."};
   }
   const std::string ended = "the transfer " + how_it_ended(transfers);
   if (!on_device) {
-    add(findings, Severity::fault, "messages between ranks: " + ended,
-        "mpirun --mca btl tcp,self rueda doctor  shows if shared memory or the network is at "
-        "fault");
-  } else if (aware) {
-    add(findings, Severity::fault,
-        "messages straight from GPU memory: " + ended + ", although MPI calls itself CUDA-aware",
-        "rueda train --transport staged ...  or an MPI that takes GPU memory: module load a "
-        "CUDA-aware one");
-  } else {
-    add(findings, Severity::remark,
-        "messages straight from GPU memory: " + ended +
-            "; MPI is not CUDA-aware, so training sends through host memory",
-        "module load a CUDA-aware MPI; to be silent about it: rueda train --transport staged ...");
+    return {Severity::fault, "messages between ranks: " + ended,
+            "mpirun --mca btl tcp,self rueda doctor  shows if shared memory or the network is at "
+            "fault"};
   }
+  const std::string what = "messages straight from GPU memory: " + ended;
+  if (aware) {
+    return {Severity::fault, what + ", although MPI calls itself CUDA-aware",
+            "rueda train --transport staged ...  or an MPI that takes GPU memory: module load a "
+            "CUDA-aware one"};
+  }
+  return {.what = what + "; MPI is not CUDA-aware, so training sends through host memory",
+          .change =
+              "module load a CUDA-aware MPI; to be silent about it: rueda train --transport staged "
+              "..."};
 }
 
-void find_differing(const ClusterFacts& cluster, Findings& findings) {
-  const auto prints =
-      ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
-  if (prints.size() < 2) return;
+Finding find_differing(const ClusterFacts& cluster) {
   std::vector<std::string> sets;
-  for (const auto& [print, ranks] : prints) sets.push_back(ranks_text(ranks, cluster.ranks.size()));
-  add(findings, Severity::fault,
-      fmt::format("--data {}: ranks read different images: {}", cluster.data,
-                  fmt::join(sets, " / ")),
-      "copy one data set to all hosts, or give the path of one that all share");
+  for (const auto& [print, ranks] : ranks_by_print(cluster)) {
+    sets.push_back(ranks_text(ranks, cluster.ranks.size()));
+  }
+  if (sets.size() < 2) return {};
+  return {Severity::fault,
+          fmt::format("--data {}: ranks read different images: {}", cluster.data,
+                      fmt::join(sets, " / ")),
+          "copy one data set to all hosts, or give the path of one that all share"};
 }
 
 /// A smaller set is meant to be so: only a class that it lacks is reported.
-void find_uneven(const DataFacts& data, const char* split, const ClassCounts& counts,
-                 std::size_t official, Findings& findings) {
+Finding find_uneven(const DataFacts& data, const char* split, const ClassCounts& counts,
+                    std::size_t official) {
   const auto [least, most] = std::ranges::minmax_element(counts);
   const bool whole = std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == official;
-  if (*least == *most || (!whole && *least > 0)) return;
+  if (*least == *most || (!whole && *least > 0)) return {};
   const auto name_of = [&](auto at) { return data.class_names[std::size_t(at - counts.begin())]; };
-  add(findings, whole ? Severity::fault : Severity::remark,
+  return {
+      whole ? Severity::fault : Severity::remark,
       fmt::format("the {} set has {} images of class {} and {} of {}{}", split, *least,
                   name_of(least), *most, name_of(most),
                   whole ? fmt::format(", CIFAR-10 has {} of each", official / counts.size()) : ""),
-      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html");
+      "download the set again: https://www.cs.toronto.edu/~kriz/cifar.html"};
 }
 
 void find_in_data(const ClusterFacts& cluster, Findings& findings) {
@@ -192,15 +184,15 @@ void find_in_data(const ClusterFacts& cluster, Findings& findings) {
   add_for_ranks(cluster, findings, Severity::fault, "--data {2}: {0} cannot read it: {1}",
                 "--data DIR  that every host sees, with the files as they were downloaded",
                 [](const RankFacts& rank) { return rank.data.failure; });
-  find_differing(cluster, findings);
+  findings.push_back(find_differing(cluster));
   const RankFacts* reader = cluster.data_reader();
   if (reader == nullptr) return;
   const DataFacts& data = reader->data;
-  find_uneven(data, "training", data.train_per_class, kOfficialTrainImages, findings);
-  find_uneven(data, "test", data.test_per_class, kOfficialTestImages, findings);
+  findings.push_back(find_uneven(data, "training", data.train_per_class, kOfficialTrainImages));
+  findings.push_back(find_uneven(data, "test", data.test_per_class, kOfficialTestImages));
   for (const std::string& remark : data.remarks) {
-    add(findings, Severity::remark, "data: " + remark,
-        "none if it is meant; else --data DIR of the whole set");
+    findings.push_back({.what = "data: " + remark,
+                        .change = "none if it is meant; else --data DIR of the whole set"});
   }
 }
 
@@ -209,29 +201,29 @@ void find_in_data(const ClusterFacts& cluster, Findings& findings) {
 void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
                    const char* what, const std::string& change, const TextOfRank& text) {
   for (const auto& [said, ranks] : ranks_by(cluster.ranks, text)) {
-    add(findings, severity,
-        fmt::format(fmt::runtime(what), ranks_text(ranks, cluster.ranks.size()), said,
-                    cluster.data),
-        change);
+    const std::string who = ranks_text(ranks, cluster.ranks.size());
+    findings.push_back(
+        {severity, fmt::format(fmt::runtime(what), who, said, cluster.data), change});
   }
 }
 
 Findings all_findings(const ClusterFacts& cluster) {
-  Findings findings;
-  find_in_progress(cluster, findings);
-  if (cluster.ranks.empty()) return findings;
-  for (const auto find : {find_in_launch, find_in_versions, find_in_devices, find_in_transfers,
-                          find_in_data, find_in_cores}) {
-    find(cluster, findings);
+  Findings findings = {find_in_progress(cluster)};
+  if (!cluster.ranks.empty()) {
+    findings.push_back(find_in_launch(cluster));
+    find_in_versions(cluster, findings);
+    find_in_devices(cluster, findings);
+    findings.push_back(find_in_transfers(cluster));
+    find_in_data(cluster, findings);
+    find_in_cores(cluster, findings);
   }
-  std::ranges::stable_partition(findings,
-                                [](const Finding& f) { return f.severity == Severity::fault; });
+  std::erase_if(findings, [](const Finding& finding) { return finding.what.empty(); });
+  std::ranges::stable_sort(findings, std::greater<>(), &Finding::severity);
   return findings;
 }
 
 bool works(const Findings& findings) {
-  return std::ranges::none_of(findings,
-                              [](const Finding& f) { return f.severity == Severity::fault; });
+  return std::ranges::count(findings, Severity::fault, &Finding::severity) == 0;
 }
 
 std::string verdict(const Findings& findings) {

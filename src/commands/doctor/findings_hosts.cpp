@@ -5,16 +5,14 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "report.hpp"
-#include "rueda/display/number_text.hpp"
+#include "facts.hpp"
 
 namespace rueda::doctor {
 namespace {
 
 bool on_cuda(const ClusterFacts& cluster) {
   return cluster.asked_backend == "cuda" ||
-         std::ranges::any_of(cluster.ranks,
-                             [](const RankFacts& rank) { return rank.backend == "cuda"; });
+         std::ranges::count(cluster.ranks, "cuda", &RankFacts::backend) > 0;
 }
 
 /// A host, and what its ranks may use of it.
@@ -55,17 +53,17 @@ std::string more_cores(const Host& host) {
 using Rule = Finding (*)(const Host& host);
 
 Finding overlapping_cores(const Host& host) {
-  const auto overlap = [](const std::vector<int>& a, const std::vector<int>& b) {
-    return a != b && std::ranges::find_first_of(a, b) != a.end();
-  };
-  for (const RankFacts* a : host.ranks) {
-    for (const RankFacts* b : host.ranks) {
-      if (!overlap(a->cores.allowed, b->cores.allowed)) continue;
-      return {.what = fmt::format("bindings of ranks on {} overlap: they share some cores and not "
-                                  "others, so that some wait for others",
-                                  host.name),
-              .change = own_cores(host)};
-    }
+  for (const RankFacts* rank : host.ranks) {
+    const std::vector<int>& a = rank->cores.allowed;
+    const auto overlaps = [&](const RankFacts* other) {
+      const std::vector<int>& b = other->cores.allowed;
+      return a != b && std::ranges::find_first_of(a, b) != a.end();
+    };
+    if (std::ranges::none_of(host.ranks, overlaps)) continue;
+    return {.what = fmt::format("bindings of ranks on {} overlap: they share some cores and not "
+                                "others, so that some wait for others",
+                                host.name),
+            .change = own_cores(host)};
   }
   return {};
 }
@@ -127,17 +125,16 @@ void find_by_host(const ClusterFacts& cluster, std::span<const Rule> rules, Find
   for (const auto& [name, ranks] : ranks_by_host(cluster.ranks)) {
     const Host host(name, ranks);
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      const Finding finding = rules[i](host);
-      if (finding.what.empty()) continue;
-      found[i].push_back(finding);
-      break;
+      found[i].push_back(rules[i](host));
+      if (!found[i].back().what.empty()) break;
+      found[i].pop_back();
     }
   }
-  for (const Findings& of_rule : found) {
-    if (of_rule.empty()) continue;
-    findings.push_back(of_rule.front());
-    const std::size_t others = of_rule.size() - 1;
-    if (others > 0) findings.back().what += " (and so on " + counted(others, "other host") + ")";
+  for (Findings& of_rule : found) {
+    if (of_rule.size() > 1) {
+      of_rule[0].what += fmt::format(" (and so on {})", counted(of_rule.size() - 1, "other host"));
+    }
+    if (!of_rule.empty()) findings.push_back(of_rule[0]);
   }
 }
 
@@ -167,25 +164,24 @@ void find_missing(const ClusterFacts& cluster, Severity severity, Findings& find
   }
 }
 
-void find_shared(const ClusterFacts& cluster, Findings& findings) {
+Finding find_shared(const ClusterFacts& cluster) {
   const auto takers = ranks_by(cluster.ranks, [](const RankFacts& rank) {
     const GpuFacts* gpu = rank.device.taken();
     return gpu == nullptr ? std::string() : rank.host + " " + gpu->uuid;
   });
-  const auto shared = std::ranges::find_if(
-      takers, [](const auto& gpu_and_ranks) { return gpu_and_ranks.second.size() > 1; });
-  if (shared == takers.end()) return;
-  const auto& [gpu, ranks] = *shared;  // one line stands for all GPUs that are shared
-  const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
-  findings.push_back(
-      {refused ? Severity::fault : Severity::remark,
-       fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
-                   gpu.substr(gpu.find(' ') + 1)),
-       cluster.ranks.front().launch.in_slurm
-           ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
-             "--allow-shared-gpu"
-           : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
-             "meant: --allow-shared-gpu"});
+  for (const auto& [gpu, ranks] : takers) {
+    if (ranks.size() < 2) continue;
+    const bool refused = on_cuda(cluster) && !cluster.allow_shared_gpu;
+    return {refused ? Severity::fault : Severity::remark,  // one line stands for all
+            fmt::format("{} share one GPU ({})", ranks_text(ranks, cluster.ranks.size()),
+                        gpu.substr(gpu.find(' ') + 1)),
+            cluster.ranks.front().launch.in_slurm
+                ? "#SBATCH --ntasks-per-node=N --gres=gpu:N  with N the GPUs of a node; if meant: "
+                  "--allow-shared-gpu"
+                : "mpirun with as many ranks on a host as it has GPUs (--map-by ppr:N:node); if "
+                  "meant: --allow-shared-gpu"};
+  }
+  return {};
 }
 
 /// Of "9.10.0": 9 and 10.
@@ -195,22 +191,20 @@ std::pair<int, int> parts_of(const std::string& version) {
   return parts;
 }
 
-void find_cudnn(const ClusterFacts& cluster, Findings& findings) {
+Finding find_cudnn(const ClusterFacts& cluster) {
   for (const RankFacts& rank : cluster.ranks) {
     const std::string& compiled = rank.device.cudnn_compiled;
-    const std::string& loaded = rank.device.cudnn_loaded;
-    const auto [major, minor] = parts_of(compiled);
-    const auto [loaded_major, loaded_minor] = parts_of(loaded);
-    const bool fault = loaded_major != major;
-    if (compiled.empty() || (!fault && loaded_minor >= minor)) continue;
-    return findings.push_back(
-        {fault ? Severity::fault : Severity::remark,
-         fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}", rank.rank,
-                     loaded, compiled),
-         fmt::format(
-             "module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib folder>:$LD_LIBRARY_PATH",
-             compiled)});
+    const auto needed = parts_of(compiled), found = parts_of(rank.device.cudnn_loaded);
+    const bool fault = found.first != needed.first;
+    if (compiled.empty() || (!fault && found.second >= needed.second)) continue;
+    return {fault ? Severity::fault : Severity::remark,
+            fmt::format("rank {} loads cuDNN {}, but the program was compiled with {}", rank.rank,
+                        rank.device.cudnn_loaded, compiled),
+            fmt::format(
+                "module load cuDNN {}, or export LD_LIBRARY_PATH=<its lib folder>:$LD_LIBRARY_PATH",
+                compiled)};
   }
+  return {};
 }
 
 }  // namespace
@@ -228,10 +222,10 @@ void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
                 "nvidia-smi on that host: another program may hold the GPU (exclusive mode), or "
                 "it needs its administrator",
                 [](const RankFacts& rank) { return rank.device.failure; });
-  find_shared(cluster, findings);
+  findings.push_back(find_shared(cluster));
   constexpr Rule kRules[] = {hidden_gpus, idle_gpus};
   find_by_host(cluster, std::span(kRules).first(cuda ? 2 : 1), findings);
-  find_cudnn(cluster, findings);
+  findings.push_back(find_cudnn(cluster));
 }
 
 void find_in_cores(const ClusterFacts& cluster, Findings& findings) {

@@ -1,4 +1,4 @@
-#include "machine.hpp"
+#include "rueda/core/machine.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,15 +8,14 @@
 #include <memory>
 #include <optional>
 
+#include "process.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/version.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
 #endif
@@ -35,16 +34,6 @@ int number(const Environment& environment, const char* name, int otherwise = 0) 
 constexpr const char* kLaunchers[][3] = {{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
                                          {"srun", "SLURM_NTASKS", "SLURM_PROCID"},
                                          {"the launcher", "PMI_SIZE", "PMI_RANK"}};
-
-std::string slurm_gpus(const Environment& environment) {
-  for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"}) {
-    const char* value = environment(name);
-    if (value != nullptr && *value != '\0' && std::string(value) != "0") {
-      return std::string(name) + "=" + value;
-    }
-  }
-  return {};
-}
 
 #if RUEDA_WITH_CUDA
 /// Opens the GPU that this rank would take, on the calling thread. Failures become facts.
@@ -77,9 +66,6 @@ void look_at_devices(DeviceFacts& facts, std::optional<int>) {
 }
 #endif
 
-/// CIFAR-10's own for the networks made for it; Keras' larger ones are trained on images resized.
-int usual_image_size(const std::string& model) { return model.ends_with("v2") ? 128 : 32; }
-
 bool on_device(const RankFacts& rank) {
   return rank.backend == "cuda" && rank.device.taken() != nullptr;
 }
@@ -99,7 +85,11 @@ LaunchFacts read_launch(const Environment& environment) {
   launch.slurm_tasks = number(environment, "SLURM_NTASKS");
   launch.slurm_nodes = number(environment, "SLURM_JOB_NUM_NODES");
   launch.slurm_cpus_per_task = number(environment, "SLURM_CPUS_PER_TASK");
-  launch.slurm_gpus = slurm_gpus(environment);
+  for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}) {
+    const char* value = environment(name);  // the last one that says something
+    const bool none = value == nullptr || *value == '\0' || std::string_view(value) == "0";
+    if (!none) launch.slurm_gpus = std::string(name) + "=" + value;
+  }
   for (const auto& [launcher, size, rank] : kLaunchers) {
     if (number(environment, rank, -1) < 0 || number(environment, size, -1) < 0) continue;
     launch.launcher = launcher;
@@ -145,7 +135,6 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.cores.quota = cpu_quota();
   facts.host_memory_bytes = available_host_memory();
   facts.versions = component_versions();
-  facts.versions.insert(facts.versions.begin(), {"rueda", program_version()});
   std::error_code ignored;
   facts.device.hardware = std::filesystem::exists("/dev/nvidia0", ignored);
   const char* visible = environment("CUDA_VISIBLE_DEVICES");
@@ -164,9 +153,8 @@ std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const RankFacts& rank : ranks) {
     const std::size_t free = on_device(rank) ? rank.device.free_bytes : rank.host_memory_bytes;
-    const auto sharers = std::count_if(ranks.begin(), ranks.end(), [&](const RankFacts& other) {
-      return share_memory(rank, other);
-    });
+    const auto sharers = std::ranges::count_if(
+        ranks, [&](const RankFacts& other) { return share_memory(rank, other); });
     least = std::min(least, free / std::size_t(sharers));
   }
   return ranks.empty() ? 0 : least - least / 20;
@@ -179,8 +167,11 @@ std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes,
   std::map<Precision, std::unique_ptr<Backend>> opened;
   for (const std::string& model : model_names()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      all.push_back({model, usual_image_size(model), to_string(precision), 0, {}});
-      BatchFacts& facts = all.back();
+      // CIFAR-10's own for the networks made for it; Keras' larger ones are trained on resized
+      // ones.
+      const int image_size = model.ends_with("v2") ? 128 : 32;
+      BatchFacts& facts =
+          all.emplace_back(BatchFacts{model, image_size, to_string(precision), 0, {}});
       try {
         std::unique_ptr<Backend>& backend = opened[precision];
         if (!backend) {

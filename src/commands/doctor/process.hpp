@@ -1,15 +1,29 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "doctor.hpp"
 #include "facts.hpp"
+#include "mpi/session/launch_check.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/train/timings.hpp"
 
 // The two processes of a rank: a supervisor, and a worker that may crash or hang. And how the
 // supervisors of a run reach each other when MPI no longer can.
@@ -20,15 +34,25 @@ namespace rueda::doctor {
 inline constexpr int kEndTransfer = SIGUSR1;
 
 /// "signal 11, Segmentation fault".
-std::string signal_text(int signal);
+inline std::string signal_text(int signal) {
+  return fmt::format("signal {}, {}", signal, strsignal(signal));
+}
 
 /// How a transfer ended whose worker `signal` ended; 0: none. `waited` if the signal came from
 /// outside: launchers end the neighbours of a crashed rank by SIGTERM (and this process with them
 /// if by SIGKILL); supervisors end a worker by kEndTransfer, and by SIGKILL if they were `forced`.
-TransferFacts::End end_by_signal(int signal, bool forced);
+inline TransferFacts::End end_by_signal(int signal, bool forced) {
+  constexpr int kFromOutside[] = {SIGTERM, SIGINT, SIGHUP, kEndTransfer};
+  const bool outside = std::ranges::find(kFromOutside, signal) != std::end(kFromOutside);
+  return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
+}
 
 /// Installs a handler.
-void on_signal(int signal, void (*handler)(int));
+inline void on_signal(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
 
 /// The ends of the worker's pipes.
 struct WorkerPipes {
@@ -45,6 +69,31 @@ struct WorkerPipes {
 /// {"failed"}: an error ended the step.
 int run_worker(const DoctorOptions& options, WorkerPipes pipes);
 
+// What the worker learns.
+
+/// What the environment says of the launch. `refusal` stays empty, for MPI's world is not known
+/// yet.
+LaunchFacts read_launch(const Environment& environment);
+
+/// Fills `refusal`, now that MPI's world is known.
+void judge_launch(LaunchFacts& launch, const Environment& environment, int size);
+
+/// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
+void share_out_cores(std::vector<RankFacts>& ranks);
+
+/// All that a rank can know before MPI is initialised: that is when to call it, since it opens a
+/// GPU.
+RankFacts look_at_machine(const Environment& environment, BackendChoice backend);
+
+/// Bytes that every rank has for training on what its backend trains on: the least over ranks of
+/// the free memory, divided by the ranks that share it, less a twentieth.
+std::size_t memory_per_rank(const std::vector<RankFacts>& ranks);
+
+/// For each model at its usual image size, in fp32 and bf16, the largest batch of a rank whose
+/// training fits into `bytes` on `choice`, which is planned as training plans it.
+std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
+                                        int threads);
+
 /// How a worker ended.
 struct Ending {
   int signal = 0;
@@ -57,26 +106,97 @@ class Child {
  public:
   /// Starts `work` in a process of its own, whose standard output goes to standard error. It is
   /// ended with its parent. Throws RunError if the system starts no more processes.
-  explicit Child(const std::function<int(WorkerPipes)>& work);
+  explicit Child(const std::function<int(WorkerPipes)>& work) {
+    const auto facts = make_pipe();
+    const auto go = make_pipe();
+    const pid_t parent = getpid();
+    process_ = fork();
+    if (process_ < 0)
+      throw RunError(std::string("cannot start a process: ") + std::strerror(errno));
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) std::_Exit(1);  // it ended before it could take this one along
+      dup2(STDERR_FILENO, STDOUT_FILENO);
+      close(facts[0]);
+      close(go[1]);
+      std::_Exit(work({.facts = facts[1], .go = go[0]}));
+    }
+    close(facts[1]);
+    close(go[0]);
+    facts_ = facts[0];
+    go_ = go[1];
+  }
   /// Ends the process if it still runs.
-  ~Child();
+  ~Child() {
+    end(0);
+    close(facts_);
+    close(go_);
+  }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
   /// The next line; nothing if none comes within `milliseconds` or the process has closed its end.
-  std::optional<std::string> next_line(int milliseconds);
+  std::optional<std::string> next_line(int milliseconds) {
+    if (buffer_.find('\n') == std::string::npos && !closed_) receive(milliseconds);
+    const auto end = buffer_.find('\n');
+    if (end == std::string::npos) return std::nullopt;
+    std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end + 1);
+    return line;
+  }
   /// Whether there will be no more lines.
   bool is_silent() const { return closed_ && buffer_.find('\n') == std::string::npos; }
   /// Lets the worker begin the transfer.
-  void go() const;
-  void send(int signal) const;
+  void go() const {
+    const char byte = 1;
+    if (write(go_, &byte, 1) != 1) return;  // it has ended: that shows elsewhere
+  }
+  void send(int signal) const {
+    if (process_ > 0) kill(process_, signal);
+  }
   /// Waits for the end, at most so long, then kills it.
-  const Ending& end(double seconds);
-  bool has_ended();
+  const Ending& end(double seconds) {
+    const Stopwatch watch;
+    while (!has_ended() && watch.seconds() <= seconds) poll(nullptr, 0, 20);
+    if (process_ > 0) kill(process_, SIGKILL);
+    while (process_ > 0) collect(0, true);
+    return ending_;
+  }
+  bool has_ended() {
+    if (process_ > 0) collect(WNOHANG, false);
+    return process_ < 0;
+  }
 
  private:
-  void collect(int options, bool forced);
-  void receive(int milliseconds);
+  /// Closed by what the process may start itself: MPI alone starts a daemon of its own.
+  static std::array<int, 2> make_pipe() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw RunError(std::string("cannot make a pipe: ") + std::strerror(errno));
+    }
+    return ends;
+  }
+
+  void collect(int options, bool forced) {
+    int status = 0;
+    const pid_t ended = waitpid(process_, &status, options);
+    if (ended == process_) {
+      const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      const int code = WEXITSTATUS(status);
+      ending_ = {signal, forced, code == 0 ? "" : fmt::format("exit code {}", code)};
+      if (signal != 0) ending_.text = signal_text(signal);
+    }
+    if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
+  }
+
+  void receive(int milliseconds) {
+    pollfd waiting{.fd = facts_, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, milliseconds) <= 0) return;  // in vain, or a signal came
+    std::array<char, 1 << 16> bytes{};
+    const ssize_t count = read(facts_, bytes.data(), bytes.size());
+    if (count > 0) buffer_.append(bytes.data(), std::size_t(count));
+    if (count == 0) closed_ = true;
+  }
 
   pid_t process_ = -1;  ///< -1 once it has been waited for
   int facts_ = -1;
@@ -90,13 +210,23 @@ class Child {
 /// first rank makes all files in advance, empty: on network file systems a file that is opened anew
 /// is seen as it is, while one that was not there stays unseen for a while.
 class Mailbox {
+  using Path = std::filesystem::path;
+
  public:
   /// The one in `folder`, as rank `rank` uses it. An empty path is none.
-  explicit Mailbox(std::filesystem::path folder = {}, int rank = 0)
-      : folder_(std::move(folder)), rank_(rank) {}
+  explicit Mailbox(Path folder = {}, int rank = 0) : folder_(std::move(folder)), rank_(rank) {}
 
   /// Makes a folder for `size` ranks below `parent` and returns its path; empty if that fails.
-  static std::string make(const std::filesystem::path& parent, int size);
+  static std::string make(const Path& parent, int size) {
+    std::string name = (parent / ".rueda-doctor-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return {};
+    const Mailbox box(name);
+    bool made = std::ofstream(box.file("stop")).good();
+    for (int rank = 0; rank < size; ++rank) made = made && std::ofstream(box.file_of(rank)).good();
+    if (made) return name;
+    box.remove();
+    return {};
+  }
   /// Whether this rank can write its file: whether the folder is the same for all.
   bool reachable() const { return write_existing(file_of(rank_), ""); }
 
@@ -105,19 +235,34 @@ class Mailbox {
     return write_existing(file_of(rank_), line_of(mine) + "\n");
   }
   /// What a rank left; nothing if it has not yet.
-  std::optional<TransferFacts> get(int rank) const;
+  std::optional<TransferFacts> get(int rank) const {
+    const auto json = nlohmann::json::parse(whole_line(file_of(rank)), nullptr, false);
+    if (json.is_discarded()) return std::nullopt;
+    return json.get<TransferFacts>();
+  }
   /// Asks all ranks to end their transfers; whether a rank did.
   void ask_to_stop() const { write_existing(file("stop"), "stop\n"); }
   bool is_asked_to_stop() const { return !whole_line(file("stop")).empty(); }
 
-  void remove() const noexcept;
+  void remove() const noexcept {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
 
  private:
-  using Path = std::filesystem::path;
   /// Writes into a file that is there already: one that is not belongs to another file system.
-  static bool write_existing(const Path& path, const std::string& text);
+  static bool write_existing(const Path& path, const std::string& text) {
+    std::ofstream file(path, std::ios::in | std::ios::out);
+    file << text << std::flush;
+    return file.good();
+  }
   /// The file's line, if its writer has finished it.
-  static std::string whole_line(const Path& path);
+  static std::string whole_line(const Path& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return file.eof() ? "" : line;  // no line end yet
+  }
   Path file(const std::string& name) const { return folder_.empty() ? Path() : folder_ / name; }
   Path file_of(int rank) const { return file("rank-" + std::to_string(rank)); }
 

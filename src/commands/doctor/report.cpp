@@ -1,10 +1,10 @@
-#include "report.hpp"
-
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <spdlog/fmt/fmt.h>
 
+#include "facts.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 
@@ -41,11 +41,11 @@ std::string rank_table(Cells head, std::vector<Align> align, const std::vector<C
     Cells cells;
   };
   std::vector<Line> table_lines;
-  for (std::size_t rank = 0; rank < cells.size(); ++rank) {
+  for (const Cells& own : cells) {
     auto at = table_lines.end();
-    if (cells.size() > kMostLines) at = std::ranges::find(table_lines, cells[rank], &Line::cells);
-    if (at == table_lines.end()) at = table_lines.insert(at, {{}, cells[rank]});
-    at->ranks.push_back(int(rank));
+    if (cells.size() > kMostLines) at = std::ranges::find(table_lines, own, &Line::cells);
+    if (at == table_lines.end()) at = table_lines.insert(at, {{}, own});
+    at->ranks.push_back(int(&own - cells.data()));
   }
   align.insert(align.begin(), Align::right);
   head.insert(head.begin(), "rank");
@@ -57,23 +57,20 @@ std::string rank_table(Cells head, std::vector<Align> align, const std::vector<C
     table.add(std::move(row));
   }
   if (table_lines.size() <= kMostLines) return table.text();
-  return table.text() + "  and " + counted(table_lines.size() - kMostLines, "more line") +
-         "; --json FILE holds all\n";
+  return fmt::format("{}  and {}; --json FILE holds all\n", table.text(),
+                     counted(table_lines.size() - kMostLines, "more line"));
 }
 
 std::string table_of_extremes(const std::vector<LinkFacts>& links) {
   const auto slowest = std::ranges::min_element(links, {}, &LinkFacts::gb_per_second);
-  std::vector<double> latencies, speeds;
-  for (const LinkFacts& link : links) {
-    latencies.push_back(link.latency_us);
-    speeds.push_back(link.gb_per_second);
-  }
-  std::ranges::sort(latencies);
-  std::ranges::sort(speeds, std::greater<>());
+  auto latencies = links, speeds = links;
+  std::ranges::sort(latencies, {}, &LinkFacts::latency_us);
+  std::ranges::sort(speeds, std::greater<>(), &LinkFacts::gb_per_second);
   TextTable table({Align::left, Align::right, Align::right, Align::left}, 2);
   table.add({"", "us", "GB/s", ""});
   const auto add = [&](const char* name, std::size_t i, const std::string& remark) {
-    table.add({name, rate_text(latencies[i]), rate_text(speeds[i]), remark});
+    table.add(
+        {name, rate_text(latencies[i].latency_us), rate_text(speeds[i].gb_per_second), remark});
   };
   add("best", 0, "");
   add("median", links.size() / 2, "");
@@ -84,14 +81,18 @@ std::string table_of_extremes(const std::vector<LinkFacts>& links) {
 
 /// The links by rank; of more than kMostLines the best, the median and the worst. Empty if a rank
 /// has not measured its own: one rank, or the run never came to it.
-std::string links_section(const char* memory, const std::vector<LinkFacts>& links) {
-  const auto measured = [](const LinkFacts& link) { return link.latency_us > 0; };
-  if (links.empty() || !std::ranges::all_of(links, measured)) return {};
+template <class Facts>
+std::string links_section(const char* memory, const std::vector<Facts>& ranks,
+                          LinkFacts Facts::*link_of) {
+  std::vector<LinkFacts> links;
   std::vector<Cells> rows;
-  for (const LinkFacts& link : links) {
-    rows.push_back({std::to_string((rows.size() + 1) % links.size()), rate_text(link.latency_us),
+  for (const Facts& rank : ranks) {
+    const LinkFacts& link = links.emplace_back(rank.*link_of);
+    if (link.latency_us <= 0) return {};
+    rows.push_back({std::to_string(links.size() % ranks.size()), rate_text(link.latency_us),
                     rate_text(link.gb_per_second)});
   }
+  if (links.empty()) return {};
   return fmt::format(
              "\n{} memory to the right neighbour (medians; us: one way, GB/s: 1e9 bytes/s)\n",
              memory) +
@@ -102,11 +103,13 @@ std::string links_section(const char* memory, const std::vector<LinkFacts>& link
 
 std::string launcher_text(const RankFacts& first, std::size_t hosts) {
   const LaunchFacts& launch = first.launch;
-  const std::string world = fmt::format(
-      "MPI's world: {} on {}", counted(std::size_t(first.size), "rank"), counted(hosts, "host"));
-  if (launch.launcher == "none") return "none (one process); " + world;
-  return fmt::format("{}, {} {} ({}); {}", launch.launcher, launch.told_size,
-                     launch.told_size == 1 ? "process" : "processes", launch.told_by, world);
+  const std::string start =
+      launch.launcher == "none"
+          ? "none (one process)"
+          : fmt::format("{}, {} {} ({})", launch.launcher, launch.told_size,
+                        launch.told_size == 1 ? "process" : "processes", launch.told_by);
+  return fmt::format("{}; MPI's world: {} on {}", start, counted(std::size_t(first.size), "rank"),
+                     counted(hosts, "host"));
 }
 
 std::string slurm_text(const LaunchFacts& launch) {
@@ -118,20 +121,18 @@ std::string slurm_text(const LaunchFacts& launch) {
                      launch.slurm_gpus.empty() ? "no GPUs asked for" : launch.slurm_gpus);
 }
 
-std::string versions_text(const RankFacts& rank) {
-  std::vector<std::string> texts;
-  for (const auto& [name, version] : rank.versions) texts.push_back(name + " " + version);
-  const std::string& compiled = rank.device.cudnn_compiled;
-  return fmt::format("{}{}", fmt::join(texts, "; "),
-                     compiled.empty() ? "" : " (compiled with " + compiled + ")");
-}
-
 std::string launch_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
+  std::string versions;
+  for (const auto& [name, version] : first.versions) {
+    versions += (versions.empty() ? "" : "; ") + name + " " + version;
+  }
+  const std::string& compiled = first.device.cudnn_compiled;
+  if (!compiled.empty()) versions += " (compiled with " + compiled + ")";
   return "Launch\n" +
          lines({{"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
                 {"Slurm", slurm_text(first.launch)},
-                {"versions", versions_text(first)}});
+                {"versions", versions}});
 }
 
 std::string cores_text(const CoreFacts& cores) {
@@ -176,10 +177,9 @@ std::string cuda_version(int version) {
 
 std::string cuda_text(const DeviceFacts& device) {
   const std::string& visible = device.visible_devices;
+  const std::string driver = "driver for CUDA up to " + cuda_version(device.driver_version);
   return fmt::format("{}, program runs on CUDA {}{}{}",
-                     device.driver_version == 0
-                         ? "no driver"
-                         : "driver for CUDA up to " + cuda_version(device.driver_version),
+                     device.driver_version == 0 ? "no driver" : driver,
                      cuda_version(device.runtime_version),
                      visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=", visible);
 }
@@ -187,10 +187,10 @@ std::string cuda_text(const DeviceFacts& device) {
 std::string devices_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
   const AwarenessFacts& aware = first.awareness;
-  const bool any = std::ranges::any_of(
-      cluster.ranks, [](const RankFacts& rank) { return !rank.device.visible.empty(); });
+  const auto sees_none = [](const RankFacts& rank) { return rank.device.visible.empty(); };
+  const bool none = std::ranges::all_of(cluster.ranks, sees_none);
   std::string text =
-      "\nGPUs\n" + (any ? device_table(cluster) : lines({{"none", first.device.reason}}));
+      "\nGPUs\n" + (none ? lines({{"none", first.device.reason}}) : device_table(cluster));
   if (first.device.built) text += lines({{"CUDA", cuda_text(first.device)}});
   if (aware.why.empty()) return text;
   return text + lines({{"MPI", fmt::format("takes GPU memory: compiled {}, reported {}: {}",
@@ -219,18 +219,9 @@ std::string batches_section(const ClusterFacts& cluster) {
 std::string counts_text(const ClassCounts& counts) {
   const auto [least, most] = std::ranges::minmax(counts);
   const auto all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-  return counted(all, "image") + ", " +
-         (least == most ? count_text(least) + " of each class"
-                        : count_text(least) + " to " + count_text(most) + " of a class");
-}
-
-std::string readers_text(const ClusterFacts& cluster) {
-  const auto prints =
-      ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
-  std::size_t readers = 0;
-  for (const auto& [print, ranks] : prints) readers += ranks.size();
-  return fmt::format("{} of {}{}", readers, counted(cluster.ranks.size(), "rank"),
-                     prints.size() == 1 ? ", the same on each" : "");
+  return fmt::format("{}, {}{}{}", counted(all, "image"), count_text(least),
+                     least == most ? "" : " to " + count_text(most),
+                     least == most ? " of each class" : " of a class");
 }
 
 std::string data_section(const ClusterFacts& cluster) {
@@ -238,13 +229,18 @@ std::string data_section(const ClusterFacts& cluster) {
   const std::string title = "\nData set " + cluster.data + "\n";
   const RankFacts* reader = cluster.data_reader();
   if (reader == nullptr) return title + "  no rank can read it\n";
+  std::size_t readers = 0;
+  const auto prints = ranks_by_print(cluster);
+  for (const auto& [print, ranks] : prints) readers += ranks.size();
   const DataFacts& data = reader->data;
   return title + lines({{"form", data.form + " in " + data.place},
                         {"files", fmt::format("{}", fmt::join(data.files, ", "))},
                         {"training", counts_text(data.train_per_class)},
                         {"test", counts_text(data.test_per_class)},
                         {"classes", fmt::format("{}", fmt::join(data.class_names, ", "))},
-                        {"read by", readers_text(cluster)}});
+                        {"read by",
+                         fmt::format("{} of {}{}", readers, counted(cluster.ranks.size(), "rank"),
+                                     prints.size() == 1 ? ", the same on each" : "")}});
 }
 
 std::string transfer_text(const ClusterFacts& cluster) {
@@ -273,9 +269,8 @@ std::string findings_section(const Findings& findings) {
 }
 
 std::string clean(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) < 32 && c != '\n') || c == 127; },
-      '?');
+  const auto bad = [](char c) { return (c >= 0 && c < 32 && c != '\n') || c == 127; };
+  std::ranges::replace_if(text, bad, '?');
   return text;
 }
 
@@ -283,18 +278,15 @@ std::string clean(std::string text) {
 
 std::string machine_report(const ClusterFacts& cluster) {
   if (cluster.ranks.empty()) return {};
-  std::vector<LinkFacts> links;
-  for (const RankFacts& rank : cluster.ranks) links.push_back(rank.host_link);
   return clean(launch_section(cluster) + ranks_section(cluster) + devices_section(cluster) +
-               links_section("Host", links) + data_section(cluster) + batches_section(cluster));
+               links_section("Host", cluster.ranks, &RankFacts::host_link) + data_section(cluster) +
+               batches_section(cluster));
 }
 
 std::string outcome_report(const ClusterFacts& cluster, const Findings& findings) {
-  std::vector<LinkFacts> links;
-  for (const TransferFacts& transfer : cluster.transfers) links.push_back(transfer.link);
   return clean("\nTransfer round the ring\n" + lines({{"tried", transfer_text(cluster)}}) +
-               links_section("GPU", links) + findings_section(findings) +
-               "\nVerdict: " + verdict(findings) + "\n");
+               links_section("GPU", cluster.transfers, &TransferFacts::link) +
+               findings_section(findings) + "\nVerdict: " + verdict(findings) + "\n");
 }
 
 }  // namespace rueda::doctor

@@ -9,7 +9,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "machine.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/session.hpp"
@@ -23,7 +22,6 @@
 namespace rueda::doctor {
 namespace {
 
-using Kind = DoctorFault::Kind;
 using End = TransferFacts::End;
 
 /// How much longer than others a step may take.
@@ -65,21 +63,22 @@ std::unique_ptr<ExchangeBuffer> make_buffer(bool device) {
   return std::make_unique<HostExchangeBuffer>(kLargeFloats);
 }
 
-void inject(Kind fault) {
-  if (fault == Kind::crash_transfer) std::raise(SIGSEGV);
-  if (fault == Kind::die_transfer) std::raise(SIGKILL);
-  if (fault == Kind::end_transfer) std::raise(SIGTERM);
-  while (fault == Kind::stall_transfer) pause();
+/// Lets `fault` happen if it belongs to this place.
+void inject(const std::string& fault, const char* place) {
+  if (!fault.ends_with(place)) return;
+  const auto known = std::ranges::find(kDoctorFaults, fault, &DoctorFault::name);
+  if (known->signal != 0) std::raise(known->signal);
+  while (fault.starts_with("stall")) pause();
 }
 
-void exchange(Communicator& world, TransferFacts& facts, Kind injected) {
+void exchange(Communicator& world, TransferFacts& facts, const std::string& injected) {
   const auto buffer = make_buffer(facts.device);
   facts.end = End::arrived;
   for (const std::size_t floats : {kSmallFloats, kLargeFloats}) {
     PatternResult result = pattern_ring(world, *buffer, floats);
     if (floats == kSmallFloats) {
-      if (injected == Kind::wrong_transfer) result = {floats, 1, floats / 2};
-      inject(injected);
+      if (injected == "wrong-transfer") result = {floats, 1, floats / 2};
+      inject(injected, "-transfer");
     }
     if (result.wrong == 0 || facts.end == End::wrong) continue;
     facts.end = End::wrong;
@@ -121,7 +120,7 @@ int survive(const std::function<void()>& work) {
 /// After a signal the stack is gone without its destructors having run, and MPI or a driver may be
 /// in any state: the caller leaves MPI and ends the process, nothing else. It leaves MPI at all
 /// because launchers take a process that vanishes for a failed run and end the others.
-TransferFacts try_transfer(Communicator& world, bool device, Kind injected) {
+TransferFacts try_transfer(Communicator& world, bool device, const std::string& injected) {
   TransferFacts facts{.device = device, .detail = {}, .link = {}};
   const int signal = survive([&] {
     try {
@@ -150,7 +149,7 @@ std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
 class Worker {
  public:
   Worker(const DoctorOptions& options, WorkerPipes pipes) : options_(options), pipes_(pipes) {
-    if (options.injected.rank == rank_by_launcher()) fault_ = options.injected.kind;
+    if (options.injected_rank == rank_by_launcher()) fault_ = options.injected_kind;
   }
 
   void run() {
@@ -184,8 +183,7 @@ class Worker {
     begin(kFirstStep, kPlain);
     facts_ = look_at_machine(environment_variable, options_.backend);
     keep({facts_});
-    if (fault_ == Kind::crash_start) std::raise(SIGSEGV);
-    while (fault_ == Kind::stall_start) pause();
+    inject(fault_, "-start");
   }
 
   void use_mpi() {
@@ -269,7 +267,7 @@ class Worker {
 
   DoctorOptions options_;
   WorkerPipes pipes_;
-  Kind fault_ = Kind::none;
+  std::string fault_;
   RankFacts facts_;
   std::vector<RankFacts> ranks_;
 };

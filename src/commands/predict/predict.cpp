@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/bench/bench.hpp"
-#include "rueda/core/error.hpp"
+#include "commands/commands.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/study.hpp"
@@ -30,10 +30,6 @@ struct PredictStudy {
 
 constexpr std::size_t kMostImages = 1'000'000'000;
 constexpr double kMostBucketMb = 1e6;
-
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw InputError(otherwise);
-}
 
 void check_machine(const PredictOptions& o) {
   const Given& given = o.given;
@@ -86,8 +82,7 @@ std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std:
 
 /// The run that the scenario follows where nothing is given.
 const RunResult* example(const PredictStudy& study) {
-  const auto is_it = [&](const RunResult& run) { return run.model == study.fit.network; };
-  const auto found = std::ranges::find_if(study.runs, is_it);
+  const auto found = std::ranges::find(study.runs, study.fit.network, &RunResult::model);
   if (found != study.runs.end()) return &*found;
   return study.runs.empty() ? nullptr : &study.runs.front();
 }
@@ -120,14 +115,12 @@ Scenario scenario_on(const PredictOptions& options, const PredictStudy& study, s
   const RunResult* run = example(study);
   const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;
   const std::size_t images = options.images > 0 ? options.images : usual;
-  if (ranks > images) {
-    throw InputError(fmt::format(
-        "--ranks {}: more than the {} images of an epoch; give fewer, or --images", ranks, images));
-  }
+  require(ranks <= images,
+          fmt::format("--ranks {}: more than the {} images of an epoch; give fewer, or --images",
+                      ranks, images));
   const bool no_batch = options.global_batch == 0 && options.batch_per_rank == 0;
-  if (no_batch && run == nullptr) {
-    throw InputError("no run and no batch: give --batch-per-rank or --global-batch");
-  }
+  require(!no_batch || run != nullptr,
+          "no run and no batch: give --batch-per-rank or --global-batch");
   const std::size_t each = no_batch ? run->rank_batches.front() : options.batch_per_rank;
   const bool as_runs = options.overlap == OverlapChoice::as_runs;
   return {.ranks = ranks,
@@ -143,9 +136,8 @@ using Sums = std::vector<SimulatedSum>;
 /// One by number of ranks; none if nothing is to be simulated.
 Sums simulated_sums(const PredictOptions& options, const CostModel& model) {
   Sums sums;
-  if (!options.simulate) return sums;
   for (const std::size_t ranks : options.ranks) {
-    sums.push_back(simulate_sum(model, ranks, options.seed));
+    if (options.simulate) sums.push_back(simulate_sum(model, ranks, options.seed));
   }
   return sums;
 }
@@ -271,7 +263,7 @@ void validate(PredictOptions& o) {
   o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
 }
 
-void run_predict(const PredictOptions& options, std::ostream& out) {
+void run_command(const PredictOptions& options, std::ostream& out) {
   check_output_file("--json", options.json);
   const auto tables = prediction_tables(options, read_study(options));
   for (const Table& table : tables) out << to_text(table) << '\n';

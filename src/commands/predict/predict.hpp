@@ -51,6 +51,6 @@ void validate(PredictOptions& options);
 
 /// Fits a cost model to runs and measurements, predicts with it, prints the tables and writes the
 /// files that were asked for. Needs neither MPI nor a device. Throws InputError.
-void run_predict(const PredictOptions& options, std::ostream& out);
+void run_command(const PredictOptions& options, std::ostream& out);
 
 }  // namespace rueda

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
 #include "commands/doctor/process.hpp"
-#include "commands/doctor/report.hpp"
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;

@@ -8,7 +8,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "commands/summary.hpp"
+#include "commands/commands.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/tree_order.hpp"
@@ -149,7 +149,7 @@ TEST_CASE("training memory: the plan is what training takes", "[memory]") {
 
 std::string summary(const SummaryOptions& options) {
   std::ostringstream out;
-  run_summary(options, out);
+  run_command(options, out);
   return out.str();
 }
 

@@ -1,21 +1,15 @@
-#include "report.hpp"
-
 #include <algorithm>
 #include <ostream>
 
-#include "commands/plotter.hpp"
+#include "commands.hpp"
 #include "core/bounded_json.hpp"
-#include "rueda/core/error.hpp"
+#include "plotter.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/study/logs.hpp"
-#include "wiring/version.hpp"
+#include "wiring/open_backend.hpp"
 
 namespace rueda {
 namespace {
-
-void require(bool valid, const char* message) {
-  if (!valid) throw InputError(message);
-}
 
 std::string read_prediction(const std::string& file) {
   constexpr std::size_t kMostBytes = 64'000'000;
@@ -102,7 +96,7 @@ void validate(ReportOptions& options) {
                 [&](Purpose purpose) { return options.purpose != to_string(purpose); });
 }
 
-void run_report(const ReportOptions& options, std::ostream& out) {
+void run_command(const ReportOptions& options, std::ostream& out) {
   if (must_draw(options)) {
     check_plotter(options.slides ? "--slides" : "--plots on",
                   "leave it out and draw elsewhere with jobs/plot_report.py");
