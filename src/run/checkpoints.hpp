@@ -8,7 +8,7 @@
 
 #include "mpi/session/session.hpp"
 #include "resume_point.hpp"
-#include "rueda/checkpoint/checkpoint_writer.hpp"
+#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/trainer.hpp"

@@ -1,10 +1,8 @@
 #include "rueda/study/table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 
