@@ -88,10 +88,7 @@ constexpr std::size_t kNarrowestBar = 6;
 /// [=====>    ] with `inner` characters between the brackets.
 std::string bar_text(std::size_t step, std::size_t steps, std::size_t inner) {
   const std::size_t filled = steps == 0 ? 0 : std::min(inner, inner * step / steps);
-  std::string bar(filled, '=');
-  if (filled < inner) bar += '>';
-  bar.resize(inner, ' ');
-  return "[" + bar + "]";
+  return fmt::format("[{:<{}}]", std::string(filled, '=') + (filled < inner ? ">" : ""), inner);
 }
 
 std::string clock_text(double seconds) {
