@@ -2,9 +2,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <span>
-#include <string_view>
-#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +10,7 @@
 #include "checkpoint_files.hpp"
 #include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 
@@ -78,7 +75,7 @@ std::vector<std::vector<float>> load_carried(const fs::path& path, std::size_t r
   std::vector<std::vector<float>> carried(ranks);
   for (const TensorEntry& tensor : file.tensors()) {
     std::string_view name = tensor.name;
-    const auto rank = take_number(name, kRankWord);
+    const auto rank = take(name, kRankWord) ? take_number(name) : std::nullopt;
     if (!rank || !name.empty() || *rank >= ranks || tensor.dtype != "F32") continue;
     carried[*rank].resize((tensor.end - tensor.begin) / sizeof(float));
     file.read(tensor, carried[*rank]);
@@ -200,6 +197,42 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;
+}
+
+void CheckpointWriter::wait() {
+  if (writing_.valid()) records_.push_back(writing_.get());
+}
+
+bool CheckpointWriter::wait_for(std::chrono::milliseconds time) {
+  return !writing_.valid() || writing_.wait_for(time) == std::future_status::ready;
+}
+
+Snapshot& CheckpointWriter::free_snapshot() {
+  wait();
+  return snapshot_;
+}
+
+void CheckpointWriter::write(Manifest manifest, double pause_seconds) {
+  writing_ = std::async(std::launch::async, &CheckpointWriter::carry_out, this, std::move(manifest),
+                        pause_seconds);
+}
+
+std::vector<CheckpointRecord> CheckpointWriter::take_records() {
+  wait();
+  return std::exchange(records_, {});
+}
+
+CheckpointRecord CheckpointWriter::carry_out(Manifest manifest, double pause_seconds) const {
+  const Stopwatch watch;
+  CheckpointRecord record;
+  record.path = write_checkpoint(directory_, graph_, snapshot_, manifest).string();
+  remove_older_checkpoints(directory_, keep_, record.path);
+  record.epochs = manifest.position.epochs;
+  record.steps = manifest.position.steps;
+  for (const CheckpointFile& file : manifest.files) record.bytes += file.bytes;
+  record.pause_seconds = pause_seconds;
+  record.write_seconds = watch.seconds();
+  return record;
 }
 
 }  // namespace rueda

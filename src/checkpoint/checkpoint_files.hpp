@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "rueda/checkpoint/checkpoint.hpp"
@@ -19,9 +15,6 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;
 
 /// "epoch-0002-step-00012": names in the order of training.
 std::string checkpoint_name(const TrainPosition& position);
-
-/// Takes `word` and a number from the front of `text`, if it begins so.
-std::optional<std::size_t> take_number(std::string_view& text, std::string_view word);
 
 /// A checkpoint or one of its files, and what to do where it is refused.
 InputFile checkpoint_file(const std::filesystem::path& path);

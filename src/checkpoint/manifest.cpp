@@ -1,20 +1,17 @@
-#include <string_view>
-#include <tuple>
+#include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <zlib.h>
 
 #include "checkpoint_files.hpp"
 #include "core/json_fields.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/text.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The last field of the text. While the sum is taken, its digits are zeros.
@@ -120,6 +117,30 @@ Manifest read_manifest(const Json& j) {
   return m;
 }
 
+namespace fs = std::filesystem;
+
+// Parts of the names in a directory of checkpoints.
+constexpr std::string_view kEpochWord = "epoch-";
+constexpr std::string_view kStepWord = "-step-";
+
+using Position = std::pair<std::size_t, std::size_t>;  ///< epochs, steps
+
+std::optional<Position> position_of(const fs::path& checkpoint) {
+  const std::string file = checkpoint.filename().string();
+  std::string_view name = file;
+  const auto epochs = take(name, kEpochWord) ? take_number(name) : std::nullopt;
+  const auto steps = take(name, kStepWord) ? take_number(name) : std::nullopt;
+  if (!epochs || !steps || !name.empty()) return std::nullopt;
+  return Position{*epochs, *steps};
+}
+
+std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error) {
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    found.push_back(at->path());
+  return found;
+}
+
 }  // namespace
 
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
@@ -157,6 +178,65 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   } catch (const InputError& error) {
     file.refuse(std::string("its manifest is not as expected: ") + error.what());
   }
+}
+
+std::string checkpoint_name(const TrainPosition& position) {
+  return fmt::format("{}{:04}{}{:05}", kEpochWord, position.epochs, kStepWord, position.steps);
+}
+
+bool is_later(const fs::path& checkpoint, const TrainPosition& position) {
+  const auto found_at = position_of(checkpoint);
+  return found_at && *found_at > Position{position.epochs, position.steps};
+}
+
+void discard_checkpoint(const fs::path& checkpoint) {
+  // Not the name under which its successor is being written.
+  const std::string name = std::string(kTemporaryWord) + "old-" + checkpoint.filename().string();
+  const fs::path hidden = checkpoint.parent_path() / name;
+  std::error_code error;
+  fs::remove_all(hidden, error);
+  fs::rename(checkpoint, hidden, error);
+  if (!error) fs::remove_all(hidden, error);
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> found = entries_of(directory, error);
+  const bool absent =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !absent) {
+    throw InputError("the checkpoints in " + directory.string() + " cannot be listed (" +
+                     error.message() + "): make the directory readable, or look at its disk");
+  }
+  std::erase_if(found, [](const fs::path& path) { return !position_of(path); });
+  std::ranges::sort(found, std::greater(),
+                    [](const fs::path& path) { return std::pair(position_of(path), path); });
+  return found;
+}
+
+void set_checkpoint_aside(const fs::path& checkpoint) {
+  const std::string name = "passed-over-" + checkpoint.filename().string();
+  fs::path aside = checkpoint.parent_path() / name;
+  std::error_code error;
+  for (int number = 2; fs::exists(aside, error); ++number)
+    aside = checkpoint.parent_path() / (name + "-" + std::to_string(number));
+  fs::rename(checkpoint, aside, error);
+}
+
+void remove_older_checkpoints(const fs::path& directory, std::size_t keep, const fs::path& spared) {
+  std::vector<fs::path> all;
+  try {
+    all = list_checkpoints(directory);
+  } catch (const InputError&) {  // what cannot be listed stays
+  }
+  for (std::size_t i = keep; i < all.size(); ++i)
+    if (all[i].filename() != spared.filename()) discard_checkpoint(all[i]);
+}
+
+void remove_unfinished_checkpoints(const fs::path& directory) {
+  std::error_code error;
+  for (const fs::path& path : entries_of(directory, error))
+    if (path.filename().string().starts_with(kTemporaryWord)) fs::remove_all(path, error);
 }
 
 }  // namespace rueda

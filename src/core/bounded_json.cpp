@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <limits>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <limits>
 #include <set>
-#include <string>
 #include <string_view>
 
 #include <fmt/format.h>

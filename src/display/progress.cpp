@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <ostream>
-#include <string_view>
-#include <vector>
 
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
@@ -17,6 +14,7 @@
 #include <unistd.h>
 
 #include "rueda/core/files.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/display/number_text.hpp"
 
 namespace rueda {
@@ -71,10 +69,9 @@ std::string launcher_stdout() {
 /// The environment's COLUMNS if it is a positive number, else 0.
 int columns_variable() {
   const std::string text = environment("COLUMNS");
-  const char* last = text.data() + text.size();
-  int columns = 0;
-  const auto [end, error] = std::from_chars(text.data(), last, columns);
-  return error == std::errc{} && end == last ? std::max(columns, 0) : 0;
+  std::string_view rest = text;
+  const int columns = take_number<int>(rest).value_or(0);
+  return rest.empty() ? std::max(columns, 0) : 0;
 }
 
 int terminal_columns(const std::string& path) {
@@ -91,10 +88,7 @@ constexpr std::size_t kNarrowestBar = 6;
 /// [=====>    ] with `inner` characters between the brackets.
 std::string bar_text(std::size_t step, std::size_t steps, std::size_t inner) {
   const std::size_t filled = steps == 0 ? 0 : std::min(inner, inner * step / steps);
-  std::string bar(filled, '=');
-  if (filled < inner) bar += '>';
-  bar.resize(inner, ' ');
-  return "[" + bar + "]";
+  return fmt::format("[{:<{}}]", std::string(filled, '=') + (filled < inner ? ">" : ""), inner);
 }
 
 std::string clock_text(double seconds) {

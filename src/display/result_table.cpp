@@ -1,7 +1,6 @@
 #include <cmath>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 

@@ -90,8 +90,8 @@ Spread united(const RunResult& run) {
   Spread all{.min = INFINITY, .max = -INFINITY};
   double sum = 0;
   double spreads = 0;
-  for (const EpochResult* epoch : steady_epochs(run)) {
-    for (const RankEpoch& rank : epoch->ranks) {
+  for (const EpochResult& epoch : steady_epochs(run)) {
+    for (const RankEpoch& rank : epoch.ranks) {
       const Spread& one = rank.full_compute;
       if (one.count == 0) continue;
       all.min = std::min(all.min, one.min);
@@ -167,13 +167,12 @@ ComputeFit fit_compute(const std::vector<RunResult>& all) {
 
 NoiseFit fit_noise(const std::vector<RunResult>& runs) {
   std::vector<double> all;
-  bool complete = true;
   for (const RunResult& run : runs) {
     const auto values = step_seconds(run);
-    complete = complete && !values.empty();
-    if (!values.empty()) append_relative(all, values);
+    if (values.empty()) return from_spreads(runs);
+    append_relative(all, values);
   }
-  if (!complete || all.empty()) return from_spreads(runs);
+  if (all.empty()) return from_spreads(runs);
   const std::size_t samples = all.size();
   return {Distribution::of_sample(std::move(all)), samples, true};
 }

@@ -1,6 +1,7 @@
 #include "rueda/predict/cost_fit.hpp"
 
 #include <cmath>
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -23,9 +24,7 @@ constexpr std::size_t kMegabyte = 1'000'000;
 constexpr double kUsualBucketMb = 25;
 
 std::string words(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
-  return text;
+  return fmt::format("{}", fmt::join(names | std::views::transform(printable), ", "));
 }
 
 /// The network whose runs are fitted.

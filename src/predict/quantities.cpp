@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <ranges>
-#include <utility>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda::predict {
@@ -32,22 +30,18 @@ std::vector<std::string> split_words(const std::string& text) {
 
 /// A number from 0 on, times what the unit behind it stands for.
 std::optional<double> amount(const std::string& text, const Units& units) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
-  std::string unit(rest, end);
-  if (unit.starts_with(' ')) unit.erase(0, 1);
-  const auto found = units.find(unit);
-  return found == units.end() ? std::nullopt : std::optional(number * found->second);
+  std::string_view unit = text;
+  const auto number = take_number<double>(unit);
+  if (!number || !std::isfinite(*number) || *number < 0) return std::nullopt;
+  take(unit, " ");
+  const auto found = units.find(std::string(unit));
+  return found == units.end() ? std::nullopt : std::optional(*number * found->second);
 }
 
-std::optional<std::size_t> rank_count(const std::string& word) {
-  std::size_t number = 0;
-  const char* end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  if (error != std::errc{} || rest != end || number < 1 || number > kMostRanks) return std::nullopt;
-  return number;
+/// 0 where it is no number of ranks.
+std::size_t rank_count(std::string_view word) {
+  const std::size_t number = take_number(word).value_or(0);
+  return word.empty() && number <= kMostRanks ? number : 0;
 }
 
 /// Appends what stands for "..." between `ranks` and `last`.
@@ -101,10 +95,9 @@ constexpr std::array kWords = {
 const Word& word_of(const std::string& name, const std::string& part) {
   const auto* word = std::ranges::find(kWords, name, &Word::name);
   if (word != kWords.end()) return *word;
-  std::string names;
-  for (const Word& known : kWords) names += (names.empty() ? "" : ", ") + std::string(known.name);
   refuse("--what-if", part,
-         "give " + names + ", each as name=value, for example bandwidth=2x or latency=5us");
+         fmt::format("give {}, each as name=value, for example bandwidth=2x or latency=5us",
+                     fmt::join(kWords | std::views::transform(&Word::name), ", ")));
 }
 
 Change change_of(const std::string& part) {
@@ -156,11 +149,11 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
       goes_on = true;
       continue;
     }
-    const auto count = rank_count(word);
-    valid = valid && count && (ranks.empty() || *count > ranks.back());
+    const std::size_t count = rank_count(word);
+    valid = valid && count > (ranks.empty() ? 0 : ranks.back());
     if (!valid) break;
-    if (std::exchange(goes_on, false)) continue_to(ranks, *count);
-    ranks.push_back(*count);
+    if (std::exchange(goes_on, false)) continue_to(ranks, count);
+    ranks.push_back(count);
   }
   if (valid && !goes_on && !ranks.empty()) return ranks;
   refuse(option, text,

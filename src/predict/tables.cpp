@@ -10,25 +10,9 @@
 namespace rueda::predict {
 namespace {
 
-/// A forecast with what follows from it.
-struct Line {
-  const EpochForecast* epoch = nullptr;
-  double efficiency = 0;
-  double rank_hours = 0;
-};
+double rank_hours(const EpochForecast& e) { return double(e.scenario.ranks) * e.seconds / 3600; }
 
-std::vector<Line> lines_of(const std::vector<EpochForecast>& forecasts,
-                           const EpochForecast& one_rank) {
-  std::vector<Line> lines;
-  for (const EpochForecast& epoch : forecasts) {
-    const auto p = double(epoch.scenario.ranks);
-    lines.push_back({&epoch, one_rank.seconds / epoch.seconds / p, p * epoch.seconds / 3600});
-  }
-  return lines;
-}
-
-std::vector<Field> fields_of(const Line& line, const Price& price) {
-  const EpochForecast& e = *line.epoch;
+std::vector<Field> fields_of(const EpochForecast& e, double efficiency, const Price& price) {
   const auto p = double(e.scenario.ranks);
   const auto batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
   std::vector<Field> fields = {
@@ -37,45 +21,43 @@ std::vector<Field> fields_of(const Line& line, const Price& price) {
       {"images_per_rank", "images/rank", Show::count, batch / p},
       {"epoch_seconds", "epoch, s", Show::seconds, e.seconds},
       {"images_per_second", "images/s", Show::rate, e.images_per_second()},
-      {"speedup", "speedup", Show::ratio, line.efficiency * p},
-      {"efficiency", "eff., %", Show::percent, line.efficiency},
+      {"speedup", "speedup", Show::ratio, efficiency * p},
+      {"efficiency", "eff., %", Show::percent, efficiency},
       {"step_seconds", "step, ms", Show::millis, e.full.seconds()},
       {"compute_seconds", "compute", Show::millis, e.full.compute},
       {"rest_seconds", "rest", Show::millis, e.full.rest},
       {"straggling_seconds", "straggling", Show::millis, e.full.straggling},
       {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
       {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
-      {"rank_hours", "rank-hours", Show::gigabytes, line.rank_hours}};
+      {"rank_hours", "rank-hours", Show::gigabytes, rank_hours(e)}};
   if (price.per_rank_hour)
-    fields.push_back({"cost", "cost", Show::gigabytes, line.rank_hours * *price.per_rank_hour});
+    fields.push_back({"cost", "cost", Show::gigabytes, rank_hours(e) * *price.per_rank_hour});
   if (price.watts)
     fields.push_back(
-        {"kilowatt_hours", "kWh", Show::gigabytes, line.rank_hours * *price.watts / 1000});
+        {"kilowatt_hours", "kWh", Show::gigabytes, rank_hours(e) * *price.watts / 1000});
   return fields;
 }
 
-void add_sweet_spots(Table& table, const std::vector<Line>& lines, const Price& price) {
-  const auto seconds = [](const Line& line) { return line.epoch->seconds; };
-  const Line& fastest = *std::ranges::min_element(lines, {}, seconds);
+template <typename Efficiency>
+void add_sweet_spots(Table& table, const std::vector<EpochForecast>& forecasts,
+                     Efficiency efficiency, double least_efficiency) {
+  const auto ranks = [](const EpochForecast& e) { return count_text(e.scenario.ranks); };
+  const auto& fastest = *std::ranges::min_element(forecasts, {}, &EpochForecast::seconds);
   table.notes.push_back(
-      fmt::format("Least time: P = {}, {} s an epoch at an efficiency of {:.1f} %.",
-                  count_text(fastest.epoch->scenario.ranks), seconds_text(fastest.epoch->seconds),
-                  fastest.efficiency * 100));
-  const Line& cheapest = *std::ranges::min_element(lines, {}, &Line::rank_hours);
+      fmt::format("Least time: P = {}, {} s an epoch at an efficiency of {:.1f} %.", ranks(fastest),
+                  seconds_text(fastest.seconds), efficiency(fastest) * 100));
+  const auto& cheapest = *std::ranges::min_element(forecasts, {}, rank_hours);
   table.notes.push_back(fmt::format("Least cost: P = {}, {:.3g} rank-hours an epoch.",
-                                    count_text(cheapest.epoch->scenario.ranks),
-                                    cheapest.rank_hours));
-  const Line* most = nullptr;
-  for (const Line& line : lines) {
-    if (line.efficiency >= price.least_efficiency) most = &line;
-  }
-  const std::string bound = fmt::format("{:.4g} %", price.least_efficiency * 100);
+                                    ranks(cheapest), rank_hours(cheapest)));
+  const EpochForecast* most = nullptr;
+  for (const EpochForecast& e : forecasts)
+    if (efficiency(e) >= least_efficiency) most = &e;
+  const std::string bound = fmt::format("{:.4g} %", least_efficiency * 100);
   table.notes.push_back(
       most == nullptr
           ? "No P in the table has an efficiency of " + bound + " or more."
           : fmt::format("Most ranks at an efficiency of {} or more: P = {}, {} s an epoch.", bound,
-                        count_text(most->epoch->scenario.ranks),
-                        seconds_text(most->epoch->seconds)));
+                        ranks(*most), seconds_text(most->seconds)));
 }
 
 void add_definitions(Table& table, const Price& price) {
@@ -88,14 +70,11 @@ void add_definitions(Table& table, const Price& price) {
       "communication, hidden or not.");
   table.notes.emplace_back(
       "An epoch is its full steps and a last, partial one with the images that are left.");
-  if (price.per_rank_hour) {
+  if (price.per_rank_hour)
     table.notes.push_back(fmt::format("cost: of an epoch, {} a rank-hour, in the price's currency.",
-                                      setting_text(*price.per_rank_hour)));
-  }
-  if (price.watts) {
-    table.notes.push_back(
-        fmt::format("kWh: of an epoch, {} W a rank.", setting_text(*price.watts)));
-  }
+                                      *price.per_rank_hour));
+  if (price.watts)
+    table.notes.push_back(fmt::format("kWh: of an epoch, {} W a rank.", *price.watts));
 }
 
 /// 52.1 us, 1.20 ms, 3.4 s.
@@ -156,9 +135,11 @@ void add_compute(Table& table, const CostFit& fit) {
 Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
                      const Price& price) {
   Table table{.id = "forecast", .title = "Predicted epochs"};
-  const auto lines = lines_of(forecasts, one_rank);
-  for (const Line& line : lines) table.add_fields(fields_of(line, price));
-  add_sweet_spots(table, lines, price);
+  const auto efficiency = [&](const EpochForecast& e) {
+    return one_rank.seconds / e.seconds / double(e.scenario.ranks);
+  };
+  for (const EpochForecast& e : forecasts) table.add_fields(fields_of(e, efficiency(e), price));
+  add_sweet_spots(table, forecasts, efficiency, price.least_efficiency);
   add_definitions(table, price);
   return table;
 }

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <utility>
 
 namespace rueda {
 namespace {
@@ -41,17 +40,6 @@ constexpr std::array<std::pair<Spread StepBreakdown::*, double RankSums::*>, 7> 
      {&StepBreakdown::prepare, &RankSums::prepare},
      {&StepBreakdown::copy, &RankSums::copy},
      {&StepBreakdown::copy_bytes, &RankSums::copy_bytes}}};
-
-/// The last epochs that follow a first one, up to the next first one.
-std::span<const EpochRecord> steady_stretch(std::span<const EpochRecord> epochs) {
-  const auto is_first = [&](std::size_t i) { return i == 0 || epochs[i].resumed_at_step; };
-  std::size_t end = epochs.size();
-  while (end > 0 && is_first(end - 1)) --end;
-  std::size_t begin = end;
-  while (begin > 0 && !is_first(begin - 1)) --begin;
-  if (begin == end || epochs[begin].ranks != epochs.back().ranks) return {};
-  return epochs.subspan(begin, end - begin);
-}
 
 double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -112,7 +100,9 @@ StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global
 
 SteadyState steady_state(const RunRecord& run) {
   SteadyState steady;
-  steady.epochs = steady_stretch(run.epochs);
+  steady.epochs = steady_stretch(
+      std::span(run.epochs), [](const EpochRecord& e) { return e.resumed_at_step.has_value(); },
+      &EpochRecord::ranks);
   steady.includes_warm_up = steady.epochs.empty() && !run.epochs.empty();
   if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
   steady.epoch_seconds = median_of(values_of(steady.epochs, &EpochRecord::seconds));

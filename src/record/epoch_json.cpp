@@ -1,5 +1,4 @@
 #include <limits>
-#include <string_view>
 
 #include "json_parts.hpp"
 #include "rueda/core/error.hpp"

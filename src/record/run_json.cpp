@@ -1,11 +1,9 @@
 #include "rueda/record/run_json.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <variant>
 
 #include "json_parts.hpp"
-#include "rueda/core/files.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/train/options.hpp"
 

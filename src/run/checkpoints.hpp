@@ -17,7 +17,6 @@
 #include "mpi/session/session.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/all_reduce.hpp"

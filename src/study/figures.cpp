@@ -1,9 +1,5 @@
 #include "rueda/study/figures.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 namespace rueda {
 namespace {
 
@@ -21,11 +17,10 @@ const RunResult& median_run(const Point& point) {
 /// Of that repeat, the steady epoch nearest to the point's: its parts add up to about the point's
 /// time, whatever noise other epochs had.
 const EpochResult& median_epoch(const PointFigures& figures) {
-  const auto distance = [&](const EpochResult* epoch) {
-    return std::abs(epoch->seconds - figures.point->epoch.value);
+  const auto distance = [&](const EpochResult& epoch) {
+    return std::abs(epoch.seconds - figures.point->epoch.value);
   };
-  const auto steady = steady_epochs(*figures.run);
-  return **std::ranges::min_element(steady, {}, distance);
+  return *std::ranges::min_element(steady_epochs(*figures.run), {}, distance);
 }
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
@@ -74,7 +69,7 @@ StragglerFigures stragglers(const RunResult& run) {
   StragglerFigures figures;
   std::vector<double> medians;
   double slowest = 0;
-  for (const RankEpoch& rank : steady_epochs(run).back()->ranks) {
+  for (const RankEpoch& rank : steady_epochs(run).back().ranks) {
     medians.push_back(rank.full_compute.median);
     if (!(rank.full_compute.median > slowest)) continue;
     slowest = rank.full_compute.median;
@@ -178,8 +173,8 @@ EpochParts epoch_parts(const PointFigures& figures) {
   const Spread& step = figures.run->steady_full_step_seconds;
   const auto images = std::size_t(point.images);
   const auto full_steps = double(images / point.global_batch);
-  std::vector<double> epochs;  // the step's mean is over all of them, too
-  for (const EpochResult* epoch : steady_epochs(*figures.run)) epochs.push_back(epoch->seconds);
+  // The step's mean is over all of them, too.
+  const auto epochs = values_of(steady_epochs(*figures.run), &EpochResult::seconds);
   EpochParts parts;
   parts.partial_images = images % point.global_batch;
   parts.slow_steps = full_steps * (step.mean - step.median);

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,17 +12,10 @@ namespace {
 double score(const PointFigures& f, Purpose purpose, double efficiency) {
   constexpr double kTies = 1e-9;
   const auto& [speedup, each] = f.epoch_view;
-  switch (purpose) {
-    case Purpose::time:
-      return -f.point->epoch.value;
-    case Purpose::cost:
-      return -f.device_seconds;
-    case Purpose::knee:
-      return speedup.value * each.value;
-    case Purpose::efficiency:
-      return each.value >= efficiency - kTies ? double(f.point->ranks) : kUnknown;
-  }
-  return kUnknown;
+  const double enough = each.value >= efficiency - kTies ? double(f.point->ranks) : kUnknown;
+  const std::array scores = {-f.point->epoch.value, -f.device_seconds, speedup.value * each.value,
+                             enough};
+  return scores.at(std::size_t(purpose));
 }
 
 bool threads_differ(const Series& series) {

@@ -1,9 +1,5 @@
 #include "json_view.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include "core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {
@@ -24,9 +20,6 @@ bool has_control(const std::string& text) {
 }
 
 }  // namespace
-
-JsonView::JsonView(const Json& value, const JsonView& above, const std::string& place)
-    : value_(&value), file_(above.file_), place_(place) {}
 
 void JsonView::refuse(const std::string& why) const {
   file_->refuse((place_.empty() ? "it" : place_) + " " + why);
@@ -97,21 +90,9 @@ bool JsonView::flag() const {
   return value_->get<bool>();
 }
 
-double JsonView::number_if_any(const std::string& name) const {
-  return has(name) ? number(name) : std::numeric_limits<double>::quiet_NaN();
-}
-
-std::string JsonView::text_if_any(const std::string& name) const {
-  return has(name) ? text(name) : "";
-}
-
 JsonView::Json json_of(const Cell& cell) {
   if (cell.is_number()) return cell.number();
   return cell.text().empty() ? JsonView::Json() : JsonView::Json(cell.text());
-}
-
-nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes) {
-  return parse_json(read_whole(file, most_bytes), file);
 }
 
 }  // namespace rueda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,15 +40,18 @@ class JsonView {
   std::size_t positive(const std::string& name) const { return at(name).positive(); }
   std::string text(const std::string& name) const { return at(name).text(); }
   /// NaN where it is missing or null.
-  double number_if_any(const std::string& name) const;
+  double number_if_any(const std::string& name) const {
+    return has(name) ? number(name) : std::numeric_limits<double>::quiet_NaN();
+  }
   /// Empty where it is missing or null.
-  std::string text_if_any(const std::string& name) const;
+  std::string text_if_any(const std::string& name) const { return has(name) ? text(name) : ""; }
   const Json& json() const { return *value_; }
 
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
-  JsonView(const Json& value, const JsonView& above, const std::string& place);
+  JsonView(const Json& value, const JsonView& above, const std::string& place)
+      : value_(&value), file_(above.file_), place_(place) {}
 
   const Json* value_;
   const InputFile* file_;
@@ -59,6 +63,9 @@ JsonView::Json json_of(const Cell& cell);
 
 /// Parses a JSON file within the usual JsonLimits. Throws InputError if it is no regular file,
 /// larger than `most_bytes`, no JSON (then with the byte at which it ends to be) or beyond a limit.
-nlohmann::ordered_json read_json(const InputFile& file, std::size_t most_bytes = kMostJsonBytes);
+inline nlohmann::ordered_json read_json(const InputFile& file,
+                                        std::size_t most_bytes = kMostJsonBytes) {
+  return parse_json(read_whole(file, most_bytes), file);
+}
 
 }  // namespace rueda

@@ -1,13 +1,8 @@
 #include "rueda/study/report.hpp"
 
-#include <array>
-#include <cmath>
 #include <system_error>
 
-#include <nlohmann/json.hpp>
-
 #include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {
@@ -29,16 +24,21 @@ Json phases_json(const std::array<double, kPhases>& seconds) {
   return j;
 }
 
+template <typename Items, typename ToJson>
+Json list_of(const Items& items, ToJson to_json) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
+
 /// Of the first run: buckets are the same in all.
 Json buckets_json(const Point& point) {
-  Json all = Json::array();
-  if (point.runs.empty()) return all;
-  for (const BucketResult& bucket : point.runs.front()->steady_communication.buckets) {
-    all.push_back({{"bytes", bucket.bytes},
-                   {"busy_median_seconds", bucket.busy.median},
-                   {"transfer_median_seconds", bucket.transfer.median}});
-  }
-  return all;
+  if (point.runs.empty()) return Json::array();
+  return list_of(point.runs.front()->steady_communication.buckets, [](const BucketResult& bucket) {
+    return Json{{"bytes", bucket.bytes},
+                {"busy_median_seconds", bucket.busy.median},
+                {"transfer_median_seconds", bucket.transfer.median}};
+  });
 }
 
 Json communication_json(const PointFigures& f) {
@@ -102,8 +102,6 @@ Json series_json(const SeriesFigures& figures) {
   constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
   const Series& s = *figures.series;
   const auto& fit = figures.serial_fraction;
-  Json points = Json::array();
-  for (const PointFigures& f : figures.points) points.push_back(point_json(f));
   return {
       {"id", s.id},
       {"label", s.label},
@@ -114,7 +112,7 @@ Json series_json(const SeriesFigures& figures) {
       {"image_size", s.image_size},
       {"scaling", to_string(s.scaling)},
       {"batch", s.batch},
-      {"points", points},
+      {"points", list_of(figures.points, point_json)},
       {"amdahl", fit ? Json{{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}}
                      : Json()}};
 }
@@ -122,26 +120,19 @@ Json series_json(const SeriesFigures& figures) {
 Json table_json(const Table& table) {
   constexpr std::array kShows = {"text",  "count",   "seconds", "millis",   "rate",
                                  "ratio", "percent", "bytes",   "gigabytes"};
-  Json columns = Json::array();
-  for (const auto& [key, heading, show] : table.columns) {
-    columns.push_back({{"key", key}, {"heading", heading}, {"show", kShows.at(std::size_t(show))}});
-  }
-  Json rows = Json::array();
-  for (const auto& row : table.rows) {
-    Json& cells = rows.emplace_back(Json::array());
-    for (const Cell& cell : row) cells.push_back(json_of(cell));
-  }
+  const auto columns = list_of(table.columns, [&](const Column& column) {
+    return Json{{"key", column.key},
+                {"heading", column.heading},
+                {"show", kShows.at(std::size_t(column.show))}};
+  });
+  const auto rows = list_of(table.rows, [](const std::vector<Cell>& row) {
+    return list_of(row, [](const Cell& cell) { return json_of(cell); });
+  });
   return {{"id", table.id},
           {"title", table.title},
           {"columns", columns},
           {"rows", rows},
           {"notes", table.notes}};
-}
-
-Json tables_json(const std::vector<Table>& tables) {
-  Json all = Json::array();
-  for (const Table& table : tables) all.push_back(table_json(table));
-  return all;
 }
 
 void make_folder(const fs::path& folder) {
@@ -168,21 +159,23 @@ std::string footer(const Report& report) {
          ". GB = 10^9 bytes; times of a step or a collective are those of the slowest rank.\n";
 }
 
+std::string finding_text(const Finding& f) {
+  return (f.about.empty() ? "" : f.about + ": ") + f.text;
+}
+
 std::string report_json(const Report& report) {
-  Json j = {{"schema", "rueda-report"},
-            {"schema_version", kReportSchemaVersion},
-            {"title", report.title},
-            {"made_with", report.made_with},
-            {"findings", Json::array()},
-            {"series", Json::array()},
-            {"tables", tables_json(report.tables)},
-            {"layouts", Json::object()},
-            {"predictions", Json::array()}};
-  for (const Finding& f : report.findings)
-    j["findings"].push_back((f.about.empty() ? "" : f.about + ": ") + f.text);
-  for (const SeriesFigures& series : report.series) j["series"].push_back(series_json(series));
-  for (const auto& [name, tables] : report.layouts) j["layouts"][name] = tables_json(tables);
-  for (const std::string& text : report.predictions) j["predictions"].push_back(Json::parse(text));
+  Json j = {
+      {"schema", "rueda-report"},
+      {"schema_version", kReportSchemaVersion},
+      {"title", report.title},
+      {"made_with", report.made_with},
+      {"findings", list_of(report.findings, finding_text)},
+      {"series", list_of(report.series, series_json)},
+      {"tables", list_of(report.tables, table_json)},
+      {"layouts", Json::object()},
+      {"predictions", list_of(report.predictions, [](auto& text) { return Json::parse(text); })}};
+  for (const auto& [name, tables] : report.layouts)
+    j["layouts"][name] = list_of(tables, table_json);
   return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,10 +1,5 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <functional>
-#include <map>
 #include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
 

@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 
 #include "rueda/study/figures.hpp"
 #include "rueda/train/options.hpp"
@@ -141,8 +136,6 @@ const char* to_string(Processor processor) {
 Observation observe(const RunResult& run) {
   const auto steady = steady_epochs(run);
   if (steady.empty()) throw std::invalid_argument("no epoch was finished");
-  std::vector<double> seconds;
-  for (const EpochResult* e : steady) seconds.push_back(e->seconds);
   Observation seen;
   seen.source = "rueda";
   seen.model = run.model;
@@ -152,9 +145,9 @@ Observation observe(const RunResult& run) {
   seen.hosts = run.hosts.size();
   seen.rank_batch = common_batch(run.rank_batches);
   seen.global_batch = run.global_batch;
-  seen.images = steady.front()->images;
-  seen.steps = steady.front()->steps;
-  seen.epoch = exactly(median_of(seconds));
+  seen.images = steady.front().images;
+  seen.steps = steady.front().steps;
+  seen.epoch = exactly(median_of(values_of(steady, &EpochResult::seconds)));
   seen.first_epoch = exactly(run.epochs.front().seconds);
   seen.full_step = exactly(run.steady_full_step_seconds.median);
   seen.mean_step = exactly(seen.epoch.value / double(seen.steps));

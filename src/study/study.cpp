@@ -5,6 +5,7 @@
 
 #include "json_view.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
@@ -156,62 +157,44 @@ Attempt read_attempt(const fs::path& file) {
           .message = j.text_if_any("message")};
 }
 
-/// Collects; each file once, however it was named.
-class Loader {
- public:
-  void place(const fs::path& path) {
-    std::error_code error;
-    if (fs::is_directory(path, error)) return folder(path, 0);
-    if (fs::exists(path, error)) return file(path);
-    throw InputError(path.string() + ": there is no such file or directory; name run directories " +
+/// Each folder before those in it, these by name. What cannot be listed is left out.
+void list_folders(const fs::path& folder, int level, std::vector<fs::path>& all) {
+  all.push_back(folder);
+  if (level == kMostLevels) return;
+  std::vector<fs::path> below;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->is_directory(error) && !it->is_symlink(error)) below.push_back(it->path());
+  std::ranges::sort(below);
+  for (const fs::path& next : below) list_folders(next, level + 1, all);
+}
+
+void load_file(Study& study, const fs::path& path) {
+  if (path.filename() == kAttemptName) {
+    Attempt attempt = read_attempt(path);
+    if (attempt.exit_code != 0) study.failed.push_back(std::move(attempt));
+    return;
+  }
+  RunResult run = read_run(path);
+  (run.epochs.empty() ? study.empty_runs : study.runs).push_back(std::move(run));
+}
+
+/// The files of a place: itself, or those in it and below.
+std::vector<fs::path> files_of(const fs::path& place) {
+  std::error_code error;
+  if (!fs::exists(place, error)) {
+    throw InputError(place.string() +
+                     ": there is no such file or directory; name run directories " +
                      "of rueda train, or the directory of a study");
   }
-
-  Study take() { return std::move(study_); }
-
- private:
-  void folder(const fs::path& path, int level) {
-    for (const char* name : {kRunJsonName, kAttemptName}) {
-      std::error_code error;
-      if (!fs::is_regular_file(path / name, error)) continue;
-      level == 0 ? file(path / name) : try_file(path / name);
-    }
-    if (level == kMostLevels) return;
-    for (const fs::path& below : folders_of(path)) folder(below, level + 1);
-  }
-
-  static std::vector<fs::path> folders_of(const fs::path& path) {
-    std::vector<fs::path> folders;
-    std::error_code error;
-    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-      if (it->is_directory(error) && !it->is_symlink(error)) folders.push_back(it->path());
-    }
-    std::ranges::sort(folders);
-    return folders;
-  }
-
-  void try_file(const fs::path& path) {
-    try {
-      file(path);
-    } catch (const InputError& error) {
-      study_.unreadable.push_back({path, error.what()});
-    }
-  }
-
-  void file(const fs::path& path) {
-    if (!seen_.insert(fs::weakly_canonical(path)).second) return;
-    if (path.filename() == kAttemptName) {
-      Attempt attempt = read_attempt(path);
-      if (attempt.exit_code != 0) study_.failed.push_back(std::move(attempt));
-      return;
-    }
-    RunResult run = read_run(path);
-    (run.epochs.empty() ? study_.empty_runs : study_.runs).push_back(std::move(run));
-  }
-
-  Study study_;
-  std::set<fs::path> seen_;
-};
+  if (!fs::is_directory(place, error)) return {place};
+  std::vector<fs::path> folders, files;
+  list_folders(place, 0, folders);
+  for (const fs::path& folder : folders)
+    for (const char* name : {kRunJsonName, kAttemptName})
+      if (fs::is_regular_file(folder / name, error)) files.push_back(folder / name);
+  return files;
+}
 
 }  // namespace
 
@@ -230,24 +213,26 @@ RunResult read_run(const std::filesystem::path& file) {
   return run;
 }
 
-std::vector<const EpochResult*> steady_epochs(const RunResult& run) {
-  std::vector<const EpochResult*> steady;
-  const auto& all = run.epochs;
-  const auto is_first = [&all](std::size_t i) { return i == 0 || all[i].resumed; };
-  std::size_t end = all.size();
-  while (end > 0 && is_first(end - 1)) --end;
-  std::size_t begin = end;
-  while (begin > 0 && !is_first(begin - 1)) --begin;
-  const bool elsewhere = begin < end && all[begin].ranks.size() != all.back().ranks.size();
-  for (std::size_t i = begin; i < end && !elsewhere; ++i) steady.push_back(&all[i]);
-  if (steady.empty() && !all.empty()) steady.push_back(&all.back());
-  return steady;
+std::span<const EpochResult> steady_epochs(const RunResult& run) {
+  const std::span all(run.epochs);
+  const auto stretch = steady_stretch(all, &EpochResult::resumed,
+                                      [](const EpochResult& epoch) { return epoch.ranks.size(); });
+  return stretch.empty() && !all.empty() ? all.last(1) : stretch;
 }
 
 Study load_study(const std::vector<fs::path>& places) {
-  Loader loader;
-  for (const fs::path& place : places) loader.place(place);
-  Study study = loader.take();
+  Study study;
+  std::set<fs::path> seen;  // each file counts once, however it was named
+  for (const fs::path& place : places) {
+    for (const fs::path& file : files_of(place)) {
+      try {
+        if (seen.insert(fs::weakly_canonical(file)).second) load_file(study, file);
+      } catch (const InputError& error) {
+        if (file == place || file.parent_path() == place) throw;
+        study.unreadable.push_back({file, error.what()});
+      }
+    }
+  }
   const bool nothing = study.runs.empty() && study.empty_runs.empty() && study.failed.empty();
   if (nothing && !places.empty()) {
     const std::string why =

@@ -1,10 +1,9 @@
 #include "rueda/study/table.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,30 +21,17 @@ std::string millis_text(double seconds) {
   return fmt::format("{:.{}f}", size < 5e-4 ? 0 : millis, decimals);
 }
 
-std::string number_text(double value, Show show) {
-  constexpr double kNoSeconds = 5e-4;  // microseconds are noise in a table of seconds
-  switch (show) {
-    case Show::count:
-      return count_text(std::size_t(std::llround(std::max(0.0, value))));
-    case Show::seconds:
-      return seconds_text(std::abs(value) < kNoSeconds ? 0.0 : value);
-    case Show::millis:
-      return millis_text(value);
-    case Show::rate:
-      return value >= 1000 ? count_text(std::size_t(std::llround(value))) : rate_text(value);
-    case Show::ratio:
-      return fmt::format("{:.2f}", value);
-    case Show::percent:
-      return fmt::format("{:.1f}", value * 100);
-    case Show::bytes:
-      return bytes_text(value);
-    case Show::gigabytes:
-      return fmt::format("{:.3g}", value);
-    case Show::text:
-      return setting_text(value);
-  }
-  return {};
-}
+std::string whole_text(double value) { return count_text(std::size_t(std::llround(value))); }
+
+/// How a column shows a number, in the order of Show.
+constexpr std::array<std::string (*)(double), 9> kTexts = {
+    setting_text, [](double count) { return whole_text(std::max(0.0, count)); },
+    // Microseconds are noise in a table of seconds.
+    [](double seconds) { return seconds_text(std::abs(seconds) < 5e-4 ? 0.0 : seconds); },
+    millis_text, [](double rate) { return rate >= 1000 ? whole_text(rate) : rate_text(rate); },
+    [](double ratio) { return fmt::format("{:.2f}", ratio); },
+    [](double share) { return fmt::format("{:.1f}", share * 100); }, bytes_text,
+    [](double value) { return fmt::format("{:.3g}", value); }};
 
 /// A bar would end the cell.
 std::string markdown_text(const std::string& text) {
@@ -99,7 +85,7 @@ void Table::add_fields(const std::vector<Field>& fields) {
 }
 
 std::string cell_text(const Cell& cell, Show show) {
-  if (cell.is_number()) return number_text(cell.number(), show);
+  if (cell.is_number()) return kTexts.at(std::size_t(show))(cell.number());
   return cell.text().empty() ? "-" : cell.text();
 }
 

@@ -33,6 +33,20 @@ struct StepBreakdown {
 StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
                          StepKind kind);
 
+/// The last epochs that follow a first one, up to the next first one; none unless they are of as
+/// many ranks as the last epoch. An epoch is a first one if a process `resumed` the run in it.
+template <typename Epoch, typename Resumed, typename Ranks>
+std::span<const Epoch> steady_stretch(std::span<const Epoch> epochs, Resumed resumed, Ranks ranks) {
+  const auto is_first = [&](std::size_t i) { return i == 0 || std::invoke(resumed, epochs[i]); };
+  std::size_t end = epochs.size();
+  while (end > 0 && is_first(end - 1)) --end;
+  std::size_t begin = end;
+  while (begin > 0 && !is_first(begin - 1)) --begin;
+  if (begin == end || std::invoke(ranks, epochs[begin]) != std::invoke(ranks, epochs.back()))
+    return {};
+  return epochs.subspan(begin, end - begin);
+}
+
 /// The epochs of the steady state: all but the first. An epoch in which a process resumed the run
 /// is a first one, too: then the steady epochs are those after the last such epoch that others
 /// follow, on as many ranks. Where there are none, the last epoch stands for them.

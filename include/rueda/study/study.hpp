@@ -112,7 +112,7 @@ RunResult read_run(const std::filesystem::path& file);
 
 /// The epochs that count: those after the first; in a resumed run, those after the last first one
 /// that was followed by others; if there are none, the last one.
-std::vector<const EpochResult*> steady_epochs(const RunResult& run);
+std::span<const EpochResult> steady_epochs(const RunResult& run);
 
 /// What jobs/scale.sh wrote about one run that it started (attempt.json): also of those that were
 /// refused or failed before they had a run.json.

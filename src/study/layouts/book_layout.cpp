@@ -1,13 +1,8 @@
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "rueda/display/number_text.hpp"
-#include "rueda/study/report.hpp"
 #include "study/tables/point_table.hpp"
 
 namespace rueda {

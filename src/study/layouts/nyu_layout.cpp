@@ -1,15 +1,8 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/study/report.hpp"
 #include "study/tables/point_table.hpp"
 
 namespace rueda {

@@ -1,8 +1,8 @@
 #include "keras_line.hpp"
 
-#include <algorithm>
 #include <cctype>
-#include <charconv>
+
+#include "rueda/core/parse.hpp"
 
 namespace rueda {
 namespace {
@@ -10,12 +10,6 @@ namespace {
 constexpr std::string_view kThickBar = "\xE2\x94\x81";  // Keras 3 draws its bar with U+2501
 
 // A line is read from left to right: each of these takes from its front what fits.
-
-bool take(std::string_view& text, std::string_view word) noexcept {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
 
 void skip(std::string_view& text, std::string_view any_of) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(any_of), text.size()));
@@ -86,7 +80,7 @@ std::optional<RunHeader> model_header(std::string_view line) {
   if (!quoted && !take(line, " ")) return {};
   RunHeader header{.model = std::string(take_until(line, quoted ? "\"" : " "))};
   skip(line, " ");
-  const auto gpus = quoted ? std::nullopt : take_number(line);  // "4 GPUs"
+  const auto gpus = quoted ? std::nullopt : take_count(line);  // "4 GPUs"
   skip(line, " ");
   if (gpus && line.starts_with("GPU")) header.ranks = *gpus;
   if (header.model.empty() || (!quoted && header.ranks == 0)) return {};  // "Model saved"
@@ -104,13 +98,13 @@ std::string plain(std::string_view key) {
 
 }  // namespace
 
-std::optional<std::size_t> take_number(std::string_view& text) noexcept {
+std::optional<std::size_t> take_count(std::string_view& text) noexcept {
   constexpr std::size_t kMost = 1'000'000'000;
-  std::size_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || value >= kMost) return {};
-  text.remove_prefix(std::size_t(read.ptr - text.data()));
-  return value;
+  const std::string_view before = text;
+  const auto count = take_number(text);
+  if (!count || *count < kMost) return count;
+  text = before;
+  return {};
 }
 
 std::optional<EpochMark> find_epoch_mark(std::string_view line) {
@@ -119,8 +113,8 @@ std::optional<EpochMark> find_epoch_mark(std::string_view line) {
     std::string_view rest = line.substr(at + kWord.size());
     take(rest, ":");
     skip(rest, " ");
-    const auto number = take_number(rest);
-    if (!number || *number == 0 || !take(rest, "/") || !take_number(rest)) continue;
+    const auto number = take_count(rest);
+    if (!number || *number == 0 || !take(rest, "/") || !take_count(rest)) continue;
     if (!begins_word(rest)) return EpochMark{*number, at, line.size() - rest.size()};
   }
   return {};
@@ -131,7 +125,7 @@ std::optional<RunHeader> parse_run_header(std::string_view line) {
   if (take(line, "Model")) return model_header(line);
   const std::string key = plain(take_until(line, ":="));
   skip(line, ":= ");
-  const auto value = take_number(line);
+  const auto value = take_count(line);
   skip(line, " ");
   if (!value || *value == 0 || !line.empty()) return {};
   if (key == "batch_size" || key == "global_batch_size") return RunHeader{.global_batch = *value};
@@ -142,8 +136,8 @@ std::optional<RunHeader> parse_run_header(std::string_view line) {
 
 std::optional<LoggedEpoch> parse_finished_line(std::string_view line) {
   skip(line, " -");
-  const auto done = take_number(line);
-  if (!done || !take(line, "/") || take_number(line) != done || *done == 0) return {};
+  const auto done = take_count(line);
+  if (!done || !take(line, "/") || take_count(line) != done || *done == 0) return {};
   if (!line.starts_with(' ')) return {};
   skip(line, " ");
   const bool bar = take_bar(line);

@@ -10,7 +10,7 @@
 namespace rueda {
 
 /// Takes a whole number below 10^9 from the front of `text`; nothing if there is none.
-std::optional<std::size_t> take_number(std::string_view& text) noexcept;
+std::optional<std::size_t> take_count(std::string_view& text) noexcept;
 
 /// "Epoch 3/5" within a line.
 struct EpochMark {

@@ -1,9 +1,4 @@
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <fstream>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -205,7 +200,7 @@ void set_field(KerasLog& log, std::string_view field) {
   std::string_view value = field.substr(key->name.size() + 1);
   if (value.empty()) refuse_field(field, "give a value after =");
   if (key->count != nullptr) {
-    log.*key->count = take_number(value).value_or(0);
+    log.*key->count = take_count(value).value_or(0);
     if (log.*key->count == 0 || !value.empty()) refuse_field(field, "give a whole number from 1");
   } else if (key->name == "model") {
     log.model = value;

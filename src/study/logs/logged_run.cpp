@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <stdexcept>
-#include <utility>
-
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/logs.hpp"
 #include "study/json_view.hpp"
@@ -22,13 +17,10 @@ double unit_seconds(std::string_view unit) {
 }
 
 Estimate median(const std::vector<const LoggedEpoch*>& epochs, Estimate LoggedEpoch::*what) {
-  std::vector<double> values, lows, highs;
-  for (const LoggedEpoch* epoch : epochs) {
-    values.push_back((epoch->*what).value);
-    lows.push_back((epoch->*what).low);
-    highs.push_back((epoch->*what).high);
-  }
-  return {median_of(values), median_of(lows), median_of(highs)};
+  const auto of = [&](double Estimate::*bound) {
+    return median_of(values_of(epochs, [&](auto* epoch) { return (epoch->*what).*bound; }));
+  };
+  return {of(&Estimate::value), of(&Estimate::low), of(&Estimate::high)};
 }
 
 /// Those after the first, or the only one.
@@ -88,18 +80,18 @@ LoggedRun run_of(const JsonView& json, const JsonView& source) {
 }  // namespace
 
 std::optional<Estimate> printed_duration(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + digits, value);
-  if (digits == 0 || read.ec != std::errc() || read.ptr != text.data() + digits) return {};
-  std::string_view unit = text.substr(digits);
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  const double seconds = unit_seconds(unit);
-  if (!(value * seconds < kLongest)) return {};
-  const std::size_t point = text.substr(0, digits).find('.');
-  const std::size_t decimals = point == std::string_view::npos ? 0 : digits - point - 1;
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789."));
+  std::string_view rest = digits;
+  const auto value = take_number<double>(rest);
+  if (!value || !rest.empty()) return {};
+  text.remove_prefix(digits.size());
+  take(text, " ");
+  const double seconds = unit_seconds(text);
+  if (!(*value * seconds < kLongest)) return {};
+  const std::size_t point = digits.find('.');
+  const std::size_t decimals = point == digits.npos ? 0 : digits.size() - point - 1;
   const double half = 0.5 * std::pow(10.0, -double(decimals)) * seconds;
-  Estimate estimate = rounded(value * seconds, half);
+  Estimate estimate = rounded(*value * seconds, half);
   estimate.low = std::max(estimate.low, 0.0);
   return estimate;
 }

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <tuple>
 
 #include "point_table.hpp"

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "checkpoint/checkpoint_files.hpp"
-#include "rueda/checkpoint/checkpoint_writer.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/small_graphs.hpp"

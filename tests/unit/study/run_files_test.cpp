@@ -75,13 +75,13 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
 TEST_CASE("an interrupted run is read as far as it came", "[study]") {
   RunResult run = read(sample());
   CHECK(steady_epochs(run).size() == 2);
-  CHECK(steady_epochs(run).front()->epoch == 2);
+  CHECK(steady_epochs(run).front().epoch == 2);
   RunRecord record = test::sample_run();
   record.outcome = "running";
   record.epochs.resize(1);
   run = read(to_json(record));
   REQUIRE(steady_epochs(run).size() == 1);
-  CHECK(steady_epochs(run).front()->epoch == 1);
+  CHECK(steady_epochs(run).front().epoch == 1);
   record.epochs.clear();
   run = read(to_json(record));
   CHECK(run.epochs.empty());

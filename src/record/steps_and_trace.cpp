@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <ranges>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/core/files.hpp"
+#include "json_parts.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
@@ -38,11 +36,10 @@ void append_epoch(std::string& text, const EpochRecord& epoch) {
 }
 
 /// Whether it is a whole line of an epoch up to `last`.
-bool belongs(const std::string& line, std::size_t last, std::ptrdiff_t commas) {
-  std::size_t epoch = 0;
-  const auto error = std::from_chars(line.data(), line.data() + line.size(), epoch).ec;
-  return error == std::errc{} && epoch <= last && std::ranges::count(line, ',') == commas &&
-         line.back() != ',';
+bool belongs(std::string_view line, std::size_t last, std::ptrdiff_t commas) {
+  const auto separators = std::ranges::count(line, ',');
+  const auto epoch = take_number(line);
+  return epoch && *epoch <= last && separators == commas && line.back() != ',';
 }
 
 constexpr std::size_t kMostBytes = 10'000'000'000;
@@ -56,11 +53,8 @@ std::vector<std::string_view> cells(std::string_view line) {
 }
 
 double number(const std::vector<std::string_view>& row, std::size_t column) {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  if (column >= row.size()) return value;
-  const std::string_view cell = row[column];
-  std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return value;
+  std::string_view cell = column < row.size() ? row[column] : "";
+  return take_number<double>(cell).value_or(NAN);
 }
 
 /// The next line, of which no more is held than a line may have.
@@ -74,6 +68,57 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   if (got == 0) return false;
   line.resize(stream.eof() ? got : got - 1);  // the line end counts, where there is one
   return true;
+}
+
+constexpr std::array<const char*, 3> kLaneNames = {"training", "buckets", "all-reduce"};
+
+/// A name that a viewer shows.
+Json metadata(const char* what, std::size_t rank, const char* key, const Json& value) {
+  return {{"name", what}, {"ph", "M"}, {"pid", rank}, {"args", {{key, value}}}};
+}
+
+void add_names(Json& events, const RunRecord& run, std::size_t rank) {
+  const std::string host = rank < run.ranks.size() ? " on " + run.ranks[rank].host : "";
+  events.push_back(metadata("process_name", rank, "name", fmt::format("rank {}{}", rank, host)));
+  for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
+    events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
+    events.back()["tid"] = lane;
+    events.push_back({{"name", "thread_sort_index"},
+                      {"ph", "M"},
+                      {"pid", rank},
+                      {"tid", lane},
+                      {"args", {{"sort_index", lane}}}});
+  }
+}
+
+Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
+  Json j = {{"name", span.name.data()},
+            {"cat", kLaneNames.at(std::size_t(span.lane))},
+            {"ph", "X"},
+            {"pid", rank},
+            {"tid", int(span.lane)},
+            {"ts", (span.begin - origin) * 1e6},
+            {"dur", (span.end - span.begin) * 1e6}};
+  Json& args = j["args"];
+  args["step"] = span.step;
+  if (span.bucket >= 0) args["bucket"] = span.bucket;
+  if (span.part >= 0) args["ring_step"] = span.part;
+  if (span.to >= 0) args["to_rank"] = span.to;
+  if (span.from >= 0) args["from_rank"] = span.from;
+  return j;
+}
+
+double first_moment(const RunRecord& run) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const TraceSpan& span : run.trace | std::views::join) first = std::min(first, span.begin);
+  return first;
+}
+
+double clock_error(const RunRecord& run) {
+  double error = 0;
+  for (const EpochRecord& epoch : run.epochs)
+    for (const ClockFit& clock : epoch.clocks) error = std::max(error, clock.error());
+  return error;
 }
 
 }  // namespace
@@ -131,6 +176,26 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
     use(values);
   }
   return true;
+}
+
+std::string to_trace_json(const RunRecord& run) {
+  Json events = Json::array();
+  const double origin = first_moment(run);
+  for (std::size_t rank = 0; rank < run.trace.size(); ++rank) {
+    add_names(events, run, rank);
+    for (const TraceSpan& span : run.trace[rank]) events.push_back(span_json(span, rank, origin));
+  }
+  const Json about = {{"program", "rueda"},
+                      {"command_line", run.command_line},
+                      {"clock_error_us", clock_error(run) * 1e6}};
+  return text_of({{"displayTimeUnit", "ms"},
+                  {"otherData", about},
+                  {"traceEvents", std::move(events)}}) +
+         "\n";
+}
+
+void write_trace(const std::filesystem::path& path, const RunRecord& run) {
+  write_atomically(path, to_trace_json(run));
 }
 
 }  // namespace rueda
