@@ -6,6 +6,8 @@
 #include <map>
 #include <ranges>
 
+#include <fmt/format.h>
+
 #include "rueda/core/error.hpp"
 #include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
