@@ -7,7 +7,6 @@
 #include "commands/bench/bench.hpp"
 #include "commands/commands.hpp"
 #include "commands/doctor/doctor.hpp"
-#include "commands/predict/predict.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

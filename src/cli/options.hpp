@@ -10,7 +10,6 @@
 
 #include "commands/bench/bench.hpp"
 #include "commands/commands.hpp"
-#include "commands/predict/predict.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/options.hpp"
 

@@ -7,6 +7,8 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/data/synth.hpp"
+#include "rueda/predict/quantities.hpp"
+#include "rueda/predict/tables.hpp"
 #include "rueda/study/report.hpp"
 #include "rueda/train/config.hpp"
 
@@ -74,5 +76,62 @@ void validate(ReportOptions& options);
 /// Reads the runs, prints an overview with the findings, and writes the report to `out`. Throws
 /// InputError for what cannot be read, RunError for what cannot be written.
 void run_command(const ReportOptions& options, std::ostream& out);
+
+/// Whether communication is hidden behind backward.
+enum class OverlapChoice { as_runs, on, off };
+const char* to_string(OverlapChoice choice);
+
+/// The options of `rueda predict`.
+struct PredictOptions {
+  std::vector<std::string> runs;  ///< directories or files
+  std::vector<std::string> benches;
+  std::string rank_words = "1,2,4,...,64";
+  std::string fit_rank_words;
+  bool cross_validate = false;
+
+  predict::Target target;
+  std::size_t batch_per_rank = 0;
+  std::size_t global_batch = 0;
+  std::size_t images = 0;  ///< of an epoch
+  predict::Scheme scheme = predict::Scheme::ring;
+  OverlapChoice overlap = OverlapChoice::as_runs;
+
+  predict::Given given;
+  std::string what_if;
+  std::string measured;
+  bool simulate = false;
+  std::size_t seed = 1;
+
+  predict::Price costs;
+  std::string least_efficiency = "80%";
+  std::string json;  ///< file to write; empty: none
+  std::string out;   ///< folder to write to; empty: none
+
+  // Set by validate().
+  std::vector<std::size_t> ranks, fit_ranks;
+  std::vector<predict::Change> changes;
+  std::vector<predict::MeasuredEpoch> epochs;
+};
+
+/// Reads the words and checks the rest; throws InputError naming the option.
+void validate(PredictOptions& options);
+
+/// Fits a cost model to runs and measurements, predicts with it, prints the tables and writes the
+/// files that were asked for. Needs neither MPI nor a device. Throws InputError.
+void run_command(const PredictOptions& options, std::ostream& out);
+
+/// Whether there is a Python with matplotlib: the one that RUEDA_PLOT_PYTHON names, or else python3
+/// in PATH or in /usr/bin.
+bool plotter_available();
+
+/// Throws InputError, which begins with `option` and ends with `otherwise`, if there is none.
+void check_plotter(const std::string& option, const std::string& otherwise);
+
+/// Runs jobs/<script>.py, which is part of the program, with these arguments and `input` on its
+/// standard input. Throws InputError if there is no Python for it or the script refuses its input
+/// (exit code 2), RunError for any other failure, both with what the script said. Not while MPI is
+/// up: its libraries do not bear new processes well.
+void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
+                     const std::string& input = {});
 
 }  // namespace rueda

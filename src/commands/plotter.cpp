@@ -1,5 +1,3 @@
-#include "plotter.hpp"
-
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands.hpp"
 #include "plot_archive.hpp"
 #include "rueda/core/error.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "commands.hpp"
 #include "core/bounded_json.hpp"
-#include "plotter.hpp"
 #include "rueda/display/text_table.hpp"
 #include "rueda/study/logs.hpp"
 #include "wiring/open_backend.hpp"

@@ -18,7 +18,6 @@
 
 #include "cli/cli.hpp"
 #include "commands/commands.hpp"
-#include "commands/predict/predict.hpp"
 #include "data/cifar10_files.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"

@@ -1,5 +1,3 @@
-#include "predict.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -8,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands/bench/bench.hpp"
-#include "commands/commands.hpp"
+#include "bench/bench.hpp"
+#include "commands.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/study.hpp"
