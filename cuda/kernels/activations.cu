@@ -52,9 +52,8 @@ struct MaskGradient {
     load(gradient + i, g);
     if (other != nullptr) load(other + i, h);
 #pragma unroll
-    for (int k = 0; k < width; ++k) {
+    for (int k = 0; k < width; ++k)
       g[k] = kernels::relu_gradient(out[k], other != nullptr ? g[k] + h[k] : g[k]);
-    }
     store(to + i, g);
   }
 };

@@ -30,9 +30,8 @@ struct MakePixel {
     const int y = int(pixel / size);
     const int x = int(pixel % size);
 #pragma unroll  // so that the transform's arrays stay in registers
-    for (int c = 0; c < kImageChannels; ++c) {
+    for (int c = 0; c < kImageChannels; ++c)
       values[c] = kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
-    }
     for (int c = kImageChannels; c < target.channels; ++c) values[c] = T{};
   }
 };

@@ -47,9 +47,8 @@ void add_train(CommandLine& line) {
   command.parse_complete_callback([&line, &command] {
     if (!line.recipe.empty()) apply_recipe(command, line.recipe);
     if (!line.train.resume.empty()) apply_resumed_options(command, line.train);
-    if (!line.train.reduce_table.empty()) {
+    if (!line.train.reduce_table.empty())
       set_if_open(*command.get_option("--all-reduce"), "auto", "--reduce-table");
-    }
     note_given(command, line.train);
   });
 }

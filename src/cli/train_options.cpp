@@ -223,9 +223,8 @@ void set_if_open(CLI::Option& option, const std::string& value, const std::strin
 
 void apply_recipe(CLI::App& command, const std::string& file) {
   RecipeReader recipe(command, file);
-  for (const Item& item : recipe.read()) {
+  for (const Item& item : recipe.read())
     set_if_open(recipe.option_of(item), item.value, recipe.place(item.line));
-  }
 }
 
 void add_train_options(CLI::App& app, TrainConfig& config) {

@@ -68,9 +68,8 @@ constexpr std::size_t kUsualImages = 50'000;  // CIFAR-10
 std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std::string>& remarks) {
   if (options.runs.empty()) return {};
   Study found = load_study({options.runs.begin(), options.runs.end()});
-  for (const RunResult& run : found.empty_runs) {
+  for (const RunResult& run : found.empty_runs)
     remarks.push_back(run.file.string() + " has no finished epoch and is left out.");
-  }
   for (const Unreadable& file : found.unreadable) remarks.push_back(file.why);
   if (!found.runs.empty()) return std::move(found.runs);
   throw InputError(
@@ -186,9 +185,8 @@ Table changed_forecast(const PredictOptions& options, const PredictStudy& study)
 
 Table losses_of(const PredictOptions& options, const PredictStudy& study) {
   std::vector<Scenario> scenarios;
-  for (const MeasuredEpoch& epoch : options.epochs) {
+  for (const MeasuredEpoch& epoch : options.epochs)
     scenarios.push_back(scenario_on(options, study, epoch.ranks));
-  }
   return loss_table(explain_losses(study.fit.model, options.epochs, scenarios));
 }
 

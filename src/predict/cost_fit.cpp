@@ -84,9 +84,8 @@ ComputeModel given_compute(const Given& given) {
   ComputeModel model;
   model.fixed = given.fixed.value_or(0);
   model.per_image = (*given.step_seconds - model.fixed) / double(given.batch);
-  if (model.per_image < 0) {
+  if (model.per_image < 0)
     throw InputError("--fixed is more than --compute, the whole step: give less");
-  }
   return model;
 }
 

@@ -67,9 +67,8 @@ std::array<float, kValues> exponential_values() {
     return i == kValues ? 1.0 : (1 - u) * std::log(1 - u) + u;
   };
   std::array<float, kValues> values{};
-  for (std::size_t i = 0; i < kValues; ++i) {
+  for (std::size_t i = 0; i < kValues; ++i)
     values[i] = float((integral(i + 1) - integral(i)) * kValues);
-  }
   return values;
 }
 
@@ -93,9 +92,8 @@ Distribution Distribution::of_sample(std::vector<double> values) {
   if (values.size() == 1) return Distribution(values.front());
   std::sort(values.begin(), values.end());
   std::vector<Knot> knots;
-  for (const double value : values) {
+  for (const double value : values)
     knots.push_back({double(knots.size()) / double(values.size() - 1), value});
-  }
   return Distribution(std::move(knots));
 }
 
@@ -240,9 +238,8 @@ double simulate_ring(const RingSimulation& ring) {
   static const auto values = exponential_values();
   if (ring.ranks <= 1) return 0;
   std::vector<std::uint32_t> streams;
-  for (std::size_t rank = 0; rank < ring.ranks; ++rank) {
+  for (std::size_t rank = 0; rank < ring.ranks; ++rank)
     streams.push_back(std::uint32_t(random_bits(ring.seed, rank)) | 1U);
-  }
   std::vector<double> ended(ring.ranks, 0.0);  // when the last step of each rank ended
   const double varies = ring.message_seconds * ring.noise;
   const std::size_t steps = 2 * (ring.ranks - 1);

@@ -129,9 +129,8 @@ double parse_rate(const std::string& option, const std::string& text) {
                                {"GB/s", 1e9},       {"TB/s", 1e12},      {"kbit/s", 1e3 / 8},
                                {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}};
   const auto value = amount(text, kUnits);
-  if (!value || !(*value > 0)) {
+  if (!value || !(*value > 0))
     refuse(option, text, "give a rate above 0 with its unit, as 10GB/s, 118MB/s or 1Gbit/s");
-  }
   return *value;
 }
 

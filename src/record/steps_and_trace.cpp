@@ -63,9 +63,8 @@ bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) 
   line.resize(kLongestLine + 1);
   stream.getline(line.data(), static_cast<std::streamsize>(line.size()));
   const auto got = std::size_t(stream.gcount());
-  if (stream.fail() && got + 1 >= line.size()) {
+  if (stream.fail() && got + 1 >= line.size())
     file.refuse("a line has more than " + std::to_string(kLongestLine) + " bytes");
-  }
   if (got == 0) return false;
   line.resize(stream.eof() ? got : got - 1);  // the line end counts, where there is one
   return true;

@@ -224,9 +224,8 @@ class Fitter {
     MemoryNeed need =
         training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                         message_floats(), backend.image_bytes(held + request_.data.test.size()));
-    if (streams) {
+    if (streams)
       need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
-    }
     return need;
   }
 

@@ -116,9 +116,8 @@ void remove_unfinished(const fs::path& directory) {
   std::vector<fs::path> found;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName)) {
+    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName))
       found.push_back(at->path());
-    }
   }
   for (const fs::path& path : found) fs::remove(path, error);
   remove_unfinished_checkpoints(directory / kCheckpointsName);
@@ -134,9 +133,8 @@ void set_aside(const fs::path& directory) {
   };
   while (fs::exists(name(kRunJsonName)) || fs::exists(name(kStepsCsvName))) ++number;
   std::error_code missing;
-  for (const char* file : {kStepsCsvName, kRunJsonName}) {
+  for (const char* file : {kStepsCsvName, kRunJsonName})
     fs::rename(directory / file, name(file), missing);
-  }
 }
 
 /// Checkpoints that are later than the one that is resumed from go if the user wants that; what
@@ -163,20 +161,17 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
   const auto refuse = [&](const std::string& why, const std::string& remedy) {
     throw InputError("--save-weights " + config.save_weights + ": " + why + "; " + remedy);
   };
-  if (!path.has_filename() || (fs::exists(status) && !fs::is_regular_file(status))) {
+  if (!path.has_filename() || (fs::exists(status) && !fs::is_regular_file(status)))
     refuse("this is not a regular file", "give the path of a file to write");
-  }
-  if (fs::exists(status) && !config.overwrite && !own_file) {
+  if (fs::exists(status) && !config.overwrite && !own_file)
     refuse("there is such a file", "give another path, or add --overwrite");
-  }
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (names_run_directory(config, parent)) {
     if (path.filename() != kRunJsonName && path.filename() != kStepsCsvName) return;
     refuse("the run writes another file of this name", "give another name");
   }
-  if (!fs::is_directory(parent, ignored)) {
+  if (!fs::is_directory(parent, ignored))
     refuse("the directory " + parent.string() + " does not exist", "make it, or give another path");
-  }
   if (!can_write_into(parent)) {
     refuse("the directory " + parent.string() + " can not be written",
            "check its permissions and free space, or give another path");

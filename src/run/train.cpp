@@ -120,9 +120,8 @@ class TrainRun {
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
   void read_weights() {
     initial_ = resuming_.read(*graph_, run_);
-    if (!config_.init_weights.empty()) {
+    if (!config_.init_weights.empty())
       on_rank_0([this] { initial_ = load_weights(*graph_, config_.init_weights); });
-    }
     if (resuming_.active() || !config_.init_weights.empty()) clock_.lap("weights");
   }
 

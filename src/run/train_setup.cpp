@@ -35,9 +35,8 @@ static void to_json(nlohmann::json& json, const MemoryNeed& need) {
 }
 
 static void from_json(const nlohmann::json& json, MemoryNeed& need) {
-  for (std::size_t i = 0; i < kMemoryParts.size(); ++i) {
+  for (std::size_t i = 0; i < kMemoryParts.size(); ++i)
     json.at(i).get_to(need.*kMemoryParts[i].bytes);
-  }
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankInfo, local_rank, host, backend, device, uuid, threads,
@@ -52,9 +51,8 @@ void StartupClock::lap(const std::string& item) {
   const double now = watch_.seconds();
   items_.emplace_back(item, now - last_);
   last_ = now;
-  if (is_logged(LogLevel::debug)) {
+  if (is_logged(LogLevel::debug))
     log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
-  }
 }
 
 RankCores agree_on_cores(Communicator& world, int requested_threads) {
@@ -98,9 +96,8 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
   run.learning_rate = plan.learning_rate;
-  for (std::size_t rank = 0; rank < plan.world; ++rank) {
+  for (std::size_t rank = 0; rank < plan.world; ++rank)
     run.rank_batches.push_back(plan.rank_samples(plan.global_batch, rank));
-  }
 }
 
 std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
@@ -145,9 +142,8 @@ void save_weights(const RunRecord& run, const Graph& graph, Replica& replica) {
 
 void broadcast_replica(Communicator& world, Replica& replica) {
   HostWeights weights = download_weights(replica);
-  for (std::vector<float>* values : {&weights.first, &weights.second}) {
+  for (std::vector<float>* values : {&weights.first, &weights.second})
     world.broadcast(std::as_writable_bytes(std::span(*values)), 0);
-  }
   upload_weights(replica, weights);
 }
 

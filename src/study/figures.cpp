@@ -28,9 +28,8 @@ double one_rank_epoch(const std::vector<Series>& all, const Series& series, cons
   for (const Series& other : all) {
     if (Subject(other) != Subject(series)) continue;
     for (const Point& one : other.points) {
-      if (one.ranks == 1 && one.global_batch == point.rank_batch && one.images == point.images) {
+      if (one.ranks == 1 && one.global_batch == point.rank_batch && one.images == point.images)
         return one.epoch.value;
-      }
     }
   }
   return kUnknown;

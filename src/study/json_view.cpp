@@ -53,9 +53,8 @@ std::vector<std::pair<std::string, JsonView>> JsonView::fields(const std::string
   if (!has(name)) return fields;
   const JsonView object = at(name);
   if (!object.value_->is_object()) object.refuse("is not an object");
-  for (const auto& [key, value] : object.value_->items()) {
+  for (const auto& [key, value] : object.value_->items())
     fields.emplace_back(key, JsonView(value, object, object.place_ + "." + printable(key)));
-  }
   return fields;
 }
 
@@ -66,9 +65,8 @@ double JsonView::number() const {
 
 std::size_t JsonView::count() const {
   const double value = number();
-  if (!(value >= 0) || value > kMostCount || value != std::floor(value)) {
+  if (!(value >= 0) || value > kMostCount || value != std::floor(value))
     refuse("is not a whole number from 0");
-  }
   return std::size_t(value);
 }
 

@@ -138,9 +138,8 @@ Json table_json(const Table& table) {
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (!fs::is_directory(folder, error)) {
+  if (!fs::is_directory(folder, error))
     throw InputError(folder.string() + ": it cannot be made a directory; name another with --out");
-  }
 }
 
 std::string tables_markdown(const std::vector<Table>& tables) {

@@ -47,9 +47,8 @@ std::vector<std::string> named_parts(const Losses& loss) {
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i)
     text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-  }
   return text;
 }
 
@@ -132,9 +131,8 @@ Sentence how_communication_shares(const SeriesFigures&, const PointFigures& f) {
       "all-reduce; steps waited {} s for it",
       ranks_text(f.point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
       seconds_text(c.exposed));
-  if (c.measured > c.exposed && c.measured > 0) {
+  if (c.measured > c.exposed && c.measured > 0)
     text += " (" + percent(1 - c.exposed / c.measured) + " hidden behind the backward pass)";
-  }
   if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f.point->epoch.value) {
     text += fmt::format(". Subtraction would blame the network for {:.1f} times that wait",
                         c.inferred / c.exposed);

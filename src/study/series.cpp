@@ -57,9 +57,8 @@ using Members = std::vector<const Observation*>;
 
 Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, Members> configurations;
-  for (const Observation* o : members) {
+  for (const Observation* o : members)
     configurations[{o->ranks, o->hosts, o->global_batch}].push_back(o);
-  }
   Series series{*members.front(), "", "", scaling, batch, {}};
   for (const auto& [key, repeats] : configurations) series.points.push_back(merged(repeats));
   return series;
@@ -168,9 +167,8 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
     std::set<std::string> values;
     for (const Observation& seen : all) values.insert(option_of(seen, name));
     if (values.size() < 2) continue;
-    for (Observation& seen : all) {
+    for (Observation& seen : all)
       seen.variant += (seen.variant.empty() ? "" : ", ") + name + " " + option_of(seen, name);
-    }
   }
   return all;
 }

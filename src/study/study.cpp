@@ -76,9 +76,8 @@ EpochResult epoch(const JsonView& j) {
                 .joules = j.has("energy") ? j.at("energy").number_if_any("joules") : kUnknown,
                 .phases = phases(j),
                 .ranks = {}};
-  for (const JsonView& r : j.items("ranks")) {
+  for (const JsonView& r : j.items("ranks"))
     e.ranks.push_back({r.count("rank"), spread(r, "full_step_compute_seconds")});
-  }
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
   if (!(e.images >= 0)) j.at("samples").refuse("is negative");
   return e;
@@ -107,12 +106,10 @@ void read_ranks(RunResult& run, const JsonView& j) {
                          r.number_if_any("threads"), r.number_if_any("cores"),
                          r.number_if_any("memory_bytes")});
   }
-  if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size()) {
+  if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size())
     j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
-  }
-  for (const auto& [name, value] : j.fields("startup")) {
+  for (const auto& [name, value] : j.fields("startup"))
     run.startup.emplace_back(name, range(j.at("startup"), name));
-  }
 }
 
 void read_summary(RunResult& run, const JsonView& j) {
@@ -125,9 +122,8 @@ void read_summary(RunResult& run, const JsonView& j) {
 
 void check_schema(const JsonView& j) {
   if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
-  if (j.count("schema_version") != std::size_t(kRunSchemaVersion)) {
+  if (j.count("schema_version") != std::size_t(kRunSchemaVersion))
     j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
-  }
 }
 
 constexpr const char* kAttemptName = "attempt.json";

@@ -78,9 +78,8 @@ std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool a
   const auto hosts = all_gather_text(group, mine.host);
   const auto uuids = all_gather_text(group, mine.uuid);
   std::vector<RankPlace> ranks;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank)
     ranks.push_back({hosts[rank], uuids[rank]});
-  }
   const std::string shared = shared_devices(ranks);
   if (shared.empty()) return "";
   if (!allowed) {

@@ -70,9 +70,8 @@ class ReduceMaker {
   /// A fault is injected where it would happen: between the check sum and its comparison.
   std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
     auto made = std::make_unique<Exchange>(ranks);
-    if (place_.transport == Transport::staged) {
+    if (place_.transport == Transport::staged)
       made = std::make_unique<StagedExchange>(ranks, place_.device);
-    }
     if (fault_) {
       made = std::make_unique<CorruptingExchange>(std::move(made), ranks, place_.device, book_,
                                                   fault_);
@@ -222,9 +221,8 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
   if (settings.algorithm == Algorithm::nccl) return "ncclAllReduce";
   std::string text(made.name());
-  if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos) {
+  if (settings.order == ReduceOrder::fixed && text.find("fixed order") == std::string::npos)
     text += ", fixed order";
-  }
   if (settings.error_feedback) text += " with error feedback";
   return settings.verify_messages ? text + ", messages verified" : text;
 }

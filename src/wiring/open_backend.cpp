@@ -128,9 +128,8 @@ bool wants_cuda(BackendChoice choice) {
 }
 
 std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
-  if (options.choice == BackendChoice::timed) {
+  if (options.choice == BackendChoice::timed)
     return std::make_unique<timed::TimedBackend>(options.compute, options.jitter);
-  }
   return wants_cuda(options.choice) ? open_cuda(options) : open_cpu(options);
 }
 
@@ -146,9 +145,8 @@ std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid) {
 Tuning parse_tuning(const std::string& text, const std::string& file) {
   const auto json = parse_json(text, tuning_file(file), kLimits);
   try {
-    if (!json.is_object() || json.at("rueda_tuning") != kFormat) {
+    if (!json.is_object() || json.at("rueda_tuning") != kFormat)
       tuning_file(file).refuse("not a tuning file");
-    }
     Tuning tuning{json.at("device"), json.at("cudnn"), {}};
     for (const auto& [key, engine] : json.at("engines").items()) tuning.engines[key] = engine;
     return tuning;
@@ -227,9 +225,8 @@ std::vector<std::pair<std::string, std::string>> component_versions() {
 
 std::string version_text() {
   std::string text;
-  for (const auto& [name, version] : component_versions()) {
+  for (const auto& [name, version] : component_versions())
     text += (text.empty() ? "" : "\n  ") + name + " " + version;
-  }
   return text;
 }
 

@@ -160,9 +160,8 @@ std::string rows_text(const ReduceTable& table) {
 
 std::string rows_hash(const ReduceTable& table) {
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : rows_text(table)) {
+  for (const char c : rows_text(table))
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
   return fmt::format("{:016x}", hash);
 }
 

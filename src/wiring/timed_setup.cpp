@@ -58,9 +58,8 @@ std::vector<Step> full_steps(const InputFile& file, double global_batch) {
     if (row[2] != global_batch || row[1] == 0) return;
     steps.push_back({row[0], (row[3] + row[4] + row[5]) / row[1]});
   };
-  if (!for_each_step(csv, kColumns, take)) {
+  if (!for_each_step(csv, kColumns, take))
     file.refuse(fmt::format("there is no {} in its directory", kStepsCsvName));
-  }
   return steps;
 }
 

@@ -45,9 +45,8 @@ TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,
   });
   const auto warnings = all_gather_text(group, mine.warning);
   // A rank that stages sends pieces, so its peers have to as well.
-  if (max_over_ranks(group, mine.transport == Transport::staged)) {
+  if (max_over_ranks(group, mine.transport == Transport::staged))
     mine.transport = Transport::staged;
-  }
   mine.warning.clear();
   for (const std::string& text : warnings) {  // the first one
     if (group.size() > 1 && group.rank() == 0 && mine.warning.empty()) mine.warning = text;

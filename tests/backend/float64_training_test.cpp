@@ -104,9 +104,8 @@ class Float64Training {
   }
 
   void update_running(const Vector& sums, double samples) {
-    for (std::size_t i = 0; i < running_.size(); ++i) {
+    for (std::size_t i = 0; i < running_.size(); ++i)
       running_[i] = 0.9 * running_[i] + 0.1 * sums[i] / samples;
-    }
   }
 
   /// Rises linearly over the first epoch to `lr`, then falls as half a cosine to 0.

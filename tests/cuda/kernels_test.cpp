@@ -171,12 +171,10 @@ constexpr float kSentinel = -77;
 
 rueda::ImageSet some_images() {
   rueda::ImageSet set;
-  for (std::size_t i = 0; i < kImages * rueda::kImageBytes; ++i) {
+  for (std::size_t i = 0; i < kImages * rueda::kImageBytes; ++i)
     set.pixels.push_back(std::uint8_t(rueda::random_bits(5, i)));
-  }
-  for (std::size_t i = 0; i < kImages; ++i) {
+  for (std::size_t i = 0; i < kImages; ++i)
     set.labels.push_back(std::uint8_t((i * 3 + 1) % rueda::kClasses));
-  }
   return set;
 }
 
@@ -208,9 +206,7 @@ void compare_batch(const kernels::PixelTransform& t, int channels, std::size_t c
   const auto stream = rueda::cuda::make_stream();
   const rueda::ImageSet images = some_images();
   std::vector<std::uint32_t> indices;
-  for (std::size_t n = 0; n < count; ++n) {
-    indices.push_back(std::uint32_t((n * 5 + 22) % kImages));
-  }
+  for (std::size_t n = 0; n < count; ++n) indices.push_back(std::uint32_t((n * 5 + 22) % kImages));
   const auto pixels = std::size_t(t.image_size * t.image_size);
   const std::size_t elements = count * pixels * std::size_t(channels);
   std::vector<T> values(elements + kBatchMargin, kernels::from_float<T>(kSentinel));

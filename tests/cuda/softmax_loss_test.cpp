@@ -36,9 +36,8 @@ struct Rows {
         gradients(elements + kMargin, kSentinel),
         losses(rows + kMargin, RowLoss{kSentinel, false}) {
     for (std::size_t i = 0; i < elements; ++i) logits[i] = logits[i] / 16;  // up to 16 apart
-    for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t r = 0; r < rows; ++r)
       labels[r] = std::int32_t((r * 7 + 3) % std::size_t(classes));
-    }
   }
 
   void compute_on_host(float scale) {

@@ -66,12 +66,10 @@ std::vector<float> formula_values(const OriginTensor& tensor, Origin origin, dou
 ImageSet formula_images(std::size_t count) {
   ImageSet set;
   set.pixels.reserve(count * kImageBytes);
-  for (std::size_t i = 0; i < count * kImageBytes; ++i) {
+  for (std::size_t i = 0; i < count * kImageBytes; ++i)
     set.pixels.push_back(std::uint8_t(formula_bits("image", i) >> 56));
-  }
-  for (std::size_t n = 0; n < count; ++n) {
+  for (std::size_t n = 0; n < count; ++n)
     set.labels.push_back(std::uint8_t(formula_bits("label", n) % 10));
-  }
   return set;
 }
 
@@ -83,9 +81,8 @@ std::array<double, kProjections> project(const std::string& name, std::span<cons
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t signs = formula_bits(key, i);
     const auto value = double(values[i]);
-    for (std::size_t k = 0; k < kProjections; ++k) {
+    for (std::size_t k = 0; k < kProjections; ++k)
       sums[k] += ((signs >> k) & 1U) != 0 ? value : -value;
-    }
   }
   return sums;
 }
@@ -114,9 +111,8 @@ nlohmann::json read_reference(const std::string& name) {
 Deviation deviation(const std::string& name, std::span<const float> values, const Digest& digest) {
   const auto projections = project(name, values);
   double squares = 0;
-  for (std::size_t k = 0; k < kProjections; ++k) {
+  for (std::size_t k = 0; k < kProjections; ++k)
     squares += std::pow(projections[k] - digest.projections[k], 2);
-  }
   double norm = std::sqrt(squares / kProjections);
   const std::string key = "sample/" + name;
   const auto count = std::uint32_t(values.size());

@@ -21,9 +21,8 @@ void fill(Backend& backend, const Graph& graph, double gain, std::span<float> pa
           std::span<float> statistics) {
   std::vector<float> values(parameters.size());
   std::vector<float> running(statistics.size());
-  for (const OriginTensor& tensor : origin_tensors(graph)) {
+  for (const OriginTensor& tensor : origin_tensors(graph))
     from_origin(tensor, formula_values(tensor, graph.origin(), gain), values, running);
-  }
   backend.upload(parameters, values);
   backend.upload(statistics, running);
 }

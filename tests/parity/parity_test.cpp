@@ -130,17 +130,14 @@ TEST_CASE("SGD takes the steps of torch.optim.SGD at changing rates", "[backend]
                    .weight_decay = expected.at("weight_decay"),
                    .nesterov = expected.at("nesterov")});
     std::vector<float> values;
-    for (std::size_t i = 0; i < count; ++i) {
-      values.push_back(float(formula_unit("sgd/values", i)));
-    }
+    for (std::size_t i = 0; i < count; ++i) values.push_back(float(formula_unit("sgd/values", i)));
     const DeviceFloats device(*backend, values);
     const auto& rates = expected.at("rates");
     for (std::size_t s = 0; s < rates.size(); ++s) {
       INFO("momentum " << expected.at("momentum") << ", step " << s);
       std::vector<float> gradients;
-      for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t i = 0; i < count; ++i)
         gradients.push_back(float(formula_unit("sgd/gradients", s * count + i)));
-      }
       const DeviceFloats of_step(*backend, gradients);
       optimizer.update(device.span(), of_step.span(), 0, rates[s]);
       const auto after = expected.at("values").at(s).get<std::vector<double>>();

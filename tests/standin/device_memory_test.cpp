@@ -44,9 +44,8 @@ TEST_CASE("a step allocates nothing on the device", "[backend][memory]") {
   Counter counter;
   train(training, counter);
   REQUIRE(counter.allocations.size() >= 4);
-  for (std::size_t step = 2; step < counter.allocations.size(); ++step) {
+  for (std::size_t step = 2; step < counter.allocations.size(); ++step)
     CHECK(counter.allocations[step] == counter.allocations[1]);
-  }
   CHECK(standin_memory().overruns == 0);
 }
 

@@ -36,9 +36,8 @@ inline RunResult made_run(const MadeRun& made) {
   run.rank_batches.assign(made.ranks, made.rank_batch);
   run.hosts = {"node1"};
   const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
-  for (std::size_t r = 0; r < made.ranks; ++r) {
+  for (std::size_t r = 0; r < made.ranks; ++r)
     run.ranks.push_back({r, "node1", "cpu", made.threads, made.cores, 1e6});
-  }
   run.startup = {{"mpi", everywhere(0.25)}, {"data", everywhere(0.5)}};
   run.startup_seconds = 0.75;
   for (const double seconds : made.epochs) {
@@ -54,9 +53,8 @@ inline RunResult made_run(const MadeRun& made) {
   run.steady_full_step_seconds = spread_of(full);
   run.steady_full_step.count = 1;
   run.steady_full_step.seconds = everywhere(made.step);
-  for (std::size_t p = 0; p < kPhases; ++p) {
+  for (std::size_t p = 0; p < kPhases; ++p)
     run.steady_full_step.phases[p] = everywhere(made.phases[p] / double(steps));
-  }
   CommunicationResult& c = run.steady_communication;
   c.bytes = 1e9;
   c.busy = everywhere(made.wait + made.transfer + made.add);

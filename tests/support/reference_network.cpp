@@ -64,9 +64,8 @@ class Walk {
     step_.loss = loss.loss;
     step_.correct = loss.correct;
     gradients_.back() = loss.gradient;
-    for (node_ = graph_.logits(); node_ >= 1; --node_) {
+    for (node_ = graph_.logits(); node_ >= 1; --node_)
       std::visit([this](const auto& kind) { route(kind); }, self().kind);
-    }
   }
 
   const Tensor& logits() const { return step_.activations.back(); }

@@ -43,9 +43,8 @@ void for_each_product(const Tensor& x, const ConvNode& k, F f) {
 
 Tensor conv(const Tensor& x, const Vector& weight, const Vector& bias, const ConvNode& k) {
   Tensor y = windows(x, k.filters, k);
-  if (!bias.empty()) {
+  if (!bias.empty())
     for_each_place(y, [&](int n, int o, int oy, int ox) { y.at(n, o, oy, ox) = bias[index(o)]; });
-  }
   for_each_product(x, k, [&](const Product& p) {
     y.at(p.n, p.o, p.oy, p.ox) += x.at(p.n, p.c, p.iy, p.ix) * weight[p.weight];
   });
@@ -190,9 +189,8 @@ Tensor pad_shortcut_gradient(const Tensor& x, const PadShortcutNode& k, const Te
   Tensor dx(x.n, x.c, x.h, x.w);
   const int before = (dy.c - x.c) / 2;
   for_each_place(dx, [&](int n, int c, int y, int w) {
-    if (y % k.stride == 0 && w % k.stride == 0) {
+    if (y % k.stride == 0 && w % k.stride == 0)
       dx.at(n, c, y, w) = dy.at(n, c + before, y / k.stride, w / k.stride);
-    }
   });
   return dx;
 }

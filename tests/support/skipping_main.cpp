@@ -37,9 +37,8 @@ std::vector<std::string> without(const std::string& tag, const std::vector<std::
   std::vector<std::string> result;
   for (const std::string& words : chosen) {
     std::size_t begin = 0;
-    for (std::size_t end; (end = next_comma(words, begin)) != std::string::npos; begin = end + 1) {
+    for (std::size_t end; (end = next_comma(words, begin)) != std::string::npos; begin = end + 1)
       result.insert(result.end(), {words.substr(begin, end - begin), no_such, ","});
-    }
     result.push_back(words.substr(begin));
   }
   result.push_back(no_such);

@@ -119,9 +119,7 @@ float KnownSums::value(int rank, std::uint32_t index) const {
 }
 
 void KnownSums::fill(int rank, std::size_t first, std::span<float> values) const {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = value(rank, std::uint32_t(first + i));
-  }
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(rank, std::uint32_t(first + i));
 }
 
 std::optional<std::size_t> KnownSums::first_wrong(std::size_t first,

@@ -55,9 +55,8 @@ Size parse_size(const std::string& word) {
 
 Entries every_entry() {
   Entries entries;
-  for (const Algorithm algorithm : kAlgorithms) {
+  for (const Algorithm algorithm : kAlgorithms)
     entries.push_back({to_string(algorithm), algorithm, ReduceOrder::ring});
-  }
   entries.push_back({"fixed", Algorithm::ring, ReduceOrder::fixed});
   entries.all = true;
   return entries;

@@ -113,9 +113,8 @@ Figures figures_of(const Row& row, std::size_t ranks, const Row* mpi) {
     figures.algbw = by_median->algbw;
     figures.busbw = by_median->busbw;
   }
-  if (mpi != nullptr && figures.median > 0) {
+  if (mpi != nullptr && figures.median > 0)
     figures.times_mpi = median_of(mpi->seconds) / figures.median;
-  }
   return figures;
 }
 
@@ -133,9 +132,7 @@ std::string ranks_text(const std::vector<std::string>& hosts) {
   }
   const std::string text = counted(hosts.size(), "rank") + " on " + counted(names.size(), "host");
   if (names.size() < 2) return text;
-  for (std::string& name : names) {
-    name += ": " + std::to_string(std::ranges::count(hosts, name));
-  }
+  for (std::string& name : names) name += ": " + std::to_string(std::ranges::count(hosts, name));
   return fmt::format("{} ({})", text, fmt::join(names, ", "));
 }
 
@@ -144,13 +141,11 @@ std::string table_head(const Record& record) {
   std::string text = fmt::format(
       "rueda bench all-reduce: {}\nmemory: {}; to MPI: {}; on the wire: {}\n",
       ranks_text(system.hosts), system.device, system.transport, to_string(system.wire));
-  if (record.segment_bytes > 0) {
+  if (record.segment_bytes > 0)
     text += fmt::format("segments of {} KiB\n", record.segment_bytes / 1024);
-  }
   if (record.verifies_messages) text += "each message carries a check sum, which is compared\n";
-  if (!record.table_file.empty()) {
+  if (!record.table_file.empty())
     text += fmt::format("auto goes by {} (rows {})\n", record.table_file, record.table_hash);
-  }
   text += paragraph(
       "", 0,
       fmt::format(

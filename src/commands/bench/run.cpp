@@ -88,9 +88,8 @@ class Bench {
   void run_size(const Size& size) {
     auto seconds = session_.measure(size.bytes, {options_.repetitions, options_.seconds});
     std::vector<Row> rows;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
+    for (std::size_t i = 0; i < names_.size(); ++i)
       rows.push_back({size, names_[i], std::move(seconds[i])});
-    }
     session_.print(table_rows(rows, record_.system.ranks()));
     std::move(rows.begin(), rows.end(), std::back_inserter(record_.rows));
   }
@@ -123,9 +122,8 @@ void plot_record(const std::string& json, const std::string& file) {
 std::string length_text(std::vector<Trial> trials) {
   std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return median_of(trial.seconds); });
   std::string text = bytes_text(double(trials.front().bytes)) + ":";
-  for (const Trial& trial : trials) {
+  for (const Trial& trial : trials)
     text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + way_text(trial.way);
-  }
   return text + '\n';
 }
 

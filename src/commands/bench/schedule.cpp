@@ -77,13 +77,11 @@ void add_doubling(WholeSlices& slices, int first, int count) {
   const int right = count - left;
   add_doubling(slices, first, left);
   add_doubling(slices, first + left, right);
-  for (int one = first; one < first + right; ++one) {
+  for (int one = first; one < first + right; ++one)
     slices.send("doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
-  }
   for (int have = right; have < left; have *= 2) {
-    for (int j = 0; j < have && j + have < left; ++j) {
+    for (int j = 0; j < have && j + have < left; ++j)
       slices.send("spread", {{first + j, first + j + have, 0, false}});
-    }
   }
 }
 
@@ -194,9 +192,8 @@ Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
 
 Holdings first_holdings(const Schedule& schedule) {
   Holdings holdings;
-  for (int rank = 0; rank < schedule.ranks; ++rank) {
+  for (int rank = 0; rank < schedule.ranks; ++rank)
     holdings.emplace_back(schedule.chunks.size(), 1U << unsigned(rank));
-  }
   return holdings;
 }
 

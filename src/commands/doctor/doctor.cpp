@@ -82,9 +82,8 @@ class Supervisor {
       cluster_.batch_backend = line.at("backend");
       cluster_.batch_memory_bytes = line.at("memory");
     }
-    if (line.contains("mailbox")) {
+    if (line.contains("mailbox"))
       mailbox_ = Mailbox(line.at("mailbox").get<std::string>(), self().rank);
-    }
     if (line.contains("transfer")) {
       mine_ = line.at("transfer").get<TransferFacts>();
       done_ = mine_->bad() && mine_->end != End::wrong;  // else the line of all follows
@@ -116,9 +115,8 @@ class Supervisor {
     done_ = true;
     const Ending& ending = child_.end(seconds);
     if (!in_transfer_) {
-      if (!ending.text.empty()) {
+      if (!ending.text.empty())
         cluster_.progress.trouble = "ended the process (" + ending.text + ")";
-      }
       cluster_.progress.own = true;
     } else if (!mine_) {
       mine_ = TransferFacts{.device = self().device.taken() != nullptr, .detail = {}, .link = {}};
@@ -234,9 +232,8 @@ class Supervisor {
   /// Until `over`, at most so long, and `interrupted` seconds if a signal has come.
   static void wait(double seconds, double interrupted, const std::function<bool()>& over) {
     const Stopwatch watch;
-    while (!over() && watch.seconds() < (interruption != 0 ? interrupted : seconds)) {
+    while (!over() && watch.seconds() < (interruption != 0 ? interrupted : seconds))
       poll(nullptr, 0, kPollMilliseconds / 5);
-    }
   }
 
   const RankFacts& self() const { return cluster_.ranks.front(); }

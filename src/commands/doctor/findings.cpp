@@ -80,9 +80,8 @@ void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
         ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
     if (versions.size() < 2) continue;
     std::vector<std::string> texts;
-    for (const auto& [version, ranks] : versions) {
+    for (const auto& [version, ranks] : versions)
       texts.push_back(version + " on " + ranks_text(ranks, cluster.ranks.size()));
-    }
     findings.push_back(
         {Severity::fault,
          fmt::format("versions of {} differ between ranks: {}", name, fmt::join(texts, ", ")),
@@ -154,9 +153,8 @@ Finding find_in_transfers(const ClusterFacts& cluster) {
 
 Finding find_differing(const ClusterFacts& cluster) {
   std::vector<std::string> sets;
-  for (const auto& [print, ranks] : ranks_by_print(cluster)) {
+  for (const auto& [print, ranks] : ranks_by_print(cluster))
     sets.push_back(ranks_text(ranks, cluster.ranks.size()));
-  }
   if (sets.size() < 2) return {};
   return {Severity::fault,
           fmt::format("--data {}: ranks read different images: {}", cluster.data,

@@ -131,9 +131,8 @@ void find_by_host(const ClusterFacts& cluster, std::span<const Rule> rules, Find
     }
   }
   for (Findings& of_rule : found) {
-    if (of_rule.size() > 1) {
+    if (of_rule.size() > 1)
       of_rule[0].what += fmt::format(" (and so on {})", counted(of_rule.size() - 1, "other host"));
-    }
     if (!of_rule.empty()) findings.push_back(of_rule[0]);
   }
 }

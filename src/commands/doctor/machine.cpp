@@ -48,9 +48,8 @@ void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
     facts.driver_version = found.driver_version;
     facts.runtime_version = found.runtime_version;
     facts.reason = found.reason;
-    for (const CudaDevice& device : found.devices) {
+    for (const CudaDevice& device : found.devices)
       facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
-    }
     if (facts.visible.empty()) return;
     const int visible = int(facts.visible.size());
     facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
@@ -174,9 +173,8 @@ std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes,
           all.emplace_back(BatchFacts{model, image_size, to_string(precision), 0, {}});
       try {
         std::unique_ptr<Backend>& backend = opened[precision];
-        if (!backend) {
+        if (!backend)
           backend = open_backend({.choice = choice, .precision = precision, .threads = threads});
-        }
         const Graph graph = build_model(model, facts.image_size, kClasses);
         facts.largest_batch = largest_batch(bytes, kMostSamples, [&](std::size_t batch) {
           return usual_training_memory(graph, *backend, batch, ranks);

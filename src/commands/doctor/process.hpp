@@ -171,9 +171,8 @@ class Child {
   /// Closed by what the process may start itself: MPI alone starts a daemon of its own.
   static std::array<int, 2> make_pipe() {
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    if (pipe2(ends.data(), O_CLOEXEC) != 0)
       throw RunError(std::string("cannot make a pipe: ") + std::strerror(errno));
-    }
     return ends;
   }
 

@@ -124,9 +124,8 @@ std::string slurm_text(const LaunchFacts& launch) {
 std::string launch_section(const ClusterFacts& cluster) {
   const RankFacts& first = cluster.ranks.front();
   std::string versions;
-  for (const auto& [name, version] : first.versions) {
+  for (const auto& [name, version] : first.versions)
     versions += (versions.empty() ? "" : "; ") + name + " " + version;
-  }
   const std::string& compiled = first.device.cudnn_compiled;
   if (!compiled.empty()) versions += " (compiled with " + compiled + ")";
   return "Launch\n" +

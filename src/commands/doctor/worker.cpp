@@ -97,9 +97,8 @@ extern "C" void leap(int signal) {
 }
 
 void on_fatal_signals(void (*handler)(int)) {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer}) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer})
     on_signal(signal, handler);
-  }
 }
 
 /// Runs `work`; returns 0, or the signal that ended it.
@@ -140,9 +139,8 @@ TransferFacts try_transfer(Communicator& world, bool device, const std::string& 
 template <class Facts>
 std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
   std::vector<Facts> all;
-  for (const std::string& text : all_gather_text(group, line_of(mine))) {
+  for (const std::string& text : all_gather_text(group, line_of(mine)))
     all.push_back(nlohmann::json::parse(text).get<Facts>());
-  }
   return all;
 }
 

@@ -90,9 +90,7 @@ std::optional<RunHeader> model_header(std::string_view line) {
 /// "Batch_size", "batch size" and "BATCH-SIZE" alike.
 std::string plain(std::string_view key) {
   std::string result;
-  for (const unsigned char c : key) {
-    result += c == ' ' || c == '-' ? '_' : char(std::tolower(c));
-  }
+  for (const unsigned char c : key) result += c == ' ' || c == '-' ? '_' : char(std::tolower(c));
   return result;
 }
 

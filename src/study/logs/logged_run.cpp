@@ -54,9 +54,8 @@ void add_epochs(LoggedRun& run, const JsonView& json, std::size_t steps) {
   LoggedEpoch epoch;
   epoch.steps = steps;
   epoch.printed = epoch.seconds = duration(json.at("seconds"));
-  if (json.has("step")) {
+  if (json.has("step"))
     epoch.seconds = narrowed(epoch.printed, duration(json.at("step")) * double(steps));
-  }
   for (std::size_t i = 0; i < times; ++i) {
     epoch.number = json.has("number") ? json.count("number") : run.epochs.size() + 1;
     run.epochs.push_back(epoch);

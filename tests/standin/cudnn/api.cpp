@@ -122,9 +122,8 @@ standin::Bindings::Pointers pointers_of(const Descriptor& pack) {
   const auto ids = pack.all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   standin::Bindings::Pointers result;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
+  for (std::size_t i = 0; i < ids.size(); ++i)
     require(result.emplace(ids[i], pointers[i]).second, "VARIANT_PACK: an id occurs twice");
-  }
   return result;
 }
 

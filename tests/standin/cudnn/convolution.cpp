@@ -80,9 +80,8 @@ std::vector<float> by_tap(const Dense& w, bool backward) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t s = 0; s < columns; ++s) {
       for (std::int64_t i = 0; i < (backward ? outputs : inputs); ++i) {
-        for (std::int64_t o = 0; o < (backward ? inputs : outputs); ++o) {
+        for (std::int64_t o = 0; o < (backward ? inputs : outputs); ++o)
           result.push_back(w.values[backward ? w.at(i, o, r, s) : w.at(o, i, r, s)]);
-        }
       }
     }
   }
@@ -174,9 +173,8 @@ Dense weight_gradient(const Dense& x, const Dense& dy, const Dims& w, const Conv
     for (std::int64_t s = 0; s < w[3]; ++s) {
       const auto gradient = tap_gradient(x, dy, g, r, s);
       for (std::int64_t k = 0; k < w[0]; ++k) {
-        for (std::int64_t c = 0; c < w[1]; ++c) {
+        for (std::int64_t c = 0; c < w[1]; ++c)
           result.values[result.at(k, c, r, s)] = float(gradient[std::size_t(k * w[1] + c)]);
-        }
       }
     }
   }

@@ -77,9 +77,8 @@ Dense sum_of(const Dims& dims, const Dense& a, const Dense& b) {
   for (std::int64_t n = 0; n < dims[0]; ++n) {
     for (std::int64_t h = 0; h < dims[2]; ++h) {
       for (std::int64_t w = 0; w < dims[3]; ++w) {
-        for (std::int64_t c = 0; c < dims[1]; ++c, ++i) {
+        for (std::int64_t c = 0; c < dims[1]; ++c, ++i)
           sum.values[i] = repeated(a, n, c, h, w) + repeated(b, n, c, h, w);
-        }
       }
     }
   }

@@ -85,9 +85,8 @@ std::size_t total(Communicator& comm, std::size_t mine) {
 /// Lengths below and above every limit of Open MPI's, and the gradients of ResNet-18.
 int run(Communicator& comm) {
   std::size_t wrong = 0;
-  for (const std::size_t length : {1U, 7U, 1000U, 100'003U, 1U << 20U, 11'173'962U}) {
+  for (const std::size_t length : {1U, 7U, 1000U, 100'003U, 1U << 20U, 11'173'962U})
     wrong += wrong_sums(comm, length);
-  }
   wrong = total(comm, wrong);
   if (comm.rank() == 0) {
     std::cout << "device_ring: " << comm.size() << " ranks, " << wrong << " wrong sums"

@@ -123,9 +123,8 @@ bool may_leave_exchange(std::size_t warp) {
 
 void take_from_warp(std::size_t warp) {
   const std::size_t first = warp * kWarp;
-  for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i) {
+  for (unsigned i = 0; i < kWarp && first + i < runner->threads.size(); ++i)
     runner->taken[warp][i] = runner->threads[first + i].given;
-  }
 }
 
 std::vector<Fibre*> parked_fibres() {

@@ -128,9 +128,8 @@ cudaError_t submit(cudaStream_t handle, Item item) {
   const std::lock_guard lock(order_mutex());
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  if (const auto capture = capture_of(*stream)) {
+  if (const auto capture = capture_of(*stream))
     return capture->add(*stream, [item = std::move(item)] { return item; });
-  }
   if (is_legacy(*stream)) {
     const cudaError_t code = forbid_in_capture();
     if (code != cudaSuccess) return code;

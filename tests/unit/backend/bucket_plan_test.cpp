@@ -79,9 +79,8 @@ TEST_CASE("buckets: of a real network, and of any never more than can be announc
   CHECK((graph.parameter_count() - before_last) * 4 <= kOuterBucketBytes);
   CHECK((graph.parameter_count() - before_last) * 4 >
         kOuterBucketBytes / 4);  // but not for nothing
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : model_names())
     CHECK(plan_buckets(build_model(name, 32, 10), {.most_bytes = 1}).size() <= kMostBuckets);
-  }
 }
 
 std::vector<BufferLife> random_lives(std::uint64_t seed) {

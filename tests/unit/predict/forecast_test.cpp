@@ -221,9 +221,8 @@ TEST_CASE("what explains the loss of epochs that others measured", "[predict]") 
 TEST_CASE("the largest of several draws", "[predict]") {
   // Of `count` values drawn evenly from 0 to 1 the largest is count / (count + 1) in the mean.
   const auto even = Distribution::of_sample({0, 1});
-  for (const int count : {1, 2, 3, 10, 1000, 16'384}) {
+  for (const int count : {1, 2, 3, 10, 1000, 16'384})
     CHECK(even.expected_max(count) == Approx(count / (count + 1.0)));
-  }
   CHECK(Distribution::of_sample({3, 5, 4}).expected_max(3) == Approx(3 + 2 * 0.75));
 
   const auto skewed = Distribution::of_sample({1, 1.1, 1.2, 1.3, 5});

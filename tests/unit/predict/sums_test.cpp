@@ -42,9 +42,8 @@ double seconds_of(const bench::Schedule& schedule, const Link& link, double gamm
 /// Mean over `times` seeds of a ring of messages of 1 s.
 double mean_of(std::size_t ranks, double noise, int times) {
   double sum = 0;
-  for (int seed = 1; seed <= times; ++seed) {
+  for (int seed = 1; seed <= times; ++seed)
     sum += simulate_ring({ranks, 1, 0, noise, std::uint64_t(seed)});
-  }
   return sum / times;
 }
 

@@ -120,9 +120,8 @@ TEST_CASE("rows that do not make a table are refused", "[reduce-table]") {
   }
   refused("multiple of 4", [](Json& r) { r[0]["segment_bytes"] = 6; });
   refused("'rong\\x0a'", [](Json& r) { r[0]["algorithm"] = "rong\n"; });
-  for (const char* word : {"mpi", "nccl", "auto"}) {
+  for (const char* word : {"mpi", "nccl", "auto"})
     refused("no table may choose", [&](Json& r) { r[0]["algorithm"] = word; });
-  }
   refused("not a complete table", [](Json& r) { r[0].erase("algorithm"); });
 }
 
@@ -177,9 +176,8 @@ TEST_CASE("a table's way is taken for each length, and made once", "[reduce]") {
   CHECK(reduce.name() == "auto (doubling to 64 bytes, ring to 1 KiB, doubling to 2 KiB, shared)");
 
   std::vector<float> slice(2000);
-  for (const std::size_t floats : {0U, 16U, 17U, 256U, 257U, 512U, 513U, 2000U}) {
+  for (const std::size_t floats : {0U, 16U, 17U, 256U, 257U, 512U, 513U, 2000U})
     reduce.sum(std::span(slice).first(floats), {});
-  }
   using enum Algorithm;
   CHECK(log.sums ==
         std::vector<Algorithm>{doubling, doubling, ring, ring, doubling, doubling, shared, shared});
