@@ -55,8 +55,6 @@ std::size_t lowest_gap(const std::vector<Placed>& placed, const std::vector<Buff
   return offset;
 }
 
-std::size_t index(NodeId node) { return std::size_t(node); }
-
 bool ends_block(const Node& node) {
   return node.inputs.size() > 1 || std::holds_alternative<MaxPoolNode>(node.kind);
 }

@@ -6,12 +6,6 @@
 #include "rueda/core/error.hpp"
 
 namespace rueda {
-namespace {
-
-std::size_t index(NodeId node) { return std::size_t(node); }
-
-}  // namespace
-
 // Time of a step: node i runs forward at i, the loss follows at n, node i runs backward at 2n - i.
 // Every buffer declares from when to when it must live; the plan does the rest. What is made again
 // in backward lives twice, at the same place, so that every operation is bound once.

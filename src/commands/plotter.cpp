@@ -36,7 +36,8 @@ std::vector<std::string> pythons() {
 /// Without a name, from its beginning.
 File temporary_file(std::string_view content) {
   std::error_code none;
-  const auto folder = std::filesystem::temp_directory_path(none);
+  auto folder = std::filesystem::temp_directory_path(none);
+  if (none) folder = "/tmp";
   std::string name = (folder / "rueda-plot-XXXXXX").string();
   const int fd = mkstemp(name.data());
   if (fd >= 0) unlink(name.c_str());

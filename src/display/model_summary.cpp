@@ -95,14 +95,15 @@ std::string totals(const Graph& graph, std::size_t batch) {
          gflop("training", training_flops(graph), batch);
 }
 
-std::string text_of(std::size_t bytes) { return bytes_text(double(bytes)); }
+std::string amount_text(std::size_t bytes) { return bytes_text(double(bytes)); }
 
 void add_group(TextTable& table, const MemoryNeed& need, bool of_batch) {
-  table.add({of_batch ? "batch" : "model", text_of(of_batch ? need.of_batch() : need.of_model()),
+  table.add({of_batch ? "batch" : "model",
+             amount_text(of_batch ? need.of_batch() : need.of_model()),
              of_batch ? "grows with the batch" : "the same for every batch"});
   for (const MemoryPart& part : kMemoryParts) {
     if (part.grows_with_batch != of_batch || need.*part.bytes == 0) continue;
-    table.add({std::string("  ") + part.name, text_of(need.*part.bytes), part.meaning});
+    table.add({std::string("  ") + part.name, amount_text(need.*part.bytes), part.meaning});
   }
 }
 
@@ -125,7 +126,7 @@ std::string memory_table(const MemoryNeed& need) {
   TextTable table({Align::left, Align::right, Align::left}, 2);
   add_group(table, need, false);
   add_group(table, need, true);
-  table.add({"total", text_of(need.total()), ""});
+  table.add({"total", amount_text(need.total()), ""});
   return table.text();
 }
 
@@ -133,7 +134,7 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need) {
   if (batch == 0) {
     return fmt::format("Not even a batch of 1 fits into {}: it takes {}\n", memory,
-                       text_of(need.total()));
+                       amount_text(need.total()));
   }
   return fmt::format("Largest batch that fits into {}: {} per rank\n{}", memory,
                      counted(batch, "image"), memory_table(need));
@@ -142,7 +143,7 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
 std::string shortage_text(const MemoryShortage& s, const std::vector<std::string>& remedies) {
   std::string text = fmt::format(
       "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",
-      counted(s.batch, "image"), text_of(s.need), s.place, text_of(s.free),
+      counted(s.batch, "image"), amount_text(s.need), s.place, amount_text(s.free),
       s.sharers > 1 ? fmt::format(" (a share of {})", counted(s.sharers, "rank")) : "");
   const char* before = ", or ";
   if (s.batch_is_fixed) {

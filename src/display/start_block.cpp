@@ -10,7 +10,7 @@
 namespace rueda {
 namespace {
 
-constexpr std::size_t kIndent = 13;
+constexpr std::size_t kTextIndent = 13;
 constexpr std::size_t kRankIndent = 4;  // small, for hosts and devices have long names
 
 constexpr std::size_t kMostLines = 8;
@@ -20,8 +20,8 @@ constexpr std::size_t kUuidStart = 12;  // "GPU-8f2c0001": enough to distinguish
 
 using Ranks = std::vector<RankInfo>;
 
-std::string entry(const char* label, const std::string& text) {
-  return paragraph(std::string("  ") + label, kIndent, text);
+std::string item(const char* label, const std::string& text) {
+  return paragraph(std::string("  ") + label, kTextIndent, text);
 }
 
 std::string model(const RunRecord& run) {
@@ -222,13 +222,13 @@ std::string timed_text(const RunRecord& run) {
 
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
-  const std::string timed = run.timed ? entry("timed", timed_text(run)) : "";
-  return timed + entry("model", model(run)) + entry("data", data(run)) +
-         entry("input", input_mode_text(run.config)) + entry("ranks", ranks_and_hosts(run.ranks)) +
-         rank_lines(run.ranks) + entry("batch", batch(run) + "; " + steps) +
-         entry("lr", learning_rate(run)) + entry("optimizer", optimizer(run.config)) +
-         entry("all-reduce", all_reduce(run)) + entry("memory", memory(run.ranks)) +
-         entry("run in", run.config.run_dir);
+  const std::string timed = run.timed ? item("timed", timed_text(run)) : "";
+  return timed + item("model", model(run)) + item("data", data(run)) +
+         item("input", input_mode_text(run.config)) + item("ranks", ranks_and_hosts(run.ranks)) +
+         rank_lines(run.ranks) + item("batch", batch(run) + "; " + steps) +
+         item("lr", learning_rate(run)) + item("optimizer", optimizer(run.config)) +
+         item("all-reduce", all_reduce(run)) + item("memory", memory(run.ranks)) +
+         item("run in", run.config.run_dir);
 }
 
 }  // namespace rueda

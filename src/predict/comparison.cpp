@@ -36,8 +36,8 @@ EpochForecast forecast_of(const RunResult& run, const CostFit& fit, const Graph&
                                 .overlap = run.overlaps});
 }
 
-std::vector<Field> fields_of(const RunResult& run, const Observation& seen,
-                             const EpochForecast& forecast, const char* fitted, double error) {
+std::vector<TableField> fields_of(const RunResult& run, const Observation& seen,
+                                  const EpochForecast& forecast, const char* fitted, double error) {
   const StepForecast& step = forecast.full;
   const MeanStep& measured = run.steady_full_step;
   const double exposed = measured.phases[std::size_t(Phase::all_reduce)].mean;

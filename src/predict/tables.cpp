@@ -12,10 +12,10 @@ namespace {
 
 double rank_hours(const EpochForecast& e) { return double(e.scenario.ranks) * e.seconds / 3600; }
 
-std::vector<Field> fields_of(const EpochForecast& e, double efficiency, const Price& price) {
+std::vector<TableField> fields_of(const EpochForecast& e, double efficiency, const Price& price) {
   const auto p = double(e.scenario.ranks);
   const auto batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
-  std::vector<Field> fields = {
+  std::vector<TableField> fields = {
       {"ranks", "P", Show::count, p},
       {"steps", "steps", Show::count, double(e.steps())},
       {"images_per_rank", "images/rank", Show::count, batch / p},

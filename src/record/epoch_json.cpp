@@ -27,7 +27,7 @@ struct RankTotal : RankSums {
 
 Json spread_of_values(const std::vector<double>& values) { return spread_json(spread_of(values)); }
 
-const std::tuple kRankFields{
+const std::tuple kRankTotalFields{
     Field{"rank", &RankTotal::rank},
     Field{"seconds", &RankTotal::seconds},
     Field{"samples", &RankTotal::samples},
@@ -215,7 +215,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["partial_step"] = mean_step_json(partial);
   j["communication"] = communication_json(all, one, run);
   j["input"] = fields_json(all, kInputFields);
-  j["ranks"] = list_json(ranks, kRankFields);
+  j["ranks"] = list_json(ranks, kRankTotalFields);
   j["energy"] = energy_json(e, run);
   return j;
 }

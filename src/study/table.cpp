@@ -75,9 +75,9 @@ void Table::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
-void Table::add_fields(const std::vector<Field>& fields) {
+void Table::add_fields(const std::vector<TableField>& fields) {
   std::vector<Cell> row;
-  for (const Field& field : fields) {
+  for (const TableField& field : fields) {
     if (rows.empty()) columns.push_back({field.key, field.heading, field.show});
     row.push_back(field.cell);
   }

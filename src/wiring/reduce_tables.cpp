@@ -14,7 +14,7 @@ namespace rueda {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kFormat = 1;
+constexpr int kTableFormat = 1;
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostRows = 1000;
 constexpr std::size_t kNoEnd = std::numeric_limits<std::size_t>::max();
@@ -173,7 +173,7 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
     if (!json.is_object() || !json.contains("rueda_reduce_table")) {
       throw Fault{"not a table of all-reduces"};
     }
-    if (json.at("rueda_reduce_table") != kFormat) throw Fault{"of a format that is not known"};
+    if (json.at("rueda_reduce_table") != kTableFormat) throw Fault{"of a format that is not known"};
     check_place(json, here);
     ReduceTable table = read_rows(json.at("rows"));
     table.why = "as measured in " + file;

@@ -9,7 +9,7 @@
 namespace rueda::test {
 namespace {
 
-constexpr int kSide = 9;
+constexpr int kImageSide = 9;
 
 /// Relative distance of a small network's fp32 gradients from the exact ones. Each of its 20 to 30
 /// operations, forward and backward, rounds sums of up to 250 terms, which leaves sqrt(250) u,
@@ -43,9 +43,9 @@ void check_statistics(const Graph& graph, const Vector& tail, const ReferenceSte
 
 void check_step(const SmallGraph& small, const std::vector<std::uint32_t>& indices,
                 const Variant& variant) {
-  const Graph graph = small.build(kSide);
+  const Graph graph = small.build(kImageSide);
   const ImageSet images = random_images(8);
-  const ReferenceBatch batch = reference_batch(images, indices, kSide);
+  const ReferenceBatch batch = reference_batch(images, indices, kImageSide);
   const Vector parameters = smooth_parameters(graph, batch.input, batch.labels, kKinkDistance);
   // Not 1 / batch: the scale is that of the whole step.
   const ReferenceStep expected =
@@ -97,10 +97,10 @@ Verdict judge(const Tensor& logits, const std::vector<std::int32_t>& labels) {
 TEST_CASE("replica: inference uses the running statistics", "[backend][replica]") {
   const std::vector<std::uint32_t> indices = {5, 0, 3, 6};
   const ImageSet images = random_images(8);
-  const ReferenceBatch batch = reference_batch(images, indices, kSide);
+  const ReferenceBatch batch = reference_batch(images, indices, kImageSide);
   for (const SmallGraph& small : small_graphs()) {
     CAPTURE(small.name);
-    const Graph graph = small.build(kSide);
+    const Graph graph = small.build(kImageSide);
     const Vector parameters = smooth_parameters(graph, batch.input, batch.labels, kKinkDistance);
     const Vector running = random_vector(3, graph.statistics_count(), 0.3, 0.6);
     const Tensor logits = reference_logits(graph, parameters, running, batch.input);

@@ -8,7 +8,7 @@
 namespace rueda::test {
 namespace {
 
-constexpr int kSide = 9;
+constexpr int kReplayedSide = 9;
 constexpr float kScale = 0.25F;
 using Indices = std::vector<std::uint32_t>;
 
@@ -34,7 +34,7 @@ void check_replays(Precision precision) {
   const ImageSet images = random_images(8);
   for (const SmallGraph& small : small_graphs()) {
     CAPTURE(small.name);
-    const Graph graph = small.build(kSide);
+    const Graph graph = small.build(kReplayedSide);
     Pair pair(graph, images, precision);
     for (const Indices& indices :
          {Indices{0, 1, 2, 3}, Indices{4, 5, 6, 7}, Indices{3, 2, 1, 0}, Indices{7, 0, 6, 1}}) {
@@ -48,7 +48,7 @@ TEST_CASE_OF_PRECISION("replica: computed four times, the same bits as step by s
 
 TEST_CASE("replica: what changes between computations is seen", "[backend][replica]") {
   const ImageSet images = random_images(8);
-  const Graph graph = small_preactivation(kSide);
+  const Graph graph = small_preactivation(kReplayedSide);
   Pair pair(graph, images, Precision::fp32);
   const Indices four = {0, 1, 2, 3};
   for (int i = 0; i < 3; ++i) pair.check(four, kScale);
@@ -67,7 +67,7 @@ TEST_CASE("replica: what changes between computations is seen", "[backend][repli
 }
 
 TEST_CASE("replica: the device's seconds of a computation", "[backend][replica]") {
-  const Graph graph = small_projection(kSide);
+  const Graph graph = small_projection(kReplayedSide);
   const ImageSet images = random_images(4);
   ReplicaBench bench(graph, images, some_parameters(graph), {2});
   for (int i = 0; i < 4; ++i) {

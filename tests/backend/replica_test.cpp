@@ -14,14 +14,14 @@
 namespace rueda::test {
 namespace {
 
-constexpr int kSide = 9;
+constexpr int kTestSide = 9;
 using Indices = std::vector<std::uint32_t>;
 
 TEST_CASE("replica: the same bits when run twice", "[backend][replica]") {
   const ImageSet images = random_images(8);
   for (const SmallGraph& small : small_graphs()) {
     CAPTURE(small.name);
-    const Graph graph = small.build(kSide);
+    const Graph graph = small.build(kTestSide);
     ReplicaBench bench(graph, images, some_parameters(graph), {4});
     bench.step({0, 1, 2, 3}, 0.25F);
     const std::vector<float> once = bench.gradients();
@@ -41,7 +41,7 @@ TEST_CASE("replica: batch sizes that share a pool do not disturb each other",
   const Indices three = {5, 0, 3};
   for (const SmallGraph& small : small_graphs()) {
     CAPTURE(small.name);
-    const Graph graph = small.build(kSide);
+    const Graph graph = small.build(kTestSide);
     ReplicaBench alone(graph, images, some_parameters(graph), {3});
     alone.step(three, 0.25F);
     ReplicaBench shared(graph, images, some_parameters(graph), {1, 3, 5, 0, 3}, {2});
@@ -55,7 +55,7 @@ TEST_CASE("replica: batch sizes that share a pool do not disturb each other",
 
 TEST_CASE("replica: an empty micro-batch leaves zeros", "[backend][replica]") {
   const ImageSet images = random_images(4);
-  const Graph graph = small_option_a(kSide);
+  const Graph graph = small_option_a(kTestSide);
   ReplicaBench bench(graph, images, some_parameters(graph), {2, 0}, {0});
   bench.step({0, 1}, 0.5F);
   bench.step({}, 0.5F);
@@ -65,7 +65,7 @@ TEST_CASE("replica: an empty micro-batch leaves zeros", "[backend][replica]") {
 
 TEST_CASE("replica: written parameters count from parameters_changed on", "[backend][replica]") {
   const ImageSet images = random_images(4);
-  const Graph graph = small_projection(kSide);
+  const Graph graph = small_projection(kTestSide);
   Vector parameters = some_parameters(graph);
   ReplicaBench fresh(graph, images, parameters, {2});
   fresh.step({0, 1}, 0.5F);
@@ -79,7 +79,7 @@ TEST_CASE("replica: written parameters count from parameters_changed on", "[back
 
 TEST_CASE("replica: initial values are ready to train", "[backend][replica]") {
   const ImageSet images = random_images(4);
-  const Graph graph = small_projection(kSide);
+  const Graph graph = small_projection(kTestSide);
   ReplicaBench written(graph, images, some_parameters(graph), {2});
   written.replica().initialise(5);
   written.step({0, 1}, 0.5F);
@@ -102,7 +102,7 @@ TEST_CASE("replica: a wish to stop travels in the tail, of empty micro-batches t
           "[backend][replica]") {
   const ImageSet images = random_images(4);
   const SmallGraph small = small_graphs().front();
-  const Graph graph = small.build(kSide);
+  const Graph graph = small.build(kTestSide);
   ReplicaBench bench(graph, images, some_parameters(graph), {2});
   bench.step({0, 1}, 0.5F);
   CHECK(bench.replica().step_sums().stop == 0.0F);
@@ -117,7 +117,7 @@ TEST_CASE("replica: a wish to stop travels in the tail, of empty micro-batches t
 TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
   const ImageSet images = random_images(4);
   for (const SmallGraph& small : small_graphs()) {
-    const Graph graph = small.build(kSide);
+    const Graph graph = small.build(kTestSide);
     for (const Parameter& p : graph.parameters()) {
       if (is_swallowed(graph, p)) continue;
       CAPTURE(small.name, p.name);
@@ -136,7 +136,7 @@ TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
 }
 
 TEST_CASE("replica: running statistics move by each layer's momentum", "[backend][replica]") {
-  GraphBuilder g("two_norms", {3, kSide, kSide});
+  GraphBuilder g("two_norms", {3, kTestSide, kTestSide});
   NodeId x = g.conv("conv", g.input(), {.filters = 8});
   x = g.batch_norm("slow", x, {.momentum = 0.75F});
   x = g.batch_norm("quick", x, {.momentum = 0.5F, .running_variance = RunningVariance::biased});
@@ -167,7 +167,7 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[backend
 }
 
 TEST_CASE("replica: memory", "[backend][replica]") {
-  const Graph graph = small_option_a(kSide);
+  const Graph graph = small_option_a(kTestSide);
   ReplicaBench bench(graph, random_images(2), some_parameters(graph), {2}, {4});
   const MemoryNeed need = bench.replica().memory();
   const GradientLayout layout(graph);

@@ -45,6 +45,8 @@ struct Parameter {
 };
 
 using NodeId = int;
+/// Of a node, in a vector with one element for each node.
+inline std::size_t index(NodeId node) { return std::size_t(node); }
 using ParameterId = int;
 inline constexpr ParameterId kNone = -1;
 

@@ -45,7 +45,7 @@ struct Column {
 };
 
 /// A cell and its column.
-struct Field {
+struct TableField {
   std::string key;
   std::string heading;
   Show show;
@@ -64,7 +64,7 @@ struct Table {
   /// Appends a row. Throws std::logic_error if its length is not the number of columns.
   void add(std::vector<Cell> row);
   /// The same; the first row makes the columns.
-  void add_fields(const std::vector<Field>& fields);
+  void add_fields(const std::vector<TableField>& fields);
 };
 
 /// The text of a cell as people read it; a dash where there is nothing, or a NaN.

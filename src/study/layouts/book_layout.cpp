@@ -51,10 +51,11 @@ Estimate printed_speedup(const Series& series, const Point& point) {
   return base.printed_epoch / point.printed_epoch * ranks;
 }
 
-std::vector<Field> scaling_fields(const Series& series, const PointFigures& figures, bool printed) {
+std::vector<TableField> scaling_fields(const Series& series, const PointFigures& figures,
+                                       bool printed) {
   const Point& point = *figures.point;
   const Estimate& efficiency = figures.epoch_view.efficiency;
-  std::vector<Field> fields = {
+  std::vector<TableField> fields = {
       {"ranks", ranks_heading(series.processor), Show::count, double(point.ranks)},
       {"epoch_s", "Time (s)", Show::seconds, point.epoch.value},
       {"images_per_second", "Throughput (images/s)", Show::rate, figures.images_per_second.value},
@@ -62,7 +63,7 @@ std::vector<Field> scaling_fields(const Series& series, const PointFigures& figu
       {"efficiency", "Efficiency (%)", Show::percent, efficiency.value},
       {"efficiency_low", "at least", Show::percent, efficiency.low},
       {"efficiency_high", "at most", Show::percent, efficiency.high}};
-  const auto append = [&fields](const std::vector<Field>& more) {
+  const auto append = [&fields](const std::vector<TableField>& more) {
     fields.insert(fields.end(), more.begin(), more.end());
   };
   if (printed) {

@@ -37,7 +37,7 @@ double gradient_bytes(const std::string& model) {
 
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no
 /// run on one rank, or a figure is unknown.
-std::vector<Field> figures_of(const SeriesFigures& series, const PointFigures& figures) {
+std::vector<TableField> figures_of(const SeriesFigures& series, const PointFigures& figures) {
   const PointFigures& base = series.points.front();
   const Point& point = *figures.point;
   const auto ranks = double(point.ranks);
@@ -93,7 +93,7 @@ struct Part {
 FigureOf derived(const std::string& key) {
   return [key](const SeriesFigures& series, const PointFigures& point) {
     const auto fields = figures_of(series, point);
-    return std::ranges::find(fields, key, &Field::key)->cell.number();
+    return std::ranges::find(fields, key, &TableField::key)->cell.number();
   };
 }
 

@@ -11,7 +11,7 @@
 namespace rueda {
 
 /// The fields of a point, the same columns for all; none where its row is left out.
-using RowOf = std::function<std::vector<Field>(const SeriesFigures&, const PointFigures&)>;
+using RowOf = std::function<std::vector<TableField>(const SeriesFigures&, const PointFigures&)>;
 
 /// A table of all points, in order: series, P and hosts, then the fields of `row_of`.
 Table point_table(const std::string& id, const std::string& title,

@@ -38,7 +38,7 @@ Table point_table(const std::string& id, const std::string& title,
   Table table{.id = id, .title = title};
   table.notes = notes;
   for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    std::vector<Field> fields = row_of(series, f);
+    std::vector<TableField> fields = row_of(series, f);
     if (fields.empty()) return;
     fields.insert(fields.begin(), {{"series", "series", Show::text, series.series->label},
                                    {"ranks", "P", Show::count, double(f.point->ranks)},
@@ -81,7 +81,8 @@ Table overview_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table scaling_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures& series,
+                      const PointFigures& f) -> std::vector<TableField> {
     const Point& p = *f.point;
     const Scaling scaling = series.series->scaling;
     return {
@@ -116,7 +117,7 @@ Table scaling_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table step_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
     const Point& p = *f.point;
     if (!known(p.full_step)) return {};
     return {{"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
@@ -139,7 +140,8 @@ Table step_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table serial_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures& series,
+                      const PointFigures& f) -> std::vector<TableField> {
     if (f.point->ranks == series.series->points.front().ranks) return {};
     const Estimate fit = series.serial_fraction.value_or(Estimate{});
     return {
@@ -159,7 +161,8 @@ Table serial_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table communication_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures& series,
+                      const PointFigures& f) -> std::vector<TableField> {
     const CommunicationFigures& c = f.communication;
     if (f.point->ranks == series.series->points.front().ranks) return {};
     return {
@@ -183,7 +186,7 @@ Table communication_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table bandwidth_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
     const CommunicationFigures& c = f.communication;
     if (!std::isfinite(c.busbw)) return {};
     return {{"steps", "steps of an epoch", Show::count, double(f.point->steps)},
@@ -203,7 +206,7 @@ Table bandwidth_table(const std::vector<SeriesFigures>& all) {
 Table phase_table(const std::vector<SeriesFigures>& all) {
   const auto used = phases_with(all);
   const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<Field> fields;
+    std::vector<TableField> fields;
     if (f.run == nullptr || !std::isfinite(f.step_phases[0])) return fields;
     for (const std::size_t p : used) {
       fields.push_back({std::string(kPhaseNames[p]) + "_seconds", phase_heading(p) + ", ms",
@@ -225,7 +228,7 @@ Table phase_table(const std::vector<SeriesFigures>& all) {
 Table loss_table(const std::vector<SeriesFigures>& all) {
   const auto used = phases_with(all);
   const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<Field> fields;
+    std::vector<TableField> fields;
     if (!f.losses) return fields;
     const Losses& loss = *f.losses;
     fields = {{"lost_seconds", "lost, s", Show::seconds, loss.lost},
@@ -249,7 +252,7 @@ Table loss_table(const std::vector<SeriesFigures>& all) {
 }
 
 Table straggler_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
     const auto& [compute, slowest, host] = f.stragglers;
     if (f.run == nullptr || f.point->ranks < 2 || std::isnan(compute.mean)) return {};
     return {

@@ -141,7 +141,7 @@ void add_pairs(Table& table, const std::vector<Repeats>& all) {
 }  // namespace
 
 Table cost_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<Field> {
+  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
     return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
             {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
              f.device_seconds * 100 / 3600},
@@ -158,7 +158,7 @@ Table cost_table(const std::vector<SeriesFigures>& all) {
 Table startup_table(const std::vector<SeriesFigures>& all) {
   const std::vector<std::string> items = startup_items(all);
   const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<Field> fields;
+    std::vector<TableField> fields;
     const Point& p = *f.point;
     if (f.run == nullptr && !known(p.first_epoch)) return fields;
     const double total = f.run == nullptr ? kUnknown : f.run->startup_seconds;

@@ -35,7 +35,7 @@ void check(const ClusterFacts& cluster, Severity severity, const std::string& wh
            const std::string& change) {
   const Findings findings = all_findings(cluster);
   CAPTURE(what);
-  for (const Finding& finding : findings) UNSCOPED_INFO(finding.what);
+  for (const auto& finding : findings) UNSCOPED_INFO(finding.what);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == severity);
   CHECK_THAT(findings[0].what, Contains(what));

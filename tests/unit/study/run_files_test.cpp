@@ -21,16 +21,16 @@ const std::string kRefused =
     R"({"schema": "rueda-attempt", "schema_version": 1, "model": "resnet18", "ranks": 2,
         "batch_per_rank": 512, "global_batch": null, "exit_code": 2, "message": "no memory"})";
 
-std::string sample() { return to_json(test::sample_run()); }
+std::string sample_text() { return to_json(test::sample_run()); }
 
-ordered_json sample_json() { return ordered_json::parse(sample()); }
+ordered_json sample_json() { return ordered_json::parse(sample_text()); }
 
 RunResult read(const std::string& text) {
   const test::ScratchDirectory folder;
   return read_run(folder.write("run.json", text));
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   return test::refusal([&] { read(text); });
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("a run.json is read as it was written", "[study]") {
 
 TEST_CASE("the steady figures of a run.json are those of its record", "[study]") {
   const RunRecord record = test::sample_run();
-  const RunResult run = read(sample());
+  const RunResult run = read(sample_text());
   const std::span<const EpochRecord> steady(&record.epochs[1], 2);
   const StepBreakdown full = break_down(steady, record.global_batch, StepKind::full);
   CHECK(run.steady_full_step.count == full.steps);
@@ -73,7 +73,7 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
 }
 
 TEST_CASE("an interrupted run is read as far as it came", "[study]") {
-  RunResult run = read(sample());
+  RunResult run = read(sample_text());
   CHECK(steady_epochs(run).size() == 2);
   CHECK(steady_epochs(run).front().epoch == 2);
   RunRecord record = test::sample_run();
@@ -101,11 +101,11 @@ TEST_CASE("unknown fields are ignored and later ones may be missing", "[study]")
 }
 
 TEST_CASE("other files are refused with file, place and remedy", "[study]") {
-  const std::string whole = sample();
-  CHECK_THAT(refusal(""), Contains("run.json: no JSON from byte 1 on; give the run.json"));
-  CHECK_THAT(refusal(whole.substr(0, whole.size() / 2)), Contains("no JSON from byte"));
-  CHECK_THAT(refusal("[]"), Contains("it is no run.json"));
-  CHECK_THAT(refusal("{\"schema\": \"rueda-bench\"}"), Contains("it is no run.json"));
+  const std::string whole = sample_text();
+  CHECK_THAT(refusal_of(""), Contains("run.json: no JSON from byte 1 on; give the run.json"));
+  CHECK_THAT(refusal_of(whole.substr(0, whole.size() / 2)), Contains("no JSON from byte"));
+  CHECK_THAT(refusal_of("[]"), Contains("it is no run.json"));
+  CHECK_THAT(refusal_of("{\"schema\": \"rueda-bench\"}"), Contains("it is no run.json"));
   CHECK_THROWS_WITH(read_run("/nowhere/run.json"),
                     Contains("/nowhere/run.json: it cannot be opened"));
 
@@ -127,14 +127,14 @@ TEST_CASE("other files are refused with file, place and remedy", "[study]") {
   for (const auto& [message, change] : changes) {
     ordered_json json = sample_json();
     change(json);
-    CHECK_THAT(refusal(json.dump()), Contains(message));
+    CHECK_THAT(refusal_of(json.dump()), Contains(message));
   }
 }
 
 TEST_CASE("a study is everything below its directory, in order, once", "[study]") {
   const test::ScratchDirectory folder;
-  folder.write("runs/b/run.json", sample());
-  folder.write("runs/a/run.json", sample());
+  folder.write("runs/b/run.json", sample_text());
+  folder.write("runs/a/run.json", sample_text());
   folder.write("runs/c/attempt.json", kRefused);
   folder.write("runs/a/other.json", "nonsense");
   // An attempt that ended well is known by its run alone.
@@ -156,8 +156,8 @@ TEST_CASE("a study is everything below its directory, in order, once", "[study]"
 
 TEST_CASE("one damaged run of many is left out, one that was named is refused", "[study]") {
   const test::ScratchDirectory folder;
-  folder.write("a/run.json", sample());
-  const auto damaged = folder.write("b/run.json", sample().substr(0, 1000));
+  folder.write("a/run.json", sample_text());
+  const auto damaged = folder.write("b/run.json", sample_text().substr(0, 1000));
   const Study study = load_study({folder.path()});
   CHECK(study.runs.size() == 1);
   REQUIRE(study.unreadable.size() == 1);
@@ -176,10 +176,10 @@ TEST_CASE("a place with nothing in it is refused", "[study]") {
 
 TEST_CASE("directories are searched five levels deep and links are not followed", "[study]") {
   const test::ScratchDirectory folder;
-  folder.write("1/2/3/4/5/run.json", sample());
-  folder.write("1/2/3/4/5/6/run.json", sample());
+  folder.write("1/2/3/4/5/run.json", sample_text());
+  folder.write("1/2/3/4/5/6/run.json", sample_text());
   const test::ScratchDirectory elsewhere;
-  elsewhere.write("x/run.json", sample());
+  elsewhere.write("x/run.json", sample_text());
   std::filesystem::create_directory_symlink(elsewhere.path() / "x", folder.path() / "link");
   std::filesystem::create_directory_symlink(folder.path(), folder.path() / "1" / "round");
   CHECK(load_study({folder.path()}).runs.size() == 1);

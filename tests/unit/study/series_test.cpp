@@ -44,7 +44,7 @@ std::vector<RunResult> with_communication() {
                     .add = 0.0})};
 }
 
-void check(const Estimate& seen, double value, double low, double high) {
+void check_estimate(const Estimate& seen, double value, double low, double high) {
   CHECK(seen.value == Approx(value));
   CHECK(seen.low == Approx(low));
   CHECK(seen.high == Approx(high));
@@ -98,8 +98,8 @@ TEST_CASE("repeats give a median and a range, which speedups inherit", "[study]"
   const Point& two = all[0].points[1];
   CHECK(two.repeats == 3);
   CHECK(two.runs.size() == 3);
-  check(two.epoch, 4.2, 4.0, 5.0);
-  check(epoch_speedup(all[0], two).speedup, 8.0 / 4.2, 7.9 / 5.0, 8.4 / 4.0);
+  check_estimate(two.epoch, 4.2, 4.0, 5.0);
+  check_estimate(epoch_speedup(all[0], two).speedup, 8.0 / 4.2, 7.9 / 5.0, 8.4 / 4.0);
 }
 
 TEST_CASE("without one rank, the fewest are the base and count as they are", "[study]") {
@@ -169,9 +169,9 @@ TEST_CASE("rounding is kept where there is one run", "[study]") {
   REQUIRE(all.size() == 1);
   CHECK(all[0].points[0].epoch.low == 13.5);
   CHECK(epoch_speedup(all[0], all[0].points[1]).speedup.high == Approx(14.5 / 7.5));
-  check(Estimate{14, 13.5, 14.5} / Estimate{5, 4.5, 5.5} * 0.25, 0.7, 13.5 / 5.5 / 4,
-        14.5 / 4.5 / 4);
-  check(per(100, Estimate{5, 4, 10}), 20, 10, 25);
+  check_estimate(Estimate{14, 13.5, 14.5} / Estimate{5, 4.5, 5.5} * 0.25, 0.7, 13.5 / 5.5 / 4,
+                 14.5 / 4.5 / 4);
+  check_estimate(per(100, Estimate{5, 4, 10}), 20, 10, 25);
 }
 
 TEST_CASE("more threads than cores are marked, except where nothing was computed", "[study]") {
@@ -323,7 +323,8 @@ TEST_CASE("repeats give the range of ratios", "[acceleration]") {
       {processor_run(Processor::cpu, 30, 20), processor_run(Processor::cpu, 32, 24),
        processor_run(Processor::cpu, 31, 20.5), processor_run(Processor::gpu, 4, 2)});
   REQUIRE(table.rows.size() == 1);
-  check({cell(table, 0, "steady_ratio").number(), cell(table, 0, "steady_ratio_low").number(),
-         cell(table, 0, "steady_ratio_high").number()},
-        10.25, 10, 12);  // of the median
+  check_estimate(
+      {cell(table, 0, "steady_ratio").number(), cell(table, 0, "steady_ratio_low").number(),
+       cell(table, 0, "steady_ratio_high").number()},
+      10.25, 10, 12);  // of the median
 }
