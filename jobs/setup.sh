@@ -98,7 +98,8 @@ build() { # directory relative to the root, meson options...
   shift
   meson=$(find_meson)
   if ! configured "$directory"; then
-    stage configure "$meson" setup "$directory" "$root" "$@" || return
+    # Sources compiled together read the headers of the libraries once: half the time of a first build.
+    stage configure "$meson" setup "$directory" "$root" -Dunity=on -Dunity_size=8 "$@" || return
   fi
   stage "$name" "$meson" compile -C "$directory" "${targets[@]}"
 }

@@ -41,8 +41,8 @@ if [ -n "$sanitizer" ]; then
   options=("-Db_sanitize=$sanitizer" -Db_lundef=false -Dbuildtype=debug -Doptimization=1 -Dcuda=disabled
     -Dcpp_args=-g1)
 fi
-# Without precompiled headers a source that lacks an include does not compile.
-[ "$directory" != build-asan ] || options+=(-Db_pch=false)
+# Alone and without precompiled headers a source that lacks an include does not compile.
+[ "$directory" != build-asan ] || options+=(-Db_pch=false -Dunity=off)
 
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
