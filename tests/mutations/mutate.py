@@ -52,6 +52,14 @@ def prepare(tree):
     subprocess.run(["git", "checkout", "-q", "."], cwd=tree, check=True)
 
 
+def passes(tree, suite):
+    """Whether a suite builds and passes, or None if it does not compile."""
+    targets, command = suite_command(suite)
+    if run(["ninja", "-C", "build", *targets], tree, 3600) != 0:
+        return None
+    return run(command, tree) == 0
+
+
 def try_one(tree, file, before, after, suites):
     """'seen by SUITE', 'survived', or why the mutation says nothing."""
     path = tree / file
@@ -61,10 +69,10 @@ def try_one(tree, file, before, after, suites):
     path.write_text(text.replace(before, after), encoding="utf-8")
     try:
         for suite in suites:
-            targets, command = suite_command(suite)
-            if run(["ninja", "-C", "build", *targets], tree, 3600) != 0:
+            passed = passes(tree, suite)
+            if passed is None:
                 return "does not compile"
-            if run(command, tree) != 0:
+            if not passed:
                 return f"seen by {suite}"
         return "survived"
     finally:
@@ -97,9 +105,11 @@ def main():
         print(table(known))
         return 0
     prepare(options.work / "tree")
-    for name, before, after, suites in MUTATIONS:
-        if (name, before, after) in known or options.only not in name + before + after:
-            continue
+    todo = [m for m in MUTATIONS if m[:3] not in known and options.only in "".join(m[:3])]
+    for suite in sorted({suite for *_, suites in todo for suite in suites}):
+        if not passes(options.work / "tree", suite):
+            sys.exit(f"mutate: {suite} fails without a fault")
+    for name, before, after, suites in todo:
         begin = time.monotonic()
         result = try_one(options.work / "tree", name, before, after, suites)
         record = {"file": name, "before": before, "after": after, "result": result,
