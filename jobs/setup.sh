@@ -99,7 +99,7 @@ build() { # directory relative to the root, meson options...
   meson=$(find_meson)
   if ! configured "$directory"; then
     # Sources compiled together read the headers of the libraries once: half the time of a first build.
-    stage configure "$meson" setup "$directory" "$root" -Dunity=on -Dunity_size=8 "$@" || return
+    stage configure "$meson" setup "$directory" "$root" -Dunity=on -Dunity_size=16 "$@" || return
   fi
   stage "$name" "$meson" compile -C "$directory" "${targets[@]}"
 }

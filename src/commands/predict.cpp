@@ -26,7 +26,7 @@ struct PredictStudy {
   CostFit fit;
 };
 
-constexpr std::size_t kMostImages = 1'000'000'000;
+constexpr std::size_t kMostForecastImages = 1'000'000'000;
 constexpr double kMostBucketMb = 1e6;
 
 void check_machine(const PredictOptions& o) {
@@ -55,9 +55,9 @@ MeasuredEpoch measured_epoch(const std::string& word) {
 void check_batch(const PredictOptions& o) {
   require(o.batch_per_rank == 0 || o.global_batch == 0,
           "--batch-per-rank and --global-batch exclude each other: give one of the two");
-  require(
-      o.batch_per_rank <= kMostImages && o.global_batch <= kMostImages && o.images <= kMostImages,
-      "batches and --images must be at most 1000000000");
+  require(o.batch_per_rank <= kMostForecastImages && o.global_batch <= kMostForecastImages &&
+              o.images <= kMostForecastImages,
+          "batches and --images must be at most 1000000000");
   require(!o.given.step_seconds || o.batch_per_rank > 0,
           "--compute is the time of a step of --batch-per-rank images: give that, too");
 }

@@ -26,35 +26,36 @@ struct FreeArchive {
 };
 using Handle = std::unique_ptr<::archive, FreeArchive>;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
+[[noreturn]] void refuse_archive(const std::filesystem::path& file, const std::string& reason) {
   throw InputError(
       fmt::format("cannot read the archive {}: {}; download it again or give the "
                   "unpacked directory",
                   file.string(), reason));
 }
 
-[[noreturn]] void fail(const std::filesystem::path& file, const Handle& handle) {
+[[noreturn]] void refuse_archive(const std::filesystem::path& file, const Handle& handle) {
   const char* const text = archive_error_string(handle.get());
   const std::string reason = text != nullptr ? text : "it is damaged";
   const auto offset = archive_filter_bytes(handle.get(), -1);
-  fail(file, offset < 0 ? reason : fmt::format("{} (at byte {} of the file)", reason, offset));
+  refuse_archive(file,
+                 offset < 0 ? reason : fmt::format("{} (at byte {} of the file)", reason, offset));
 }
 
 Handle open(const std::filesystem::path& file) {
   constexpr std::size_t kBlockBytes = 1 << 16;
   Handle handle(archive_read_new());
-  if (handle == nullptr) fail(file, "out of memory");
+  if (handle == nullptr) refuse_archive(file, "out of memory");
   archive_read_support_filter_gzip(handle.get());
   archive_read_support_format_tar(handle.get());
   if (archive_read_open_filename(handle.get(), file.c_str(), kBlockBytes) != ARCHIVE_OK)
-    fail(file, handle);
+    refuse_archive(file, handle);
   return handle;
 }
 
 /// What stands between members counts as well: each may have up to 32 MB of extended headers.
 void check_unfolded(const std::filesystem::path& file, const Handle& handle) {
   if (archive_filter_bytes(handle.get(), 0) > std::int64_t(kMaxUnfoldedBytes))
-    fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
+    refuse_archive(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
 }
 
 /// Steps to the next member; null at the end.
@@ -63,7 +64,7 @@ archive_entry* next_member(const std::filesystem::path& file, const Handle& hand
   const int status = archive_read_next_header(handle.get(), &entry);
   if (status == ARCHIVE_EOF) return nullptr;
   // A warning is about a name's character set or a time stamp, neither of which matters.
-  if (status != ARCHIVE_OK && status != ARCHIVE_WARN) fail(file, handle);
+  if (status != ARCHIVE_OK && status != ARCHIVE_WARN) refuse_archive(file, handle);
   return entry;
 }
 
@@ -72,10 +73,11 @@ std::size_t member_size(const std::filesystem::path& file, archive_entry* entry,
                         std::size_t already) {
   const std::int64_t size = archive_entry_size(entry);
   if (size < 0 || std::uint64_t(size) > kMaxFileBytes)
-    fail(file, fmt::format("a member claims {} bytes, more than the {} of any CIFAR-10 file", size,
-                           kMaxFileBytes));
+    refuse_archive(
+        file, fmt::format("a member claims {} bytes, more than the {} of any CIFAR-10 file", size,
+                          kMaxFileBytes));
   if (already + std::size_t(size) > kMaxSetBytes)
-    fail(file, fmt::format("its members are larger than {} bytes in all", kMaxSetBytes));
+    refuse_archive(file, fmt::format("its members are larger than {} bytes in all", kMaxSetBytes));
   return std::size_t(size);
 }
 
@@ -89,8 +91,8 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
     if (filled == bytes.size()) bytes.resize(std::min(size, std::max(kFirstBlock, 2 * filled)));
     const la_ssize_t got =
         archive_read_data(handle.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0) fail(file, handle);
-    if (got == 0) fail(file, "a member ends too early");
+    if (got < 0) refuse_archive(file, handle);
+    if (got == 0) refuse_archive(file, "a member ends too early");
     filled += std::size_t(got);
   }
   return bytes;
@@ -101,7 +103,7 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
 /// passes. Throws InputError naming file and reason. Costs about a second for the official archive.
 void require_sound_gzip(const std::filesystem::path& file) {
   const std::unique_ptr<gzFile_s, CloseGzip> in(gzopen(file.c_str(), "rb"));
-  if (in == nullptr) fail(file, "it cannot be opened");
+  if (in == nullptr) refuse_archive(file, "it cannot be opened");
   std::vector<char> block(1 << 18);
   // Members are bounded already; this bounds what may stand behind the last of them.
   std::size_t total = 0;
@@ -109,11 +111,11 @@ void require_sound_gzip(const std::filesystem::path& file) {
   while ((got = gzread(in.get(), block.data(), unsigned(block.size()))) > 0) {
     total += std::size_t(got);
     if (total > kMaxUnfoldedBytes)
-      fail(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
+      refuse_archive(file, fmt::format("it unfolds to over {} bytes", kMaxUnfoldedBytes));
   }
   int code = Z_OK;
   const std::string reason = gzerror(in.get(), &code);
-  if (got < 0 || code == Z_BUF_ERROR) fail(file, "its checksum does not fit: " + reason);
+  if (got < 0 || code == Z_BUF_ERROR) refuse_archive(file, "its checksum does not fit: " + reason);
 }
 
 }  // namespace
@@ -127,14 +129,15 @@ std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
   std::vector<ArchiveMember> members;
   std::size_t total = 0;
   for (std::size_t count = 0; archive_entry* entry = next_member(archive, handle); ++count) {
-    if (count == kMaxMembers) fail(archive, fmt::format("it has over {} members", kMaxMembers));
+    if (count == kMaxMembers)
+      refuse_archive(archive, fmt::format("it has over {} members", kMaxMembers));
     check_unfolded(archive, handle);
     const std::size_t size = member_size(archive, entry, total);
     total += size;
     const char* const path = archive_entry_pathname(entry);
     if (path == nullptr || !wanted(path)) continue;
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr)
-      fail(archive, fmt::format("member '{}' is not a regular file", path));
+      refuse_archive(archive, fmt::format("member '{}' is not a regular file", path));
     members.push_back({path, read_member(archive, handle, size)});
   }
   require_sound_gzip(archive);

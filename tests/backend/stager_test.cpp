@@ -11,7 +11,7 @@
 namespace rueda::test {
 namespace {
 
-constexpr std::size_t kBatch = 6;
+constexpr std::size_t kStagedBatch = 6;
 constexpr std::size_t kImages = 12;
 using Indices = std::vector<std::uint32_t>;
 using Bytes = std::vector<std::byte>;
@@ -20,7 +20,7 @@ using Bytes = std::vector<std::byte>;
 struct Target {
   Target(Backend& backend, std::size_t input_bytes)
       : input(backend.allocate(input_bytes)),
-        labels(backend.allocate(kBatch * sizeof(std::int32_t))) {}
+        labels(backend.allocate(kStagedBatch * sizeof(std::int32_t))) {}
   std::int32_t* label_place() { return reinterpret_cast<std::int32_t*>(labels->data()); }
   /// Of a whole batch: what a partial one does not fill is zero.
   Bytes content(Backend& backend) {
@@ -39,10 +39,10 @@ struct StagerBench {
       : side(image_side),
         images(random_images(kImages)),
         graph(small_projection(side)),
-        replica(graph, images, Vector(graph.parameter_count(), 0.1), {kBatch}, {},
+        replica(graph, images, Vector(graph.parameter_count(), 0.1), {kStagedBatch}, {},
                 repeatable_variant(), precision),
         held(backend().hold(images)),
-        stager(backend().make_stager(side, kBatch)),
+        stager(backend().make_stager(side, kStagedBatch)),
         image_bytes(stager->format().image_bytes(side)) {}
 
   Backend& backend() { return replica.backend(); }
@@ -54,7 +54,7 @@ struct StagerBench {
   }
 
   Bytes made_by_device(const Indices& indices, std::uint64_t epoch) {
-    Target target(backend(), kBatch * image_bytes);
+    Target target(backend(), kStagedBatch * image_bytes);
     backend().make_batch({held.get(), choice(indices, epoch)}, target.input->data(),
                          target.label_place());
     return target.content(backend());
@@ -81,11 +81,11 @@ void check_way_through(Precision precision) {
   for (const int side : {9, 32, 40}) {
     CAPTURE(side);
     StagerBench bench(side, precision);
-    CHECK(bench.backend().activation_bytes(bench.graph, bench.graph.input(), kBatch) ==
-          kBatch * bench.image_bytes);
-    CHECK(bench.stager->device_bytes() >= BatchStager::kSlots * kBatch * bench.image_bytes);
+    CHECK(bench.backend().activation_bytes(bench.graph, bench.graph.input(), kStagedBatch) ==
+          kStagedBatch * bench.image_bytes);
+    CHECK(bench.stager->device_bytes() >= BatchStager::kSlots * kStagedBatch * bench.image_bytes);
     for (const Indices& indices : {Indices{0, 1, 2, 3, 4, 5}, Indices{11, 3}, Indices{8}}) {
-      Target target(bench.backend(), kBatch * bench.image_bytes);
+      Target target(bench.backend(), kStagedBatch * bench.image_bytes);
       bench.fill(1, indices, 4);
       // A worker's thread has no device of its own.
       std::thread([&] { bench.stager->upload(1, indices.size()); }).join();
@@ -103,7 +103,7 @@ TEST_CASE_OF_PRECISION("stager: what arrives is what the device makes itself", "
 TEST_CASE("stager: a delivery waits for its copy by itself", "[backend][stager]") {
   StagerBench bench(16, Precision::fp32);
   const Indices indices = {5, 4, 3, 2, 1, 0};
-  Target target(bench.backend(), kBatch * bench.image_bytes);
+  Target target(bench.backend(), kStagedBatch * bench.image_bytes);
   bench.fill(0, indices, 1);
   bench.stager->upload(0, indices.size());
   bench.stager->deliver(0, target.input->data(), target.label_place());
@@ -117,7 +117,7 @@ TEST_CASE("stager: slots used again and again, each ahead of the device", "[back
   for (std::uint32_t b = 0; b < 8; ++b) {
     const std::size_t slot = b % BatchStager::kSlots;
     batches.push_back({b, b + 1, b + 2, b + 3, b + 4});
-    targets.emplace_back(bench.backend(), kBatch * bench.image_bytes);
+    targets.emplace_back(bench.backend(), kStagedBatch * bench.image_bytes);
     bench.fill(slot, batches.back(), b);
     bench.stager->upload(slot, batches.back().size());
     bench.stager->wait(slot);

@@ -34,7 +34,7 @@ LoggedRun run_of(const std::string& text) {
   return runs.front();
 }
 
-std::string refusal(const std::string& text) {
+std::string log_refusal(const std::string& text) {
   return test::refusal([&] { runs_of(text); });
 }
 
@@ -206,11 +206,12 @@ TEST_CASE("a log without a finished epoch is refused", "[keras_log]") {
         "0/0 - 1s - x: 1", "25/25\n", "25/24 - 14s - loss: 1\n", "| 2/2MiB 14s |",
         "25/25 [==#=] - 14s 5ms/step"}) {
     INFO(text);
-    CHECK_THAT(refusal(text), Contains("run.out") && Contains("no line") && Contains("verbose=1"));
+    CHECK_THAT(log_refusal(text),
+               Contains("run.out") && Contains("no line") && Contains("verbose=1"));
   }
   std::string text;
   for (int i = 0; i < 100'001; ++i) text += "1/1 - 0s\n";
-  CHECK_THAT(refusal(text), Contains("more than 100,000 epochs"));
+  CHECK_THAT(log_refusal(text), Contains("more than 100,000 epochs"));
   const test::ScratchDirectory directory;
   KerasLog log;
   log.file = directory.path();
