@@ -105,10 +105,12 @@ class CheckpointTest(ProgramCase):
                 self.assertEqual(places, [*whole, ("2", "3"), ("2", "4")])
 
     def test_what_was_killed_goes_on_from_the_last_checkpoint(self):
-        words = ("--checkpoint-every", "3steps", "--keep", "1", "--inject", "kill:1:5")
+        words = ("--checkpoint-every", "3steps", "--keep", "1", "--inject", "kill:1:7")
         self.killed(self.train("killed", *words))
         self.assertEqual(self.program.record("killed")["outcome"], "running")
-        self.assertEqual(self.checkpoints("killed"), ["epoch-0000-step-00003"])
+        # The second is written while training goes on: the end may come before or after it is complete.
+        whole = {name for name in self.checkpoints("killed") if not name.startswith(".unfinished-")}
+        self.assertTrue(whole and whole <= {"epoch-0000-step-00003", "epoch-0001-step-00002"}, whole)
         report = self.completed(self.program.run("report", "killed"))
         self.assertIn("resnet20, 16 global, P = 2", report.out)
         self.resume("killed")
@@ -152,8 +154,7 @@ class CheckpointTest(ProgramCase):
         self.completed(self.program.run("report", "four", "three"))
 
     def test_a_damaged_checkpoint_is_passed_over(self):
-        words = ("--checkpoint-every", "2steps", "--inject", "kill:0:6")
-        self.killed(self.train("damaged", *words))
+        self.stopped(self.train("damaged", "--checkpoint-every", "2steps", "--inject", "stop:0:4"))
         names = ["epoch-0000-step-00002", "epoch-0000-step-00004"]
         self.assertEqual(self.checkpoints("damaged"), names)
         latest = self.folder / "damaged" / "checkpoints" / names[1]
