@@ -61,8 +61,8 @@ class CudaStager final : public BatchStager {
   bool copies() const override { return true; }
   std::size_t device_bytes() const override { return kSlots * slot_bytes_; }
 
-  /// CUDA keeps the current device for each thread, and a worker begins with device 0. An event
-  /// that was never recorded holds nobody up.
+  /// CUDA keeps the current device for each thread, and a worker begins with device 0. To wait
+  /// for an event that was never recorded takes no time.
   void upload(std::size_t slot, std::size_t images) override {
     check(cudaSetDevice(ordinal_), "cudaSetDevice");
     Slot& s = slots_[slot];

@@ -116,7 +116,7 @@ class Refusals(ProgramCase):
 
     def test_what_is_refused_once_for_all_ranks(self):
         self.write("plain-file", "")
-        for ranks, words, *told in (
+        for ranks, words, *shown in (
             (2, ["--data", "nowhere", "--run-dir", "not-made"], "nowhere"),
             (3, ["--data-limit", "2"], "2", "3"),
             (2, ["--run-dir", "plain-file/run"], "plain-file/run"),
@@ -126,7 +126,7 @@ class Refusals(ProgramCase):
             (2, ["--backend", "timed", "--compute-from", "no.json"], "--compute-from no.json", "cannot be opened"),
         ):
             with self.subTest(words=words):
-                self.refused(self.train(*words, ranks=ranks), *told)
+                self.refused(self.train(*words, ranks=ranks), *shown)
         self.assertFalse((self.folder / "not-made").exists())
 
     def test_existing_run_is_kept_unless_asked(self):

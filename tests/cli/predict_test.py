@@ -39,18 +39,18 @@ class Predict(ProgramCase):
 
     def predict(self, *words):
         """The tables of --json by name, and what was printed."""
-        result = self.completed(self.program.run("predict", *words, "--json", "told.json"))
-        return self.read("told.json"), result.out
+        result = self.completed(self.program.run("predict", *words, "--json", "shown.json"))
+        return self.read("shown.json"), result.out
 
-    def figures(self, told):
-        return {row["figure"]: row["value"] for row in told["model"]["rows"]}
+    def figures(self, shown):
+        return {row["figure"]: row["value"] for row in shown["model"]["rows"]}
 
-    def refuses(self, *words, told):
-        self.refused(self.program.run("predict", *words), *told)
+    def refuses(self, *words, shown):
+        self.refused(self.program.run("predict", *words), *shown)
 
     def rows(self, *words):
-        told, _ = self.predict(*GIVEN, *words)
-        return told["forecast"]["rows"]
+        shown, _ = self.predict(*GIVEN, *words)
+        return shown["forecast"]["rows"]
 
     def test_epochs_by_hand(self):
         # 1 ms an image. P = 1: ten steps of 100 and one of 50; P = 4: two of 400, one of 250 (63).
@@ -67,9 +67,9 @@ class Predict(ProgramCase):
 
     def test_global_batch(self):
         # 200 images a step for all: five of 200 and one of 50; on four ranks 50 and 13 each.
-        told, _ = self.predict("runs/p1-b16", "runs/p1-b64", "--global-batch", "200", "--images", "1050",
+        shown, _ = self.predict("runs/p1-b16", "runs/p1-b64", "--global-batch", "200", "--images", "1050",
                                "--alpha", "1ms", "--bandwidth", "1GB/s", "--ranks", "4")  # fmt: skip
-        (four,) = told["forecast"]["rows"]
+        (four,) = shown["forecast"]["rows"]
         self.assertEqual((four["steps"], four["images_per_rank"]), (6, 50))
 
     def test_the_machine_that_is_asked_for(self):
@@ -89,9 +89,9 @@ class Predict(ProgramCase):
 
     def test_what_if_stands_beside_what_is(self):
         def exposed(changes):
-            told, _ = self.predict(*GIVEN, "--ranks", "8", "--what-if", changes)
-            self.assertIn(changes, told["forecast_what_if"]["title"])
-            tables = [told[name]["rows"][0] for name in ("forecast", "forecast_what_if")]
+            shown, _ = self.predict(*GIVEN, "--ranks", "8", "--what-if", changes)
+            self.assertIn(changes, shown["forecast_what_if"]["title"])
+            tables = [shown[name]["rows"][0] for name in ("forecast", "forecast_what_if")]
             self.assertAlmostEqual(tables[0]["exposed_seconds"], ring(8, GRADIENT_BYTES))
             return tables[1]["exposed_seconds"]
 
@@ -99,12 +99,12 @@ class Predict(ProgramCase):
         self.assertAlmostEqual(exposed("latency=5us,bandwidth=5GB/s"), ring(8, GRADIENT_BYTES, 5e-6, 5e9))
 
     def test_cost_and_sweet_spots(self):
-        told, text = self.predict(*GIVEN, "--ranks", "1,2,4,8", "--price", "2", "--watts", "500")
-        for row in told["forecast"]["rows"]:
+        shown, text = self.predict(*GIVEN, "--ranks", "1,2,4,8", "--price", "2", "--watts", "500")
+        for row in shown["forecast"]["rows"]:
             self.assertAlmostEqual(row["cost"], 2 * row["rank_hours"])
             self.assertAlmostEqual(row["kilowatt_hours"], row["rank_hours"] / 2)
-        rows = told["forecast"]["rows"]
-        notes = " ".join(told["forecast"]["notes"])
+        rows = shown["forecast"]["rows"]
+        notes = " ".join(shown["forecast"]["notes"])
         fastest = min(rows, key=lambda row: row["epoch_seconds"])
         self.assertIn(f"Least time: P = {fastest['ranks']:.0f},", notes)
         self.assertIn("Least cost: P = 1,", notes)
@@ -113,18 +113,18 @@ class Predict(ProgramCase):
         self.assertIn("Predicted epochs of resnet20", text)
 
     def test_simulation(self):
-        told, _ = self.predict(*GIVEN, "--ranks", "1,2,1024", "--simulate", "--message-noise", "50%")
-        for row in told["simulation"]["rows"][1:]:
+        shown, _ = self.predict(*GIVEN, "--ranks", "1,2,1024", "--simulate", "--message-noise", "50%")
+        for row in shown["simulation"]["rows"][1:]:
             self.assertAlmostEqual(row["quiet_seconds"] / row["closed_seconds"], 1)
-        two, many = told["simulation"]["rows"][1:]
+        two, many = shown["simulation"]["rows"][1:]
         self.assertAlmostEqual(two["noisy_ratio"], 1.25, delta=0.04)  # two exponential messages: 1 + 1/2
         self.assertAlmostEqual(many["noisy_ratio"], 1.5, delta=0.04)  # for many 1 + noise
-        noisy = told["forecast"]["rows"][2]["all_reduce_seconds"]
+        noisy = shown["forecast"]["rows"][2]["all_reduce_seconds"]
         self.assertAlmostEqual(noisy / many["noisy_seconds"], 1, delta=1e-6)
 
     def test_what_was_measured_elsewhere(self):
-        told, _ = self.predict(*GIVEN, "--ranks", "1", "--measured", "1:1.05s,4:500ms")
-        loss = told["loss"]["rows"][1]
+        shown, _ = self.predict(*GIVEN, "--ranks", "1", "--measured", "1:1.05s,4:500ms")
+        loss = shown["loss"]["rows"][1]
         self.assertAlmostEqual(loss["lost_seconds"], 0.5 - 1.05 / 4)
         self.assertAlmostEqual(loss["all_reduce_seconds"], 3 * ring(4, GRADIENT_BYTES))
         # 2.625 steps of images make 3 on four ranks, 10.5 make 11 on one.
@@ -132,22 +132,22 @@ class Predict(ProgramCase):
         self.assertAlmostEqual(loss["partial_at_most_seconds"], partial)
 
     def test_files(self):
-        told, _ = self.predict(*GIVEN, "--ranks", "1,2", "--out", "out/deep")
+        shown, _ = self.predict(*GIVEN, "--ranks", "1,2", "--out", "out/deep")
         folder = self.folder / "out" / "deep"
-        self.assertEqual(self.read("out/deep/predict.json"), told)
+        self.assertEqual(self.read("out/deep/predict.json"), shown)
         self.assertIn("### Predicted epochs", (folder / "predict.md").read_text(encoding="utf-8"))
         with open(folder / "forecast.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([float(row["ranks"]) for row in rows], [1, 2])
-        self.assertEqual(float(rows[1]["epoch_seconds"]), told["forecast"]["rows"][1]["epoch_seconds"])
+        self.assertEqual(float(rows[1]["epoch_seconds"]), shown["forecast"]["rows"][1]["epoch_seconds"])
 
     def record(self, name):
         return self.program.record(f"runs/{name}")
 
     def test_runs_beside_their_prediction(self):
-        told, _ = self.predict("runs", "--ranks", "1,2", "--cross-validate", "--fit-ranks", "1",
+        shown, _ = self.predict("runs", "--ranks", "1,2", "--cross-validate", "--fit-ranks", "1",
                                "--alpha", "1ms", "--bandwidth", "1GB/s")  # fmt: skip
-        rows = {row["run"]: row for row in told["measured"]["rows"]}
+        rows = {row["run"]: row for row in shown["measured"]["rows"]}
         self.assertEqual({name: row["fitted"] for name, row in rows.items()},
                          {"p1-b16": "yes", "p1-b64": "yes", "p2-b64": "no"})  # fmt: skip
         for name, row in rows.items():
@@ -155,7 +155,7 @@ class Predict(ProgramCase):
                              self.record(name)["summary"]["steady_epoch_seconds"])  # fmt: skip
             error = row["predicted_epoch_seconds"] / row["measured_epoch_seconds"] - 1
             self.assertAlmostEqual(row["relative_error"], error)
-        figures = self.figures(told)
+        figures = self.figures(shown)
 
         def step(images):
             each = figures["t1, an image"] + figures["input, an image"]
@@ -165,25 +165,25 @@ class Predict(ProgramCase):
         self.assertAlmostEqual(rows["p1-b64"]["predicted_step_seconds"], step(64))
         self.assertAlmostEqual(rows["p1-b64"]["predicted_epoch_seconds"], 4 * step(64) + step(32))
         expected = abs(rows["p2-b64"]["relative_error"]) * 100
-        self.assertIn(f"off by {expected:.1f} % in the mean", " ".join(told["measured"]["notes"]))
+        self.assertIn(f"off by {expected:.1f} % in the mean", " ".join(shown["measured"]["notes"]))
 
     def test_notes_on_the_fit(self):
-        told, _ = self.predict("runs/p1-b64", "runs/p2-b64", "--ranks", "1", "--model", "resnet18")
-        notes = " ".join(told["model"]["notes"])
+        shown, _ = self.predict("runs/p1-b64", "runs/p2-b64", "--ranks", "1", "--model", "resnet18")
+        notes = " ".join(shown["model"]["notes"])
         for words in ("resnet18 at 32 pixels was not run", "All runs had 64 images", "Only links within one host"):
             self.assertIn(words, notes)
-        self.assertEqual(self.figures(told)["t0"], 0)
-        self.assertGreater(self.figures(told)["t1, an image"], 10e-3)  # of resnet20 it is 1 ms
-        self.assertNotIn("measured", told)
+        self.assertEqual(self.figures(shown)["t0"], 0)
+        self.assertGreater(self.figures(shown)["t1, an image"], 10e-3)  # of resnet20 it is 1 ms
+        self.assertNotIn("measured", shown)
 
     def test_a_record_of_the_bench(self):
         self.made("bench", "all-reduce", "--sizes", "100k,1M", "--algorithms", "ring,mpi", "--repetitions", "9",
                   "--threads", "1", "--json", "ring.json", ranks=2)  # fmt: skip
-        told, _ = self.predict("--bench", "ring.json", "--model", "resnet20", "--compute", "1ms",
+        shown, _ = self.predict("--bench", "ring.json", "--model", "resnet20", "--compute", "1ms",
                                "--batch-per-rank", "8", "--ranks", "1,2")  # fmt: skip
         results = self.read("ring.json")["results"]
         rows = {one["bytes"]: one["median_seconds"] for one in results if one["algorithm"] == "ring"}
-        figures = self.figures(told)
+        figures = self.figures(shown)
         for size, seconds in rows.items():  # two unknowns, two sizes: exact, unless one would be negative
             fitted = ring(2, size, figures["alpha"], 1 / figures["1 / beta"] if figures["1 / beta"] else 1e99)
             if figures["alpha"] > 0 and figures["1 / beta"] > 0:
@@ -197,13 +197,13 @@ class Predict(ProgramCase):
         return name
 
     def test_files_that_are_refused(self):
-        self.refuses("nothere", told=("nothere",))
-        self.refuses(self.broken("cut", lambda text: text[:1000]), told=("run.json",))
+        self.refuses("nothere", shown=("nothere",))
+        self.refuses(self.broken("cut", lambda text: text[:1000]), shown=("run.json",))
         (self.folder / "empty").mkdir()
-        self.refuses("empty", told=("empty",))
-        self.refuses("--bench", "nothere.json", *GIVEN, told=("nothere.json",))
-        self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, told=("is no record of rueda bench",))
-        self.refuses(*GIVEN, "--json", "no/such/folder.json", told=("--json",))
+        self.refuses("empty", shown=("empty",))
+        self.refuses("--bench", "nothere.json", *GIVEN, shown=("nothere.json",))
+        self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, shown=("is no record of rueda bench",))
+        self.refuses(*GIVEN, "--json", "no/such/folder.json", shown=("--json",))
 
     def test_runs_without_figures_are_refused(self):
         def without_epochs(text):
@@ -211,15 +211,15 @@ class Predict(ProgramCase):
             record["epochs"] = []
             return json.dumps(record)
 
-        self.refuses(self.broken("unfinished", without_epochs), told=("no finished epoch",))
-        self.refuses("runs/p1-b64", told=("cost of a message is unknown", "--bench"))
-        self.refuses("runs", "--fit-ranks", "3", told=("--fit-ranks",))
+        self.refuses(self.broken("unfinished", without_epochs), shown=("no finished epoch",))
+        self.refuses("runs/p1-b64", shown=("cost of a message is unknown", "--bench"))
+        self.refuses("runs", "--fit-ranks", "3", shown=("--fit-ranks",))
 
     def test_options_that_are_refused(self):
-        self.refuses(told=("--model",))
-        self.refuses("--model", "resnet20", told=("compute time", "--compute"))
-        self.refuses("--model", "resnet21", *GIVEN[2:], told=("resnet21", "resnet20"))
-        for words, *told in (
+        self.refuses(shown=("--model",))
+        self.refuses("--model", "resnet20", shown=("compute time", "--compute"))
+        self.refuses("--model", "resnet21", *GIVEN[2:], shown=("resnet21", "resnet20"))
+        for words, *shown in (
             ("--ranks 0", "--ranks"), ("--ranks 2000", "1050 images"), ("--global-batch 5", "exclude each other"),
             ("--what-if bandwith=2x", "bandwith", "inside-bandwidth"), ("--inside-alpha 5us", "--ranks-per-node"),
             ("--ranks-per-node 4", "within a node", "unknown"), ("--alpha 5", "--alpha", "unit"),
@@ -227,7 +227,7 @@ class Predict(ProgramCase):
             ("--cross-validate", "--cross-validate"), ("--algorithm tree", "--algorithm", "doubling"),
             ("--price -1", "--price"), ("--measured 4:500ms", "--measured", "1:TIME"),
         ):  # fmt: skip
-            self.refuses(*GIVEN, *words.split(), told=told)
+            self.refuses(*GIVEN, *words.split(), shown=shown)
 
 
 if __name__ == "__main__":

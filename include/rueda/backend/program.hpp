@@ -15,8 +15,8 @@ namespace rueda {
 
 /// Which outputs are made again in backward, and when.
 struct RecomputePlan {
-  /// By node: before whose backward its output is made again; kNever if it is kept, or if nobody
-  /// needs it any more.
+  /// By node: before whose backward its output is made again; kNever if it is kept, or if
+  /// nothing needs it any more.
   std::vector<NodeId> before;
   static constexpr NodeId kNever = -1;
   bool repeats(NodeId node) const { return before[std::size_t(node)] != kNever; }

@@ -88,7 +88,7 @@ class GradientReducer {
   void sum(std::size_t bucket, SteadyTime ready);
   Backend& backend() const { return parts_.replica.backend(); }
 
-  /// Does `work` under the lock, and wakes whoever waits for what it changes.
+  /// Does `work` under the lock, and wakes the threads that wait for a change.
   template <typename Work>
   void change(const Work& work) {
     {
