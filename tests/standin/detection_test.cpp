@@ -2,7 +2,9 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -284,4 +286,45 @@ TEST_CASE("executing refuses pointers that no device could use") {
     CHECK_THROWS_WITH(sum.sum_of(c.plan, c.a, c.workspace), Contains(c.words));
   }
   CHECK_THROWS_WITH(sum.execute(0, {{1, a}}), Contains("not in the pack"));
+}
+
+TEST_CASE("statistics in a graph: the sums and sums of squares of each channel") {
+  const Sum other;  // for its handle and stream
+  const auto tensor = [](std::int64_t id, const std::vector<std::int64_t>& dims) {
+    const std::vector strides = {dims[1] * dims[2] * dims[3], std::int64_t{1}, dims[1] * dims[3],
+                                 dims[1]};
+    Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+    made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
+    made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16});
+    made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span(dims));
+    made.set(CUDNN_ATTR_TENSOR_STRIDES, std::span(std::as_const(strides)));
+    made.finalize();
+    return made;
+  };
+  Descriptor stats(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  const auto mode = CUDNN_GENSTATS_SUM_SQSUM;
+  CHECK(cudnnBackendSetAttribute(stats.get(), CUDNN_ATTR_OPERATION_GENSTATS_MODE,
+                                 CUDNN_TYPE_GENSTATS_MODE, 1, &mode) == CUDNN_STATUS_SUCCESS);
+  stats.set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  stats.set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, tensor(1, {1, 2, 2, 2}));
+  stats.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor(2, {1, 2, 1, 1}));
+  stats.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor(3, {1, 2, 1, 1}));
+  stats.finalize();
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, stats);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, other.handle.get());
+  graph.finalize();
+  const auto plans = rueda::cuda::make_plans({other.handle.get()}, graph, {.most = 1});
+  const auto on_device = [&](const Floats& v) {
+    return DeviceVector<float>(v, other.stream.get());
+  };
+  const auto x = on_device({1, 0, 3, 0, 1, 4, 3, 4});
+  const auto sums = on_device({-1, -1}), squares = on_device({-1, -1});
+  const Descriptor pack =
+      rueda::cuda::bind_tensors({{1, x.data()}, {2, sums.data()}, {3, squares.data()}}, nullptr);
+  CHECK(cudnnBackendExecute(other.handle.get(), plans.at(0).plan.get(), pack.get()) ==
+        CUDNN_STATUS_SUCCESS);
+  CHECK(sums.read() == Floats{8, 8});
+  CHECK(squares.read() == Floats{20, 32});
 }

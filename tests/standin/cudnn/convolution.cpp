@@ -228,15 +228,15 @@ Operation make_convolution(const Descriptor& descriptor) {
   const Conv c = conv_of(descriptor);
   switch (descriptor.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      return {{c.x, c.w}, c.y, [c](Bindings& b) {
+      return {{c.x, c.w}, {c.y}, [c](Bindings& b) {
                 b.put(c.y, convolved(b.get(c.x), b.get(c.w), c.y.dims, c.geometry, false));
               }};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      return {{c.y, c.w}, c.x, [c](Bindings& b) {
+      return {{c.y, c.w}, {c.x}, [c](Bindings& b) {
                 b.put(c.x, convolved(b.get(c.y), b.get(c.w), c.x.dims, c.geometry, true));
               }};
     default:
-      return {{c.x, c.y}, c.w, [c](Bindings& b) {
+      return {{c.x, c.y}, {c.w}, [c](Bindings& b) {
                 b.put(c.w, weight_gradient(b.get(c.x), b.get(c.y), c.w.dims, c.geometry));
               }};
   }

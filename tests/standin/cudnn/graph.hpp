@@ -155,7 +155,7 @@ class Bindings {
 /// One node of a graph.
 struct Operation {
   std::vector<TensorSpec> reads;
-  TensorSpec writes;
+  std::vector<TensorSpec> writes;
   std::function<void(Bindings&)> run;
 };
 

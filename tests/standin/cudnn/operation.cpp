@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <cuda_bf16.h>
 
@@ -100,8 +101,31 @@ Operation make_pointwise(const Descriptor& d) {
     const auto fits = [&](const TensorSpec& t) { return t.dims[i] == y.dims[i] || t.dims[i] == 1; };
     require(fits(x) && fits(b), "the shapes of a pointwise operation do not fit");
   }
-  return {{x, b}, y, [=](Bindings& bindings) {
+  return {{x, b}, {y}, [=](Bindings& bindings) {
             bindings.put(y, sum_of(y.dims, bindings.get(x), bindings.get(b)));
+          }};
+}
+
+/// Sums and sums of squares over each channel, for statistics in a convolution's epilogue. cuda/
+/// does not ask for them yet.
+Operation make_gen_stats(const Descriptor& d) {
+  const auto x = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_XDESC);
+  const auto sum = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC);
+  const auto square_sum = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
+  for (const TensorSpec& t : {sum, square_sum})
+    require(t.dims == Dims{1, x.dims[1], 1, 1}, "sums have one value a channel");
+  return {{x}, {sum, square_sum}, [=](Bindings& bindings) {
+            const std::vector<float>& values = bindings.get(x).values;
+            std::vector<double> sums(std::size_t(x.dims[1])), squares(sums);
+            for (std::size_t i = 0; i < values.size(); ++i) {
+              sums[i % sums.size()] += double(values[i]);
+              squares[i % sums.size()] += double(values[i]) * double(values[i]);
+            }
+            for (const auto& [to, from] : {std::pair(sum, sums), std::pair(square_sum, squares)}) {
+              Dense dense(to.dims);
+              std::copy(from.begin(), from.end(), dense.values.begin());
+              bindings.put(to, std::move(dense));
+            }
           }};
 }
 
@@ -179,9 +203,14 @@ bool is_operation(cudnnBackendDescriptorType_t type) {
 }
 
 Operation make_operation(const Descriptor& descriptor) {
-  return descriptor.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR
-             ? make_pointwise(descriptor)
-             : make_convolution(descriptor);
+  switch (descriptor.type) {
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+      return make_pointwise(descriptor);
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
+      return make_gen_stats(descriptor);
+    default:
+      return make_convolution(descriptor);
+  }
 }
 
 }  // namespace rueda::standin

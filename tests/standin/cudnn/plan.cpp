@@ -71,7 +71,7 @@ OperationGraph::OperationGraph(const Descriptor& graph) {
   for (const auto& operation : graph.values.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).descriptors) {
     operations.push_back(make_operation(*operation));
     for (const TensorSpec& tensor : operations.back().reads) add(tensor, false);
-    add(operations.back().writes, true);
+    for (const TensorSpec& tensor : operations.back().writes) add(tensor, true);
   }
 }
 
