@@ -32,22 +32,19 @@ class Activation {
         node_(node),
         memory_(backend.allocate(backend.activation_bytes(graph, node, kBatch))) {}
 
-  std::byte* data() const { return memory_->data(); }
+  std::byte* data() const { return memory_.data(); }
   void write(const Vector& nchw) {
-    backend_.write_activation(graph_, node_, kBatch, to_floats(nchw), data());
+    write_activation(backend_, graph_, node_, kBatch, to_floats(nchw), data());
   }
   Vector read() const {
-    const Shape s = graph_.shape(node_);
-    std::vector<float> nchw(std::size_t(kBatch * s.channels * s.height * s.width));
-    backend_.read_activation(graph_, node_, kBatch, data(), nchw);
-    return to_doubles(nchw);
+    return to_doubles(read_activation(backend_, graph_, node_, kBatch, data()));
   }
 
  private:
   Backend& backend_;
   const Graph& graph_;
   NodeId node_;
-  std::unique_ptr<Memory> memory_;
+  Memory memory_;
 };
 
 TEST_CASE("bf16 takes two bytes up to the global pooling, four from there", "[backend][bf16]") {

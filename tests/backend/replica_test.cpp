@@ -183,7 +183,7 @@ TEST_CASE("replica: memory", "[backend][replica]") {
 
 Vector initial_values(const Graph& graph, const std::string& parameter, std::uint64_t seed) {
   const auto backend = open_backend_under_test();
-  Replica replica(graph, *backend, {}, {});
+  Replica replica(graph, *backend, {}, {}, Recompute::none);
   replica.initialise(seed);
   const auto& all = graph.parameters();
   const auto found =
@@ -256,7 +256,7 @@ TEST_CASE("initial values: constants and running statistics", "[backend][replica
   CHECK(initial_values(graph, "norm.weight", 1) == Vector(64, 1.0));
   CHECK(initial_values(graph, "norm.bias", 1) == Vector(64, 0.0));
   const auto backend = open_backend_under_test();
-  Replica replica(graph, *backend, {}, {});
+  Replica replica(graph, *backend, {}, {}, Recompute::none);
   replica.initialise(1);
   Vector expected(64, 0.0);
   expected.insert(expected.end(), 64, 1.0);

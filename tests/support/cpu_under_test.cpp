@@ -33,8 +33,8 @@ const Variant& repeatable_variant() {
 
 std::unique_ptr<Backend> open_backend_under_test(const Variant& variant, Precision precision,
                                                  int threads) {
-  return std::make_unique<cpu::CpuBackend>(
-      cpu::CpuOptions{.threads = threads, .layout = layout_of(variant), .precision = precision});
+  return cpu::make_cpu_backend(
+      {.threads = threads, .layout = layout_of(variant), .precision = precision});
 }
 
 bool precision_available(Precision precision) {

@@ -165,14 +165,9 @@ class ImageBench {
   }
 
   Backend& backend() { return *backend_; }
-  std::byte* input() { return input_->data(); }
+  std::byte* input() { return input_.data(); }
   /// The input as plain (N, C, H, W) values.
-  Vector read_input() {
-    const Shape s = graph_.shape(0);
-    std::vector<float> nchw(std::size_t(batch_) * s.elements());
-    backend_->read_activation(graph_, 0, batch_, input(), nchw);
-    return to_doubles(nchw);
-  }
+  Vector read_input() { return to_doubles(read_activation(*backend_, graph_, 0, batch_, input())); }
 
  private:
   Graph graph_;
@@ -180,7 +175,7 @@ class ImageBench {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Operation> reader_;
   DeviceFloats parameters_;
-  std::unique_ptr<Memory> input_;
+  Memory input_;
 };
 
 }  // namespace rueda::test
