@@ -186,8 +186,7 @@ Vector initial_values(const Graph& graph, const std::string& parameter, std::uin
   Replica replica(graph, *backend, {}, {}, Recompute::none);
   replica.initialise(seed);
   const auto& all = graph.parameters();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == parameter; });
+  const auto found = std::ranges::find(all, parameter, &Parameter::name);
   REQUIRE(found != all.end());
   const auto id = static_cast<ParameterId>(found - all.begin());
   return to_doubles(read_floats(*backend, replica.parameter(id)));

@@ -30,8 +30,7 @@ struct Target {
     read_bytes(std::span(bytes).subspan(input.size()), labels.data());
     return bytes;
   }
-  Memory input;
-  Memory labels;
+  Memory input, labels;
 };
 
 struct StagerBench {

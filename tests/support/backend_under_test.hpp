@@ -68,10 +68,10 @@ inline std::vector<float> read_floats(Backend& backend, std::span<const float> d
 /// f(i, value) for the values of an activation in `host`; i is a value's place in a plain
 /// (N, C, H, W) tensor.
 template <typename F>
-void for_each_value(const ActivationView& view, std::size_t channels, std::span<std::byte> host,
-                    const F& f) {
-  const std::size_t images = host.size() / view.image_elements() / (view.bf16 ? 2 : 4);
-  for (std::size_t i = 0; i < images * channels * view.pixels; ++i) {
+void for_each_value(const ActivationView& view, const Shape& shape, int batch,
+                    std::span<std::byte> host, const F& f) {
+  const auto channels = std::size_t(shape.channels);
+  for (std::size_t i = 0; i < std::size_t(batch) * shape.elements(); ++i) {
     const std::size_t plane = i / view.pixels;
     const std::size_t at = view.offset(plane / channels, plane % channels, i % view.pixels);
     if (view.bf16)
@@ -85,7 +85,7 @@ void for_each_value(const ActivationView& view, std::size_t channels, std::span<
 inline void write_activation(const Backend& backend, const Graph& graph, NodeId node, int batch,
                              std::span<const float> nchw, std::byte* activation) {
   std::vector<std::byte> host(backend.activation_bytes(graph, node, batch));
-  for_each_value(backend.view(graph, node), std::size_t(graph.shape(node).channels), host,
+  for_each_value(backend.view(graph, node), graph.shape(node), batch, host,
                  [&](std::size_t i, auto& value) {
                    value = kernels::from_float<std::remove_reference_t<decltype(value)>>(nchw[i]);
                  });
@@ -98,7 +98,7 @@ inline std::vector<float> read_activation(Backend& backend, const Graph& graph, 
   backend.finish();
   read_bytes(host, activation);
   std::vector<float> nchw(std::size_t(batch) * graph.shape(node).elements());
-  for_each_value(backend.view(graph, node), std::size_t(graph.shape(node).channels), host,
+  for_each_value(backend.view(graph, node), graph.shape(node), batch, host,
                  [&](std::size_t i, auto& value) { nchw[i] = kernels::to_float(value); });
   return nchw;
 }
