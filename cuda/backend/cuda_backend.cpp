@@ -175,11 +175,13 @@ class CudaBackend final : public CudaWork {
     return std::atomic_ref(counters()[bucket]).load(std::memory_order_acquire);
   }
 
-  std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const override {
+  ActivationView view(const Graph& graph, NodeId node) const override {
     const Shape shape = graph.shape(node);
-    const auto pixels = std::size_t(batch) * std::size_t(shape.height) * std::size_t(shape.width);
-    return pixels * std::size_t(stored_channels(graph, node, context_)) *
-           bytes_of(element_of(graph.node(node), context_));
+    const auto channels = std::size_t(stored_channels(graph, node, context_));
+    return {.channels = channels,
+            .pixels = std::size_t(shape.height) * std::size_t(shape.width),
+            .block = channels,
+            .bf16 = element_of(graph.node(node), context_) == Element::bf16};
   }
 
   /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.

@@ -19,10 +19,27 @@ namespace rueda::cuda {
 class EventPool {
  public:
   /// Passes when all work queued so far on each of `streams` is done.
-  rueda::Event record(std::initializer_list<cudaStream_t> streams);
+  rueda::Event record(std::initializer_list<cudaStream_t> streams) {
+    const std::lock_guard lock(mutex_);
+    Parts parts;
+    for (const cudaStream_t stream : streams) {
+      parts.push_back(take());
+      check(cudaEventRecord(parts.back().get(), stream), "cudaEventRecord");
+    }
+    pending_.emplace(++last_, std::move(parts));
+    return {last_};
+  }
   /// Sleeps until `event` has passed, and gives it up: each is waited for by one thread, and
   /// waiting again returns at once.
-  void wait(rueda::Event event);
+  void wait(rueda::Event event) {
+    // Not under the lock: others record and wait meanwhile.
+    for (const cudaEvent_t part : parts_of(event))
+      check(cudaEventSynchronize(part), "cudaEventSynchronize");
+    const std::lock_guard lock(mutex_);
+    auto node = pending_.extract(event.id);
+    if (node.empty()) return;
+    for (Event& part : node.mapped()) free_.push_back(std::move(part));
+  }
   /// How many CUDA events there are.
   std::size_t size() const {
     const std::lock_guard lock(mutex_);
@@ -41,7 +58,14 @@ class EventPool {
     return event;
   }
   /// The parts of an event; none of one that was given up.
-  std::vector<cudaEvent_t> parts_of(rueda::Event event) const;
+  std::vector<cudaEvent_t> parts_of(rueda::Event event) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<cudaEvent_t> raw;
+    const auto found = pending_.find(event.id);
+    if (found == pending_.end()) return raw;
+    for (const Event& part : found->second) raw.push_back(part.get());
+    return raw;
+  }
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Parts> pending_;
@@ -58,9 +82,15 @@ class EventPool {
 class CudaReduceDevice final : public ReduceDevice {
  public:
   /// For the device that is current in this thread. `compute` stays the caller's.
-  explicit CudaReduceDevice(cudaStream_t compute);
-  /// Waits for the communication stream before its memory goes.
-  ~CudaReduceDevice() override;
+  explicit CudaReduceDevice(cudaStream_t compute) : compute_(compute) {
+    check(cudaGetDevice(&ordinal_), "cudaGetDevice");
+  }
+  /// Waits for its streams before its memory goes.
+  ~CudaReduceDevice() override {
+    static_cast<void>(cudaSetDevice(ordinal_));
+    static_cast<void>(cudaStreamSynchronize(own_.get()));
+    if (checks_) static_cast<void>(cudaStreamSynchronize(checks_->stream.get()));
+  }
   CudaReduceDevice(const CudaReduceDevice&) = delete;
   CudaReduceDevice& operator=(const CudaReduceDevice&) = delete;
 
@@ -72,17 +102,33 @@ class CudaReduceDevice final : public ReduceDevice {
   }
   void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
               std::span<float> lost) override {
-    check(narrow_wire(to.data(), from.data(), lost.data(), to.size(), stream()), "narrow_wire");
+    check(to_bf16(to.data(), from.data(), lost.data(), to.size(), stream()), "to_bf16");
   }
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
-    check(add_wire(into.data(), from.data(), into.size(), stream()), "add_wire");
+    check(add_bf16(into.data(), from.data(), into.size(), stream()), "add_bf16");
   }
   void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
-    check(widen_wire(to.data(), from.data(), to.size(), stream()), "widen_wire");
+    check(to_fp32(to.data(), from.data(), to.size(), stream()), "to_fp32");
   }
   /// On a third stream, so that it does not wait for the additions.
-  std::uint64_t check_sum(std::span<const float> values) override;
-  std::span<float> keep(std::size_t count) override;
+  std::uint64_t check_sum(std::span<const float> values) override {
+    select();
+    if (!checks_) checks_.emplace();
+    cudaStream_t stream = checks_->stream.get();
+    auto* sum = static_cast<std::uint64_t*>(checks_->sum.get());
+    auto* host = static_cast<std::uint64_t*>(checks_->host.get());
+    check(message_check(values.data(), values.size(), sum, stream), "message_check");
+    check(cudaMemcpyAsync(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync");
+    wait(record_on(stream));
+    return *host;
+  }
+  std::span<float> keep(std::size_t count) override {
+    select();
+    void* memory = kept_.emplace_back(make_device_memory(count * sizeof(float))).get();
+    check(cudaMemsetAsync(memory, 0, count * sizeof(float), own_.get()), "cudaMemsetAsync");
+    return {static_cast<float*>(memory), count};
+  }
   /// Of both streams.
   rueda::Event record() override {
     select();
@@ -101,7 +147,13 @@ class CudaReduceDevice final : public ReduceDevice {
     select();
     events_.wait(event);
   }
-  void join() override;
+  void join() override {
+    select();
+    check(cudaEventRecord(compute_tail_.get(), compute_), "cudaEventRecord");
+    check(cudaEventRecord(own_tail_.get(), own_.get()), "cudaEventRecord");
+    check(cudaStreamWaitEvent(own_.get(), compute_tail_.get(), 0), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(compute_, own_tail_.get(), 0), "cudaStreamWaitEvent");
+  }
   /// From cudaMalloc, so that MPI can share it between processes. Growing it waits for the device.
   std::span<float> scratch(std::size_t count) override {
     return grown(scratch_, count, make_device_memory);
@@ -152,14 +204,18 @@ class CudaReduceDevice final : public ReduceDevice {
     }
     return {static_cast<float*>(scratch.memory.get()), count};
   }
-  void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind);
+  void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind) {
+    if (from.empty()) return;
+    check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), kind, stream()),
+          "cudaMemcpyAsync");
+  }
 
   int ordinal_ = 0;
   cudaStream_t compute_;
-  Stream own_;
+  Stream own_ = make_urgent_stream();
   EventPool events_;
-  Event compute_tail_;  ///< of the last join
-  Event own_tail_;
+  Event compute_tail_ = make_event();  ///< of the last join
+  Event own_tail_ = make_event();
   Growing<DeviceMemory> scratch_;
   Growing<PinnedMemory> host_scratch_;
   std::vector<DeviceMemory> kept_;

@@ -31,13 +31,13 @@ class CudaStager final : public BatchStager {
       : format_(format),
         image_bytes_(format.image_bytes(image_size)),
         label_bytes_(bytes_of_labels(batch)),
-        slot_bytes_(slot_bytes(format, image_size, batch)),
         compute_(compute),
         copies_(make_stream()) {
     check(cudaGetDevice(&ordinal_), "cudaGetDevice");
+    const std::size_t bytes = slot_bytes(format, image_size, batch);
     for (Slot& slot : slots_) {
-      slot.host = make_pinned_memory(slot_bytes_);
-      slot.device = make_device_memory(slot_bytes_);
+      slot.host = make_pinned_memory(bytes);
+      slot.device = make_device_memory(bytes);
       slot.begins = make_timing_event();
       slot.arrived = make_event_with(cudaEventBlockingSync);  // timed, and slept for
       slot.delivered = make_event();
@@ -59,7 +59,6 @@ class CudaStager final : public BatchStager {
     return static_cast<std::int32_t*>(slots_[slot].host.get());
   }
   bool copies() const override { return true; }
-  std::size_t device_bytes() const override { return kSlots * slot_bytes_; }
 
   /// CUDA keeps the current device for each thread, and a worker begins with device 0. To wait
   /// for an event that was never recorded takes no time.
@@ -116,7 +115,6 @@ class CudaStager final : public BatchStager {
   InputFormat format_;
   std::size_t image_bytes_;
   std::size_t label_bytes_;
-  std::size_t slot_bytes_;
   int ordinal_ = 0;
   cudaStream_t compute_;
   Stream copies_;

@@ -1,31 +1,13 @@
 #pragma once
 
 #include <cstring>
-#include <vector>
 
 #include "cuda/device/device_query.hpp"
 #include "cuda/kernels/kernels.hpp"
 #include "cuda/operations/operations.hpp"
 #include "cuda_stager.hpp"
-#include "rueda/kernels/bfloat16.hpp"
 
 namespace rueda::cuda {
-
-class GpuMemory final : public Memory {
- public:
-  GpuMemory(std::size_t bytes, cudaStream_t stream)
-      : size_(bytes), memory_(make_device_memory(bytes)) {
-    if (bytes == 0) return;
-    check(cudaMemsetAsync(memory_.get(), 0, bytes, stream), "cudaMemsetAsync");
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  }
-  std::byte* data() override { return static_cast<std::byte*>(memory_.get()); }
-  std::size_t size() const override { return size_; }
-
- private:
-  std::size_t size_;
-  DeviceMemory memory_;
-};
 
 struct GpuImages final : DeviceImages {
   DeviceMemory pixels;
@@ -54,8 +36,11 @@ inline InputFormat input_format(Element element) {
 /// What the backend does besides operations: memory, batches, loss, statistics, updates.
 class CudaWork : public Backend {
  public:
-  std::unique_ptr<Memory> allocate(std::size_t bytes) override {
-    return std::make_unique<GpuMemory>(bytes, stream());
+  Memory allocate(std::size_t bytes) override {
+    DeviceMemory memory = make_device_memory(bytes);
+    if (memory) check(cudaMemsetAsync(memory.get(), 0, bytes, stream()), "cudaMemsetAsync");
+    finish();
+    return {memory.release(), bytes, cudaFree};
   }
   std::size_t free_memory() const override { return free_cuda_memory(); }
   std::size_t image_bytes(std::size_t images) const override {
@@ -150,23 +135,6 @@ class CudaWork : public Backend {
     return result;
   }
 
-  void write_activation(const Graph& graph, NodeId node, int batch, std::span<const float> nchw,
-                        std::byte* activation) override {
-    std::vector<std::byte> host(activation_bytes(graph, node, batch));
-    for_each_place(graph, node, batch, host, [&](std::size_t i, auto& value) {
-      value = kernels::from_float<std::remove_reference_t<decltype(value)>>(nchw[i]);
-    });
-    copy(activation, host.data(), host.size(), cudaMemcpyHostToDevice, stream());
-  }
-
-  void read_activation(const Graph& graph, NodeId node, int batch, const std::byte* activation,
-                       std::span<float> nchw) override {
-    std::vector<std::byte> host(activation_bytes(graph, node, batch));
-    copy(host.data(), activation, host.size(), cudaMemcpyDeviceToHost, stream());
-    for_each_place(graph, node, batch, host,
-                   [&](std::size_t i, auto& value) { nchw[i] = kernels::to_float(value); });
-  }
-
   void zero(std::span<float> values) override {
     if (values.empty()) return;
     check(cudaMemsetAsync(values.data(), 0, values.size_bytes(), stream()), "cudaMemsetAsync");
@@ -178,26 +146,6 @@ class CudaWork : public Backend {
     copy(host.data(), device.data(), device.size_bytes(), cudaMemcpyDeviceToHost, stream());
   }
   void finish() override { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
-
- private:
-  /// f(place in a plain (N, C, H, W) tensor, value) for the values of an activation in `host`.
-  template <typename F>
-  void for_each_place(const Graph& graph, NodeId node, int batch, std::span<std::byte> host,
-                      const F& f) const {
-    const Shape shape = graph.shape(node);
-    const auto channels = std::size_t(shape.channels);
-    const auto stored = std::size_t(stored_channels(graph, node, context_));
-    const auto pixels = std::size_t(shape.height) * std::size_t(shape.width);
-    const bool bf16 = element_of(graph.node(node), context_) == Element::bf16;
-    for (std::size_t i = 0; i < std::size_t(batch) * channels * pixels; ++i) {
-      const std::size_t at =
-          (i / pixels / channels * pixels + i % pixels) * stored + i / pixels % channels;
-      if (bf16)
-        f(i, reinterpret_cast<kernels::Bfloat16*>(host.data())[at]);
-      else
-        f(i, reinterpret_cast<float*>(host.data())[at]);
-    }
-  }
 
  protected:
   cudaStream_t stream() const { return context_.stream.get(); }

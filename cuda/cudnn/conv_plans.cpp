@@ -23,8 +23,8 @@ cudnnDataType_t cudnn_type(Element element) {
 
 TensorSpec activation(const OperationRequest& r, NodeId node) {
   const ImageShape s = r.shape_of(node);
-  return channels_last({s.images, stored_channels(r.graph, node, r.context), s.height, s.width},
-                       cudnn_type(r.element()));
+  return {{s.images, stored_channels(r.graph, node, r.context), s.height, s.width},
+          cudnn_type(r.element())};
 }
 
 TensorSpec in_fp32(TensorSpec spec) {
@@ -45,15 +45,13 @@ ConvPlans::ConvPlans(const OperationRequest& r, const ConvNode& conv)
       has_bias_(conv.bias != kNone),
       x_(activation(r, r.input())),
       y_(activation(r, r.node)) {
-  w_ = channels_last({conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element()));
+  w_ = {{conv.filters, x_.dims[1], conv.kernel, conv.kernel}, cudnn_type(r.element())};
   dw_ = w_;
   const bool padded = x_.dims[1] != r.graph.shape(r.input()).channels;
   if (padded) return;  // in memory of its own
   w_.alignment = alignment_in_arena(r.graph, conv.weight, r.element());
   if (r.element() == Element::fp32) dw_.alignment = w_.alignment;
 }
-
-std::size_t ConvPlans::weight_count() const { return std::size_t(w_.dims[0] * w_.strides[0]); }
 
 /// Everything that an engine's fitness depends on.
 std::string ConvPlans::key(const char* what) const {
@@ -73,25 +71,20 @@ const CudnnPlan* ConvPlans::forward(bool fused) const {
     g.conv(ConvDirection::forward, g.tensor(kW, w_), g.tensor(kX, x_), result, geometry_);
     if (bias) {
       const auto sum = residual ? g.intermediate(in_fp32(y_)) : y;
-      g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kBias, per_channel(y_.dims[1])), sum);
+      g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kBias, {{1, y_.dims[1], 1, 1}}), sum);
       result = sum;
     }
     if (residual) g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kResidual, y_), y);
   });
 }
 
-const CudnnPlan* ConvPlans::data_gradient() const {
-  return r_.context.plans->find(key("data gradient"), [&](CudnnGraph& g) {
-    g.conv(ConvDirection::data_gradient, g.tensor(kW, w_), g.tensor(kX, x_), g.tensor(kDy, y_),
-           geometry_);
-  });
-}
-
-const CudnnPlan* ConvPlans::weight_gradient() const {
-  return r_.context.plans->find(key("weight gradient"), [&](CudnnGraph& g) {
-    g.conv(ConvDirection::weight_gradient, g.tensor(kW, dw_), g.tensor(kX, x_), g.tensor(kDy, y_),
-           geometry_);
-  });
+const CudnnPlan* ConvPlans::gradient(ConvDirection direction) const {
+  const bool weight = direction == ConvDirection::weight_gradient;
+  return r_.context.plans->find(key(weight ? "weight gradient" : "data gradient"),
+                                [&](CudnnGraph& g) {
+                                  g.conv(direction, g.tensor(kW, weight ? dw_ : w_),
+                                         g.tensor(kX, x_), g.tensor(kDy, y_), geometry_);
+                                });
 }
 
 }  // namespace rueda::cuda

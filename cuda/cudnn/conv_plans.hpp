@@ -16,11 +16,10 @@ class ConvPlans {
 
   /// With bias and residual in its epilogue if `fused`. Null: no engine.
   const CudnnPlan* forward(bool fused) const;
-  const CudnnPlan* data_gradient() const;
-  const CudnnPlan* weight_gradient() const;
+  const CudnnPlan* gradient(ConvDirection direction) const;
 
   /// Numbers in the weights, padded channels included.
-  std::size_t weight_count() const;
+  std::size_t weight_count() const { return w_.elements(); }
   int stored_input_channels() const { return int(x_.dims[1]); }
 
  private:

@@ -95,15 +95,6 @@ bool Descriptor::try_finalize() {
   return true;
 }
 
-TensorSpec channels_last(const std::array<std::int64_t, 4>& dims, cudnnDataType_t type) {
-  const auto [n, c, h, w] = dims;
-  return {.dims = dims, .strides = {c * h * w, 1, c * w, c}, .type = type};
-}
-
-TensorSpec per_channel(std::int64_t channels) {
-  return channels_last({1, channels, 1, 1}, CUDNN_DATA_FLOAT);
-}
-
 CudnnGraph::Tensor CudnnGraph::tensor(Tensor id, const TensorSpec& spec) {
   add(id, spec, false);
   in_memory_[id] = spec;
@@ -117,12 +108,14 @@ CudnnGraph::Tensor CudnnGraph::intermediate(const TensorSpec& spec) {
 }
 
 void CudnnGraph::add(Tensor id, const TensorSpec& spec, bool is_virtual) {
+  const auto [n, c, h, w] = spec.dims;
+  const std::array<std::int64_t, 4> strides{c * h * w, 1, c * w, c};
   Descriptor d(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   d.set(CUDNN_ATTR_TENSOR_DATA_TYPE, spec.type);
   d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, spec.alignment);
   d.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(spec.dims));
-  d.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(spec.strides));
+  d.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(strides));
   d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   d.finalize();
   tensors_.emplace(id, std::move(d));

@@ -104,19 +104,17 @@ class Descriptor {
 
 using CudnnHandle = Handle<cudnnHandle_t, cudnnDestroy>;
 
-/// A 4-D tensor as cuDNN counts it: (N, C, H, W), or (K, C, R, S) for weights, whatever the order
-/// in memory, which the strides tell.
+/// A 4-D tensor as cuDNN counts it: (N, C, H, W), or (K, C, R, S) for weights. It lies with its
+/// channels innermost: (N, H, W, C), or (K, R, S, C).
 struct TensorSpec {
   std::array<std::int64_t, 4> dims{1, 1, 1, 1};
-  std::array<std::int64_t, 4> strides{1, 1, 1, 1};  ///< in elements
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::int64_t alignment = 16;  ///< bytes that the address is a multiple of
-};
 
-/// Channels innermost: activations as (N, H, W, C), weights as (K, R, S, C).
-TensorSpec channels_last(const std::array<std::int64_t, 4>& dims, cudnnDataType_t type);
-/// One fp32 value per channel.
-TensorSpec per_channel(std::int64_t channels);
+  std::size_t elements() const noexcept {
+    return std::size_t(dims[0] * dims[1] * dims[2] * dims[3]);
+  }
+};
 
 enum class ConvDirection { forward, data_gradient, weight_gradient };
 

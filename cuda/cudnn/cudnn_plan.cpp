@@ -18,10 +18,7 @@ constexpr std::size_t kTimes = 7;
 constexpr int kFill = 0x3c;
 
 std::size_t bytes_of(const TensorSpec& spec) {
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < spec.dims.size(); ++i) last += (spec.dims[i] - 1) * spec.strides[i];
-  const std::size_t element = spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
-  return std::size_t(last + 1) * element;
+  return spec.elements() * (spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4);
 }
 
 /// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median

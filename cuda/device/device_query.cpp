@@ -19,8 +19,7 @@ CudaDevice describe(int ordinal) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
   const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
-  return {ordinal,          properties.name,           properties.major,
-          properties.minor, properties.totalGlobalMem, uuid_text(uuid)};
+  return {ordinal, properties.name, properties.totalGlobalMem, uuid_text(uuid)};
 }
 
 /// CUDA keeps a failed count as its last error, where a later check would find it.

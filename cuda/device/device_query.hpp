@@ -17,8 +17,6 @@ namespace rueda {
 struct CudaDevice {
   int ordinal = 0;  ///< what cudaSetDevice takes
   std::string name;
-  int capability_major = 0;  ///< compute capability, for example 9.0
-  int capability_minor = 0;
   std::size_t memory_bytes = 0;
   std::string uuid;  ///< as nvidia-smi writes it: "GPU-8f2c...": the same in every process
 };

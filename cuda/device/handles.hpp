@@ -30,16 +30,18 @@ class Handle {
   Handle() = default;
   explicit Handle(Raw raw) noexcept : raw_(raw) {}
   ~Handle() { reset(); }
-  Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, Raw{})) {}
+  Handle(Handle&& other) noexcept : raw_(other.release()) {}
   Handle& operator=(Handle&& other) noexcept {
     if (this != &other) {
       reset();
-      raw_ = std::exchange(other.raw_, Raw{});
+      raw_ = other.release();
     }
     return *this;
   }
 
   Raw get() const noexcept { return raw_; }
+  /// Gives the handle up, unreleased.
+  Raw release() noexcept { return std::exchange(raw_, Raw{}); }
   explicit operator bool() const noexcept { return raw_ != Raw{}; }
 
  private:

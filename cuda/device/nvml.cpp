@@ -25,10 +25,6 @@ struct MemoryInfo {
   unsigned long long used = 0;
 };
 
-struct CloseLibrary {
-  void operator()(void* library) const noexcept { dlclose(library); }
-};
-
 /// The functions; those that the library lacks are null.
 class Library {
   struct Symbol {
@@ -40,7 +36,7 @@ class Library {
   };
   Symbol find(const char* name) { return {dlsym(raw_.get(), name)}; }
 
-  std::unique_ptr<void, CloseLibrary> raw_;
+  std::unique_ptr<void, decltype([](void* library) { dlclose(library); })> raw_;
 
  public:
   explicit Library(void* raw) : raw_(raw) {}

@@ -4,19 +4,6 @@
 namespace rueda::cuda {
 namespace {
 
-template <int width, typename Body>
-struct OnPack {
-  Body body;
-  __device__ void operator()(std::size_t i) const { body.template run<width>(i * width); }
-};
-
-/// body.run<width>(first element) for packs of 16 bytes if `packed`, else one by one.
-template <typename T, typename Body>
-cudaError_t for_each_pack(std::size_t count, bool packed, const Body& body, cudaStream_t stream) {
-  return packed ? for_each(count / kWide<T>, OnPack<kWide<T>, Body>{body}, stream)
-                : for_each(count, OnPack<1, Body>{body}, stream);
-}
-
 template <typename T>
 struct AddActivations {
   T* to;
@@ -56,13 +43,6 @@ struct MaskGradient {
       g[k] = kernels::relu_gradient(out[k], other != nullptr ? g[k] + h[k] : g[k]);
     store(to + i, g);
   }
-};
-
-template <typename T>
-struct ToFp32 {
-  float* to;
-  const T* from;
-  __device__ void operator()(std::size_t i) const { to[i] = kernels::to_float(from[i]); }
 };
 
 // What has to look at the channel of each element: one thread an element, because these touch
@@ -117,8 +97,12 @@ cudaError_t add_activations(Element element, void* to, const void* a, const void
   return with_type(element, [&]<typename T>() {
     const AddActivations<T> body{static_cast<T*>(to), static_cast<const T*>(a),
                                  static_cast<const T*>(b), relu};
-    return for_each_pack<T>(count, packs<T>(count, body.to, body.a, body.b), body, stream);
+    return for_each_pack<T>(count, aligned_for_packs(to, a, b), body, stream);
   });
+}
+
+cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
+  return add_activations(Element::fp32, into, into, from, count, false, stream);
 }
 
 cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
@@ -126,23 +110,7 @@ cudaError_t mask_gradient(Element element, void* to, const void* output, const v
   return with_type(element, [&]<typename T>() {
     const MaskGradient<T> body{static_cast<T*>(to), static_cast<const T*>(output),
                                static_cast<const T*>(gradient), static_cast<const T*>(other)};
-    const bool packed = packs<T>(count, body.to, body.output, body.gradient, body.other);
-    return for_each_pack<T>(count, packed, body, stream);
-  });
-}
-
-cudaError_t to_bf16(void* to, const float* from, std::size_t count, cudaStream_t stream) {
-  auto* rounded = static_cast<kernels::Bfloat16*>(to);
-  const auto round = [=] __device__(std::size_t i) {
-    rounded[i] = kernels::from_float<kernels::Bfloat16>(from[i]);
-  };
-  return for_each(count, round, stream);
-}
-
-cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t count,
-                    cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
-    return for_each(count, ToFp32<T>{to, static_cast<const T*>(from)}, stream);
+    return for_each_pack<T>(count, aligned_for_packs(to, output, gradient, other), body, stream);
   });
 }
 

@@ -26,11 +26,6 @@ __device__ NormColumns<width> load_columns(const NormWork& w, int channel) {
   return columns;
 }
 
-template <int width>
-struct Pivots {
-  float of[width];
-};
-
 /// Differences to the first row, and their squares.
 template <typename T>
 struct StatisticsSums {
@@ -39,19 +34,19 @@ struct StatisticsSums {
   int channels;
 
   template <int width>
-  __device__ Pivots<width> begin(int channel) const {
-    Pivots<width> pivots;
-    load(x + channel, pivots.of);
+  __device__ Pack<float, width> begin(int channel) const {
+    Pack<float, width> pivots;
+    load(x + channel, pivots.values);
     return pivots;
   }
   template <int width>
-  __device__ void add(const Pivots<width>& pivots, std::size_t row, int channel,
+  __device__ void add(const Pack<float, width>& pivots, std::size_t row, int channel,
                       float (&sums)[kSums][width]) const {
     float v[width];
     load(x + row * channels + channel, v);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      const float d = v[i] - pivots.of[i];
+      const float d = v[i] - pivots.values[i];
       sums[0][i] += d;
       sums[1][i] += d * d;
     }
@@ -146,16 +141,6 @@ struct GradientSums {
   }
 };
 
-struct FinishGradient {
-  float* dbeta;
-  float* dgamma;
-
-  __device__ void operator()(int channel, const double (&sums)[2]) const {
-    dbeta[channel] = float(sums[0]);
-    dgamma[channel] = float(sums[1]);
-  }
-};
-
 template <int width>
 struct GradientColumns {
   NormColumns<width> norm;
@@ -214,17 +199,10 @@ struct ColumnSums {
   }
 };
 
-struct FinishSums {
-  float* sums;
-  __device__ void operator()(int channel, const double (&of)[1]) const {
-    sums[channel] = float(of[0]);
-  }
-};
-
 template <typename T>
 bool packs_columns(const NormWork& w, const NormGradient& g = {}) {
-  return packs<T>(std::size_t(w.channels), w.x, w.residual, w.y, g.dy, g.dy_other, g.addend, g.dx,
-                  g.residual_gradient);
+  return packs_channels<T>(w.channels, w.x, w.residual, w.y, g.dy, g.dy_other, g.addend, g.dx,
+                           g.residual_gradient);
 }
 
 }  // namespace
@@ -255,11 +233,14 @@ cudaError_t norm_apply(const NormWork& w, cudaStream_t stream) {
 }
 
 cudaError_t norm_backward(const NormWork& w, const NormGradient& g, cudaStream_t stream) {
+  const auto finish = [=] __device__(int channel, const double(&sums)[2]) {
+    g.dbeta[channel] = float(sums[0]);
+    g.dgamma[channel] = float(sums[1]);
+  };
   return with_type(w.element, [&]<typename T>() {
     const bool packed = packs_columns<T>(w, g);
-    const cudaError_t summed =
-        reduce_columns<T>(w.rows, w.channels, packed, GradientSums<T>{w, g}, w.partial,
-                          FinishGradient{g.dbeta, g.dgamma}, stream);
+    const cudaError_t summed = reduce_columns<T>(w.rows, w.channels, packed, GradientSums<T>{w, g},
+                                                 w.partial, finish, stream);
     if (summed != cudaSuccess || g.dx == nullptr) return summed;
     const InputGradient<T> body{w, g, float(w.rows)};
     return for_each_in_columns<T>(w.rows, w.channels, packed, body, stream);
@@ -268,11 +249,14 @@ cudaError_t norm_backward(const NormWork& w, const NormGradient& g, cudaStream_t
 
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
                         int channels, float* partial, cudaStream_t stream) {
+  const auto finish = [=] __device__(int channel, const double(&of)[1]) {
+    sums[channel] = float(of[0]);
+  };
   return with_type(element, [&]<typename T>() {
     const T* matrix = static_cast<const T*>(from);
-    const bool packed = packs<T>(std::size_t(channels), matrix);
+    const bool packed = packs_channels<T>(channels, matrix);
     return reduce_columns<T>(rows, channels, packed, ColumnSums<T>{matrix, channels}, partial,
-                             FinishSums{sums}, stream);
+                             finish, stream);
   });
 }
 

@@ -3,27 +3,11 @@
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/wire.hpp"
 
-// One float per thread, or four where memory traffic is all that counts.
-// What goes over a wire of bf16. One float per thread: the wire is slower than any of this.
+// One float per thread, or four where memory traffic is all that counts. What goes over a wire of
+// bf16 has one: the wire is slower than any of this.
 
 namespace rueda::cuda {
 namespace {
-
-struct Accumulate {
-  float* into;
-  const float* from;
-
-  __device__ void one(std::size_t i) const { into[i] = into[i] + from[i]; }
-  __device__ void four(std::size_t i) const {
-    float4 a = reinterpret_cast<float4*>(into)[i];
-    const float4 b = reinterpret_cast<const float4*>(from)[i];
-    a.x = a.x + b.x;
-    a.y = a.y + b.y;
-    a.z = a.z + b.z;
-    a.w = a.w + b.w;
-    reinterpret_cast<float4*>(into)[i] = a;
-  }
-};
 
 struct SgdUpdate {
   float* values;
@@ -31,19 +15,16 @@ struct SgdUpdate {
   const float* gradients;
   kernels::SgdStep step;
 
-  __device__ void one(std::size_t i) const {
-    kernels::sgd_update(values[i], velocities[i], gradients[i], step);
-  }
-  __device__ void four(std::size_t i) const {
-    float4 w = reinterpret_cast<float4*>(values)[i];
-    float4 v = reinterpret_cast<float4*>(velocities)[i];
-    const float4 g = reinterpret_cast<const float4*>(gradients)[i];
-    kernels::sgd_update(w.x, v.x, g.x, step);
-    kernels::sgd_update(w.y, v.y, g.y, step);
-    kernels::sgd_update(w.z, v.z, g.z, step);
-    kernels::sgd_update(w.w, v.w, g.w, step);
-    reinterpret_cast<float4*>(values)[i] = w;
-    reinterpret_cast<float4*>(velocities)[i] = v;
+  template <int width>
+  __device__ void run(std::size_t i) const {
+    float w[width], v[width], g[width];
+    load(values + i, w);
+    load(velocities + i, v);
+    load(gradients + i, g);
+#pragma unroll
+    for (int k = 0; k < width; ++k) kernels::sgd_update(w[k], v[k], g[k], step);
+    store(values + i, w);
+    store(velocities + i, v);
   }
 };
 
@@ -80,14 +61,10 @@ cudaError_t queue_sum(const float* values, std::size_t count, std::uint64_t* sum
 
 }  // namespace
 
-cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_packs(into, from), Accumulate{into, from}, stream);
-}
-
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream) {
-  return for_each_four(count, aligned_for_packs(values, velocities, gradients),
-                       SgdUpdate{values, velocities, gradients, step}, stream);
+  return for_each_pack<float>(count, aligned_for_packs(values, velocities, gradients),
+                              SgdUpdate{values, velocities, gradients, step}, stream);
 }
 
 cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,
@@ -107,8 +84,8 @@ cudaError_t update_running(float* running, const float* weighted_sums, std::size
   return for_each(count, update, stream);
 }
 
-cudaError_t narrow_wire(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
-                        cudaStream_t stream) {
+cudaError_t to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
+                    cudaStream_t stream) {
   const auto narrow = [=] __device__(std::size_t i) {
     to[i] = lost == nullptr ? kernels::from_float<kernels::Bfloat16>(from[i])
                             : kernels::narrow_with_feedback(from[i], lost[i]);
@@ -116,7 +93,7 @@ cudaError_t narrow_wire(kernels::Bfloat16* to, const float* from, float* lost, s
   return for_each(count, narrow, stream);
 }
 
-cudaError_t add_wire(float* into, const kernels::Bfloat16* from, std::size_t count,
+cudaError_t add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count,
                      cudaStream_t stream) {
   const auto add = [=] __device__(std::size_t i) {
     into[i] = into[i] + kernels::to_float(from[i]);
@@ -124,8 +101,8 @@ cudaError_t add_wire(float* into, const kernels::Bfloat16* from, std::size_t cou
   return for_each(count, add, stream);
 }
 
-cudaError_t widen_wire(float* to, const kernels::Bfloat16* from, std::size_t count,
-                       cudaStream_t stream) {
+cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count,
+                    cudaStream_t stream) {
   const auto widen = [=] __device__(std::size_t i) { to[i] = kernels::to_float(from[i]); };
   return for_each(count, widen, stream);
 }

@@ -25,16 +25,15 @@ inline std::size_t bytes_of(Element element) { return element == Element::bf16 ?
 /// into[i] = into[i] + from[i]: the ring's sum.
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
 
-/// For a wire of bf16. to[i] = from[i] rounded; if `lost` is not null, by
-/// kernels::narrow_with_feedback.
-cudaError_t narrow_wire(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
-                        cudaStream_t stream);
+/// to[i] = from[i] rounded; if `lost` is not null, by kernels::narrow_with_feedback.
+cudaError_t to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
+                    cudaStream_t stream);
 /// into[i] = into[i] + from[i].
-cudaError_t add_wire(float* into, const kernels::Bfloat16* from, std::size_t count,
+cudaError_t add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count,
                      cudaStream_t stream);
 /// to[i] = from[i].
-cudaError_t widen_wire(float* to, const kernels::Bfloat16* from, std::size_t count,
-                       cudaStream_t stream);
+cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count,
+                    cudaStream_t stream);
 
 /// kernels::sgd_update on every element.
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
@@ -108,9 +107,6 @@ cudaError_t add_activations(Element element, void* to, const void* a, const void
 /// to = gradient (+ other, unless null) where output > 0, else 0.
 cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
                           const void* other, std::size_t count, cudaStream_t stream);
-cudaError_t to_bf16(void* to, const float* from, std::size_t count, cudaStream_t stream);
-cudaError_t to_fp32(Element element, float* to, const void* from, std::size_t count,
-                    cudaStream_t stream);
 
 // Matrices of `rows` times `channels` numbers: every activation is one, with a row per pixel.
 

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels.hpp"
+#include "rueda/core/split.hpp"
 #include "rueda/kernels/bfloat16.hpp"
 
 // How the .cu files spread work over threads: grid-stride loops, so that any length fits any grid.
@@ -58,20 +59,6 @@ cudaError_t for_each(std::size_t count, const Body& body, cudaStream_t stream) {
   return launch(&each_index<Body>, count, stream, count, body);
 }
 
-/// The first `fours` groups of four elements at once, then the rest one by one.
-template <typename Body>
-__global__ void each_four(std::size_t fours, std::size_t count, Body body) {
-  for (std::size_t i = first_index(); i < fours; i += index_stride()) body.four(i);
-  for (std::size_t i = 4 * fours + first_index(); i < count; i += index_stride()) body.one(i);
-}
-
-/// body.four(i) for each whole group of four if `aligned`, and body.one(i) for what is left.
-template <typename Body>
-cudaError_t for_each_four(std::size_t count, bool aligned, const Body& body, cudaStream_t stream) {
-  const std::size_t fours = aligned ? count / 4 : 0;
-  return launch(&each_four<Body>, std::max(fours, count - 4 * fours), stream, fours, count, body);
-}
-
 // Sixteen bytes at a time: the widest that a thread reads or writes at once. What does not lie so,
 // or does not divide so, is done one by one.
 
@@ -103,10 +90,27 @@ bool aligned_for_packs(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-/// Whether Pack of 16 bytes may be used: `count` divides, and every pointer lies right or is null.
+/// body.run<width>(first element) for every whole pack, and body.run<1>(element) for what is left.
+template <int width, typename Body>
+__global__ void each_pack(std::size_t count, Body body) {
+  const std::size_t packed = count / width * width;
+  for (std::size_t i = first_index() * width; i < packed; i += index_stride() * width)
+    body.template run<width>(i);
+  for (std::size_t i = packed + first_index(); i < count; i += index_stride())
+    body.template run<1>(i);
+}
+
+/// The same with packs of 16 bytes where all pointers lie so, else with none.
+template <typename T, typename Body>
+cudaError_t for_each_pack(std::size_t count, bool aligned, const Body& body, cudaStream_t stream) {
+  return launch(aligned ? &each_pack<kWide<T>, Body> : &each_pack<1, Body>,
+                pieces(count, aligned ? kWide<T> : 1), stream, count, body);
+}
+
+/// Whether each pixel is whole packs of 16 bytes, and every pointer lies right or is null.
 template <typename T, typename... Pointers>
-bool packs(std::size_t count, const Pointers*... pointers) {
-  return count % kWide<T> == 0 && aligned_for_packs(pointers...);
+bool packs_channels(int channels, const Pointers*... pointers) {
+  return channels % kWide<T> == 0 && aligned_for_packs(pointers...);
 }
 
 /// Calls f.template operator()<T>() with the type behind `element`.

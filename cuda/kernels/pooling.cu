@@ -192,18 +192,14 @@ struct AveragePoolBackward {
   }
 };
 
-template <typename T, typename... Pointers>
-bool packs_channels(const ImageShape& s, const Pointers*... pointers) {
-  return packs<T>(std::size_t(s.channels), pointers...);
-}
-
 }  // namespace
 
 cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
                      cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPool<T> body{work, static_cast<T*>(y), static_cast<const T*>(x), winners};
-    return for_each_place<T>(work.out, packs_channels<T>(work.out, y, x, winners), body, stream);
+    return for_each_place<T>(work.out, packs_channels<T>(work.out.channels, y, x, winners), body,
+                             stream);
   });
 }
 
@@ -211,7 +207,8 @@ cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,
                               const std::uint8_t* winners, cudaStream_t stream) {
   return with_type(work.element, [&]<typename T>() {
     const MaxPoolBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy), winners};
-    return for_each_place<T>(work.in, packs_channels<T>(work.in, dx, dy, winners), body, stream);
+    return for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx, dy, winners), body,
+                             stream);
   });
 }
 
@@ -237,7 +234,7 @@ cudaError_t global_average_pool(Element element, float* y, const void* x, const 
   const ImageShape out{in.images, in.channels, 1, 1};
   return with_type(element, [&]<typename T>() {
     const AveragePool<T> body{in, y, static_cast<const T*>(x)};
-    return for_each_place<T>(out, packs_channels<T>(in, x), body, stream);
+    return for_each_place<T>(out, packs_channels<T>(in.channels, x), body, stream);
   });
 }
 
@@ -245,7 +242,7 @@ cudaError_t global_average_pool_backward(Element element, void* dx, const float*
                                          const ImageShape& in, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const AveragePoolBackward<T> body{in, static_cast<T*>(dx), dy};
-    return for_each_place<T>(in, packs_channels<T>(in, dx), body, stream);
+    return for_each_place<T>(in, packs_channels<T>(in.channels, dx), body, stream);
   });
 }
 

@@ -81,8 +81,8 @@ class Conv final : public Operation {
   }
 
   void plan_backward(bool wants_data) {
-    weights_ = require(plans_.weight_gradient(), "weight gradient");
-    if (wants_data) data_ = require(plans_.data_gradient(), "data gradient");
+    weights_ = require(plans_.gradient(ConvDirection::weight_gradient), "weight gradient");
+    if (wants_data) data_ = require(plans_.gradient(ConvDirection::data_gradient), "data gradient");
     if (conv_.bias != kNone) {
       r_.context.request_scratch(norm_partial_floats(r_.rows_of(r_.node), conv_.filters) *
                                  sizeof(float));
@@ -130,8 +130,8 @@ class Conv final : public Operation {
                           r_.graph.shape(r_.input()).channels, r_.stream()),
             "drop_channels");
     } else {
-      check(to_fp32(r_.element(), to, r_.context.scratch.get(), plans_.weight_count(), r_.stream()),
-            "to_fp32");
+      const auto* from = static_cast<const kernels::Bfloat16*>(r_.context.scratch.get());
+      check(to_fp32(to, from, plans_.weight_count(), r_.stream()), "to_fp32");
     }
   }
 

@@ -44,9 +44,13 @@ class PackedWeights {
     std::size_t bytes() const { return rows * std::size_t(stored) * bytes_of(element); }
   };
 
+  kernels::Bfloat16* mirror() const {
+    return static_cast<kernels::Bfloat16*>(mirror_.get()) + lead_;
+  }
+
   std::map<ParameterId, Padded> padded_;
-  std::size_t mirrored_floats_ = 0;  ///< 0: no copy of the arena
-  std::size_t lead_ = 0;  ///< elements by which it begins late, as the arena does, for alignment
+  std::size_t mirrored_ = 0;  ///< elements of the arena's copy; 0: none
+  std::size_t lead_ = 0;      ///< of these before the first, as in the arena, for alignment
   DeviceMemory mirror_;
   std::span<const float> values_;
 };

@@ -2,11 +2,6 @@
 #include "rueda/backend/gradient_arena.hpp"
 
 namespace rueda::cuda {
-namespace {
-
-constexpr std::size_t kBf16Bytes = 2;
-
-}  // namespace
 
 void PackedWeights::request(const Graph& graph, ParameterId id, Element element, int stored) {
   const Parameter& p = graph.parameter(id);
@@ -16,27 +11,24 @@ void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
   } else if (element == Element::bf16) {
     const GradientLayout layout(graph);
     lead_ = layout.lead();
-    mirrored_floats_ = layout.parameters;
+    mirrored_ = layout.lead() + layout.parameters;
   }
 }
 
 std::size_t PackedWeights::bytes() const {
-  std::size_t sum = mirrored_floats_ == 0 ? 0 : (lead_ + mirrored_floats_) * kBf16Bytes;
+  std::size_t sum = mirrored_ * sizeof(kernels::Bfloat16);
   for (const auto& [id, padded] : padded_) sum += padded.bytes();
   return sum;
 }
 
 void PackedWeights::allocate(std::span<const float> values) {
   values_ = values;
-  if (mirrored_floats_ > 0) mirror_ = make_device_memory((lead_ + mirrored_floats_) * kBf16Bytes);
+  mirror_ = make_device_memory(mirrored_ * sizeof(kernels::Bfloat16));
   for (auto& [id, padded] : padded_) padded.memory = make_device_memory(padded.bytes());
 }
 
 void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
-  if (mirrored_floats_ > 0) {
-    auto* to = static_cast<std::byte*>(mirror_.get()) + lead_ * kBf16Bytes;
-    check(to_bf16(to, values_.data(), values_.size(), stream), "to_bf16");
-  }
+  if (mirror_) check(to_bf16(mirror(), values_.data(), nullptr, values_.size(), stream), "to_bf16");
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
     check(pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream),
@@ -48,8 +40,8 @@ const void* PackedWeights::at(const Graph& graph, ParameterId id) const {
   const auto padded = padded_.find(id);
   if (padded != padded_.end()) return padded->second.memory.get();
   const std::size_t offset = graph.parameter(id).offset;
-  if (mirrored_floats_ == 0) return values_.data() + offset;
-  return static_cast<const std::byte*>(mirror_.get()) + (lead_ + offset) * kBf16Bytes;
+  if (!mirror_) return values_.data() + offset;
+  return mirror() + offset;
 }
 
 }  // namespace rueda::cuda

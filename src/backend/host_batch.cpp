@@ -1,5 +1,6 @@
 #include "rueda/backend/host_batch.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "rueda/kernels/bfloat16.hpp"
@@ -59,39 +60,21 @@ void make_row(const WideImage& image, const kernels::PixelTransform& t, int c, i
 }
 
 template <typename T>
-void make_planes(const WideImage& image, const kernels::PixelTransform& t, T* to) {
-  std::vector<float> row(std::size_t(t.image_size));
-  for (int c = 0; c < kImageChannels; ++c) {
-    for (int y = 0; y < t.image_size; ++y) {
-      make_row(image, t, c, y, row.data());
-      for (const float value : row) *to++ = kernels::from_float<T>(value);
-    }
-  }
-}
-
-template <typename T>
-void make_pixels(const WideImage& image, const kernels::PixelTransform& t, int channels, T* to) {
-  const auto size = std::size_t(t.image_size);
-  std::vector<float> rows(kImageChannels * size);
-  for (int y = 0; y < t.image_size; ++y) {
-    for (int c = 0; c < kImageChannels; ++c)
-      make_row(image, t, c, y, rows.data() + std::size_t(c) * size);
-    for (std::size_t x = 0; x < size; ++x) {
-      for (std::size_t c = 0; c < kImageChannels; ++c)
-        *to++ = kernels::from_float<T>(rows[c * size + x]);
-      for (int c = kImageChannels; c < channels; ++c) *to++ = T{};
-    }
-  }
-}
-
-template <typename T>
 void make_image(const WideImage& image, const kernels::PixelTransform& t, const InputFormat& format,
-                std::byte* to) {
-  T* values = reinterpret_cast<T*>(to);
-  if (format.channels_last)
-    make_pixels(image, t, format.channels, values);
-  else
-    make_planes(image, t, values);
+                T* to) {
+  const auto size = std::size_t(t.image_size);
+  const auto channels = std::size_t(format.channels);
+  const std::size_t from_pixel = format.channels_last ? channels : 1;
+  const std::size_t from_channel = format.channels_last ? 1 : size * size;
+  std::vector<float> row(size);
+  for (std::size_t y = 0; y < size; ++y) {
+    T* at = to + y * size * from_pixel;
+    for (std::size_t c = 0; c < channels; ++c, at += from_channel) {
+      if (c < kImageChannels) make_row(image, t, int(c), int(y), row.data());
+      if (c == kImageChannels) std::ranges::fill(row, 0.0F);
+      for (std::size_t x = 0; x < size; ++x) at[x * from_pixel] = kernels::from_float<T>(row[x]);
+    }
+  }
 }
 
 }  // namespace
@@ -110,9 +93,9 @@ void make_host_image(const ImageSet& images, const BatchChoice& choice, std::siz
                 : kernels::SampleAugment{};
   const WideImage image(images.image(index).data(), t, augment);
   if (format.bf16)
-    make_image<kernels::Bfloat16>(image, t, format, to);
+    make_image(image, t, format, reinterpret_cast<kernels::Bfloat16*>(to));
   else
-    make_image<float>(image, t, format, to);
+    make_image(image, t, format, reinterpret_cast<float*>(to));
 }
 
 }  // namespace rueda

@@ -55,17 +55,11 @@ std::size_t lowest_gap(const std::vector<Placed>& placed, const std::vector<Buff
   return offset;
 }
 
-bool ends_block(const Node& node) {
-  return node.inputs.size() > 1 || std::holds_alternative<MaxPoolNode>(node.kind);
-}
-
 /// A subsampling shortcut is part of its block: the pooling that ends a stem has no way round it.
-bool is_shortcut(const Graph& graph, NodeId node) {
-  const NodeId input = graph.node(node).inputs.front();
-  int readers = 0;
-  for (const Node& other : graph.nodes())
-    readers += int(std::count(other.inputs.begin(), other.inputs.end(), input));
-  return readers > 1;
+bool ends_block(const Graph& graph, const Node& node) {
+  if (node.inputs.size() > 1) return true;
+  return std::holds_alternative<MaxPoolNode>(node.kind) &&
+         graph.readers(node.inputs.front()).size() == 1;
 }
 
 /// By node: the last node of its block.
@@ -73,8 +67,7 @@ std::vector<NodeId> block_ends(const Graph& graph) {
   std::vector<NodeId> ends(graph.nodes().size());
   NodeId end = graph.logits();
   for (NodeId node = graph.logits(); node >= 1; --node) {
-    const Node& n = graph.node(node);
-    if (ends_block(n) && (n.inputs.size() > 1 || !is_shortcut(graph, node))) end = node;
+    if (ends_block(graph, graph.node(node))) end = node;
     ends[index(node)] = end;
   }
   return ends;
@@ -84,10 +77,9 @@ std::vector<NodeId> block_ends(const Graph& graph) {
 /// itself; kNever if none does.
 NodeId first_user(const Graph& graph, const std::vector<OperationNeeds>& needs, NodeId node) {
   NodeId user = needs[index(node)].keeps_output ? node : RecomputePlan::kNever;
-  for (NodeId reader = node + 1; reader <= graph.logits(); ++reader) {
-    const auto& inputs = graph.node(reader).inputs;
-    if (needs[index(reader)].keeps_input && inputs.front() == node) user = reader;
-  }
+  for (const NodeId reader : graph.readers(node))
+    if (needs[index(reader)].keeps_input && graph.node(reader).inputs.front() == node)
+      user = reader;
   return user;
 }
 

@@ -31,13 +31,9 @@ Program::BufferId Program::declare(std::size_t bytes, int first, int last) {
 }
 
 int Program::last_use_in_forward(NodeId node) const {
-  int last = node == graph_.logits() ? loss_time() : forward_time(node);
-  for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
-    const auto& inputs = graph_.node(reader).inputs;
-    if (std::find(inputs.begin(), inputs.end(), node) != inputs.end())
-      last = std::max(last, forward_time(reader));
-  }
-  return last;
+  if (node == graph_.logits()) return loss_time();
+  const std::vector<NodeId> readers = graph_.readers(node);
+  return forward_time(readers.empty() ? node : readers.back());
 }
 
 /// From the first to the last moment at which backward, or what it makes again, reads the output.
@@ -48,10 +44,9 @@ Interval Program::use_in_backward(NodeId node) const {
                        : Interval{std::min(use.first, time), std::max(use.last, time)};
   };
   if (needs_[index(node)].keeps_output) include(backward_time(node));
-  for (NodeId reader = node + 1; reader <= graph_.logits(); ++reader) {
-    const auto& inputs = graph_.node(reader).inputs;
-    if (std::find(inputs.begin(), inputs.end(), node) == inputs.end()) continue;
-    if (needs_[index(reader)].keeps_input && inputs.front() == node) include(backward_time(reader));
+  for (const NodeId reader : graph_.readers(node)) {
+    const bool first = graph_.node(reader).inputs.front() == node;
+    if (needs_[index(reader)].keeps_input && first) include(backward_time(reader));
     if (recompute_.repeats(reader)) include(backward_time(recompute_.before[index(reader)]));
   }
   if (recompute_.repeats(node)) include(backward_time(recompute_.before[index(node)]));

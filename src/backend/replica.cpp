@@ -60,12 +60,12 @@ Replica::Replica(const Graph& graph, Backend& backend,
           std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
 
 Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
-                 GradientMemory gradients)
+                 std::span<float> gradients)
     : graph_(graph),
       backend_(backend),
       layout_(graph),
       plan_(std::move(plan)),
-      gradient_memory_(gradients.floats) {
+      gradient_memory_(gradients) {
   const auto begin = std::chrono::steady_clock::now();
   allocate();
   allocation_seconds_ =
@@ -81,15 +81,15 @@ void Replica::allocate() {
   scalars_ = backend_.allocate(sizeof(Scalars));
   pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
-      graph_, {parameters(), gradients(), batch_statistics_->floats(), running_->floats()});
-  plan_->bind(pool_->data());
-  backend_.upload(values_per_image_->floats(), values_per_image());
+      graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
+  plan_->bind(pool_.data());
+  backend_.upload(values_per_image_.floats(), values_per_image());
 }
 
 void Replica::allocate_gradients() {
   if (gradient_memory_.empty()) {
     own_gradients_ = backend_.allocate(layout_.memory() * sizeof(float));
-    gradient_memory_ = own_gradients_->floats();
+    gradient_memory_ = own_gradients_.floats();
   } else if (gradient_memory_.size() < layout_.memory()) {
     throw RunError("memory for " + std::to_string(gradient_memory_.size()) +
                    " floats of gradients, of which there are " + std::to_string(layout_.memory()));
@@ -113,11 +113,6 @@ std::vector<float> Replica::values_per_image() const {
 std::span<float> Replica::parameter(ParameterId id) {
   const Parameter& p = graph_.parameter(id);
   return parameters().subspan(p.offset, p.count);
-}
-
-std::span<float> Replica::gradient(ParameterId id) {
-  const Parameter& p = graph_.parameter(id);
-  return gradients().subspan(p.offset, p.count);
 }
 
 bool Replica::choose_program(std::size_t images) {
@@ -202,9 +197,9 @@ void Replica::backward() {
 /// The loss alone would not do for the flag: a ReLU may swallow a NaN, but the statistics of the
 /// batch norm before it keep it.
 void Replica::write_tail(float samples) {
-  const std::span<const float> statistics = batch_statistics_->floats();
+  const std::span<const float> statistics = batch_statistics_.floats();
   backend_.weigh_statistics(gradients().subspan(layout_.statistics_offset(), layout_.statistics),
-                            statistics, values_per_image_->floats(), samples);
+                            statistics, values_per_image_.floats(), samples);
   auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
   backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().flags);
 }
@@ -223,9 +218,9 @@ void Replica::ask_to_stop() {
 }
 
 bool Replica::was_finite() {
-  std::array<float, 1> nonfinite{};
-  backend_.download(nonfinite, {&scalars().flags.nonfinite, 1});
-  return nonfinite.front() == 0.0F;
+  float nonfinite = 0;
+  backend_.download({&nonfinite, 1}, {&scalars().flags.nonfinite, 1});
+  return nonfinite == 0.0F;
 }
 
 bool Replica::parameters_are_finite() {
@@ -245,15 +240,15 @@ LossSums Replica::infer(const BatchRequest& request) {
                                   .rows = program.batch(),
                                   .classes = graph_.classes(),
                                   .sums = &scalars().sums});
-  std::array<float, 2> sums{};
-  backend_.download(sums, {&scalars().sums.loss, sums.size()});
-  return {sums[0], sums[1]};
+  LossSums sums;
+  backend_.download({&sums.loss, 2}, {&scalars().sums.loss, 2});
+  return sums;
 }
 
 StepSums Replica::step_sums() {
-  std::array<float, kStepSums> sums{};
-  backend_.download(sums, gradients().subspan(layout_.sums_offset(), kStepSums));
-  return {sums[0], sums[1], sums[2], sums[3], sums[4]};
+  StepSums sums;
+  backend_.download({&sums.loss, kStepSums}, gradients().subspan(layout_.sums_offset(), kStepSums));
+  return sums;
 }
 
 /// Neighbours of equal momentum, hence as a rule all of them, take one call.

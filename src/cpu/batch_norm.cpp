@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "operations.hpp"
 
 namespace rueda::cpu {
@@ -19,21 +17,21 @@ Flags flags_of(const BatchNormNode& norm, Mode mode) {
 /// Batch normalisation, ReLU fused where asked for. Scale, shift and their gradients lie in the
 /// arenas; training writes the batch's mean and biased variance into the statistics arena,
 /// inference reads the running ones.
-class BatchNorm final : public Operation {
+class BatchNorm final : public PrimitiveOperation {
  public:
   BatchNorm(const OperationRequest& r, const BatchNormNode& norm)
-      : r_(r),
+      : PrimitiveOperation(r),
         norm_(norm),
         data_(r.input_desc()),
         channels_(std::size_t(r.self().output.channels)),
-        forward_desc_({r.forward_kind(), data_, norm.epsilon, flags_of(norm, r.mode)},
-                      user_scratchpad(), r.context.engine) {
-    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    if (r_.mode != Mode::train) return;
-    backward_desc_.emplace(Backward::desc{dnnl::prop_kind::backward, data_, data_, norm.epsilon,
-                                          flags_of(norm, r.mode)},
-                           user_scratchpad(), r_.context.engine, forward_desc_);
-    r_.context.request_scratch(backward_desc_->scratchpad_desc().get_size());
+        forward_desc_(r.context.plan<Forward>(
+            {r.forward_kind(), data_, norm.epsilon, flags_of(norm, r.mode)})) {
+    r.context.request_scratch(forward_desc_);
+    if (r.mode != Mode::train) return;
+    backward_desc_ = r.context.plan<Backward>(
+        {dnnl::prop_kind::backward, data_, data_, norm.epsilon, flags_of(norm, r.mode)},
+        forward_desc_);
+    r.context.request_scratch(backward_desc_);
   }
 
   OperationNeeds needs() const override {
@@ -51,17 +49,14 @@ class BatchNorm final : public Operation {
                      r_.context.at(forward_desc_.workspace_desc(), m.workspace));
     auto arguments = shared;
     arguments.emplace(DNNL_ARG_DST, r_.context.at(data_, m.output));
-    forward_ = r_.context.call<Forward>(forward_desc_, arguments);
+    forward_ = {r_.context.call<Forward>(forward_desc_, arguments)};
     if (!backward_desc_) return;
     shared.emplace(DNNL_ARG_DIFF_DST, r_.context.at(data_, m.output_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SRC, r_.context.at(data_, m.input_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SCALE, channel_vector(r_.gradient(norm_.gamma)));
     shared.emplace(DNNL_ARG_DIFF_SHIFT, channel_vector(r_.gradient(norm_.beta)));
-    backward_ = r_.context.call<Backward>(*backward_desc_, shared);
+    backward_ = {r_.context.call<Backward>(backward_desc_, shared)};
   }
-
-  void forward() override { forward_.run(r_.context.stream); }
-  void backward() override { backward_.run(r_.context.stream); }
 
  private:
   dnnl::memory channel_vector(float* where) const {
@@ -76,13 +71,11 @@ class BatchNorm final : public Operation {
             {DNNL_ARG_VARIANCE, channel_vector(first + channels_)}};
   }
 
-  OperationRequest r_;
   BatchNormNode norm_;
   dnnl::memory::desc data_;
   std::size_t channels_;
   Forward::primitive_desc forward_desc_;
-  std::optional<Backward::primitive_desc> backward_desc_;
-  PrimitiveCall forward_, backward_;
+  Backward::primitive_desc backward_desc_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/split.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -18,19 +19,13 @@ constexpr std::size_t kWorthHugePages = 8 * kHugePage;
 using dnnl::memory;
 using tag = memory::format_tag;
 
-std::size_t block_of(const Node& node, ActivationLayout layout) {
-  if (is_plain(node)) return 1;
-  const bool blocked = layout != ActivationLayout::channels_last;
-  return std::size_t(blocked ? int(layout) : node.output.channels);
-}
-
 tag format_tag(ActivationLayout layout) {
   if (layout == ActivationLayout::channels_last) return tag::nhwc;
   return layout == ActivationLayout::blocked8 ? tag::nChw8c : tag::nChw16c;
 }
 
-memory::data_type type_of(Precision precision) {
-  return precision == Precision::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+memory::data_type type_of(bool bf16) {
+  return bf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
 dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine& engine,
@@ -62,37 +57,33 @@ bool is_plain(const Node& node) {
 }
 
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
-  const auto conv = typical_convolution(engine, type_of(precision));
+  const auto conv = typical_convolution(engine, type_of(precision == Precision::bf16));
   const memory::desc image = conv.src_desc();
   for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16})
     if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) return layout;
   return ActivationLayout::channels_last;
 }
 
-memory::data_type element_type(const Node& node, Precision precision) {
-  const bool image = std::holds_alternative<InputNode>(node.kind);
-  return is_plain(node) && !image ? memory::data_type::f32 : type_of(precision);
-}
-
 memory::desc Context::desc(const Graph& graph, NodeId node, int batch) const {
   const Node& n = graph.node(node);
   const memory::dims dims = {batch, n.output.channels, n.output.height, n.output.width};
-  return {dims, element_type(n, format.precision),
+  return {dims, type_of(view(graph, node).bf16),
           is_plain(n) ? tag::nchw : format_tag(format.layout)};
 }
 
-BlockedView blocked_view(const Graph& graph, NodeId node, ActivationLayout layout) {
+ActivationView Context::view(const Graph& graph, NodeId node) const {
   const Node& n = graph.node(node);
-  const std::size_t block = block_of(n, layout);
   const auto channels = std::size_t(n.output.channels);
-  return {.channels = (channels + block - 1) / block * block,
+  const bool last = format.layout == ActivationLayout::channels_last;
+  const std::size_t block = is_plain(n) ? 1 : last ? channels : std::size_t(format.layout);
+  const bool image = std::holds_alternative<InputNode>(n.kind);
+  return {.channels = pieces(channels, block) * block,
           .pixels = std::size_t(n.output.height * n.output.width),
-          .block = block};
+          .block = block,
+          .bf16 = format.precision == Precision::bf16 && (image || !is_plain(n))};
 }
 
-void HostMemory::Free::operator()(std::byte* p) const noexcept { std::free(p); }
-
-HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
+Memory host_memory(std::size_t bytes) {
   const std::size_t alignment = bytes >= kWorthHugePages ? kHugePage : kBufferAlignment;
   const std::size_t room = std::max(aligned_bytes(bytes), kBufferAlignment);
   void* p = nullptr;
@@ -104,7 +95,7 @@ HostMemory::HostMemory(std::size_t bytes) : size_(bytes) {
   // A wish, before the first touch: where it is granted, training is some per cent faster.
   if (alignment == kHugePage) madvise(p, room / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(p, 0, room);
-  data_.reset(static_cast<std::byte*>(p));
+  return {p, bytes, std::free};
 }
 
 dnnl::memory::desc arena_conv_desc(const Parameter& w) {
@@ -122,7 +113,7 @@ dnnl::memory::desc vector_desc(std::size_t count) {
 PackedWeights::Slot PackedWeights::request(ParameterId parameter, const dnnl::memory::desc& desc) {
   for (Slot slot = 0; slot < entries_.size(); ++slot)
     if (entries_[slot].parameter == parameter && entries_[slot].desc == desc) return slot;
-  entries_.push_back({parameter, desc, {}, {}, {}});
+  entries_.push_back({parameter, desc});
   return entries_.size() - 1;
 }
 
@@ -134,22 +125,19 @@ std::size_t PackedWeights::bytes() const {
 
 void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
                              std::span<float> values) {
-  storage_ = std::make_unique<HostMemory>(bytes());
+  storage_ = host_memory(bytes());
   std::size_t offset = 0;
   for (Entry& entry : entries_) {
     const Parameter& weight = graph.parameter(entry.parameter);
-    entry.plain = {arena_conv_desc(weight), engine, values.data() + weight.offset};
-    entry.packed = {entry.desc, engine, storage_->data() + offset};
-    entry.reorder = dnnl::reorder(entry.plain, entry.packed);
+    entry.packed = {entry.desc, engine, storage_.data() + offset};
+    entry.pack = reorder_call({arena_conv_desc(weight), engine, values.data() + weight.offset},
+                              entry.packed);
     offset += aligned_bytes(entry.desc.get_size());
   }
 }
 
-void PackedWeights::pack_all(const dnnl::stream& stream) {
-  for (Entry& entry : entries_) {
-    dnnl::stream s = stream;
-    entry.reorder.execute(s, entry.plain, entry.packed);
-  }
+void PackedWeights::pack_all(dnnl::stream& stream) {
+  for (Entry& entry : entries_) entry.pack.run(stream);
 }
 
 }  // namespace rueda::cpu

@@ -33,20 +33,15 @@ struct ConvShape {
 };
 
 Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r) {
-  return {{r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias, s.output, s.strides,
-           s.padding, s.padding},
-          user_scratchpad(),
-          r.context.engine};
+  return r.context.plan<Forward>({r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias,
+                                  s.output, s.strides, s.padding, s.padding});
 }
 
-BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s,
-                                                      const Forward::primitive_desc& forward,
-                                                      const dnnl::engine& engine) {
-  return {
+BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s, const Context& context,
+                                                      const Forward::primitive_desc& forward) {
+  return context.plan<BackwardWeights>(
       {kAlgorithm, s.source, s.weights_gradient, s.bias, s.output, s.strides, s.padding, s.padding},
-      user_scratchpad(),
-      engine,
-      forward};
+      forward);
 }
 
 template <typename PrimitiveDesc>
@@ -60,11 +55,14 @@ memory::desc plain(const memory::desc& activation) {
 
 /// Convolution in its three directions. The weight gradient comes in the kernel's own layout and is
 /// unpacked into the arena; bias and bias gradient lie in the arenas directly.
-class Conv final : public Operation {
+class Conv final : public PrimitiveOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
-      : r_(r), conv_(conv), shape_(r, conv), forward_desc_(plan_forward(shape_, r)) {
-    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
+      : PrimitiveOperation(r),
+        conv_(conv),
+        shape_(r, conv),
+        forward_desc_(plan_forward(shape_, r)) {
+    r_.context.request_scratch(forward_desc_);
     weights_ = r_.context.packed.request(conv.weight, forward_desc_.weights_desc());
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
@@ -73,34 +71,23 @@ class Conv final : public Operation {
 
   void bind(const OperationMemory& m) override {
     bind_forward(m);
-    if (!m.output_gradients.empty()) bind_backward_weights(m);
+    if (m.output_gradients.empty()) return;
     if (data_desc_ && m.input_gradients.front() != nullptr) bind_backward_data(m);
-  }
-
-  void forward() override { forward_.run(r_.context.stream); }
-
-  void backward() override {
-    if (data_.primitive) data_.run(r_.context.stream);
-    if (staged_) {
-      stage_source_.run(r_.context.stream);
-      stage_output_.run(r_.context.stream);
-    }
-    weights_gradient_.run(r_.context.stream);
-    if (unpack_.primitive) unpack_.run(r_.context.stream);
+    bind_backward_weights(m);
   }
 
  private:
   void plan_backward(bool wants_data) {
-    weights_desc_.emplace(plan_backward_weights(shape_, forward_desc_, r_.context.engine));
-    if (is_reference(*weights_desc_)) plan_plain_weights();
-    r_.context.request_scratch(gradient_room() + staging_room() +
-                               weights_desc_->scratchpad_desc().get_size());
+    weights_desc_ = plan_backward_weights(shape_, r_.context, forward_desc_);
+    if (is_reference(weights_desc_)) plan_plain_weights();
+    r_.context.request_scratch(weights_desc_, gradient_room() + staging_room());
     if (!wants_data) return;
-    data_desc_.emplace(BackwardData::desc{kAlgorithm, shape_.source, shape_.weights, shape_.output,
-                                          shape_.strides, shape_.padding, shape_.padding},
-                       user_scratchpad(), r_.context.engine, forward_desc_);
-    r_.context.request_scratch(data_desc_->scratchpad_desc().get_size());
-    data_weights_ = r_.context.packed.request(conv_.weight, data_desc_->weights_desc());
+    data_desc_ =
+        r_.context.plan<BackwardData>({kAlgorithm, shape_.source, shape_.weights, shape_.output,
+                                       shape_.strides, shape_.padding, shape_.padding},
+                                      forward_desc_);
+    r_.context.request_scratch(data_desc_);
+    data_weights_ = r_.context.packed.request(conv_.weight, data_desc_.weights_desc());
   }
 
   /// For the weight gradient on maps of a pixel or two oneDNN has only its reference loop in a
@@ -110,7 +97,7 @@ class Conv final : public Operation {
     ConvShape staged = shape_;
     staged.source = plain(shape_.source);
     staged.output = plain(shape_.output);
-    auto descriptor = plan_backward_weights(staged, plan_forward(staged, r_), r_.context.engine);
+    auto descriptor = plan_backward_weights(staged, r_.context, plan_forward(staged, r_));
     if (is_reference(descriptor)) return;
     weights_desc_ = std::move(descriptor);
     staged_.emplace(std::move(staged));
@@ -124,7 +111,7 @@ class Conv final : public Operation {
 
   /// Bytes at the start of the scratch area that hold the weight gradient before it is unpacked.
   std::size_t gradient_room() const {
-    return aligned_bytes(weights_desc_->diff_weights_desc().get_size());
+    return aligned_bytes(weights_desc_.diff_weights_desc().get_size());
   }
 
   void bind_forward(const OperationMemory& m) {
@@ -134,14 +121,14 @@ class Conv final : public Operation {
         {DNNL_ARG_DST, r_.context.at(shape_.output, m.output)}};
     if (conv_.bias != kNone)
       arguments.emplace(DNNL_ARG_BIAS, r_.context.at(shape_.bias, r_.value(conv_.bias)));
-    forward_ = r_.context.call<Forward>(forward_desc_, std::move(arguments));
+    forward_ = {r_.context.call<Forward>(forward_desc_, std::move(arguments))};
   }
 
   void bind_backward_weights(const OperationMemory& m) {
     const Context& context = r_.context;
     const auto arena =
         context.at(arena_conv_desc(r_.graph.parameter(conv_.weight)), r_.gradient(conv_.weight));
-    const auto packed = context.at(weights_desc_->diff_weights_desc(), context.scratch->data());
+    const auto packed = context.at(weights_desc_.diff_weights_desc(), context.scratch.data());
     std::unordered_map<int, memory> arguments = {
         {DNNL_ARG_SRC, context.at(shape_.source, m.inputs.front())},
         {DNNL_ARG_DIFF_DST, context.at(shape_.output, m.output_gradients.front())},
@@ -149,42 +136,40 @@ class Conv final : public Operation {
     if (staged_) bind_staging(arguments);
     if (conv_.bias != kNone)
       arguments.emplace(DNNL_ARG_DIFF_BIAS, context.at(shape_.bias, r_.gradient(conv_.bias)));
-    weights_gradient_ = context.call<BackwardWeights>(*weights_desc_, std::move(arguments),
-                                                      gradient_room() + staging_room());
-    unpack_ = reorder_call(packed, arena);
+    backward_.push_back(context.call<BackwardWeights>(weights_desc_, std::move(arguments),
+                                                      gradient_room() + staging_room()));
+    backward_.push_back(reorder_call(packed, arena));
   }
 
   /// Lets the weight gradient read plain copies instead of the activations themselves.
   void bind_staging(std::unordered_map<int, memory>& arguments) {
-    std::byte* room = r_.context.scratch->data() + gradient_room();
+    std::byte* room = r_.context.scratch.data() + gradient_room();
     const auto stage = [&](int argument, const memory::desc& desc) {
       const memory copy = r_.context.at(desc, room);
       room += aligned_bytes(desc.get_size());
-      return reorder_call(std::exchange(arguments.at(argument), copy), copy);
+      backward_.push_back(reorder_call(std::exchange(arguments.at(argument), copy), copy));
     };
-    stage_source_ = stage(DNNL_ARG_SRC, staged_->source);
-    stage_output_ = stage(DNNL_ARG_DIFF_DST, staged_->output);
+    stage(DNNL_ARG_SRC, staged_->source);
+    stage(DNNL_ARG_DIFF_DST, staged_->output);
   }
 
   void bind_backward_data(const OperationMemory& m) {
-    data_ = r_.context.call<BackwardData>(
-        *data_desc_,
+    backward_.push_back(r_.context.call<BackwardData>(
+        data_desc_,
         {{DNNL_ARG_DIFF_DST, r_.context.at(shape_.output, m.output_gradients.front())},
          {DNNL_ARG_WEIGHTS, r_.context.packed.memory(data_weights_)},
-         {DNNL_ARG_DIFF_SRC, r_.context.at(shape_.source, m.input_gradients.front())}});
+         {DNNL_ARG_DIFF_SRC, r_.context.at(shape_.source, m.input_gradients.front())}}));
   }
 
-  OperationRequest r_;
   ConvNode conv_;
   ConvShape shape_;
   std::optional<ConvShape>
       staged_;  ///< with plain activations, where the weight gradient needs them
   Forward::primitive_desc forward_desc_;
-  std::optional<BackwardWeights::primitive_desc> weights_desc_;
-  std::optional<BackwardData::primitive_desc> data_desc_;
+  BackwardWeights::primitive_desc weights_desc_;
+  BackwardData::primitive_desc data_desc_;
   PackedWeights::Slot weights_ = 0;
   PackedWeights::Slot data_weights_ = 0;
-  PrimitiveCall forward_, data_, weights_gradient_, unpack_, stage_source_, stage_output_;
 };
 
 }  // namespace

@@ -1,68 +1,70 @@
 #include "cpu_backend.hpp"
 
-#include <atomic>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
 #include <fstream>
-#include <thread>
 #include <variant>
 #include <vector>
 
 #include <omp.h>
 
+#include "host_reduce_device.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
+#include "rueda/backend/host_batch.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/machine.hpp"
-#include "rueda/reduce/host_adder.hpp"
+#include "rueda/kernels/batch_norm.hpp"
+#include "rueda/kernels/element_hash.hpp"
+#include "rueda/kernels/softmax_loss.hpp"
+
+// Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 
 namespace rueda::cpu {
 namespace {
 
-/// On the thread that made it, which trains, additions are shared out to its team; on another one,
-/// which works beside that team, they are not.
-class HostReduceDevice final : public HostAdder {
+/// Host memory is this device's memory: nothing is copied over a bus. Operations are bound to the
+/// address of the network's input, so `deliver` still copies once.
+class CpuStager final : public BatchStager {
  public:
-  void add(std::span<float> into, std::span<const float> from) override {
-    share_out(into.size(), [=, this](Range r) {
-      HostAdder::add(into.subspan(r.begin, r.size()), from.subspan(r.begin, r.size()));
+  CpuStager(const InputFormat& format, int image_size, std::size_t batch)
+      : format_(format), image_bytes_(format.image_bytes(image_size)) {
+    for (Slot& slot : slots_)
+      slot = {host_memory(batch * image_bytes_), std::vector<std::int32_t>(batch)};
+  }
+
+  InputFormat format() const override { return format_; }
+  std::byte* input(std::size_t slot) override { return slots_[slot].input.data(); }
+  std::int32_t* labels(std::size_t slot) override { return slots_[slot].labels.data(); }
+  bool copies() const override { return false; }
+  void upload(std::size_t slot, std::size_t images) override { slots_[slot].images = images; }
+  CopyCost wait(std::size_t) override { return {}; }
+  void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) override {
+    Slot& from = slots_[slot];
+    parallel_for(from.images, [&](std::size_t i) {
+      const std::size_t offset = i * image_bytes_;
+      std::memcpy(input + offset, from.input.data() + offset, image_bytes_);
     });
-  }
-  void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-              std::span<float> lost) override {
-    share_out(to.size(), [=](Range r) { narrow_part(to, from, lost, r.begin, r.end); });
-  }
-  void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
-    share_out(into.size(), [=](Range r) { add_narrow_part(into, from, r.begin, r.end); });
-  }
-  void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
-    share_out(to.size(), [=](Range r) { widen_part(to, from, r.begin, r.end); });
-  }
-  std::uint64_t check_sum(std::span<const float> values) override {
-    std::atomic<std::uint64_t> sum{0};
-    share_out(values.size(), [=, &sum](Range r) { sum += check_part(values, r.begin, r.end); });
-    return sum;
-  }
-  void sum_all(std::span<const float* const> from, std::span<float* const> to,
-               std::size_t count) override {
-    share_out(count, [=](Range part) {
-      std::vector<const float*> sources(from.begin(), from.end());
-      std::vector<float*> targets(to.begin(), to.end());
-      for (auto& source : sources) source += part.begin;
-      for (auto& target : targets) target += part.begin;
-      tree_sum(sources, targets, part.size());
-    });
+    std::copy_n(from.labels.begin(), from.images, labels);
   }
 
  private:
-  /// work(range) for ranges that together are all below `count`.
-  template <class Work>
-  void share_out(std::size_t count, const Work& work) const {
-    if (std::this_thread::get_id() == home_)
-      parallel_ranges(count, work);
-    else
-      work(Range{0, count});
-  }
+  struct Slot {
+    Memory input;
+    std::vector<std::int32_t> labels;
+    std::size_t images = 0;
+  };
 
-  const std::thread::id home_ = std::this_thread::get_id();
+  InputFormat format_;
+  std::size_t image_bytes_;
+  std::array<Slot, kSlots> slots_;
+};
+
+/// The images stay where they are: host memory is this device's memory.
+struct HostImages final : DeviceImages {
+  explicit HostImages(const ImageSet& set) : images(set) {}
+  const ImageSet& images;
 };
 
 /// Whether the node's output lies as its input does, so that the input must not be plain.
@@ -71,6 +73,155 @@ bool keeps_layout(const NodeKind& kind) {
          std::holds_alternative<MaxPoolNode>(kind);
 }
 
+class CpuBackend final : public HostBackend {
+ public:
+  explicit CpuBackend(const CpuOptions& options) {
+    if (options.precision == Precision::tf32) {
+      throw InputError(
+          "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
+    }
+    omp_set_num_threads(options.threads);
+    const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
+    context_.format = {options.layout.value_or(preferred), options.precision};
+  }
+
+  std::string_view name() const override { return "cpu"; }
+  std::string device() const override {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);) {
+      const auto colon = line.find(": ");
+      if (line.starts_with("model name") && colon != std::string::npos)
+        return line.substr(colon + 2);
+    }
+    return "unknown processor";
+  }
+  ReduceDevice& reduce_device() override { return reduce_device_; }
+  Memory allocate(std::size_t bytes) override { return host_memory(bytes); }
+
+  ActivationView view(const Graph& graph, NodeId node) const override {
+    return context_.view(graph, node);
+  }
+  std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
+                                            Mode mode) override {
+    const Node& self = graph.node(node);
+    for (const NodeId input : self.inputs) {
+      if (!keeps_layout(self.kind) || !is_plain(graph.node(input))) continue;
+      throw RunError("layer " + self.name +
+                     ": the cpu backend has batch norms, additions and max pools only behind a "
+                     "convolution, not on the image or behind a global average pool");
+    }
+    const OperationRequest request{context_, graph, node, batch, mode};
+    return std::visit([&](const auto& kind) { return make(request, kind); }, self.kind);
+  }
+  std::size_t packed_bytes() const override { return context_.packed.bytes(); }
+  std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
+  void forget_plans() override {
+    context_.packed = {};
+    context_.scratch = {};
+    context_.scratch_bytes = 0;
+  }
+  void bind_parameters(const Graph& graph, const ParameterMemory& memory) override {
+    context_.parameters = memory;
+    context_.packed.allocate(graph, context_.engine, memory.values);
+    context_.scratch = host_memory(context_.scratch_bytes);
+  }
+  void pack_parameters() override { context_.packed.pack_all(context_.stream); }
+
+  std::unique_ptr<DeviceImages> hold(const ImageSet& images) override {
+    return std::make_unique<HostImages>(images);
+  }
+  void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override {
+    const ImageSet& images = static_cast<const HostImages&>(*request.images).images;
+    const BatchChoice& choice = request.choice;
+    const std::size_t bytes = input_format().image_bytes(choice.transform.image_size);
+    parallel_for(choice.indices.size(), [&](std::size_t i) {
+      labels[i] = images.labels[choice.indices[i]];
+      make_host_image(images, choice, i, input_format(), input + i * bytes);
+    });
+  }
+  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override {
+    return std::make_unique<CpuStager>(input_format(), image_size, batch);
+  }
+  std::size_t stager_bytes(int image_size, std::size_t batch) const override {
+    const std::size_t bytes = input_format().image_bytes(image_size) + sizeof(std::int32_t);
+    return BatchStager::kSlots * batch * bytes;
+  }
+  void softmax_cross_entropy(const LossRequest& r) override {
+    const auto* from = reinterpret_cast<const float*>(r.logits);
+    auto* to = reinterpret_cast<float*>(r.gradient);
+    const float scale = to == nullptr ? 0.0F : *r.scale;
+    double loss = 0;
+    double correct = 0;
+    for (int row = 0; row < r.rows; ++row) {
+      const std::ptrdiff_t first = std::ptrdiff_t(row) * r.classes;
+      const kernels::RowLoss of_row = kernels::softmax_cross_entropy_row(
+          from + first, r.classes, r.labels[row], scale, to == nullptr ? nullptr : to + first);
+      loss += double(of_row.loss);
+      correct += of_row.correct ? 1.0 : 0.0;
+    }
+    *r.sums = {float(loss), float(correct)};
+  }
+  void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
+                       float samples, RankFlags* flags) override {
+    const auto finite = [](float v) { return std::isfinite(v); };
+    const bool fine = finite(sums->loss) && std::ranges::all_of(statistics, finite);
+    if (!fine) flags->nonfinite = 1.0F;
+    *to = {.loss = sums->loss,
+           .correct = sums->correct,
+           .samples = samples,
+           .nonfinite = fine ? 0.0F : 1.0F,
+           .stop = flags->stop};
+  }
+  void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
+                     const std::byte* b) override {
+    with_element_type(view(graph, node), [&]<typename T>() {
+      const T* x = elements<T>(a);
+      const T* y = elements<T>(b);
+      T* sum = elements<T>(to);
+      parallel_elements(activation_bytes(graph, node, batch) / sizeof(T), [=](std::size_t i) {
+        sum[i] = kernels::from_float<T>(kernels::to_float(x[i]) + kernels::to_float(y[i]));
+      });
+    });
+  }
+  void sgd_update(std::span<float> values, std::span<float> velocities,
+                  std::span<const float> gradients, const kernels::SgdStep& step) override {
+    float* w = values.data();
+    float* v = velocities.data();
+    const float* g = gradients.data();
+    parallel_elements(values.size(),
+                      [=](std::size_t i) { kernels::sgd_update(w[i], v[i], g[i], step); });
+  }
+  void weigh_statistics(std::span<float> to, std::span<const float> from,
+                        std::span<const float> values_per_image, float samples) override {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const float correction = kernels::bessel(samples * values_per_image[i]);
+      to[i] = kernels::weighted_statistic(from[i], samples, correction);
+    }
+  }
+  void update_running(std::span<float> running, std::span<const float> weighted_sums, float samples,
+                      float momentum) override {
+    for (std::size_t i = 0; i < running.size(); ++i)
+      running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum);
+  }
+  std::uint64_t hash(std::span<const float> values) override {
+    std::uint64_t sum = 0;
+    const float* v = values.data();
+    const std::size_t count = values.size();
+#pragma omp parallel for schedule(static) reduction(+ : sum) if (count > kWorthThreads)
+    for (std::size_t i = 0; i < count; ++i) sum += kernels::element_hash(i, v[i]);
+    return sum;
+  }
+
+ private:
+  /// The image lies plain, whatever the layout of the network behind it.
+  InputFormat input_format() const {
+    return {.bf16 = context_.format.precision == Precision::bf16, .channels_last = false};
+  }
+
+  Context context_;
+  HostReduceDevice reduce_device_;
+};
+
 }  // namespace
 
 std::string onednn_version() {
@@ -78,59 +229,8 @@ std::string onednn_version() {
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
 }
 
-CpuBackend::CpuBackend(const CpuOptions& options)
-    : reduce_device_(std::make_unique<HostReduceDevice>()) {
-  if (options.precision == Precision::tf32) {
-    throw InputError(
-        "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
-  }
-  omp_set_num_threads(options.threads);
-  const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
-  context_.format = {options.layout.value_or(preferred), options.precision};
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+  return std::make_unique<CpuBackend>(options);
 }
-
-std::string CpuBackend::device() const {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
-
-std::unique_ptr<Memory> CpuBackend::allocate(std::size_t bytes) {
-  return std::make_unique<HostMemory>(bytes);
-}
-
-std::size_t CpuBackend::activation_bytes(const Graph& graph, NodeId node, int batch) const {
-  return context_.desc(graph, node, batch).get_size();
-}
-
-std::unique_ptr<Operation> CpuBackend::make_operation(const Graph& graph, NodeId node, int batch,
-                                                      Mode mode) {
-  const Node& self = graph.node(node);
-  for (const NodeId input : self.inputs) {
-    if (!keeps_layout(self.kind) || !is_plain(graph.node(input))) continue;
-    throw RunError("layer " + self.name +
-                   ": the cpu backend has batch norms, additions and max pools only behind a "
-                   "convolution, not on the image or behind a global average pool");
-  }
-  const OperationRequest request{context_, graph, node, batch, mode};
-  return std::visit([&](const auto& kind) { return make(request, kind); }, self.kind);
-}
-
-void CpuBackend::bind_parameters(const Graph& graph, const ParameterMemory& memory) {
-  context_.parameters = memory;
-  context_.packed.allocate(graph, context_.engine, memory.values);
-  context_.scratch = std::make_unique<HostMemory>(context_.scratch_bytes);
-}
-
-void CpuBackend::forget_plans() {
-  context_.packed = {};
-  context_.scratch.reset();
-  context_.scratch_bytes = 0;
-}
-
-void CpuBackend::pack_parameters() { context_.packed.pack_all(context_.stream); }
 
 }  // namespace rueda::cpu

@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "operations.hpp"
 #include "rueda/core/error.hpp"
 
@@ -17,25 +15,24 @@ memory::desc matrix(int rows, int columns) {
 
 /// The classifier: small plain matrices that lie in the arenas as oneDNN takes them, so nothing is
 /// packed.
-class Dense final : public Operation {
+class Dense final : public PrimitiveOperation {
  public:
   Dense(const OperationRequest& r, const DenseNode& dense)
-      : r_(r),
+      : PrimitiveOperation(r),
         dense_(dense),
         source_(matrix(r.batch, r.graph.shape(r.input()).channels)),
         weights_(matrix(dense.units, r.graph.shape(r.input()).channels)),
         bias_(vector_desc(std::size_t(dense.units))),
         output_(matrix(r.batch, dense.units)),
-        forward_desc_({r.forward_kind(), source_, weights_, bias_, output_}, user_scratchpad(),
-                      r.context.engine) {
-    r_.context.request_scratch(forward_desc_.scratchpad_desc().get_size());
-    if (r_.mode != Mode::train) return;
-    weights_desc_.emplace(BackwardWeights::desc{source_, weights_, bias_, output_},
-                          user_scratchpad(), r_.context.engine, forward_desc_);
-    data_desc_.emplace(BackwardData::desc{source_, weights_, output_}, user_scratchpad(),
-                       r_.context.engine, forward_desc_);
-    r_.context.request_scratch(weights_desc_->scratchpad_desc().get_size());
-    r_.context.request_scratch(data_desc_->scratchpad_desc().get_size());
+        forward_desc_(
+            r.context.plan<Forward>({r.forward_kind(), source_, weights_, bias_, output_})) {
+    r.context.request_scratch(forward_desc_);
+    if (r.mode != Mode::train) return;
+    weights_desc_ =
+        r.context.plan<BackwardWeights>({source_, weights_, bias_, output_}, forward_desc_);
+    data_desc_ = r.context.plan<BackwardData>({source_, weights_, output_}, forward_desc_);
+    r.context.request_scratch(weights_desc_);
+    r.context.request_scratch(data_desc_);
   }
 
   OperationNeeds needs() const override { return {.keeps_input = true}; }
@@ -44,40 +41,32 @@ class Dense final : public Operation {
     const Context& context = r_.context;
     const auto source = context.at(source_, m.inputs.front());
     const auto weights = context.at(weights_, r_.value(dense_.weight));
-    forward_ = context.call<Forward>(forward_desc_,
-                                     {{DNNL_ARG_SRC, source},
-                                      {DNNL_ARG_WEIGHTS, weights},
-                                      {DNNL_ARG_BIAS, context.at(bias_, r_.value(dense_.bias))},
-                                      {DNNL_ARG_DST, context.at(output_, m.output)}});
+    forward_ = {context.call<Forward>(forward_desc_,
+                                      {{DNNL_ARG_SRC, source},
+                                       {DNNL_ARG_WEIGHTS, weights},
+                                       {DNNL_ARG_BIAS, context.at(bias_, r_.value(dense_.bias))},
+                                       {DNNL_ARG_DST, context.at(output_, m.output)}})};
     if (!weights_desc_) return;
     const auto gradient = context.at(output_, m.output_gradients.front());
-    weights_gradient_ = context.call<BackwardWeights>(
-        *weights_desc_, {{DNNL_ARG_SRC, source},
-                         {DNNL_ARG_DIFF_DST, gradient},
-                         {DNNL_ARG_DIFF_WEIGHTS, context.at(weights_, r_.gradient(dense_.weight))},
-                         {DNNL_ARG_DIFF_BIAS, context.at(bias_, r_.gradient(dense_.bias))}});
-    if (m.input_gradients.front() == nullptr) return;
-    data_ = context.call<BackwardData>(
-        *data_desc_, {{DNNL_ARG_DIFF_DST, gradient},
-                      {DNNL_ARG_WEIGHTS, weights},
-                      {DNNL_ARG_DIFF_SRC, context.at(source_, m.input_gradients.front())}});
-  }
-
-  void forward() override { forward_.run(r_.context.stream); }
-
-  void backward() override {
-    if (data_.primitive) data_.run(r_.context.stream);
-    weights_gradient_.run(r_.context.stream);
+    if (m.input_gradients.front() != nullptr) {
+      backward_.push_back(context.call<BackwardData>(
+          data_desc_, {{DNNL_ARG_DIFF_DST, gradient},
+                       {DNNL_ARG_WEIGHTS, weights},
+                       {DNNL_ARG_DIFF_SRC, context.at(source_, m.input_gradients.front())}}));
+    }
+    backward_.push_back(context.call<BackwardWeights>(
+        weights_desc_, {{DNNL_ARG_SRC, source},
+                        {DNNL_ARG_DIFF_DST, gradient},
+                        {DNNL_ARG_DIFF_WEIGHTS, context.at(weights_, r_.gradient(dense_.weight))},
+                        {DNNL_ARG_DIFF_BIAS, context.at(bias_, r_.gradient(dense_.bias))}}));
   }
 
  private:
-  OperationRequest r_;
   DenseNode dense_;
   memory::desc source_, weights_, bias_, output_;
   Forward::primitive_desc forward_desc_;
-  std::optional<BackwardWeights::primitive_desc> weights_desc_;
-  std::optional<BackwardData::primitive_desc> data_desc_;
-  PrimitiveCall forward_, data_, weights_gradient_;
+  BackwardWeights::primitive_desc weights_desc_;
+  BackwardData::primitive_desc data_desc_;
 };
 
 }  // namespace

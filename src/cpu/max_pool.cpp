@@ -51,7 +51,7 @@ class MaxPool final : public Operation {
  private:
   /// f(plane, y, x), a plane being one block of channels of one image; rows go to the threads.
   template <typename F>
-  void for_each_pixel(const BlockedView& view, const Shape& shape, const F& f) const {
+  void for_each_pixel(const ActivationView& view, const Shape& shape, const F& f) const {
     const auto rows = std::size_t(shape.height);
     parallel_for(images_ * view.blocks() * rows, [&](std::size_t i) {
       for (int x = 0; x < shape.width; ++x) f(i / rows, int(i % rows), x);
@@ -66,7 +66,7 @@ class MaxPool final : public Operation {
     for (; channel < block; ++channel) f.template operator()<1>(channel);
   }
 
-  static std::size_t at(const BlockedView& view, const Shape& shape, std::size_t plane, int y,
+  static std::size_t at(const ActivationView& view, const Shape& shape, std::size_t plane, int y,
                         int x) {
     return (plane * view.pixels + std::size_t(y * shape.width + x)) * view.block;
   }
@@ -124,7 +124,7 @@ class MaxPool final : public Operation {
   }
 
   MaxPoolNode pool_;
-  BlockedView from_, to_;
+  ActivationView from_, to_;
   Shape in_, out_;
   std::size_t images_;
   OperationMemory memory_;
@@ -133,7 +133,7 @@ class MaxPool final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> make(const OperationRequest& request, const MaxPoolNode& pool) {
-  return with_element_type(request.precision(), [&]<typename T>() -> std::unique_ptr<Operation> {
+  return with_element_type(request.output_view(), [&]<typename T>() -> std::unique_ptr<Operation> {
     return std::make_unique<MaxPool<T>>(request, pool);
   });
 }

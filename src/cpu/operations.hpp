@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "context.hpp"
 #include "rueda/backend/operation.hpp"
@@ -19,7 +20,6 @@ struct OperationRequest {
 
   const Node& self() const { return graph.node(node); }
   NodeId input(std::size_t i = 0) const { return self().inputs.at(i); }
-  Precision precision() const { return context.format.precision; }
   dnnl::memory::desc output_desc() const { return context.desc(graph, node, batch); }
   dnnl::memory::desc input_desc(std::size_t i = 0) const {
     return context.desc(graph, input(i), batch);
@@ -34,8 +34,25 @@ struct OperationRequest {
   float* gradient(ParameterId id) const {
     return context.parameters.gradients.data() + graph.parameter(id).offset;
   }
-  BlockedView output_view() const { return blocked_view(graph, node, context.format.layout); }
-  BlockedView input_view() const { return blocked_view(graph, input(), context.format.layout); }
+  ActivationView output_view() const { return context.view(graph, node); }
+  ActivationView input_view() const { return context.view(graph, input()); }
+};
+
+/// An operation that runs primitives of oneDNN, which `bind` makes, in their order.
+class PrimitiveOperation : public Operation {
+ public:
+  explicit PrimitiveOperation(const OperationRequest& request) : r_(request) {}
+  void forward() override { run(forward_); }
+  void backward() override { run(backward_); }
+
+ protected:
+  OperationRequest r_;
+  std::vector<PrimitiveCall> forward_, backward_;
+
+ private:
+  void run(std::vector<PrimitiveCall>& calls) {
+    for (PrimitiveCall& call : calls) call.run(r_.context.stream);
+  }
 };
 
 // One for each kind of node.
@@ -61,18 +78,11 @@ const T* elements(const std::byte* buffer) {
   return reinterpret_cast<const T*>(buffer);
 }
 
-/// f.operator()<T>() with the element type that `precision` gives to activations.
+/// f.operator()<T>() with the element type of an activation.
 template <typename F>
-auto with_element_type(Precision precision, const F& f) {
-  if (precision == Precision::bf16) return f.template operator()<kernels::Bfloat16>();
+auto with_element_type(const ActivationView& view, const F& f) {
+  if (view.bf16) return f.template operator()<kernels::Bfloat16>();
   return f.template operator()<float>();
-}
-
-/// The same with the element type of what `node` puts out.
-template <typename F>
-auto with_type_of(const Node& node, Precision precision, const F& f) {
-  const bool bf16 = element_type(node, precision) == dnnl::memory::data_type::bf16;
-  return with_element_type(bf16 ? Precision::bf16 : Precision::fp32, f);
 }
 
 }  // namespace rueda::cpu

@@ -14,7 +14,7 @@ using kernels::to_float;
 /// offset need not be a multiple of the layout's block, which no oneDNN view can express.
 template <typename T>
 std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
-  const BlockedView from = r.input_view(), to = r.output_view();
+  const ActivationView from = r.input_view(), to = r.output_view();
   const Shape in = r.graph.shape(r.input()), out = r.self().output;
   const auto batch = std::size_t(r.batch);
   // f(index in the input, index in the output) for every value that is copied.
@@ -52,7 +52,7 @@ std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
 /// take.
 template <typename T>
 std::unique_ptr<Operation> global_average_pool(const OperationRequest& r) {
-  const BlockedView view = r.input_view();
+  const ActivationView view = r.input_view();
   const auto channels = std::size_t(r.self().output.channels);
   const auto batch = std::size_t(r.batch);
   const float share = 1.0F / float(view.pixels);
@@ -122,16 +122,16 @@ std::unique_ptr<Operation> add(const OperationRequest& r, bool relu) {
 }  // namespace
 
 std::unique_ptr<Operation> make(const OperationRequest& r, const PadShortcutNode& pad) {
-  return with_element_type(r.precision(),
+  return with_element_type(r.output_view(),
                            [&]<typename T>() { return pad_shortcut<T>(r, pad.stride); });
 }
 
 std::unique_ptr<Operation> make(const OperationRequest& r, const GlobalAveragePoolNode&) {
-  return with_element_type(r.precision(), [&]<typename T>() { return global_average_pool<T>(r); });
+  return with_element_type(r.input_view(), [&]<typename T>() { return global_average_pool<T>(r); });
 }
 
 std::unique_ptr<Operation> make(const OperationRequest& r, const AddNode& node) {
-  return with_element_type(r.precision(), [&]<typename T>() { return add<T>(r, node.relu); });
+  return with_element_type(r.output_view(), [&]<typename T>() { return add<T>(r, node.relu); });
 }
 
 }  // namespace rueda::cpu

@@ -15,16 +15,11 @@
 namespace rueda {
 namespace {
 
-struct CloseGzip {
-  void operator()(gzFile_s* file) const noexcept { gzclose(file); }
-};
-
+using GzipFile = std::unique_ptr<gzFile_s, decltype([](gzFile_s* file) { gzclose(file); })>;
 constexpr std::size_t kMaxMembers = 10'000;
 
-struct FreeArchive {
-  void operator()(::archive* handle) const noexcept { archive_read_free(handle); }
-};
-using Handle = std::unique_ptr<::archive, FreeArchive>;
+using Handle =
+    std::unique_ptr<::archive, decltype([](::archive* handle) { archive_read_free(handle); })>;
 
 [[noreturn]] void refuse_archive(const std::filesystem::path& file, const std::string& reason) {
   throw InputError(
@@ -102,7 +97,7 @@ std::vector<std::uint8_t> read_member(const std::filesystem::path& file, const H
 /// skips: else a flipped bit that still unfolds would be trained on. A file that is not gzip
 /// passes. Throws InputError naming file and reason. Costs about a second for the official archive.
 void require_sound_gzip(const std::filesystem::path& file) {
-  const std::unique_ptr<gzFile_s, CloseGzip> in(gzopen(file.c_str(), "rb"));
+  const GzipFile in(gzopen(file.c_str(), "rb"));
   if (in == nullptr) refuse_archive(file, "it cannot be opened");
   std::vector<char> block(1 << 18);
   // Members are bounded already; this bounds what may stand behind the last of them.

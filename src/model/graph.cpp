@@ -1,9 +1,12 @@
 #include "rueda/model/graph.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/flops.hpp"
@@ -12,26 +15,62 @@
 namespace rueda {
 namespace {
 
-[[noreturn]] void refuse(const std::string& layer, const std::string& why) {
-  throw InputError("layer " + layer + ": " + why + "; choose a larger --image-size");
+/// What windows over `in` put out; MaxPoolNode or ConvOptions says which windows.
+template <typename Window>
+Shape window_output(const std::string& layer, const Shape& in, int channels, const Window& w) {
+  const auto along = [&](int extent) {
+    const int room = extent + 2 * w.padding - w.kernel;
+    if (room < 0) {
+      throw InputError(fmt::format(
+          "layer {}: a window of {} does not fit {} pixels; choose a larger --image-size", layer,
+          w.kernel, extent));
+    }
+    return room / w.stride + 1;
+  };
+  return {channels, along(in.height), along(in.width)};
 }
 
-int window_output(const std::string& layer, int extent, int kernel, int stride, int padding) {
-  const int room = extent + 2 * padding - kernel;
-  if (room < 0) {
-    refuse(layer, "a window of " + std::to_string(kernel) + " does not fit " +
-                      std::to_string(extent) + " pixels");
-  }
-  return room / stride + 1;
+/// Whether the operation of `summand` can make the addition as well.
+bool takes_addition(const Graph& graph, const FusionRules& rules, NodeId summand,
+                    const AddNode& add) {
+  const Node& node = graph.node(summand);
+  if (graph.readers(summand).size() != 1 || node.inputs.size() != 1) return false;
+  if (std::holds_alternative<ConvNode>(node.kind)) return rules.conv_adds && !add.relu;
+  const auto* norm = std::get_if<BatchNormNode>(&node.kind);
+  return norm != nullptr && rules.batch_norm_adds && !norm->relu;
 }
 
-std::size_t product(const std::vector<int>& dims) {
-  std::size_t n = 1;
-  for (const int d : dims) n *= std::size_t(d);
-  return n;
+/// Of an addition, the summand whose operation makes it too. The later of the two first: it lies
+/// closest to the addition, so that the order in which backward finishes the gradients stays what
+/// the arenas expect.
+std::optional<NodeId> find_partner(const Graph& graph, const FusionRules& rules, NodeId id) {
+  const auto* add = std::get_if<AddNode>(&graph.node(id).kind);
+  if (add == nullptr) return std::nullopt;
+  auto summands = graph.node(id).inputs;
+  std::ranges::sort(summands, std::greater());
+  for (const NodeId summand : summands)
+    if (takes_addition(graph, rules, summand, *add)) return summand;
+  return std::nullopt;
+}
+
+/// `partner`, which is node `id`, with the addition in it.
+Node merged(const Node& addition, Node partner, NodeId id) {
+  partner.name = addition.name;
+  const bool first = addition.inputs.front() == id;
+  partner.inputs.push_back(first ? addition.inputs.back() : addition.inputs.front());
+  if (auto* norm = std::get_if<BatchNormNode>(&partner.kind))
+    norm->relu = std::get<AddNode>(addition.kind).relu;
+  return partner;
 }
 
 }  // namespace
+
+std::vector<NodeId> Graph::readers(NodeId id) const {
+  std::vector<NodeId> readers;
+  for (NodeId reader = id + 1; reader <= logits(); ++reader)
+    readers.insert(readers.end(), std::ranges::count(node(reader).inputs, id), reader);
+  return readers;
+}
 
 GraphBuilder::GraphBuilder(std::string name, Shape input, Origin origin) {
   graph_.name_ = std::move(name);
@@ -46,7 +85,8 @@ NodeId GraphBuilder::append(const std::string& name, NodeKind kind, std::vector<
 }
 
 ParameterId GraphBuilder::declare(Parameter parameter) {
-  parameter.count = product(parameter.dims);
+  parameter.count = 1;
+  for (const int extent : parameter.dims) parameter.count *= std::size_t(extent);
   graph_.parameters_.push_back(std::move(parameter));
   return static_cast<ParameterId>(graph_.parameters_.size()) - 1;
 }
@@ -68,8 +108,6 @@ ParameterId GraphBuilder::declare_bias(const std::string& layer, int units, Init
 
 NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& o) {
   const Shape in = shape(x);
-  const Shape out{o.filters, window_output(name, in.height, o.kernel, o.stride, o.padding),
-                  window_output(name, in.width, o.kernel, o.stride, o.padding)};
   const int window = o.kernel * o.kernel;
   ConvNode conv{o.filters, o.kernel, o.stride, o.padding, kNone, kNone};
   conv.weight = declare({.name = named(name, "weight", "kernel"),
@@ -78,7 +116,7 @@ NodeId GraphBuilder::conv(const std::string& name, NodeId x, const ConvOptions& 
                          .fan_in = window * in.channels,
                          .fan_out = window * o.filters});
   if (o.bias) conv.bias = declare_bias(name, o.filters, o.bias_init, conv.weight);
-  return append(name, conv, {x}, out);
+  return append(name, conv, {x}, window_output(name, in, o.filters, o));
 }
 
 NodeId GraphBuilder::batch_norm(const std::string& name, NodeId x, BatchNormNode norm) {
@@ -98,10 +136,7 @@ NodeId GraphBuilder::add(const std::string& name, NodeId a, NodeId b, bool relu)
 }
 
 NodeId GraphBuilder::max_pool(const std::string& name, NodeId x, const MaxPoolNode& o) {
-  const Shape in = shape(x);
-  const Shape out{in.channels, window_output(name, in.height, o.kernel, o.stride, o.padding),
-                  window_output(name, in.width, o.kernel, o.stride, o.padding)};
-  return append(name, o, {x}, out);
+  return append(name, o, {x}, window_output(name, shape(x), shape(x).channels, o));
 }
 
 NodeId GraphBuilder::pad_shortcut(const std::string& name, NodeId x, int channels, int stride) {
@@ -110,9 +145,8 @@ NodeId GraphBuilder::pad_shortcut(const std::string& name, NodeId x, int channel
     throw InputError("layer " + name + ": cannot pad " + std::to_string(in.channels) + " to " +
                      std::to_string(channels) + " channels evenly");
   }
-  const Shape out{channels, window_output(name, in.height, 1, stride, 0),
-                  window_output(name, in.width, 1, stride, 0)};
-  return append(name, PadShortcutNode{stride}, {x}, out);
+  const MaxPoolNode pixels{.stride = stride};
+  return append(name, PadShortcutNode{stride}, {x}, window_output(name, in, channels, pixels));
 }
 
 NodeId GraphBuilder::global_average_pool(const std::string& name, NodeId x) {
@@ -147,82 +181,25 @@ Graph GraphBuilder::finish() && {
   return std::move(graph_);
 }
 
-/// Copies a graph node by node, leaving out what an addition takes in.
-class GraphFusion {
- public:
-  GraphFusion(const Graph& graph, const FusionRules& rules) : from_(graph), rules_(rules) {
-    readers_.resize(graph.nodes().size());
-    for (const Node& node : graph.nodes())
-      for (const NodeId input : node.inputs) ++readers_[index(input)];
-    find_partners();
-  }
-
-  Graph fused() {
-    Graph to = from_;
-    to.nodes_.clear();
-    std::vector<NodeId> place(from_.nodes().size(), 0);
-    for (NodeId id = 0; id <= from_.logits(); ++id) {
-      if (taken_[index(id)]) continue;
-      Node node = partner_[index(id)] ? merged(id, *partner_[index(id)]) : from_.node(id);
-      for (NodeId& input : node.inputs) input = place[index(input)];
-      place[index(id)] = static_cast<NodeId>(to.nodes_.size());
-      to.nodes_.push_back(std::move(node));
-    }
-    return to;
-  }
-
- private:
-  static std::size_t index(NodeId id) { return std::size_t(id); }
-
-  void find_partners() {
-    partner_.resize(from_.nodes().size());
-    taken_.resize(from_.nodes().size(), false);
-    for (NodeId id = 0; id <= from_.logits(); ++id) {
-      const auto* add = std::get_if<AddNode>(&from_.node(id).kind);
-      if (add == nullptr) continue;
-      partner_[index(id)] = find_partner(id, *add);
-      if (partner_[index(id)]) taken_[index(*partner_[index(id)])] = true;
-    }
-  }
-
-  /// The later of the two summands first: it lies closest to the addition, so that the order in
-  /// which backward finishes the gradients stays what the arenas expect.
-  std::optional<NodeId> find_partner(NodeId id, const AddNode& add) const {
-    auto summands = from_.node(id).inputs;
-    std::sort(summands.rbegin(), summands.rend());
-    for (const NodeId summand : summands)
-      if (summand != from_.input() && adds(summand, add)) return summand;
-    return std::nullopt;
-  }
-
-  bool adds(NodeId summand, const AddNode& add) const {
-    const Node& node = from_.node(summand);
-    if (readers_[index(summand)] != 1 || node.inputs.size() != 1) return false;
-    if (std::holds_alternative<ConvNode>(node.kind)) return rules_.conv_adds && !add.relu;
-    const auto* norm = std::get_if<BatchNormNode>(&node.kind);
-    return norm != nullptr && rules_.batch_norm_adds && !norm->relu;
-  }
-
-  Node merged(NodeId id, NodeId summand) const {
-    const Node& addition = from_.node(id);
-    Node node = from_.node(summand);
-    node.name = addition.name;
-    const bool first = addition.inputs.front() == summand;
-    node.inputs.push_back(first ? addition.inputs.back() : addition.inputs.front());
-    if (auto* norm = std::get_if<BatchNormNode>(&node.kind))
-      norm->relu = std::get<AddNode>(addition.kind).relu;
-    return node;
-  }
-
-  const Graph& from_;
-  FusionRules rules_;
-  std::vector<int> readers_;
-  std::vector<std::optional<NodeId>> partner_;  ///< by addition
-  std::vector<bool> taken_;
-};
-
 Graph fuse_additions(const Graph& graph, const FusionRules& rules) {
-  return GraphFusion(graph, rules).fused();
+  std::vector<std::optional<NodeId>> partners;
+  std::vector<bool> taken(graph.nodes().size(), false);
+  for (NodeId id = 0; id <= graph.logits(); ++id) {
+    partners.push_back(find_partner(graph, rules, id));
+    if (partners.back()) taken[index(*partners.back())] = true;
+  }
+  Graph to = graph;
+  to.nodes_.clear();
+  std::vector<NodeId> place(graph.nodes().size(), 0);
+  for (NodeId id = 0; id <= graph.logits(); ++id) {
+    if (taken[index(id)]) continue;
+    const auto partner = partners[index(id)];
+    Node node = partner ? merged(graph.node(id), graph.node(*partner), *partner) : graph.node(id);
+    for (NodeId& input : node.inputs) input = place[index(input)];
+    place[index(id)] = static_cast<NodeId>(to.nodes_.size());
+    to.nodes_.push_back(std::move(node));
+  }
+  return to;
 }
 
 std::uint64_t forward_flops(const Graph& graph, NodeId id) {

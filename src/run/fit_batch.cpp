@@ -211,7 +211,7 @@ class Fitter {
   void allocate_here(bool all) {
     Backend& backend = request_.backend;
     replica_ = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),
-                                         GradientMemory(request_.all_reduce.arena()));
+                                         request_.all_reduce.arena());
     if (!all) return;
     backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
                      need_.staging);

@@ -189,10 +189,9 @@ class TrainRun {
   }
 
   /// Collective: what only the ranks themselves know. The last thing before the first step.
-  void introduce_ranks(std::size_t staging_bytes) {
+  void introduce_ranks() {
     self_.backend = backend_->name();
     self_.device = backend_->device();
-    self_.memory.staging = staging_bytes;
     self_.startup = clock_.items();
     run_.ranks = gather_rank_infos(world_, self_);
   }
@@ -209,7 +208,7 @@ class TrainRun {
                     resuming_.from());
     resuming_.restore(*backend_, *sums_.all_reduce, trainer.velocities());
     clock_.lap("optimizer");
-    introduce_ranks(trainer.staging_bytes());
+    introduce_ranks();
     checkpoints.open(data_lines(data_));
     console.begin(run_, warnings_, remark_lines(data_.remarks, remarks, resuming_.remarks(run_)));
     try {

@@ -18,35 +18,9 @@ namespace rueda::timed {
 
 namespace {
 
-/// Zeroed memory of which only what is written takes room in the machine.
-class HostArena final : public Memory {
- public:
-  /// Throws OutOfMemory.
-  explicit HostArena(std::size_t bytes) : size_(bytes) {
-    void* place = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (place == MAP_FAILED) {
-      throw OutOfMemory("out of memory: " + std::to_string(bytes) +
-                        " bytes in one piece were not to be had; start fewer ranks on a machine");
-    }
-    data_ = static_cast<std::byte*>(place);
-  }
-  ~HostArena() override { munmap(data_, std::max<std::size_t>(size_, 1)); }
-  HostArena(const HostArena&) = delete;
-  HostArena& operator=(const HostArena&) = delete;
-  std::byte* data() override { return data_; }
-  std::size_t size() const override { return size_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_;
-};
-
 constexpr double kForwardShare = 1.0 / 3;
 constexpr double kBackwardShare = 2.0 / 3;
 constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
-
-struct NoImages final : DeviceImages {};
 
 }  // namespace
 
@@ -82,8 +56,15 @@ std::string TimedBackend::device() const {
   return text;
 }
 
-std::unique_ptr<Memory> TimedBackend::allocate(std::size_t bytes) {
-  return std::make_unique<HostArena>(bytes);
+/// Of this memory only what is written takes room in the machine.
+Memory TimedBackend::allocate(std::size_t bytes) {
+  const std::size_t mapped = std::max<std::size_t>(bytes, 1);
+  void* place = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) {
+    throw OutOfMemory("out of memory: " + std::to_string(bytes) +
+                      " bytes in one piece were not to be had; start fewer ranks on a machine");
+  }
+  return {place, bytes, [mapped](std::byte* memory) { munmap(memory, mapped); }};
 }
 
 std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, NodeId node, int batch,
@@ -97,10 +78,6 @@ std::unique_ptr<Operation> TimedBackend::make_operation(const Graph& graph, Node
       [=, this](const OperationMemory&) { schedule_.work(share * kForwardShare, batch); },
       [=, this](const OperationMemory&) { schedule_.work(share * kBackwardShare, batch); },
       [](const OperationMemory&) {});
-}
-
-std::unique_ptr<DeviceImages> TimedBackend::hold(const ImageSet&) {
-  return std::make_unique<NoImages>();
 }
 
 std::unique_ptr<BatchStager> TimedBackend::make_stager(int, std::size_t) {

@@ -76,11 +76,11 @@ class TimedBackend : public HostBackend {
   /// What it waits for.
   std::string device() const override;
   ReduceDevice& reduce_device() override { return adder_; }
-  std::unique_ptr<Memory> allocate(std::size_t bytes) override;
+  Memory allocate(std::size_t bytes) override;
 
   void mark(Mark mark) override { schedule_.mark(mark); }
   ComputeSeconds compute_seconds() override { return schedule_.seconds(); }
-  std::size_t activation_bytes(const Graph&, NodeId, int) const override { return 0; }
+  ActivationView view(const Graph&, NodeId) const override { return {}; }
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                             Mode mode) override;
   std::size_t packed_bytes() const override { return 0; }
@@ -89,7 +89,9 @@ class TimedBackend : public HostBackend {
   void bind_parameters(const Graph&, const ParameterMemory&) override {}
   void pack_parameters() override {}
 
-  std::unique_ptr<DeviceImages> hold(const ImageSet&) override;
+  std::unique_ptr<DeviceImages> hold(const ImageSet&) override {
+    return std::make_unique<DeviceImages>();
+  }
   void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}
   /// Throws InputError: there is no input to stream.
   std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
@@ -105,9 +107,6 @@ class TimedBackend : public HostBackend {
                         float) override {}
   void update_running(std::span<float>, std::span<const float>, float, float) override {}
   std::uint64_t hash(std::span<const float> values) override;
-
-  void write_activation(const Graph&, NodeId, int, std::span<const float>, std::byte*) override {}
-  void read_activation(const Graph&, NodeId, int, const std::byte*, std::span<float>) override {}
 
  private:
   TimedCompute compute_;

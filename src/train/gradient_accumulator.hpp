@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,11 +39,11 @@ class GradientAccumulator {
 
  private:
   void merge(std::size_t into, std::size_t from) { device_.add(slot(into), slot(from)); }
-  std::span<float> slot(std::size_t i) { return slots_[i]->floats(); }
+  std::span<float> slot(std::size_t i) { return slots_[i].floats(); }
 
   ReduceDevice& device_;
   TreeOrder order_;
-  std::vector<std::unique_ptr<Memory>> slots_;  ///< none with one micro-batch
+  std::vector<Memory> slots_;  ///< none with one micro-batch
 };
 
 }  // namespace rueda

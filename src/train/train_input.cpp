@@ -87,7 +87,6 @@ class StreamInput final : public TrainInput, private PrefetchSource {
 
   Phase device_phase() const override { return Phase::copy; }
   InputBusy take_busy() override { return std::exchange(busy_, {}); }
-  std::size_t device_bytes() const override { return stager_->device_bytes(); }
 
  private:
   std::size_t begin(std::size_t slot) override {

@@ -39,8 +39,6 @@ class TrainInput {
   virtual Phase device_phase() const { return Phase::load; }
   /// For the micro-batches loaded since the last call.
   virtual InputBusy take_busy() { return {}; }
-  /// Of the device, beyond the replica and the images.
-  virtual std::size_t device_bytes() const { return 0; }
 };
 
 /// What an input needs; all of it outlives the input.

@@ -55,7 +55,6 @@ class Trainer::Loop {
   }
 
   std::span<float> velocities() { return optimizer_.velocities(); }
-  std::size_t staging_bytes() const { return input_->device_bytes(); }
 
  private:
   /// False: a rank asked to stop before the epoch's end.
@@ -267,6 +266,5 @@ Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerPa
 Trainer::~Trainer() = default;
 void Trainer::run(RunRecord& run) { loop_->run(run); }
 std::span<float> Trainer::velocities() { return loop_->velocities(); }
-std::size_t Trainer::staging_bytes() const { return loop_->staging_bytes(); }
 
 }  // namespace rueda

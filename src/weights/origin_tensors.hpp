@@ -15,10 +15,10 @@ namespace rueda {
 /// variances) in a statistics arena.
 struct OriginTensor {
   std::string name;
-  std::vector<std::size_t> shape;
+  std::vector<std::size_t> shape{};
   bool trainable = true;
-  std::size_t offset = 0;            ///< of the first element in its arena, in floats
-  std::vector<std::size_t> strides;  ///< from element to element along each axis of `shape`
+  std::size_t offset = 0;              ///< of the first element in its arena, in floats
+  std::vector<std::size_t> strides{};  ///< from element to element along each axis of `shape`
 
   std::size_t elements() const noexcept;
 };

@@ -43,11 +43,7 @@ std::vector<std::size_t> packed_strides(const std::vector<int>& dims) {
 }
 
 OriginTensor parameter_tensor(const Parameter& parameter, Origin origin) {
-  OriginTensor tensor{.name = parameter.name,
-                      .shape = {},
-                      .trainable = true,
-                      .offset = parameter.offset,
-                      .strides = {}};
+  OriginTensor tensor{.name = parameter.name, .offset = parameter.offset};
   const auto strides = packed_strides(parameter.dims);
   for (const std::size_t axis : axes_of(parameter.dims.size(), origin)) {
     tensor.shape.push_back(std::size_t(parameter.dims[axis]));
@@ -65,16 +61,11 @@ void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& ten
   if (norm == nullptr) return;
   const bool keras = graph.origin() == Origin::keras;
   const auto channels = std::size_t(node.output.channels);
-  tensors.push_back({node.name + (keras ? "/moving_mean" : ".running_mean"),
-                     {channels},
-                     false,
-                     norm->statistics_offset,
-                     {1}});
-  tensors.push_back({node.name + (keras ? "/moving_variance" : ".running_var"),
-                     {channels},
-                     false,
-                     norm->statistics_offset + channels,
-                     {1}});
+  const auto append_statistic = [&](const char* name, std::size_t offset) {
+    tensors.push_back({node.name + name, {channels}, false, offset, {1}});
+  };
+  append_statistic(keras ? "/moving_mean" : ".running_mean", norm->statistics_offset);
+  append_statistic(keras ? "/moving_variance" : ".running_var", norm->statistics_offset + channels);
 }
 
 /// Calls `f(i, place)` for every element in the origin's order; `place` is where it lies in its

@@ -25,8 +25,7 @@ namespace {
 
 #if RUEDA_WITH_CPU
 std::unique_ptr<Backend> open_cpu(const BackendOptions& o) {
-  return std::make_unique<cpu::CpuBackend>(
-      cpu::CpuOptions{.threads = o.threads, .layout = {}, .precision = o.precision});
+  return cpu::make_cpu_backend({.threads = o.threads, .precision = o.precision});
 }
 #else
 std::unique_ptr<Backend> open_cpu(const BackendOptions&) {

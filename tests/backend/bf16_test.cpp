@@ -23,33 +23,6 @@ Graph carrier_graph() {
   return std::move(g).finish();
 }
 
-/// An activation of one node on a backend.
-class Activation {
- public:
-  Activation(Backend& backend, const Graph& graph, NodeId node)
-      : backend_(backend),
-        graph_(graph),
-        node_(node),
-        memory_(backend.allocate(backend.activation_bytes(graph, node, kBatch))) {}
-
-  std::byte* data() const { return memory_->data(); }
-  void write(const Vector& nchw) {
-    backend_.write_activation(graph_, node_, kBatch, to_floats(nchw), data());
-  }
-  Vector read() const {
-    const Shape s = graph_.shape(node_);
-    std::vector<float> nchw(std::size_t(kBatch * s.channels * s.height * s.width));
-    backend_.read_activation(graph_, node_, kBatch, data(), nchw);
-    return to_doubles(nchw);
-  }
-
- private:
-  Backend& backend_;
-  const Graph& graph_;
-  NodeId node_;
-  std::unique_ptr<Memory> memory_;
-};
-
 TEST_CASE("bf16 takes two bytes up to the global pooling, four from there", "[backend][bf16]") {
   const Graph graph = carrier_graph();
   for (const Variant& variant : variants()) {
@@ -68,12 +41,12 @@ TEST_CASE("bf16 activations are written rounded and read as they are", "[backend
     CAPTURE(variant.name);
     const auto backend = open_backend_under_test(variant, Precision::bf16);
     for (const NodeId node : {0, 1}) {
-      Activation a(*backend, graph, node);
+      Activation a(*backend, graph, node, kBatch);
       const Vector values = random_vector(1, 180);
       a.write(values);
       CHECK(a.read() == as_stored(values, Precision::bf16));
     }
-    Activation pooled(*backend, graph, 2);
+    Activation pooled(*backend, graph, 2, kBatch);
     const Vector values = random_vector(2, 20);
     pooled.write(values);
     CHECK(pooled.read() == values);
@@ -90,8 +63,8 @@ void check_sums(Precision precision) {
       const std::size_t count = node == 1 ? 180 : 20;
       const Vector x = as_stored(random_vector(3, count), stored);
       const Vector y = as_stored(random_vector(4, count), stored);
-      Activation a(*backend, graph, node);
-      Activation b(*backend, graph, node);
+      Activation a(*backend, graph, node, kBatch);
+      Activation b(*backend, graph, node, kBatch);
       a.write(x);
       b.write(y);
       backend->sum_gradients(graph, node, kBatch, a.data(), a.data(), b.data());
@@ -125,7 +98,7 @@ TEST_CASE("bf16 batches hold the rounded pixels", "[backend][bf16]") {
 TEST_CASE("bf16 keeps what is not finite", "[backend][bf16]") {
   const Graph graph = carrier_graph();
   const auto backend = open_backend_under_test(Precision::bf16);
-  Activation a(*backend, graph, 1);
+  Activation a(*backend, graph, 1, kBatch);
   Vector values(180, 1.0);
   values[0] = std::nan("");
   values[1] = std::numeric_limits<double>::infinity();

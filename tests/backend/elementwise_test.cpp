@@ -151,9 +151,9 @@ TEST_CASE("memory is zeroed and aligned", "[backend]") {
   CHECK_FALSE(backend->device().empty());
   for (const std::size_t bytes : {0U, 4U, 1000U}) {
     const auto memory = backend->allocate(bytes);
-    CHECK(memory->size() == bytes);
-    CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % 64 == 0);
-    for (const float v : read_floats(*backend, memory->floats())) CHECK(v == 0.0F);
+    CHECK(memory.size() == bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(memory.data()) % 64 == 0);
+    for (const float v : read_floats(*backend, memory.floats())) CHECK(v == 0.0F);
   }
 }
 

@@ -183,7 +183,7 @@ ProgramStep run_program(const Graph& graph, const ProgramInput& in) {
   backend->bind_parameters(graph, arenas.memory());
   backend->pack_parameters();
   const auto pool = backend->allocate(program.pool_bytes());
-  program.bind(pool->data());
+  program.bind(pool.data());
   const auto held = backend->hold(in.images);
   backend->make_batch(
       {held.get(), in.indices, plain_transform(graph.shape(graph.input()).height), 0, 0},

@@ -183,11 +183,10 @@ TEST_CASE("replica: memory", "[backend][replica]") {
 
 Vector initial_values(const Graph& graph, const std::string& parameter, std::uint64_t seed) {
   const auto backend = open_backend_under_test();
-  Replica replica(graph, *backend, {}, {});
+  Replica replica(graph, *backend, {}, {}, Recompute::none);
   replica.initialise(seed);
   const auto& all = graph.parameters();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == parameter; });
+  const auto found = std::ranges::find(all, parameter, &Parameter::name);
   REQUIRE(found != all.end());
   const auto id = static_cast<ParameterId>(found - all.begin());
   return to_doubles(read_floats(*backend, replica.parameter(id)));
@@ -256,7 +255,7 @@ TEST_CASE("initial values: constants and running statistics", "[backend][replica
   CHECK(initial_values(graph, "norm.weight", 1) == Vector(64, 1.0));
   CHECK(initial_values(graph, "norm.bias", 1) == Vector(64, 0.0));
   const auto backend = open_backend_under_test();
-  Replica replica(graph, *backend, {}, {});
+  Replica replica(graph, *backend, {}, {}, Recompute::none);
   replica.initialise(1);
   Vector expected(64, 0.0);
   expected.insert(expected.end(), 64, 1.0);

@@ -21,17 +21,16 @@ struct Target {
   Target(Backend& backend, std::size_t input_bytes)
       : input(backend.allocate(input_bytes)),
         labels(backend.allocate(kStagedBatch * sizeof(std::int32_t))) {}
-  std::int32_t* label_place() { return reinterpret_cast<std::int32_t*>(labels->data()); }
+  std::int32_t* label_place() { return reinterpret_cast<std::int32_t*>(labels.data()); }
   /// Of a whole batch: what a partial one does not fill is zero.
   Bytes content(Backend& backend) {
     backend.finish();
-    Bytes bytes(input->size() + labels->size());
-    read_bytes(std::span(bytes).first(input->size()), input->data());
-    read_bytes(std::span(bytes).subspan(input->size()), labels->data());
+    Bytes bytes(input.size() + labels.size());
+    read_bytes(std::span(bytes).first(input.size()), input.data());
+    read_bytes(std::span(bytes).subspan(input.size()), labels.data());
     return bytes;
   }
-  std::unique_ptr<Memory> input;
-  std::unique_ptr<Memory> labels;
+  Memory input, labels;
 };
 
 struct StagerBench {
@@ -55,7 +54,7 @@ struct StagerBench {
 
   Bytes made_by_device(const Indices& indices, std::uint64_t epoch) {
     Target target(backend(), kStagedBatch * image_bytes);
-    backend().make_batch({held.get(), choice(indices, epoch)}, target.input->data(),
+    backend().make_batch({held.get(), choice(indices, epoch)}, target.input.data(),
                          target.label_place());
     return target.content(backend());
   }
@@ -83,7 +82,8 @@ void check_way_through(Precision precision) {
     StagerBench bench(side, precision);
     CHECK(bench.backend().activation_bytes(bench.graph, bench.graph.input(), kStagedBatch) ==
           kStagedBatch * bench.image_bytes);
-    CHECK(bench.stager->device_bytes() >= BatchStager::kSlots * kStagedBatch * bench.image_bytes);
+    CHECK(bench.backend().stager_bytes(side, kStagedBatch) >=
+          BatchStager::kSlots * kStagedBatch * bench.image_bytes);
     for (const Indices& indices : {Indices{0, 1, 2, 3, 4, 5}, Indices{11, 3}, Indices{8}}) {
       Target target(bench.backend(), kStagedBatch * bench.image_bytes);
       bench.fill(1, indices, 4);
@@ -91,7 +91,7 @@ void check_way_through(Precision precision) {
       std::thread([&] { bench.stager->upload(1, indices.size()); }).join();
       const CopyCost cost = bench.stager->wait(1);
       CHECK((cost.bytes >= indices.size() * bench.image_bytes) == bench.stager->copies());
-      bench.stager->deliver(1, target.input->data(), target.label_place());
+      bench.stager->deliver(1, target.input.data(), target.label_place());
       CHECK(target.content(bench.backend()) == bench.made_by_device(indices, 4));
     }
   }
@@ -106,7 +106,7 @@ TEST_CASE("stager: a delivery waits for its copy by itself", "[backend][stager]"
   Target target(bench.backend(), kStagedBatch * bench.image_bytes);
   bench.fill(0, indices, 1);
   bench.stager->upload(0, indices.size());
-  bench.stager->deliver(0, target.input->data(), target.label_place());
+  bench.stager->deliver(0, target.input.data(), target.label_place());
   CHECK(target.content(bench.backend()) == bench.made_by_device(indices, 1));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("stager: slots used again and again, each ahead of the device", "[back
     bench.fill(slot, batches.back(), b);
     bench.stager->upload(slot, batches.back().size());
     bench.stager->wait(slot);
-    bench.stager->deliver(slot, targets.back().input->data(), targets.back().label_place());
+    bench.stager->deliver(slot, targets.back().input.data(), targets.back().label_place());
   }
   for (std::size_t b = 0; b < targets.size(); ++b) {
     CAPTURE(b);

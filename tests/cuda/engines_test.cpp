@@ -69,8 +69,9 @@ std::vector<std::string> missing_engines(const Graph& graph, Context& context, i
       if (plan == nullptr) missing.push_back(graph.node(node).name + " " + what);
     };
     need(plans.forward(false), "forward");
-    need(plans.weight_gradient(), "weight gradient");
-    if (request.input() != graph.input()) need(plans.data_gradient(), "data gradient");
+    need(plans.gradient(ConvDirection::weight_gradient), "weight gradient");
+    if (request.input() != graph.input())
+      need(plans.gradient(ConvDirection::data_gradient), "data gradient");
   }
   return missing;
 }

@@ -16,9 +16,7 @@ namespace {
 
 /// The same small replica on every rank.
 struct Bench {
-  Bench() : backend({.threads = 1, .layout = {}}), replica(graph, backend, {2}, {}) {
-    replica.initialise(7);
-  }
+  Bench() : replica(graph, *backend, {2}, {}) { replica.initialise(7); }
 
   /// Flips the lowest bit of an element of a parameter.
   void flip(ParameterId parameter, std::size_t element) {
@@ -31,7 +29,7 @@ struct Bench {
 
   Communicator world;
   Graph graph = cifar_resnet(8, 8, 10);
-  cpu::CpuBackend backend;
+  std::unique_ptr<Backend> backend = cpu::make_cpu_backend({});
   Replica replica;
 };
 

@@ -90,12 +90,8 @@ std::array<double, kProjections> project(const std::string& name, std::span<cons
 }  // namespace
 
 Digest read_digest(const nlohmann::json& json) {
-  Digest digest;
-  digest.norm = json.at("norm");
-  digest.projections = json.at("projections").get<std::array<double, kProjections>>();
-  digest.samples = json.at("samples").get<std::vector<double>>();
-  digest.framework_error = json.value("framework_error", 0.0);
-  return digest;
+  return {json.at("norm"), json.at("projections"), json.at("samples"),
+          json.value("framework_error", 0.0)};
 }
 
 nlohmann::json read_reference(const std::string& name) {

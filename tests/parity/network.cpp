@@ -45,7 +45,7 @@ Output forward_output(const Graph& network, double gain, std::size_t batch, Mode
   fill(*backend, network, gain, memory.values, memory.running_statistics);
   backend->bind_parameters(graph, memory);
   const auto pool = backend->allocate(program.pool_bytes());
-  program.bind(pool->data());
+  program.bind(pool.data());
   backend->pack_parameters();
 
   const ImageSet image_set = formula_images(batch);
@@ -55,8 +55,8 @@ Output forward_output(const Graph& network, double gain, std::size_t batch, Mode
                       program.labels());
   program.forward();
   Output output;
-  output.logits.resize(batch * std::size_t(graph.classes()));
-  backend->read_activation(graph, graph.logits(), program.batch(), program.logits(), output.logits);
+  output.logits =
+      read_activation(*backend, graph, graph.logits(), program.batch(), program.logits());
   const DeviceValues<LossSums> sums(*backend, {LossSums{}});
   backend->softmax_cross_entropy({.logits = program.logits(),
                                   .labels = program.labels(),

@@ -19,8 +19,7 @@ void check_tensors(const Case& c) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string name = listed[i].at("name");
     INFO(name);
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const OriginTensor& t) { return t.name == name; });
+    const auto found = std::ranges::find(tensors, name, &OriginTensor::name);
     REQUIRE(found != tensors.end());
     CHECK(found->shape == listed[i].at("shape").get<std::vector<std::size_t>>());
     CHECK(found->trainable == listed[i].at("trainable").get<bool>());
@@ -55,19 +54,15 @@ using nlohmann::json;
 
 template <typename Kind>
 const Kind& node_of(const Graph& graph, const std::string& name) {
-  const auto& nodes = graph.nodes();
-  const auto found =
-      std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.name == name; });
-  if (found == nodes.end()) FAIL("no layer " << name);
+  const auto found = std::ranges::find(graph.nodes(), name, &Node::name);
+  if (found == graph.nodes().end()) FAIL("no layer " << name);
   return std::get<Kind>(found->kind);
 }
 
 template <typename Kind>
 std::size_t count_of(const Graph& graph) {
-  const auto& nodes = graph.nodes();
-  return std::size_t(std::count_if(nodes.begin(), nodes.end(), [](const Node& n) {
-    return std::holds_alternative<Kind>(n.kind);
-  }));
+  return std::size_t(std::ranges::count_if(
+      graph.nodes(), [](const Node& n) { return std::holds_alternative<Kind>(n.kind); }));
 }
 
 std::size_t count_of(const json& layers, const std::string& type) {

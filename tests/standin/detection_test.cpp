@@ -199,7 +199,7 @@ TEST_CASE("writing past a block is noticed when it is freed") {
 
 namespace {
 
-const TensorSpec kFour = rueda::cuda::per_channel(4);
+const TensorSpec kFour{{1, 4, 1, 1}};
 
 /// Plans of y = a + b, the tensors 3, 1 and 2, on a stream of their own.
 struct Sum {
@@ -245,16 +245,16 @@ TEST_CASE("a descriptor says what it lacks, and what it was given wrongly") {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   CHECK_THROWS_WITH(graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, tensor),
                     Contains("before it is finalised"));
-  CHECK_THROWS_WITH(CudnnGraph().tensor(1, rueda::cuda::per_channel(0)), Contains("positive"));
+  CHECK_THROWS_WITH(CudnnGraph().tensor(1, {{1, 0, 1, 1}}), Contains("positive"));
 }
 
 TEST_CASE("operations whose shapes do not fit are refused") {
   CudnnGraph graph;
-  const auto five = graph.tensor(2, rueda::cuda::per_channel(5));
+  const auto five = graph.tensor(2, {{1, 5, 1, 1}});
   CHECK_THROWS_WITH(graph.binary(CUDNN_POINTWISE_ADD, graph.tensor(1, kFour), five, 1),
                     Contains("shapes"));
   const auto image = [](std::int64_t channels, std::int64_t side) {
-    return rueda::cuda::channels_last({2, channels, side, side}, CUDNN_DATA_FLOAT);
+    return TensorSpec{{2, channels, side, side}};
   };
   CHECK_THROWS_WITH(graph.conv(rueda::cuda::ConvDirection::forward, graph.tensor(4, image(8, 3)),
                                graph.tensor(3, image(8, 7)), graph.tensor(5, image(2, 7)), {2, 1}),

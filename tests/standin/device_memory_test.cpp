@@ -136,8 +136,8 @@ TEST_CASE("a shortage of memory throws OutOfMemory, and the device works on", "[
   CHECK_THROWS_AS(backend->allocate(free + 1), OutOfMemory);
   const auto memory = backend->allocate(1000);
   CHECK(backend->free_memory() == free - 1024);
-  backend->zero(memory->floats());
-  const auto [half, other] = std::pair(memory->floats().first(100), memory->floats().last(100));
+  backend->zero(memory.floats());
+  const auto [half, other] = std::pair(memory.floats().first(100), memory.floats().last(100));
   CHECK_NOTHROW(backend->reduce_device().add(half, other));
   backend->finish();
 }

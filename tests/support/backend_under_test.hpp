@@ -5,11 +5,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/kernels/bfloat16.hpp"
 
 /// The backend that a test program runs its cases on. Tests name none: each program is linked with
 /// one definition of these functions (cpu_under_test.cpp, cuda_under_test.cpp).
@@ -63,6 +65,44 @@ inline std::vector<float> read_floats(Backend& backend, std::span<const float> d
   return read_values(backend, device);
 }
 
+/// f(i, value) for the values of an activation in `host`; i is a value's place in a plain
+/// (N, C, H, W) tensor.
+template <typename F>
+void for_each_value(const ActivationView& view, const Shape& shape, int batch,
+                    std::span<std::byte> host, const F& f) {
+  const auto channels = std::size_t(shape.channels);
+  for (std::size_t i = 0; i < std::size_t(batch) * shape.elements(); ++i) {
+    const std::size_t plane = i / view.pixels;
+    const std::size_t at = view.offset(plane / channels, plane % channels, i % view.pixels);
+    if (view.bf16)
+      f(i, reinterpret_cast<kernels::Bfloat16*>(host.data())[at]);
+    else
+      f(i, reinterpret_cast<float*>(host.data())[at]);
+  }
+}
+
+/// Writes plain (N, C, H, W) values into the activation of `node`, and reads them back.
+inline void write_activation(const Backend& backend, const Graph& graph, NodeId node, int batch,
+                             std::span<const float> nchw, std::byte* activation) {
+  std::vector<std::byte> host(backend.activation_bytes(graph, node, batch));
+  for_each_value(backend.view(graph, node), graph.shape(node), batch, host,
+                 [&](std::size_t i, auto& value) {
+                   value = kernels::from_float<std::remove_reference_t<decltype(value)>>(nchw[i]);
+                 });
+  write_bytes(activation, host);
+}
+
+inline std::vector<float> read_activation(Backend& backend, const Graph& graph, NodeId node,
+                                          int batch, const std::byte* activation) {
+  std::vector<std::byte> host(backend.activation_bytes(graph, node, batch));
+  backend.finish();
+  read_bytes(host, activation);
+  std::vector<float> nchw(std::size_t(batch) * graph.shape(node).elements());
+  for_each_value(backend.view(graph, node), graph.shape(node), batch, host,
+                 [&](std::size_t i, auto& value) { nchw[i] = kernels::to_float(value); });
+  return nchw;
+}
+
 /// A vector in a backend's memory.
 template <typename T>
 class DeviceValues {
@@ -74,7 +114,7 @@ class DeviceValues {
     write_bytes(bytes(), std::as_bytes(std::span(values)));
   }
 
-  std::byte* bytes() const { return memory_->data(); }
+  std::byte* bytes() const { return memory_.data(); }
   T* data() const { return reinterpret_cast<T*>(bytes()); }
   std::span<T> span() const { return {data(), size_}; }
   std::vector<T> read() const { return read_values<T>(backend_, span()); }
@@ -82,7 +122,7 @@ class DeviceValues {
  private:
   Backend& backend_;
   std::size_t size_;
-  std::unique_ptr<Memory> memory_;
+  Memory memory_;
 };
 
 using DeviceFloats = DeviceValues<float>;

@@ -10,19 +10,16 @@ namespace {
 
 constexpr int kPreferred = -1;  ///< the layout that this processor prefers
 
-constexpr cpu::ActivationLayout kLayouts[] = {cpu::ActivationLayout::blocked8,
-                                              cpu::ActivationLayout::blocked16,
-                                              cpu::ActivationLayout::channels_last};
-
 std::optional<cpu::ActivationLayout> layout_of(const Variant& variant) {
   if (variant.number == kPreferred) return std::nullopt;
-  return kLayouts[variant.number];
+  return cpu::ActivationLayout(variant.number);
 }
 
 }  // namespace
 
 const std::vector<Variant>& variants() {
-  static const std::vector<Variant> all = {{"blocked8", 0}, {"blocked16", 1}, {"channels_last", 2}};
+  static const std::vector<Variant> all = {
+      {"blocked8", 8}, {"blocked16", 16}, {"channels_last", 0}};
   return all;
 }
 
@@ -33,8 +30,8 @@ const Variant& repeatable_variant() {
 
 std::unique_ptr<Backend> open_backend_under_test(const Variant& variant, Precision precision,
                                                  int threads) {
-  return std::make_unique<cpu::CpuBackend>(
-      cpu::CpuOptions{.threads = threads, .layout = layout_of(variant), .precision = precision});
+  return cpu::make_cpu_backend(
+      {.threads = threads, .layout = layout_of(variant), .precision = precision});
 }
 
 bool precision_available(Precision precision) {

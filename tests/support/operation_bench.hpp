@@ -33,9 +33,9 @@ class GuardedBuffer {
       : memory_(backend.allocate(kGuard + lead + bytes + kGuard)),
         bytes_(bytes),
         front_(kGuard + lead) {
-    write_bytes(memory_->data(), Bytes(memory_->size(), kPoison));
+    write_bytes(memory_.data(), Bytes(memory_.size(), kPoison));
   }
-  std::byte* data() const { return memory_->data() + front_; }
+  std::byte* data() const { return memory_.data() + front_; }
   std::span<float> floats() const {
     return {reinterpret_cast<float*>(data()), bytes_ / sizeof(float)};
   }
@@ -46,8 +46,8 @@ class GuardedBuffer {
   }
   void poison() const { write_bytes(data(), Bytes(bytes_, kPoison)); }
   bool intact() const {
-    Bytes all(memory_->size());
-    read_bytes(all, memory_->data());
+    Bytes all(memory_.size());
+    read_bytes(all, memory_.data());
     all.erase(all.begin() + long(front_), all.begin() + long(front_ + bytes_));
     return std::ranges::count(all, kPoison) == long(all.size());
   }
@@ -57,7 +57,7 @@ class GuardedBuffer {
   static constexpr std::size_t kGuard = 256;  ///< bytes on each side: more than any kernel's vector
   static constexpr auto kPoison = std::byte{0xFF};  ///< two are a NaN in bf16, four in fp32
 
-  std::unique_ptr<Memory> memory_;
+  Memory memory_;
   std::size_t bytes_;
   std::size_t front_;
 };
@@ -197,15 +197,13 @@ class OperationBench {
   }
 
   void write(const Tensor& values, NodeId node, const GuardedBuffer& to) {
-    backend_->write_activation(graph_, node, case_.batch, to_floats(values.values), to.data());
+    write_activation(*backend_, graph_, node, case_.batch, to_floats(values.values), to.data());
   }
   /// Reading drops the padding and writing zeroes it, so a round trip changes nothing exactly if it
   /// is zero already.
   Tensor read(NodeId node, const GuardedBuffer& from) {
     Tensor t(case_.batch, graph_.shape(node));
-    std::vector<float> plain(t.size());
-    backend_->read_activation(graph_, node, case_.batch, from.data(), plain);
-    t.values = to_doubles(plain);
+    t.values = to_doubles(read_activation(*backend_, graph_, node, case_.batch, from.data()));
     const GuardedBuffer again = activation(node);
     write(t, node, again);
     if (again.read() != from.read()) note("padding of " + graph_.node(node).name + " is not zero");

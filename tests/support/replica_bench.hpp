@@ -150,37 +150,56 @@ inline Graph image_graph(int side) {
   return std::move(g).finish();
 }
 
+/// An activation of one node on a backend.
+class Activation {
+ public:
+  Activation(Backend& backend, const Graph& graph, NodeId node, int batch)
+      : backend_(backend),
+        graph_(graph),
+        node_(node),
+        batch_(batch),
+        memory_(backend.allocate(backend.activation_bytes(graph, node, batch))) {}
+
+  std::byte* data() const { return memory_.data(); }
+  void write(const Vector& nchw) {
+    write_activation(backend_, graph_, node_, batch_, to_floats(nchw), data());
+  }
+  Vector read() const {
+    return to_doubles(read_activation(backend_, graph_, node_, batch_, data()));
+  }
+
+ private:
+  Backend& backend_;
+  const Graph& graph_;
+  NodeId node_;
+  int batch_;
+  Memory memory_;
+};
+
 /// A backend that has planned and bound batches of images, which is when it knows how large they
 /// are, and an input activation.
 class ImageBench {
  public:
   ImageBench(int side, int batch, Precision precision, int threads = 1)
       : graph_(image_graph(side)),
-        batch_(batch),
         backend_(open_backend_under_test(precision, threads)),
         reader_(backend_->make_operation(graph_, 1, batch, Mode::infer)),
         parameters_(*backend_, std::vector<float>(graph_.parameter_count())),
-        input_(backend_->allocate(backend_->activation_bytes(graph_, 0, batch))) {
+        input_(*backend_, graph_, 0, batch) {
     backend_->bind_parameters(graph_, {parameters_.span(), {}, {}, {}});
   }
 
   Backend& backend() { return *backend_; }
-  std::byte* input() { return input_->data(); }
+  std::byte* input() { return input_.data(); }
   /// The input as plain (N, C, H, W) values.
-  Vector read_input() {
-    const Shape s = graph_.shape(0);
-    std::vector<float> nchw(std::size_t(batch_) * s.elements());
-    backend_->read_activation(graph_, 0, batch_, input(), nchw);
-    return to_doubles(nchw);
-  }
+  Vector read_input() { return input_.read(); }
 
  private:
   Graph graph_;
-  int batch_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Operation> reader_;
   DeviceFloats parameters_;
-  std::unique_ptr<Memory> input_;
+  Activation input_;
 };
 
 }  // namespace rueda::test

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
@@ -19,20 +20,48 @@
 #include "rueda/backend/operation.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
+#include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 
 namespace rueda {
 
-/// A block of device memory, zeroed, aligned for any kernel; freed with its owner.
+/// Owner of a block of device memory, zeroed, aligned for any kernel.
 class Memory {
  public:
-  virtual ~Memory() = default;
-  virtual std::byte* data() = 0;
-  virtual std::size_t size() const = 0;
+  using Free = std::function<void(std::byte*)>;
+
+  Memory() = default;
+  Memory(void* data, std::size_t size, Free free)
+      : data_(static_cast<std::byte*>(data), std::move(free)), size_(size) {}
+
+  std::byte* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return size_; }
   /// The block seen as floats.
-  std::span<float> floats() { return {reinterpret_cast<float*>(data()), size() / sizeof(float)}; }
+  std::span<float> floats() const {
+    return {reinterpret_cast<float*>(data()), size() / sizeof(float)};
+  }
+
+ private:
+  std::unique_ptr<std::byte[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+/// Where the values of an activation lie: channels come in blocks of `block` (channels last: one
+/// block of all of them; plain (N, C, H, W): blocks of one), pixels in between. `channels` is
+/// padded to whole blocks.
+struct ActivationView {
+  std::size_t channels = 0;
+  std::size_t pixels = 0;
+  std::size_t block = 1;
+  bool bf16 = false;  ///< else fp32
+
+  std::size_t blocks() const noexcept { return channels / block; }
+  std::size_t image_elements() const noexcept { return channels * pixels; }
+  std::size_t offset(std::size_t image, std::size_t channel, std::size_t pixel) const noexcept {
+    return ((image * blocks() + channel / block) * pixels + pixel) * block + channel % block;
+  }
 };
 
 /// An image set resident on a device.
@@ -87,7 +116,7 @@ class Backend {
   virtual std::string device() const = 0;     ///< processor or GPU name
   virtual ReduceDevice& reduce_device() = 0;
   /// Throws OutOfMemory.
-  virtual std::unique_ptr<Memory> allocate(std::size_t bytes) = 0;
+  virtual Memory allocate(std::size_t bytes) = 0;
   /// Bytes of the memory that `allocate` takes from which are free at the moment, for all who
   /// share it; 0: the system does not tell.
   virtual std::size_t free_memory() const = 0;
@@ -125,8 +154,14 @@ class Backend {
     return std::chrono::steady_clock::now();
   }
 
-  /// Bytes of the activation that `node` puts out for `batch` images, in this backend's layout.
-  virtual std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const = 0;
+  /// How the activation that `node` puts out lies in this backend's memory.
+  virtual ActivationView view(const Graph& graph, NodeId node) const = 0;
+  /// Bytes that it takes for `batch` images.
+  std::size_t activation_bytes(const Graph& graph, NodeId node, int batch) const {
+    const ActivationView v = view(graph, node);
+    return std::size_t(batch) * v.image_elements() *
+           (v.bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
+  }
   /// Plans `node` for `batch` images. Packed weights and scratch that it will share with other
   /// operations are counted by `packed_bytes` and `scratch_bytes` from then on.
   virtual std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
@@ -153,7 +188,7 @@ class Backend {
   /// The way for batches of up to `batch` images of `image_size` pixels a side that the host
   /// prepares. Goes before the backend.
   virtual std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) = 0;
-  /// What it will hold: BatchStager::device_bytes.
+  /// Bytes of the device that it will hold, beyond what the replica does.
   virtual std::size_t stager_bytes(int image_size, std::size_t batch) const = 0;
   virtual void softmax_cross_entropy(const LossRequest& request) = 0;
   /// *to = {loss, correct, samples, nonfinite, flags->stop}; `nonfinite` is 1 if the loss or one of
@@ -174,13 +209,6 @@ class Backend {
                               float samples, float momentum) = 0;
   /// Sum over i of element_hash(i, values[i]) modulo 2^64.
   virtual std::uint64_t hash(std::span<const float> values) = 0;
-
-  /// Writes plain fp32 (N, C, H, W) values into the activation of `node`, and reads them back: for
-  /// tests and tools, which speak no device's layout.
-  virtual void write_activation(const Graph& graph, NodeId node, int batch,
-                                std::span<const float> nchw, std::byte* activation) = 0;
-  virtual void read_activation(const Graph& graph, NodeId node, int batch,
-                               const std::byte* activation, std::span<float> nchw) = 0;
 
   virtual void zero(std::span<float> values) = 0;
   virtual void upload(std::span<float> device, std::span<const float> host) = 0;
@@ -203,46 +231,28 @@ class NamedRange {
   Backend& backend_;
 };
 
-/// How often each bucket was announced, for devices whose work is done when a call returns.
-class HostAnnouncements {
- public:
-  using Time = std::chrono::steady_clock::time_point;
-
-  void announce(std::size_t bucket) {
-    times_.at(bucket).store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
-    counts_.at(bucket).fetch_add(1, std::memory_order_release);
-    counts_.at(bucket).notify_all();
-  }
-  std::uint64_t count(std::size_t bucket) const {
-    return counts_.at(bucket).load(std::memory_order_acquire);
-  }
-  /// When it was announced last.
-  Time time(std::size_t bucket) const { return times_.at(bucket).load(std::memory_order_relaxed); }
-  /// Blocks until `count(bucket)` is at least `wanted`; sleeps meanwhile.
-  void wait(std::size_t bucket, std::uint64_t wanted) const {
-    for (std::uint64_t seen = count(bucket); seen < wanted; seen = count(bucket))
-      counts_.at(bucket).wait(seen, std::memory_order_acquire);
-  }
-
- private:
-  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};
-  std::array<std::atomic<Time>, kMostBuckets> times_{};
-};
-
 /// What all backends have in common whose memory is the host's and whose work is done when a call
 /// returns.
 class HostBackend : public Backend {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+
   std::size_t free_memory() const override { return available_host_memory(); }
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
-  void announce(std::size_t bucket) override { announcements_.announce(bucket); }
-  std::uint64_t announced(std::size_t bucket) const override {
-    return announcements_.count(bucket);
+  void announce(std::size_t bucket) override {
+    times_.at(bucket).store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+    counts_.at(bucket).fetch_add(1, std::memory_order_release);
+    counts_.at(bucket).notify_all();
   }
-  HostAnnouncements::Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
-    announcements_.wait(bucket, count);
-    return announcements_.time(bucket);
+  std::uint64_t announced(std::size_t bucket) const override {
+    return counts_.at(bucket).load(std::memory_order_acquire);
+  }
+  /// Sleeps meanwhile.
+  Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
+    for (std::uint64_t seen = announced(bucket); seen < count; seen = announced(bucket))
+      counts_.at(bucket).wait(seen, std::memory_order_acquire);
+    return times_.at(bucket).load(std::memory_order_relaxed);
   }
   void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
   void upload(std::span<float> device, std::span<const float> host) override {
@@ -255,7 +265,8 @@ class HostBackend : public Backend {
 
  private:
   HostMarks marks_;
-  HostAnnouncements announcements_;
+  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
+  std::array<std::atomic<Time>, kMostBuckets> times_{};            ///< of the last ones
 };
 
 }  // namespace rueda

@@ -62,9 +62,6 @@ class BatchStager {
   /// Brings the slot's images into a network's input and its labels: device work in the order of
   /// the backend's other calls, and behind the upload.
   virtual void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) = 0;
-
-  /// Of the device, beyond what the replica holds.
-  virtual std::size_t device_bytes() const = 0;
 };
 
 }  // namespace rueda

@@ -21,10 +21,13 @@ struct MemoryNeed {
   std::size_t buffers = 0;
 
   /// What the choice of the model decides.
-  std::size_t of_model() const noexcept;
+  std::size_t of_model() const noexcept { return sum(false); }
   /// What the batch decides besides.
-  std::size_t of_batch() const noexcept;
+  std::size_t of_batch() const noexcept { return sum(true); }
   std::size_t total() const noexcept { return of_model() + of_batch(); }
+
+ private:
+  std::size_t sum(bool grows_with_batch) const noexcept;
 };
 
 /// One part of the need, its name in tables and files, what it is, and its group.
@@ -51,15 +54,10 @@ inline constexpr std::array kMemoryParts = {
     MemoryPart{"buffers", &MemoryNeed::buffers, "indices and losses of a batch", true},
 };
 
-inline std::size_t MemoryNeed::of_model() const noexcept {
+inline std::size_t MemoryNeed::sum(bool grows_with_batch) const noexcept {
   std::size_t sum = 0;
-  for (const MemoryPart& part : kMemoryParts) sum += part.grows_with_batch ? 0 : this->*part.bytes;
-  return sum;
-}
-
-inline std::size_t MemoryNeed::of_batch() const noexcept {
-  std::size_t sum = 0;
-  for (const MemoryPart& part : kMemoryParts) sum += part.grows_with_batch ? this->*part.bytes : 0;
+  for (const MemoryPart& part : kMemoryParts)
+    if (part.grows_with_batch == grows_with_batch) sum += this->*part.bytes;
   return sum;
 }
 

@@ -45,9 +45,6 @@ class Program {
   std::int32_t* labels() const { return reinterpret_cast<std::int32_t*>(place(labels_)); }
   std::byte* logits() const { return place(activations_.back()); }
   std::byte* logits_gradient() const { return place(logits_gradient_); }
-  /// The output of any node: valid until its buffer is reused (for tests and tools: right after
-  /// `forward` in training mode for nodes that backward reads).
-  std::byte* activation(NodeId node) const { return place(activations_[std::size_t(node)]); }
 
   /// Backward announces these buckets as it completes them: bucket i of the gradient arena ends
   /// before float `ends[i]`.

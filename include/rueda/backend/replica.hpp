@@ -43,13 +43,6 @@ class ReplicaPlan {
   Programs infer_;
 };
 
-/// Memory of a backend's kind for a gradient arena, which outlives the replica: at least
-/// GradientLayout::memory() floats, zeroed, aligned for kernels. Empty: the replica takes its own.
-struct GradientMemory {
-  explicit GradientMemory(std::span<float> memory) : floats(memory) {}
-  std::span<float> floats;
-};
-
 /// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
 /// will occur are planned at construction and share one pool; afterwards nothing is allocated.
 class Replica {
@@ -57,9 +50,11 @@ class Replica {
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
           const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
-  /// From a plan for the same graph on the same backend. Throws OutOfMemory.
+  /// From a plan for the same graph on the same backend. `gradients` is memory of the backend's
+  /// kind for the gradient arena, which outlives the replica: at least GradientLayout::memory()
+  /// floats, zeroed, aligned for kernels. Empty: the replica takes its own. Throws OutOfMemory.
   Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
-          GradientMemory gradients = GradientMemory(std::span<float>()));
+          std::span<float> gradients = {});
 
   const Graph& graph() const noexcept { return graph_; }
   Backend& backend() noexcept { return backend_; }
@@ -70,12 +65,11 @@ class Replica {
   /// Tells the replica that `parameters()` were written: renews packed weights.
   void parameters_changed() { backend_.pack_parameters(); }
 
-  std::span<float> parameters() { return values_->floats().subspan(layout_.lead()); }
+  std::span<float> parameters() { return values_.floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).
   std::span<float> gradients() { return gradient_memory_.subspan(layout_.lead(), layout_.total()); }
-  std::span<float> running_statistics() { return running_->floats(); }
+  std::span<float> running_statistics() { return running_.floats(); }
   std::span<float> parameter(ParameterId id);
-  std::span<float> gradient(ParameterId id);
 
   // One training micro-batch is load, forward, loss, backward, in this order.
 
@@ -125,7 +119,7 @@ class Replica {
     float scale;
     RankFlags flags;
   };
-  Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_->data()); }
+  Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_.data()); }
   std::vector<float> values_per_image() const;
   void set_scale(float scale);
   void compute_loss();
@@ -136,15 +130,9 @@ class Replica {
   Backend& backend_;
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
-  std::unique_ptr<Memory> values_;
-  std::unique_ptr<Memory> own_gradients_;  ///< null: somebody else's
-  std::span<float> gradient_memory_;
-  std::unique_ptr<Memory> batch_statistics_;
-  std::unique_ptr<Memory> running_;
-  std::unique_ptr<Memory> values_per_image_;
-  std::unique_ptr<Memory> scalars_;
-  std::unique_ptr<Memory> pool_;
-  float scale_ = 0;  ///< the one on the device
+  Memory values_, own_gradients_, batch_statistics_, running_, values_per_image_, scalars_, pool_;
+  std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
+  float scale_ = 0;                   ///< the one on the device
   bool asks_to_stop_ = false;
   double allocation_seconds_ = 0;
   std::size_t buckets_ = 0;     ///< that are announced

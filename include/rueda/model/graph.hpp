@@ -137,6 +137,8 @@ struct Node {
   Shape output;
 };
 
+struct FusionRules;
+
 /// A network: nodes in forward order (inputs come before their users), parameters by name. It has
 /// no memory and no device; counts, FLOPs and offsets are known before anything is allocated.
 /// Parameters are numbered, and lie in the arenas, in the order in which backward finishes their
@@ -151,6 +153,8 @@ class Graph {
   NodeId input() const noexcept { return 0; }
   NodeId logits() const noexcept { return static_cast<NodeId>(nodes_.size()) - 1; }
   int classes() const { return shape(logits()).channels; }
+  /// The nodes that read what `id` puts out, in order; one that reads it twice is there twice.
+  std::vector<NodeId> readers(NodeId id) const;
 
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   const Parameter& parameter(ParameterId id) const { return parameters_.at(std::size_t(id)); }
@@ -161,7 +165,7 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  friend class GraphFusion;
+  friend Graph fuse_additions(const Graph& graph, const FusionRules& rules);
   std::string name_;
   Origin origin_ = Origin::pytorch;
   std::vector<Node> nodes_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "rueda/backend/backend.hpp"
@@ -33,12 +32,12 @@ class Sgd {
                          .weight_decay = float(options_.weight_decay),
                          .nesterov = options_.nesterov});
   }
-  std::span<float> velocities() { return velocities_->floats(); }
+  std::span<float> velocities() { return velocities_.floats(); }
 
  private:
   Backend& backend_;
   Options options_;
-  std::unique_ptr<Memory> velocities_;
+  Memory velocities_;
 };
 
 }  // namespace rueda

@@ -77,8 +77,6 @@ class Trainer {
 
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
   std::span<float> velocities();
-  /// Device memory of batches on their way, beyond what the replica holds.
-  std::size_t staging_bytes() const;
 
  private:
   class Loop;

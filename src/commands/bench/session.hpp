@@ -97,7 +97,7 @@ class BenchSession {
     for (std::size_t i = 0; i < reduces_.size(); ++i) {
       const auto own = reduces_[i]->arena();
       if (!takes_part(i)) continue;
-      candidates.push_back({reduces_[i].get(), own.size() >= floats ? own : memory_->floats()});
+      candidates.push_back({reduces_[i].get(), own.size() >= floats ? own : memory_.floats()});
     }
     return bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
   }
@@ -111,7 +111,7 @@ class BenchSession {
   std::size_t most_bytes_;
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;
-  std::unique_ptr<Memory> memory_;
+  Memory memory_;
   std::vector<std::unique_ptr<AllReduce>> reduces_;
   SystemInfo system_;
 };

@@ -55,13 +55,13 @@ struct Bed {
   explicit Bed(std::size_t floats) : memory(backend->allocate(floats * sizeof(float))) {}
   std::vector<Seconds> measure(std::span<SoloSum* const> sums, const Effort& effort) {
     std::vector<Candidate> candidates;
-    for (SoloSum* sum : sums) candidates.push_back({sum, memory->floats()});
-    return bench::measure({group, *backend}, candidates, memory->floats().size(), effort);
+    for (SoloSum* sum : sums) candidates.push_back({sum, memory.floats()});
+    return bench::measure({group, *backend}, candidates, memory.floats().size(), effort);
   }
 
   test::ThreadGroup group;
   std::unique_ptr<Backend> backend = open_backend({.choice = BackendChoice::cpu});
-  std::unique_ptr<Memory> memory;
+  Memory memory;
 };
 
 }  // namespace

@@ -17,8 +17,7 @@ constexpr FusionRules kNorm{.batch_norm_adds = true};
 
 const Node* find(const Graph& graph, const std::string& name) {
   const auto& nodes = graph.nodes();
-  const auto found =
-      std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.name == name; });
+  const auto found = std::ranges::find(nodes, name, &Node::name);
   return found == nodes.end() ? nullptr : &*found;
 }
 
@@ -62,9 +61,8 @@ void check_sound(const Graph& before, const Graph& after) {
 }
 
 std::size_t additions(const Graph& graph) {
-  const auto& nodes = graph.nodes();
   return std::size_t(
-      std::count_if(nodes.begin(), nodes.end(), [](const Node& n) { return is<AddNode>(&n); }));
+      std::ranges::count_if(graph.nodes(), [](const Node& n) { return is<AddNode>(&n); }));
 }
 
 TEST_CASE("fusion: every network keeps its parameters, shapes and arithmetic", "[fusion]") {

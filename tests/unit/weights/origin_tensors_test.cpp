@@ -15,8 +15,7 @@ namespace {
 using Sizes = std::vector<std::size_t>;
 
 const OriginTensor& named(const std::vector<OriginTensor>& tensors, const std::string& name) {
-  return *std::find_if(tensors.begin(), tensors.end(),
-                       [&](const auto& tensor) { return tensor.name == name; });
+  return *std::ranges::find(tensors, name, &OriginTensor::name);
 }
 
 /// Every element says where it lies. Whole numbers up to 2^24 are exact.
