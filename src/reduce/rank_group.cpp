@@ -97,6 +97,14 @@ std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mi
   return texts;
 }
 
+std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work) {
+  std::string text;
+  together(group, [&] {
+    if (group.rank() == 0) text = work();
+  });
+  return all_gather_text(group, text).front();
+}
+
 std::vector<std::size_t> ranks_where(RankGroup& group, bool condition) {
   std::vector<std::size_t> ranks;
   const auto all = all_gather(group, condition);

@@ -113,7 +113,7 @@ std::string option_of(const Manifest& manifest, const char* name) {
 
 /// A file that somebody's checkpoint names is not written unasked.
 void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
-  const std::string before = saved_weights(point.manifest);
+  const std::string before = option_of(point.manifest, "save-weights");
   if (before.empty() || !config.save_weights.empty()) return;
   point.remarks.push_back(
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
@@ -186,26 +186,21 @@ std::vector<fs::path> resume_candidates(const TrainConfig& config) {
 
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config) {
   if (config.resume.empty()) return std::nullopt;
-  std::string found;
-  together(world, [&] {
-    if (world.rank() != 0) return;
+  const std::string text = text_of_rank_0(world, [&]() -> std::string {
     const auto candidates = resume_candidates(config);
-    if (candidates.empty()) return;
+    if (candidates.empty()) return "";
     ResumePoint point = latest_whole(candidates);
     point.remarks.insert(point.remarks.begin(),
                          "resumes from " + point.checkpoint + ", " + place_text(point.manifest));
-    found = encode(point);
+    return encode(point);
   });
-  const std::string text = all_gather_text(world, found).front();
   if (text.empty()) return std::nullopt;
   return decode(text);
 }
 
-std::string saved_weights(const Manifest& manifest) { return option_of(manifest, "save-weights"); }
-
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
   const std::filesystem::path path = config.save_weights;
-  if (path.empty() || saved_weights(manifest) != path.string()) return false;
+  if (path.empty() || option_of(manifest, "save-weights") != path.string()) return false;
   const std::filesystem::path before = option_of(manifest, "run-dir");
   return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }

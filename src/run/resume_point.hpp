@@ -30,11 +30,9 @@ std::vector<std::filesystem::path> resume_candidates(const TrainConfig& config);
 /// all are damaged.
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
 
-/// --save-weights of the run that wrote the checkpoint; empty without.
-std::string saved_weights(const Manifest& manifest);
-
-/// Whether that is, in this process, the file that `config.save_weights` names: the same path,
-/// which is absolute or was relative to the same directory, as the run directory's shows.
+/// Whether --save-weights of the run that wrote the checkpoint is, in this process, the file that
+/// `config.save_weights` names: the same path, which is absolute or was relative to the same
+/// directory, as the run directory's shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
 /// Completes `config` for a run that resumes from `point`: the same global batches, cut into the

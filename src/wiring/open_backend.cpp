@@ -182,16 +182,14 @@ std::string read_tuning_file(const std::string& file) {
 void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
                       Backend& backend, const std::function<void(Backend&)>& plan) {
   if (config.tuning_file.empty()) return;
-  std::string mine;
   together(world, [&] {
-    if (backend.name() != "cuda") {
-      throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
-                       std::string(backend.name()) + " backend: leave it out");
-    }
-    if (world.rank() != 0) return;
-    mine = config.tune ? tune(config, options, plan) : read_tuning_file(config.tuning_file);
+    if (backend.name() == "cuda") return;
+    throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
+                     std::string(backend.name()) + " backend: leave it out");
   });
-  const std::string text = all_gather_text(world, mine).front();
+  const std::string text = text_of_rank_0(world, [&] {
+    return config.tune ? tune(config, options, plan) : read_tuning_file(config.tuning_file);
+  });
   together(world, [&] {
     const Tuning tuning = parse_tuning(text, config.tuning_file);
     check_tuning(tuning, config.tuning_file, std::string(backend.device()), cudnn_version());

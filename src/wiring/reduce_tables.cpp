@@ -1,12 +1,12 @@
 #include "reduce_tables.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/display/number_text.hpp"
 
@@ -159,10 +159,7 @@ std::string rows_text(const ReduceTable& table) {
 }
 
 std::string rows_hash(const ReduceTable& table) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : rows_text(table))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", key_of(rows_text(table)));
 }
 
 ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
@@ -186,11 +183,8 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
 }
 
 ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here) {
-  std::string text;
-  together(group, [&] {
-    if (group.rank() == 0) text = read_whole(table_file(file), kMostFileBytes);
-  });
-  text = all_gather_text(group, text).front();
+  const std::string text =
+      text_of_rank_0(group, [&] { return read_whole(table_file(file), kMostFileBytes); });
   ReduceTable table;
   together(group, [&] { table = parse_reduce_table(text, file, here); });
   return table;

@@ -84,17 +84,15 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
   if (config.backend != BackendChoice::timed) return {};
   TimedCompute compute{config.compute_ms.value_or(0) / 1e3, 1, config.compute_jitter,
                        config.compute_from};
-  std::string per_image;
+  double of_image = 0;
   together(group, [&] {
     const auto world = std::size_t(group.size());
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
-    if (config.compute_from.empty() || group.rank() != 0) return;
-    per_image = fmt::format(
-        "{:a}", recorded_image_seconds(config.compute_from, config.model, config.image_size));
+    if (!config.compute_from.empty() && group.rank() == 0)
+      of_image = recorded_image_seconds(config.compute_from, config.model, config.image_size);
   });
-  if (config.compute_from.empty()) return compute;
-  per_image = all_gather_text(group, per_image).front();
-  compute.seconds = std::stod(per_image) * double(compute.images);
+  if (!config.compute_from.empty())
+    compute.seconds = all_gather(group, of_image).front() * double(compute.images);
   return compute;
 }
 

@@ -60,6 +60,9 @@ void together(RankGroup& group, const std::function<void()>& work);
 /// Collective: every rank's text, in rank order, on every rank.
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine);
 
+/// Collective: rank 0 does `work`, as in `together`, and every rank gets its text.
+std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work);
+
 /// Collective: every rank's value, in rank order, on every rank.
 template <typename T>
 std::vector<T> all_gather(RankGroup& group, const T& mine) {
