@@ -1,9 +1,5 @@
 #pragma once
 
-#include <condition_variable>
-#include <cstddef>
-#include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -33,12 +29,11 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);
-  ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  void watch();
+  void watch(const std::stop_token& stop);
   /// The stall in words; empty if there is none.
   std::string stall() const;
 
@@ -46,11 +41,8 @@ class Watchdog {
   double awake_since(SteadyTime begin) const;
 
   Watched watched_;
-  SteadyTime awake_;  ///< this process has not been stopped since
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::thread thread_;
+  SteadyTime awake_;     ///< this process has not been stopped since
+  std::jthread thread_;  // last: it ends before what it uses goes
 };
 
 }  // namespace rueda

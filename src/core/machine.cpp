@@ -1,8 +1,10 @@
 #include "rueda/core/machine.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <set>
 #include <string_view>
 
@@ -113,6 +115,13 @@ ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int reques
   choice.threads = requested > 0 ? requested : std::max(1, int(share));
   choice.remark = remark_on(node, local, std::size_t(choice.threads));
   return choice;
+}
+
+bool stops_within(const std::stop_token& stop, double seconds) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  return std::condition_variable_any().wait_for(lock, stop, std::chrono::duration<double>(seconds),
+                                                [&stop] { return stop.stop_requested(); });
 }
 
 std::size_t available_host_memory() {

@@ -15,8 +15,8 @@ SteadyTime ReduceJournal::enter(const ReduceAct& act) {
 
 void ReduceJournal::leave(const ReduceAct& act, SteadyTime begin) {
   const SteadyTime now = std::chrono::steady_clock::now();
-  const double seconds = std::chrono::duration<double>(now - begin).count();
-  (act.kind == ReduceAct::Kind::add ? times_.add : times_.transfer) += seconds;
+  double& booked = act.kind == ReduceAct::Kind::add ? times_.add : times_.transfer;
+  booked += seconds_between(begin, now);
   if (keeps_) spans_.push_back({act, bucket_.load(std::memory_order_relaxed), begin, now});
   publish({}, now);
 }

@@ -10,15 +10,12 @@ namespace rueda {
 GradientReducer::GradientReducer(ReducerParts parts)
     : parts_(std::move(parts)), counts_(parts_.ends.size()) {
   for (std::size_t i = 0; i < buckets(); ++i) sums_.push_back(bind(i));
-  if (parts_.overlaps) thread_ = std::thread([this] { communicate(); });
+  if (parts_.overlaps) thread_ = std::jthread(std::bind_front(&GradientReducer::communicate, this));
 }
 
 GradientReducer::~GradientReducer() {
   if (busy())
     end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
-  if (!thread_.joinable()) return;
-  change([this] { stopping_ = true; });
-  thread_.join();
 }
 
 GradientReducer::BoundSum GradientReducer::bind(std::size_t index) {
@@ -98,7 +95,13 @@ void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
                       .add = times.add});
 }
 
-void GradientReducer::communicate() {
+/// Waits for the next step, until there is none.
+void GradientReducer::communicate(const std::stop_token& stop) {
+  const auto starts = [&] {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [this] { return starts_; });
+    return std::exchange(starts_, false);
+  };
   while (starts()) {
     parts_.turn.take();
     try {
@@ -108,13 +111,6 @@ void GradientReducer::communicate() {
       return change([this] { failure_ = std::current_exception(); });
     }
   }
-}
-
-/// Waits for the next step; false if there is none.
-bool GradientReducer::starts() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return starts_ || stopping_; });
-  return std::exchange(starts_, false);
 }
 
 void GradientReducer::sum_all() {
