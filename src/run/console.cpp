@@ -140,12 +140,20 @@ Console::Console(const RunRecord& run, bool speaks)
   if (speaks_) bar_.emplace(std::cout, terminal, mode_);
 }
 
-void Console::on_step(const StepProgress& p) {
+void Console::on_step(const TrainPosition& position) {
+  const auto& [loss, correct, images] = position.so_far;
+  const Progress p{.epoch = position.epochs + 1,
+                   .step = position.steps,
+                   .images = std::size_t(images),
+                   .loss = loss / images,
+                   .seconds = position.seconds,
+                   .epochs = epochs_,
+                   .steps = steps_};
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
   }
-  if (bar_) bar_->update({p, epochs_, steps_});
+  if (bar_) bar_->update(p);
 }
 
 void Console::on_epoch(RunRecord& run) {

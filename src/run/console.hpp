@@ -52,7 +52,7 @@ class Console final : public TrainObserver {
  public:
   Console(const RunRecord& run, bool speaks);
 
-  void on_step(const StepProgress& progress) override;
+  void on_step(const TrainPosition& position) override;
   void on_epoch(RunRecord& run) override;
   /// The start block, the warnings that are not empty, and the notes.
   void begin(const RunRecord& run, const std::vector<std::string>& warnings,

@@ -48,9 +48,7 @@ void StartupClock::carve(const std::string& item, double seconds) {
 }
 
 void StartupClock::lap(const std::string& item) {
-  const double now = watch_.seconds();
-  items_.emplace_back(item, now - last_);
-  last_ = now;
+  items_.emplace_back(item, lap_.lap());
   if (is_logged(LogLevel::debug))
     log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
 }

@@ -33,7 +33,7 @@ class StartupClock {
 
  private:
   Stopwatch watch_;
-  double last_ = 0;
+  Stopwatch lap_;
   std::vector<std::pair<std::string, double>> items_;
 };
 
