@@ -170,11 +170,9 @@ class TrainRun {
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->announce_buckets(sums_.bucket_ends);
-    reducer_ = std::make_unique<GradientReducer>(ReducerParts{*replica_,
-                                                              *sums_.all_reduce,
-                                                              sums_.bucket_ends,
-                                                              run_.overlaps,
-                                                              {take_mpi_turn, give_mpi_turn}});
+    const TurnHooks turn{take_mpi_turn, give_mpi_turn};
+    reducer_ = std::make_unique<GradientReducer>(
+        ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps, turn});
   }
 
   void fill_replica() {

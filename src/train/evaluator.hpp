@@ -41,7 +41,10 @@ class Evaluator {
     Totals mine;
     for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
       const std::size_t end = std::min(begin + plan_.batch, plan_.share.end);
-      const LossSums sums = score_batch(begin, end);
+      std::vector<std::uint32_t> indices(end - begin);
+      std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
+      const BatchChoice choice{indices, transform_, parts_.config.seed, 0};
+      const LossSums sums = parts_.replica.infer({held_.get(), choice});
       mine += {sums.loss, sums.correct, double(end - begin)};
       begin = end;
     }
@@ -52,12 +55,6 @@ class Evaluator {
   }
 
  private:
-  LossSums score_batch(std::size_t begin, std::size_t end) {
-    std::vector<std::uint32_t> indices(end - begin);
-    std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
-    return parts_.replica.infer({held_.get(), {indices, transform_, parts_.config.seed, 0}});
-  }
-
   const TrainerParts& parts_;
   EvaluationPlan plan_;
   std::unique_ptr<DeviceImages> held_;

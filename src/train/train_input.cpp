@@ -24,10 +24,6 @@ class Schedule {
         sampler_(plan_.sampler),
         epoch_(parts.from.epochs),
         step_(parts.from.steps) {
-    if (step_ == sampler_.steps_per_epoch()) {
-      step_ = 0;
-      ++epoch_;
-    }
     sampler_.set_epoch(epoch_);
   }
 
@@ -38,22 +34,20 @@ class Schedule {
 
   Entry next() {
     while (epoch_ < plan_.schedule.epochs) {
+      if (step_ == sampler_.steps_per_epoch()) {
+        step_ = 0;
+        sampler_.set_epoch(++epoch_);
+        continue;
+      }
       Entry entry{epoch_, sampler_.indices(step_, plan_.virtual_rank(rank_, micro_batch_))};
-      advance();
+      micro_batch_ = (micro_batch_ + 1) % plan_.micro_batches;
+      if (micro_batch_ == 0) ++step_;
       if (!entry.indices.empty()) return entry;
     }
     return {};
   }
 
  private:
-  void advance() {
-    if (++micro_batch_ < plan_.micro_batches) return;
-    micro_batch_ = 0;
-    if (++step_ < sampler_.steps_per_epoch()) return;
-    step_ = 0;
-    if (++epoch_ < plan_.schedule.epochs) sampler_.set_epoch(epoch_);
-  }
-
   const RunPlan& plan_;
   std::size_t rank_;
   Sampler sampler_;

@@ -33,9 +33,9 @@ void train(SoloTraining& training, TrainObserver& observer) {
   RunRecord run;
   const Stopwatch clock;
   const auto reducer = training.make_reducer();
-  const auto trainer = make_trainer({training.config, training.plan, training.group,
-                                     training.replica, *reducer, training.data, observer, clock});
-  trainer->run(run);
+  make_trainer({training.config, training.plan, training.group, training.replica, *reducer,
+                training.data, observer, clock})
+      ->run(run);
 }
 
 TEST_CASE("a step allocates nothing on the device", "[backend][memory]") {
