@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <string>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -93,7 +91,7 @@ MpiCall::MpiCall(const char* name) {
     throw RunError(std::string(name) +
                    " is called by a thread that does not have the turn: a fault of this program");
   }
-  call_since.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  call_since.store(SteadyClock::now().time_since_epoch().count());
   call_name.store(name);
 }
 
@@ -111,7 +109,7 @@ Watchdog::Watchdog(Watched watched)
     : watched_(std::move(watched)), thread_(std::bind_front(&Watchdog::watch, this)) {}
 
 double Watchdog::awake_since(SteadyTime begin) const {
-  return seconds_between(std::max(begin, awake_), std::chrono::steady_clock::now());
+  return seconds_between(std::max(begin, awake_), SteadyClock::now());
 }
 
 std::string Watchdog::stall() const {
@@ -127,9 +125,9 @@ std::string Watchdog::stall() const {
 
 void Watchdog::watch(const std::stop_token& stop) {
   const double interval = std::min(kMostBetweenLooks, watched_.seconds / 4);
-  SteadyTime last = std::chrono::steady_clock::now();
+  SteadyTime last = SteadyClock::now();
   while (!stops_within(stop, interval)) {
-    const SteadyTime now = std::chrono::steady_clock::now();
+    const SteadyTime now = SteadyClock::now();
     if (seconds_between(last, now) > interval + kOverslept) awake_ = now;
     last = now;
     const std::string text = stall();

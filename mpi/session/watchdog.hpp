@@ -3,7 +3,6 @@
 #include <string>
 #include <thread>
 
-#include "mpi_call.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
@@ -23,9 +22,9 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
                            const ReduceNow& reduce);
 
 /// A thread that looks whether this rank has been inside one call of MPI, one message or one
-/// addition, for too long: a peer or a link has stopped. It says so on the standard error stream,
-/// gives the other ranks a moment to say where they are, and ends the process with exit code 1,
-/// without unwinding, because the thread that is stuck has MPI. The launcher then ends the others.
+/// addition, for too long: a peer or a link has stopped. It says so on standard error, gives the
+/// other ranks a moment to do so, and ends the process with exit code 1, without unwinding, because
+/// the thread that is stuck has MPI. The launcher then ends the others.
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);
@@ -42,7 +41,7 @@ class Watchdog {
 
   Watched watched_;
   SteadyTime awake_;     ///< this process has not been stopped since
-  std::jthread thread_;  // last: it ends before what it uses goes
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace rueda

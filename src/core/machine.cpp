@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdint>
 #include <fstream>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <string_view>
@@ -68,8 +68,7 @@ std::size_t left_by_control_group() {
   std::ifstream used_file("/sys/fs/cgroup/memory.current");
   std::size_t limit = 0;
   std::size_t used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used))
-    return std::numeric_limits<std::size_t>::max();
+  if (!(limit_file >> limit) || !(used_file >> used)) return SIZE_MAX;
   // Pages of files count as used, although the kernel frees them when a program needs memory.
   used -= std::min(used, number_in("/sys/fs/cgroup/memory.stat", "inactive_file"));
   return limit > used ? limit - used : 0;

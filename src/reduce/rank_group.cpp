@@ -1,6 +1,5 @@
 #include "rueda/reduce/rank_group.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>

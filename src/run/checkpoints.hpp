@@ -28,7 +28,7 @@
 
 namespace rueda {
 
-/// What the bits of each rank may depend on, apart from the options.
+/// What each rank's bits may depend on, apart from the options.
 inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
   std::vector<std::string> texts;
   for (const RankInfo& rank : ranks) {
@@ -41,7 +41,7 @@ inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks
 /// Collective: gives every rank what it carries over from sum to sum. `carried` is that of rank 0.
 /// Does nothing and returns false where it was of other ranks or buckets.
 inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
-                            std::vector<std::vector<float>> carried) {
+                            ByRank<float> carried) {
   const auto parts = all_reduce.carried();
   std::size_t floats = 0;
   for (const auto& part : parts) floats += part.size();
@@ -72,8 +72,8 @@ class Resuming {
  public:
   explicit Resuming(RankGroup& world) : world_(world) {}
 
-  /// Finds the checkpoint that `config.resume` names, and completes `config` from it. `data` as in
-  /// Manifest. Throws InputError, the same on every rank.
+  /// Finds the checkpoint of --resume, and completes `config` from it. `data` as in Manifest. Throws
+  /// InputError, the same on every rank.
   void begin(TrainConfig& config, const std::vector<std::string>& data) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
@@ -108,8 +108,7 @@ class Resuming {
     if (world_.rank() != 0) return std::nullopt;
     return HostWeights{std::move(snapshot_.parameters), std::move(snapshot_.statistics)};
   }
-  /// Restores every rank's velocities and what its all-reduce carries over. Every bucket must have
-  /// been summed once.
+  /// Restores velocities and what the all-reduce carries over, which has summed each bucket once.
   void restore(Backend& backend, AllReduce& all_reduce, std::span<float> velocities) {
     if (!point_) return;
     snapshot_.velocities.resize(velocities.size());
@@ -134,8 +133,8 @@ class Resuming {
   Snapshot snapshot_;  ///< on rank 0: what is still to be restored of it
 };
 
-/// Saves checkpoints: copies the state of the replicas to rank 0, which writes it into the run
-/// directory and adds a record of each to `run`.
+/// Saves checkpoints: rank 0 copies the state of its replica, writes it into the run directory and
+/// adds a record of each to `run`.
 class RunCheckpoints {
  public:
   /// The references must outlive it. `data` as in Manifest.
@@ -148,8 +147,9 @@ class RunCheckpoints {
         run_(run),
         data_(std::move(data)) {
     if (world_.rank() != 0) return;
-    const auto directory = std::filesystem::path(run_.config.run_dir) / kCheckpointsName;
-    writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(), run_.config.keep);
+    const auto directory = fs::path(run_.config.run_dir) / kCheckpointsName;
+    writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(), run_.config.keep,
+                                                 run_.checkpoints);
   }
 
   /// TrainerParts::save.
@@ -160,7 +160,6 @@ class RunCheckpoints {
     together(world_, [&] {
       if (!writer_) return;
       Snapshot& copy = writer_->free_snapshot();
-      keep_records();
       copy.carried = std::move(carried);
       download(replica_.parameters(), copy.parameters);
       download(replica_.running_statistics(), copy.statistics);
@@ -169,17 +168,16 @@ class RunCheckpoints {
       writer_->write(manifest_at(position), pause.seconds());
     });
   }
-  /// Collective: returns when all saved checkpoints are on the disk and were read back. Throws
-  /// RunError, the same on every rank, if that failed.
+  /// Collective: all are on the disk and were read back, or every rank throws the same RunError.
   void wait_for_writer() {
     together(world_, [this] {
-      if (writer_) keep_records();
+      if (writer_) writer_->wait();
     });
   }
 
  private:
-  /// A disk may take minutes to answer (a file system that fails over). The ranks wait for it in
-  /// short calls, so that the watchdog of training, which looks for ranks that stopped, sees none.
+  /// A disk may take minutes to answer. The ranks wait for it in short calls, in which the watchdog
+  /// of training sees no rank that has stopped.
   void await_writer() {
     const Stopwatch watch;
     const double most = kPatience * double(run_.config.stall_seconds);
@@ -201,11 +199,6 @@ class RunCheckpoints {
     session_.abort(ExitCode::run_failed);
   }
 
-  void keep_records() {
-    for (CheckpointRecord& record : writer_->take_records())
-      run_.checkpoints.push_back(std::move(record));
-  }
-
   void download(std::span<float> from, std::vector<float>& to) {
     to.resize(from.size());
     replica_.backend().download(to, from);
@@ -225,7 +218,7 @@ class RunCheckpoints {
             .files = {}};
   }
 
-  std::vector<std::vector<float>> gather_carried() {
+  ByRank<float> gather_carried() {
     if (!run_.config.wire_error_feedback) return {};
     std::vector<float> values;
     for (const auto& part : all_reduce_.carried()) {

@@ -1,14 +1,12 @@
 #include "resume_point.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
@@ -17,15 +15,12 @@
 namespace rueda {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Without a slash at its end, which completion by a shell adds.
 fs::path tidy(const fs::path& path) {
   const fs::path tidied = path.lexically_normal();
   return tidied.has_filename() ? tidied : tidied.parent_path();
 }
 
-/// "epoch 3, 12 of 40 steps" or "after epoch 3".
 std::string place_text(const Manifest& m) {
   const TrainPosition& at = m.position;
   if (at.steps == 0) return fmt::format("after epoch {}", at.epochs);
@@ -199,9 +194,9 @@ std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig
 }
 
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
-  const std::filesystem::path path = config.save_weights;
+  const fs::path path = config.save_weights;
   if (path.empty() || option_of(manifest, "save-weights") != path.string()) return false;
-  const std::filesystem::path before = option_of(manifest, "run-dir");
+  const fs::path before = option_of(manifest, "run-dir");
   return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }
 
@@ -215,17 +210,15 @@ void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
 }
 
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
-                      const std::vector<std::pair<std::string, std::string>>& versions) {
+                      const Versions& versions) {
   const auto differs = [&point](const std::string& what, const std::string& here,
                                 const std::string& there) {
     point.remarks.push_back(fmt::format("may not go on bit for bit: {} is {} instead of {}", what,
                                         here, printable(there)));
   };
   for (const auto& [name, version] : point.manifest.versions) {
-    std::string here = "missing";
-    for (const auto& [known, mine] : versions) {
-      if (known == name) here = mine;
-    }
+    const auto mine = std::ranges::find(versions, name, [](auto& known) { return known.first; });
+    const std::string here = mine == versions.end() ? "missing" : mine->second;
     if (here != version) differs(printable(name), here, version);
   }
   const std::size_t ranks = std::min(machines.size(), point.manifest.machines.size());

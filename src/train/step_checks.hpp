@@ -38,9 +38,9 @@ class ReplicaCheck {
   /// check, when nothing should have touched it.
   void before_update();
   /// Collective: compares all ranks, unless the run wants no checks; returns the combined hash.
-  /// Where they differ, every rank throws the same RunError, which names tensor, element, both
-  /// values, and the rank: the one whose own copy changed between two checks, else the one that the
-  /// majority contradicts, else both. `when` says when, for the message.
+  /// Where they differ, every rank throws the same RunError, which names tensor, element, values,
+  /// and the rank: the one whose own copy changed between two checks, else the one that the
+  /// majority contradicts, else both.
   std::string compare(const std::string& when);
 
  private:

@@ -10,13 +10,13 @@ namespace {
 
 /// Collective: every rank's records, on rank 0.
 template <typename Record>
-std::vector<std::vector<Record>> gather_records(RankGroup& group, const std::vector<Record>& mine) {
+ByRank<Record> gather_records(RankGroup& group, const std::vector<Record>& mine) {
   return from_bytes<Record>(group.gather(std::as_bytes(std::span(mine)), 0));
 }
 
 /// Appends each rank's part of `more` to that of `all`.
 template <typename Part>
-void append(std::vector<std::vector<Part>>& all, const std::vector<std::vector<Part>>& more) {
+void append(ByRank<Part>& all, const ByRank<Part>& more) {
   all.resize(more.size());
   for (std::size_t rank = 0; rank < more.size(); ++rank)
     all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
@@ -51,8 +51,7 @@ TraceSpan of_act(const ReduceSpan& done) {
 
 }  // namespace
 
-void book_waits(std::vector<std::vector<StepRecord>>& steps,
-                std::vector<std::vector<BucketRecord>>& buckets,
+void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks) {
   if (buckets.empty()) return;
   for (std::size_t i = 0; i < buckets.front().size(); ++i) {

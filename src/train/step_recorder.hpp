@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -22,8 +21,7 @@ namespace rueda {
 /// cannot end before the last rank has begun it, so a rank waits from its own begin until then, as
 /// far as it spent that time in messages. All arguments are by rank; every rank has records of the
 /// same steps, which follow one another, and of the same buckets in the same order.
-void book_waits(std::vector<std::vector<StepRecord>>& steps,
-                std::vector<std::vector<BucketRecord>>& buckets,
+void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks);
 
 /// What one rank's step leaves in the trace.
@@ -52,7 +50,7 @@ class DeviceWatch {
   const Stopwatch& since_start_;
   std::mutex mutex_;
   std::vector<DeviceSample> samples_;
-  std::jthread thread_;  // last: it ends before what it uses goes
+  std::jthread thread_;  // last: it uses the others
 };
 
 /// Times one rank's steps and keeps the records of the current epoch: steps, buckets, trace,

@@ -122,7 +122,7 @@ class TrainLoop final : public Trainer {
     replica_.parameters_changed();
     replica_.backend().finish();  // so that a device's time for it is not the next step's
     timer().enter(Phase::other);
-    if (config_.check_replicas == CheckReplicas::step) check_.compare("after " + in_words(step));
+    if (check_.every_step()) check_.compare("after " + in_words(step));
     return sums;
   }
 

@@ -1,14 +1,11 @@
 #include "open_backend.hpp"
 
-#include <filesystem>
-
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"
@@ -74,16 +71,15 @@ InputFile tuning_file(const std::string& file) {
 
 std::string cudnn_version() {
 #if RUEDA_WITH_CUDA
-  for (const auto& [name, version] : cuda_component_versions()) {
+  for (const auto& [name, version] : cuda_component_versions())
     if (name == "cuDNN") return version;
-  }
 #endif
   return "";
 }
 
 /// Sets the engines of a tuning file, by the work that they do, for all that is planned from now
 /// on. Not for the cpu backend.
-void use_engines(Backend& backend, const std::map<std::string, std::string>& engines) {
+void use_engines(Backend& backend, const Engines& engines) {
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(backend)->use(engines);
 #else
@@ -93,7 +89,7 @@ void use_engines(Backend& backend, const std::map<std::string, std::string>& eng
 }
 
 /// What the operations planned so far compute with; empty on the cpu backend.
-std::map<std::string, std::string> engines_in_use(const Backend& backend) {
+Engines engines_in_use(const Backend& backend) {
 #if RUEDA_CUDA_TRAINS
   if (const auto* store = cuda::plan_store(backend)) return store->engines();
 #endif
@@ -107,7 +103,7 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   options.tune = true;
   const auto backend = open_backend(options);
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}};
-  if (std::filesystem::exists(config.tuning_file)) {
+  if (fs::exists(config.tuning_file)) {
     const Tuning before = parse_tuning(read_tuning_file(config.tuning_file), config.tuning_file);
     check_tuning(before, config.tuning_file, tuning.device, tuning.cudnn);
     tuning.engines = before.engines;
@@ -205,9 +201,8 @@ std::string program_version() {
   return version + " (" + std::string(revision) + ")";
 }
 
-std::vector<std::pair<std::string, std::string>> component_versions() {
-  std::vector<std::pair<std::string, std::string>> versions = {{"rueda", program_version()},
-                                                               {"MPI", mpi_library_version()}};
+Versions component_versions() {
+  Versions versions = {{"rueda", program_version()}, {"MPI", mpi_library_version()}};
 #if RUEDA_WITH_CPU
   versions.emplace_back("oneDNN", cpu::onednn_version());
 #else

@@ -107,7 +107,7 @@ MUTATIONS = [
     (S + "figures.cpp", "c.exposed = measured.exposed.mean * steps;", "c.exposed = measured.exposed.mean;", UNIT),
     (S + "figures.cpp", "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "(1 / speedup - 1 / ranks)", UNIT),
     # The sum itself.
-    (T + "gradient_reducer.cpp", ".exactly = index > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
+    (T + "gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
     (T + "gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
     ("mpi/sums/ring_all_reduce.cpp", "cut(slice, plan.chunk(plan.gather_send(step)))",
      "cut(slice, plan.chunk(plan.gather_receive(step)))", ["mpi 3"]),

@@ -83,7 +83,6 @@ class GradientReducer {
     std::span<float> slice;
     bool exactly = false;
   };
-  BoundSum bind(std::size_t bucket);
   /// Sums `bucket`, whose gradients were complete at `ready`.
   void sum(std::size_t bucket, SteadyTime ready);
   Backend& backend() const { return parts_.replica.backend(); }
@@ -120,7 +119,7 @@ class GradientReducer {
   bool open_ = false;
   bool starts_ = false;
   std::exception_ptr failure_;
-  std::jthread thread_;  // last: it ends before what it uses goes
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace rueda

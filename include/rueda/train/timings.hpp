@@ -120,12 +120,12 @@ class PhaseTimer {
   void begin() {
     seconds_ = {};
     current_ = Phase::other;
-    start_ = last_ = Clock::now();
+    start_ = last_ = SteadyClock::now();
   }
 
   /// From now on time counts for `phase`.
   void enter(Phase phase) {
-    const SteadyTime now = Clock::now();
+    const SteadyTime now = SteadyClock::now();
     seconds_[std::size_t(current_)] += seconds_between(last_, now);
     keep(current_, last_, now);
     last_ = now;
@@ -135,7 +135,7 @@ class PhaseTimer {
   /// Books the time since the current phase began: on `parts` as far as it reaches, the rest on
   /// `other`. The current phase goes on from now.
   void divide(const PhaseSeconds& parts) {
-    const SteadyTime now = Clock::now();
+    const SteadyTime now = SteadyClock::now();
     const double passed = seconds_between(last_, now);
     last_ = now;
     double sum = 0;
@@ -159,8 +159,6 @@ class PhaseTimer {
   const PhaseSeconds& seconds() const noexcept { return seconds_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void keep(Phase phase, SteadyTime begin, SteadyTime end) {
     if (keeps_ && end > begin) spans_.push_back({phase, begin, end});
   }
@@ -168,8 +166,8 @@ class PhaseTimer {
   void keep_parts(const PhaseSeconds& parts, double share, double sum, SteadyTime end) {
     double before = sum;
     const auto ago = [end](double seconds) {
-      return end -
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+      const std::chrono::duration<double> before_end(seconds);
+      return end - std::chrono::duration_cast<SteadyClock::duration>(before_end);
     };
     for (std::size_t i = 0; i < kPhases; ++i) {
       const double rest = before - parts[i] * share;
@@ -188,15 +186,15 @@ class PhaseTimer {
 /// Seconds since it was made.
 class Stopwatch {
  public:
-  double seconds() const { return seconds_between(start_, std::chrono::steady_clock::now()); }
+  double seconds() const { return seconds_between(start_, SteadyClock::now()); }
   /// The same, and begins anew.
   double lap() {
-    const SteadyTime begin = std::exchange(start_, std::chrono::steady_clock::now());
+    const SteadyTime begin = std::exchange(start_, SteadyClock::now());
     return seconds_between(begin, start_);
   }
 
  private:
-  SteadyTime start_ = std::chrono::steady_clock::now();
+  SteadyTime start_ = SteadyClock::now();
 };
 
 }  // namespace rueda

@@ -39,9 +39,8 @@ struct TrainerParts {
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
   /// Whether this rank is to stop: asked before every step.
   std::function<bool()> stop_requested = [] { return false; };
-  /// Collective: writes a checkpoint. Takes a copy of the state, which is the same on every rank,
-  /// after which training may go on. Throws RunError, alike on every rank, if this or the one
-  /// before could not be written.
+  /// Collective: copies the state for a checkpoint, which is written while training goes on. Throws
+  /// RunError, alike on every rank, if this one or the one before cannot be written.
   std::function<void(const TrainPosition&, std::span<float> velocities)> save =
       [](const TrainPosition&, std::span<float>) {};
 
