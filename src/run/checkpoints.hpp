@@ -72,8 +72,8 @@ class Resuming {
  public:
   explicit Resuming(RankGroup& world) : world_(world) {}
 
-  /// Finds the checkpoint of --resume, and completes `config` from it. `data` as in Manifest. Throws
-  /// InputError, the same on every rank.
+  /// Finds the checkpoint of --resume, and completes `config` from it. `data` as in Manifest.
+  /// Throws InputError, the same on every rank.
   void begin(TrainConfig& config, const std::vector<std::string>& data) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
