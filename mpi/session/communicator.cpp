@@ -1,6 +1,5 @@
 #include "communicator.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include "mpi_call.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/core/split.hpp"
-#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 namespace {

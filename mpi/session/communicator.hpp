@@ -6,12 +6,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <mpi.h>
 
-#include "rueda/core/split.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

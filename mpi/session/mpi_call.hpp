@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-#include "rueda/reduce/reduce_journal.hpp"
+#include "rueda/core/machine.hpp"
 
 namespace rueda {
 
@@ -15,8 +15,7 @@ inline void check(int code, const char* call) {
   if (code != MPI_SUCCESS) throw_mpi_error(code, call);
 }
 
-/// From now on errors on `comm` come back as return codes instead of ending the job without a word
-/// of ours. Duplicates of `comm` inherit this.
+/// From now on errors on `comm` and its duplicates are return codes, which do not end the job.
 void return_errors(MPI_Comm comm);
 
 /// Whether MPI calls are allowed: initialized and not yet finalized.

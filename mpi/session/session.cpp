@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <mpi.h>
 
 #include "launch_check.hpp"
 #include "mpi_call.hpp"
-#include "rueda/core/error.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -36,12 +34,9 @@ const MpiLevel& mpi_level(ThreadLevel level) { return kLevels.at(std::size_t(lev
 /// The variable as a non-negative number; nothing if it is absent or not one.
 std::optional<int> number(const Environment& environment, const char* name) {
   const char* text = environment(name);
-  if (text == nullptr) return {};
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, fault] = std::from_chars(text, end, value);
-  if (fault != std::errc() || stop != end || value < 0) return {};
-  return value;
+  std::string_view rest = text == nullptr ? "" : text;
+  const auto value = take_number<int>(rest);
+  return rest.empty() && value.value_or(-1) >= 0 ? value : std::nullopt;
 }
 
 [[noreturn]] void refuse(const char* launcher, const char* variable, int started, int size,

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <string>
-#include <thread>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "mpi_call.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -35,13 +35,11 @@ std::atomic<std::thread::id> owner{};
 std::atomic<const char*> call_name{nullptr};
 std::atomic<SteadyTime::rep> call_since{0};
 
-using Seconds = std::chrono::duration<double>;
-
-constexpr Seconds kMostBetweenLooks{1.0};
+constexpr double kMostBetweenLooks = 1;
 // More than that between two looks: this process itself was stopped meanwhile.
-constexpr Seconds kOverslept{2.0};
+constexpr double kOverslept = 2;
 // The other ranks stall at about the same time, and look as often.
-constexpr Seconds kForTheOthers{3.0};
+constexpr double kForTheOthers = 3;
 
 constexpr const char* kStallRemedy =
     ". Look at the ranks that others wait for: one that prints nothing has stopped. "
@@ -93,7 +91,7 @@ MpiCall::MpiCall(const char* name) {
     throw RunError(std::string(name) +
                    " is called by a thread that does not have the turn: a fault of this program");
   }
-  call_since.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  call_since.store(SteadyClock::now().time_since_epoch().count());
   call_name.store(name);
 }
 
@@ -107,21 +105,11 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
                      call, long(seconds), in_sum ? place_of(reduce) : "");
 }
 
-Watchdog::Watchdog(Watched watched) : watched_(std::move(watched)) {
-  thread_ = std::thread([this] { watch(); });
-}
-
-Watchdog::~Watchdog() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
+Watchdog::Watchdog(Watched watched)
+    : watched_(std::move(watched)), thread_(std::bind_front(&Watchdog::watch, this)) {}
 
 double Watchdog::awake_since(SteadyTime begin) const {
-  return Seconds(std::chrono::steady_clock::now() - std::max(begin, awake_)).count();
+  return seconds_between(std::max(begin, awake_), SteadyClock::now());
 }
 
 std::string Watchdog::stall() const {
@@ -135,20 +123,18 @@ std::string Watchdog::stall() const {
   return "";
 }
 
-void Watchdog::watch() {
-  const Seconds interval = std::min(kMostBetweenLooks, Seconds(watched_.seconds / 4));
-  SteadyTime last = std::chrono::steady_clock::now();
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, interval, [this] { return stopping_; })) {
-    const SteadyTime now = std::chrono::steady_clock::now();
-    if (now - last > interval + kOverslept) awake_ = now;
+void Watchdog::watch(const std::stop_token& stop) {
+  const double interval = std::min(kMostBetweenLooks, watched_.seconds / 4);
+  SteadyTime last = SteadyClock::now();
+  while (!stops_within(stop, interval)) {
+    const SteadyTime now = SteadyClock::now();
+    if (seconds_between(last, now) > interval + kOverslept) awake_ = now;
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
     std::fputs(("rueda: " + text + kStallRemedy).c_str(), stderr);
     std::fflush(nullptr);
-    changed_.wait_for(lock, kForTheOthers, [this] { return stopping_; });
-    if (stopping_) return;
+    if (stops_within(stop, kForTheOthers)) return;
     end_process("", ExitCode::run_failed);
   }
 }

@@ -1,13 +1,8 @@
 #pragma once
 
-#include <condition_variable>
-#include <cstddef>
-#include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
-#include "mpi_call.hpp"
 #include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
@@ -27,18 +22,17 @@ std::string describe_stall(const Watched& rank, const char* call, double seconds
                            const ReduceNow& reduce);
 
 /// A thread that looks whether this rank has been inside one call of MPI, one message or one
-/// addition, for too long: a peer or a link has stopped. It says so on the standard error stream,
-/// gives the other ranks a moment to say where they are, and ends the process with exit code 1,
-/// without unwinding, because the thread that is stuck has MPI. The launcher then ends the others.
+/// addition, for too long: a peer or a link has stopped. It says so on standard error, gives the
+/// other ranks a moment to do so, and ends the process with exit code 1, without unwinding, because
+/// the thread that is stuck has MPI. The launcher then ends the others.
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);
-  ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  void watch();
+  void watch(const std::stop_token& stop);
   /// The stall in words; empty if there is none.
   std::string stall() const;
 
@@ -46,11 +40,8 @@ class Watchdog {
   double awake_since(SteadyTime begin) const;
 
   Watched watched_;
-  SteadyTime awake_;  ///< this process has not been stopped since
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::thread thread_;
+  SteadyTime awake_;     ///< this process has not been stopped since
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace rueda

@@ -102,7 +102,7 @@ void HierarchicalAllReduce::add_up(std::span<float> slice, bool exactly) {
   }
   const RingPlan plan = plan_inside(slice.size());
   reduce_scatter(plan, slice);
-  sum_across_->write_into(journal());
+  sum_across_->write_into(journal_);
   const auto shard = cut(slice, plan.chunk(plan.owned()));
   device_.wait(exactly ? sum_across_->sum_exactly(shard, {}) : sum_across_->sum(shard, {}));
   ring_all_gather(*between_inside_, plan, slice, journal());

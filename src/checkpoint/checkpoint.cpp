@@ -17,8 +17,6 @@
 namespace rueda {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Names in a checkpoint.
 constexpr const char* kWeightsName = "weights.safetensors";
 constexpr const char* kMomentumName = "momentum.safetensors";
@@ -59,7 +57,7 @@ void rename_checkpoint(const fs::path& from, const fs::path& to) {
   flush_directory(to.parent_path());
 }
 
-void save_carried(const fs::path& path, const std::vector<std::vector<float>>& carried) {
+void save_carried(const fs::path& path, const ByRank<float>& carried) {
   std::vector<TensorData> tensors;
   for (std::size_t rank = 0; rank < carried.size(); ++rank) {
     tensors.push_back({.name = fmt::format("{}{}", kRankWord, rank),
@@ -70,9 +68,9 @@ void save_carried(const fs::path& path, const std::vector<std::vector<float>>& c
   write_safetensors(path, tensors, {});
 }
 
-std::vector<std::vector<float>> load_carried(const fs::path& path, std::size_t ranks) {
+ByRank<float> load_carried(const fs::path& path, std::size_t ranks) {
   SafetensorsFile file(path);
-  std::vector<std::vector<float>> carried(ranks);
+  ByRank<float> carried(ranks);
   for (const TensorEntry& tensor : file.tensors()) {
     std::string_view name = tensor.name;
     const auto rank = take(name, kRankWord) ? take_number(name) : std::nullopt;
@@ -104,7 +102,7 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
   return sum;
 }
 
-/// Of files just written: what they were to be, as far as that is known, and what they are.
+/// Returns what is on the disk now.
 std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& graph,
                                         const Snapshot& s, std::size_t steps) {
   save_weights(graph, directory / kWeightsName, s.parameters, s.statistics, steps);
@@ -215,11 +213,6 @@ Snapshot& CheckpointWriter::free_snapshot() {
 void CheckpointWriter::write(Manifest manifest, double pause_seconds) {
   writing_ = std::async(std::launch::async, &CheckpointWriter::carry_out, this, std::move(manifest),
                         pause_seconds);
-}
-
-std::vector<CheckpointRecord> CheckpointWriter::take_records() {
-  wait();
-  return std::exchange(records_, {});
 }
 
 CheckpointRecord CheckpointWriter::carry_out(Manifest manifest, double pause_seconds) const {

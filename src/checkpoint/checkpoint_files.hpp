@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "rueda/checkpoint/checkpoint.hpp"
-#include "rueda/core/files.hpp"
 
 namespace rueda {
 
@@ -17,7 +16,7 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{1} << 36U;
 std::string checkpoint_name(const TrainPosition& position);
 
 /// A checkpoint or one of its files, and what to do where it is refused.
-InputFile checkpoint_file(const std::filesystem::path& path);
+InputFile checkpoint_file(const fs::path& path);
 
 /// CRC-32 as of gzip and PNG; `before`: of the bytes in front of these.
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);

@@ -117,8 +117,6 @@ Manifest read_manifest(const Json& j) {
   return m;
 }
 
-namespace fs = std::filesystem;
-
 // Parts of the names in a directory of checkpoints.
 constexpr std::string_view kEpochWord = "epoch-";
 constexpr std::string_view kStepWord = "-step-";
@@ -132,13 +130,6 @@ std::optional<Position> position_of(const fs::path& checkpoint) {
   const auto steps = take(name, kStepWord) ? take_number(name) : std::nullopt;
   if (!epochs || !steps || !name.empty()) return std::nullopt;
   return Position{*epochs, *steps};
-}
-
-std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error) {
-  std::vector<fs::path> found;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
-    found.push_back(at->path());
-  return found;
 }
 
 }  // namespace
@@ -173,9 +164,7 @@ Manifest parse_manifest(const std::string& text, const fs::path& path) {
   if (!is_sealed(text)) file.refuse("its manifest is damaged");
   try {
     return read_manifest(parse_json(text));
-  } catch (const Json::exception& error) {
-    file.refuse(std::string("its manifest is not as expected: ") + error.what());
-  } catch (const InputError& error) {
+  } catch (const std::exception& error) {  // Json::exception, InputError
     file.refuse(std::string("its manifest is not as expected: ") + error.what());
   }
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,8 +14,6 @@
 
 namespace rueda {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporaryPart = ".tmp-";  // and the process id
 
@@ -97,20 +94,21 @@ void write_atomically(const fs::path& path, const std::function<void(const TextS
   flush_directory(path.has_parent_path() ? path.parent_path() : ".");
 }
 
-void write_atomically(const fs::path& path, std::span<const std::string_view> parts) {
-  write_atomically(path, [parts](const TextSink& put) {
-    for (const std::string_view part : parts) put(part);
-  });
-}
-
 void write_atomically(const fs::path& path, std::string_view text) {
-  write_atomically(path, std::span(&text, 1));
+  write_atomically(path, [text](const TextSink& put) { put(text); });
 }
 
 bool is_temporary_of(std::string_view name, std::string_view file) {
   const std::string begin = std::string(file).append(kTemporaryPart);
   return name.starts_with(begin) && name.size() > begin.size() &&
          name.find_first_not_of("0123456789", begin.size()) == name.npos;
+}
+
+std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error) {
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    found.push_back(at->path());
+  return found;
 }
 
 /// Some file systems refuse it; the file is whole either way, so that is no failure.

@@ -1,8 +1,10 @@
 #include "rueda/core/machine.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <cstdint>
 #include <fstream>
-#include <limits>
+#include <mutex>
 #include <set>
 #include <string_view>
 
@@ -66,8 +68,7 @@ std::size_t left_by_control_group() {
   std::ifstream used_file("/sys/fs/cgroup/memory.current");
   std::size_t limit = 0;
   std::size_t used = 0;
-  if (!(limit_file >> limit) || !(used_file >> used))
-    return std::numeric_limits<std::size_t>::max();
+  if (!(limit_file >> limit) || !(used_file >> used)) return SIZE_MAX;
   // Pages of files count as used, although the kernel frees them when a program needs memory.
   used -= std::min(used, number_in("/sys/fs/cgroup/memory.stat", "inactive_file"));
   return limit > used ? limit - used : 0;
@@ -113,6 +114,13 @@ ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int reques
   choice.threads = requested > 0 ? requested : std::max(1, int(share));
   choice.remark = remark_on(node, local, std::size_t(choice.threads));
   return choice;
+}
+
+bool stops_within(const std::stop_token& stop, double seconds) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  return std::condition_variable_any().wait_for(lock, stop, std::chrono::duration<double>(seconds),
+                                                [&stop] { return stop.stop_requested(); });
 }
 
 std::size_t available_host_memory() {

@@ -1,22 +1,11 @@
 #include "rueda/reduce/chosen_all_reduce.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
 namespace rueda {
-namespace {
-
-constexpr std::array<const char*, 8> kWords = {"auto",   "ring",    "doubling", "hierarchical",
-                                               "shared", "central", "mpi",      "nccl"};
-
-}  // namespace
-
-const char* to_string(Algorithm algorithm) { return kWords.at(std::size_t(algorithm)); }
-
-const char* to_string(Wire wire) { return wire == Wire::bf16 ? "bf16" : "fp32"; }
 
 const ReduceTable::Row& ReduceTable::row(std::size_t bytes) const {
   const auto found =
@@ -39,7 +28,7 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
     const auto first = std::size_t(known - rows.begin());
     if (first == i) parts_.push_back(make(rows[i].way));
     part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
-    const bool ends = rows[i].most_bytes == std::numeric_limits<std::size_t>::max();
+    const bool ends = rows[i].most_bytes == SIZE_MAX;
     name_ += (i == 0 ? "auto (" : ", ") + std::string(part_of_row_[i]->name()) +
              (ends ? "" : " to " + length_text(rows[i].most_bytes));
   }
@@ -49,7 +38,7 @@ ChosenAllReduce::ChosenAllReduce(ReduceTable table, const Make& make) : table_(s
 AllReduce& ChosenAllReduce::for_length(std::size_t length) {
   const ReduceTable::Row& row = table_.row(length * sizeof(float));
   AllReduce& part = *part_of_row_[std::size_t(&row - table_.rows.data())];
-  part.write_into(journal());
+  part.write_into(journal_);
   return part;
 }
 

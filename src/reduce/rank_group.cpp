@@ -1,6 +1,5 @@
 #include "rueda/reduce/rank_group.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -95,6 +94,14 @@ std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mi
   for (const auto& bytes : gathered)
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return texts;
+}
+
+std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work) {
+  std::string text;
+  together(group, [&] {
+    if (group.rank() == 0) text = work();
+  });
+  return all_gather_text(group, text).front();
 }
 
 std::vector<std::size_t> ranks_where(RankGroup& group, bool condition) {

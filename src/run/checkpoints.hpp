@@ -28,7 +28,7 @@
 
 namespace rueda {
 
-/// What the bits of each rank may depend on, apart from the options.
+/// What each rank's bits may depend on, apart from the options.
 inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
   std::vector<std::string> texts;
   for (const RankInfo& rank : ranks) {
@@ -41,7 +41,7 @@ inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks
 /// Collective: gives every rank what it carries over from sum to sum. `carried` is that of rank 0.
 /// Does nothing and returns false where it was of other ranks or buckets.
 inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
-                            std::vector<std::vector<float>> carried) {
+                            ByRank<float> carried) {
   const auto parts = all_reduce.carried();
   std::size_t floats = 0;
   for (const auto& part : parts) floats += part.size();
@@ -72,8 +72,8 @@ class Resuming {
  public:
   explicit Resuming(RankGroup& world) : world_(world) {}
 
-  /// Finds the checkpoint that `config.resume` names, and completes `config` from it. `data` as in
-  /// Manifest. Throws InputError, the same on every rank.
+  /// Finds the checkpoint of --resume, and completes `config` from it. `data` as in Manifest.
+  /// Throws InputError, the same on every rank.
   void begin(TrainConfig& config, const std::vector<std::string>& data) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
@@ -85,8 +85,8 @@ class Resuming {
   /// Whether the run resumes in its own directory and had the same --save-weights before: then an
   /// existing file is its own.
   bool wrote_weights(const TrainConfig& config) const {
-    if (!point_ || !resumes_in_place(config, point_->checkpoint)) return false;
-    return saves_same_weights(point_->manifest, config);
+    return point_ && resumes_in_place(config, point_->checkpoint) &&
+           saves_same_weights(point_->manifest, config);
   }
   TrainPosition from() const { return point_ ? point_->manifest.position : TrainPosition(); }
 
@@ -94,11 +94,10 @@ class Resuming {
   /// on rank 0, to be broadcast as others are.
   std::optional<HostWeights> read(const Graph& graph, RunRecord& run) {
     if (!point_) return std::nullopt;
-    Snapshot snapshot;
-    together(world_, [&] {
-      if (world_.rank() == 0) snapshot = read_snapshot(point_->checkpoint, point_->manifest, graph);
+    const std::string history = text_of_rank_0(world_, [&] {
+      snapshot_ = read_snapshot(point_->checkpoint, point_->manifest, graph);
+      return join(std::exchange(snapshot_.history, {}));
     });
-    const std::string history = all_gather_text(world_, join(snapshot.history)).front();
     together(world_, [&] { restore_history(run, history, "checkpoint " + point_->checkpoint); });
     const TrainPosition& at = point_->manifest.position;
     run.resumptions.push_back({.at = utc_now(),
@@ -107,18 +106,15 @@ class Resuming {
                                .steps = at.steps,
                                .ranks = std::size_t(world_.size())});
     if (world_.rank() != 0) return std::nullopt;
-    velocities_ = std::move(snapshot.velocities);
-    carried_ = std::move(snapshot.carried);
-    return HostWeights{std::move(snapshot.parameters), std::move(snapshot.statistics)};
+    return HostWeights{std::move(snapshot_.parameters), std::move(snapshot_.statistics)};
   }
-  /// Restores every rank's velocities and what its all-reduce carries over. Every bucket must have
-  /// been summed once.
+  /// Restores velocities and what the all-reduce carries over, which has summed each bucket once.
   void restore(Backend& backend, AllReduce& all_reduce, std::span<float> velocities) {
     if (!point_) return;
-    velocities_.resize(velocities.size());
-    world_.broadcast(std::as_writable_bytes(std::span(velocities_)), 0);
-    backend.upload(velocities, std::exchange(velocities_, {}));
-    if (restore_carried(world_, backend, all_reduce, std::move(carried_))) return;
+    snapshot_.velocities.resize(velocities.size());
+    world_.broadcast(std::as_writable_bytes(std::span(snapshot_.velocities)), 0);
+    backend.upload(velocities, std::exchange(snapshot_.velocities, {}));
+    if (restore_carried(world_, backend, all_reduce, std::move(snapshot_.carried))) return;
     point_->remarks.push_back(
         "not bit for bit as without the interruption: what rounding on the wire took was kept for "
         "other ranks or buckets, and is dropped");
@@ -134,63 +130,54 @@ class Resuming {
  private:
   RankGroup& world_;
   std::optional<ResumePoint> point_;
-  std::vector<float> velocities_;            ///< on rank 0
-  std::vector<std::vector<float>> carried_;  ///< on rank 0, by rank
+  Snapshot snapshot_;  ///< on rank 0: what is still to be restored of it
 };
 
-/// Saves checkpoints: copies the state of the replicas to rank 0, which writes it into the run
-/// directory and adds a record of each to `run`.
-class RunCheckpoints final : public CheckpointSink {
+/// Saves checkpoints: rank 0 copies the state of its replica, writes it into the run directory and
+/// adds a record of each to `run`.
+class RunCheckpoints {
  public:
-  /// The arguments must outlive it.
-  RunCheckpoints(Session& session, RankGroup& world, const Graph& graph, AllReduce& all_reduce,
-                 RunRecord& run)
-      : session_(session), world_(world), graph_(graph), all_reduce_(all_reduce), run_(run) {}
-  /// Call before the first save, once `run` has its ranks. `data` as in Manifest.
-  void open(std::vector<std::string> data) {
-    facts_.steps_per_epoch = run_.steps_per_epoch;
-    facts_.world = run_.ranks.size();
-    facts_.micro_batches = run_.config.accumulate;
-    facts_.global_batch = run_.global_batch;
-    facts_.versions = run_.versions;
-    facts_.config = options_json(run_.config);
-    facts_.data = std::move(data);
-    facts_.machines = machine_texts(run_.ranks);
+  /// The references must outlive it. `data` as in Manifest.
+  RunCheckpoints(Session& session, RankGroup& world, Replica& replica, AllReduce& all_reduce,
+                 RunRecord& run, std::vector<std::string> data)
+      : session_(session),
+        world_(world),
+        replica_(replica),
+        all_reduce_(all_reduce),
+        run_(run),
+        data_(std::move(data)) {
     if (world_.rank() != 0) return;
-    const auto directory = std::filesystem::path(run_.config.run_dir) / kCheckpointsName;
-    writer_ = std::make_unique<CheckpointWriter>(directory, graph_, run_.config.keep);
+    const auto directory = fs::path(run_.config.run_dir) / kCheckpointsName;
+    writer_ = std::make_unique<CheckpointWriter>(directory, replica_.graph(), run_.config.keep,
+                                                 run_.checkpoints);
   }
 
-  void save(const TrainState& state) override {
+  /// TrainerParts::save.
+  void save(const TrainPosition& position, std::span<float> velocities) {
     const Stopwatch pause;
     await_writer();
-    Snapshot* copy = nullptr;
+    auto carried = gather_carried();
     together(world_, [&] {
-      if (writer_) copy = &writer_->free_snapshot();
-    });
-    auto carried = gather_carried(state.replica.backend());
-    together(world_, [&] {
-      if (copy == nullptr) return;
-      copy->carried = std::move(carried);
-      take_copy(state, *copy);
-      Manifest manifest = facts_;
-      manifest.position = state.position;
-      manifest.written_at = utc_now();
-      keep_records();
-      writer_->write(std::move(manifest), pause.seconds());
+      if (!writer_) return;
+      Snapshot& copy = writer_->free_snapshot();
+      copy.carried = std::move(carried);
+      download(replica_.parameters(), copy.parameters);
+      download(replica_.running_statistics(), copy.statistics);
+      download(velocities, copy.velocities);
+      copy.history = history_json(run_);
+      writer_->write(manifest_at(position), pause.seconds());
     });
   }
-  /// Collective: returns when all saved checkpoints are on the disk and were read back. Throws
-  /// RunError, the same on every rank, if that failed.
+  /// Collective: all are on the disk and were read back, or every rank throws the same RunError.
   void wait_for_writer() {
     together(world_, [this] {
-      if (writer_) keep_records();
+      if (writer_) writer_->wait();
     });
   }
 
  private:
-  /// A disk may take minutes to answer (a file system that fails over). The ranks wait for it in
-  /// short calls, so that the watchdog of training, which looks for ranks that stopped, sees none.
+  /// A disk may take minutes to answer. The ranks wait for it in short calls, in which the watchdog
+  /// of training sees no rank that has stopped.
   void await_writer() {
     const Stopwatch watch;
     const double most = kPatience * double(run_.config.stall_seconds);
@@ -212,39 +199,41 @@ class RunCheckpoints final : public CheckpointSink {
     session_.abort(ExitCode::run_failed);
   }
 
-  void keep_records() {
-    for (CheckpointRecord& record : writer_->take_records())
-      run_.checkpoints.push_back(std::move(record));
+  void download(std::span<float> from, std::vector<float>& to) {
+    to.resize(from.size());
+    replica_.backend().download(to, from);
   }
 
-  void take_copy(const TrainState& state, Snapshot& copy) {
-    Backend& backend = state.replica.backend();
-    const auto download = [&backend](std::span<float> from, std::vector<float>& to) {
-      to.resize(from.size());
-      backend.download(to, from);
-    };
-    download(state.replica.parameters(), copy.parameters);
-    download(state.replica.running_statistics(), copy.statistics);
-    download(state.velocities, copy.velocities);
-    copy.history = history_json(state.run);
+  Manifest manifest_at(const TrainPosition& position) const {
+    return {.position = position,
+            .steps_per_epoch = run_.steps_per_epoch,
+            .world = run_.ranks.size(),
+            .micro_batches = run_.config.accumulate,
+            .global_batch = run_.global_batch,
+            .written_at = utc_now(),
+            .versions = run_.versions,
+            .config = options_json(run_.config),
+            .data = data_,
+            .machines = machine_texts(run_.ranks),
+            .files = {}};
   }
 
-  std::vector<std::vector<float>> gather_carried(Backend& backend) {
+  ByRank<float> gather_carried() {
     if (!run_.config.wire_error_feedback) return {};
     std::vector<float> values;
     for (const auto& part : all_reduce_.carried()) {
       values.resize(values.size() + part.size());
-      backend.download(std::span(values).last(part.size()), part);
+      replica_.backend().download(std::span(values).last(part.size()), part);
     }
     return from_bytes<float>(world_.gather(std::as_bytes(std::span(values)), 0));
   }
 
   Session& session_;
   RankGroup& world_;
-  const Graph& graph_;
+  Replica& replica_;
   AllReduce& all_reduce_;
   RunRecord& run_;
-  Manifest facts_;                            ///< all but position, time and files
+  std::vector<std::string> data_;
   std::unique_ptr<CheckpointWriter> writer_;  ///< on rank 0
 };
 

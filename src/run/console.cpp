@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -15,7 +14,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 
 #include "mpi/session/session.hpp"
-#include "rueda/display/progress.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -57,10 +56,10 @@ spdlog::logger& logger() {
   return the_logger;
 }
 
-spdlog::sink_ptr open_file(const std::filesystem::path& directory, int rank) {
+spdlog::sink_ptr open_file(const fs::path& directory, int rank) {
   const std::string name = "rank-" + std::to_string(rank);
   try {
-    std::filesystem::create_directories(directory);
+    fs::create_directories(directory);
     const auto file =
         std::make_shared<spdlog::sinks::basic_file_sink_mt>((directory / (name + ".log")).string());
     file->set_pattern("%Y-%m-%d %H:%M:%S.%e " + name + " %l: %v");
@@ -134,25 +133,33 @@ void report_errors_of_ranks(Session& session, const std::function<void()>& work)
 }
 
 Console::Console(const RunRecord& run, bool speaks)
-    : speaks_(speaks), epochs_(run.config.epochs), steps_(run.steps_per_epoch) {
+    : epochs_(run.config.epochs), steps_(run.steps_per_epoch) {
   const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
   mode_ = progress_mode(run.config.progress, terminal);
-  if (speaks_) bar_.emplace(std::cout, terminal, mode_);
+  if (speaks) bar_.emplace(std::cout, terminal, mode_);
 }
 
-void Console::on_step(const StepProgress& p) {
+void Console::on_step(const TrainPosition& position) {
+  const auto& [loss, correct, images] = position.so_far;
+  const Progress p{.epoch = position.epochs + 1,
+                   .step = position.steps,
+                   .images = std::size_t(images),
+                   .loss = loss / images,
+                   .seconds = position.seconds,
+                   .epochs = epochs_,
+                   .steps = steps_};
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
   }
-  if (bar_) bar_->update({p, epochs_, steps_});
+  if (bar_) bar_->update(p);
 }
 
 void Console::on_epoch(RunRecord& run) {
   report(LogLevel::debug, fmt::format("epoch {} ended", run.epochs.size()));
-  if (!speaks_) return;
+  if (!bar_) return;
   if (mode_ != ProgressChoice::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
-  const std::filesystem::path directory = run.config.run_dir;
+  const fs::path directory = run.config.run_dir;
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
                    finished == 1 && run.resumptions.empty());
@@ -167,7 +174,7 @@ void Console::report(LogLevel level, const std::string& text) {
 }
 
 void Console::say(const std::string& text) {
-  if (!speaks_) return;
+  if (!bar_) return;
   bar_->clear();
   std::cout << text << std::endl;
 }
@@ -175,9 +182,8 @@ void Console::say(const std::string& text) {
 void Console::begin(const RunRecord& run, const std::vector<std::string>& warnings,
                     const std::vector<std::string>& notes) {
   say(start_block(run));
-  for (const std::string& text : warnings) {
+  for (const std::string& text : warnings)
     if (!text.empty()) report(LogLevel::warn, text);
-  }
   for (const std::string& text : notes) report(LogLevel::info, text);
 }
 
@@ -199,13 +205,13 @@ void Console::fail(RunRecord& run, const std::string& reason) {
 
 void Console::write_files(const RunRecord& run) {
   say("");
-  if (!speaks_) return;
+  if (!bar_) return;
   write_run_files(run);
   if (!run.config.trace.empty()) write_trace(run.config.trace, run);
 }
 
 void write_run_files(const RunRecord& run) {
-  const std::filesystem::path directory = run.config.run_dir;
+  const fs::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
   if (run.epochs.empty() && run.resumptions.empty())
     write_steps_csv(directory / kStepsCsvName, run);

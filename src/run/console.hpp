@@ -35,14 +35,13 @@ struct AlreadyReported {
   ExitCode code;
 };
 
-/// Prints an error that all ranks agreed on, on one of them, and returns what to throw. To be
-/// called while MPI is still up: a launcher ends the whole job when the first rank has left with an
-/// exit code, so the error must be printed before any rank finalizes.
+/// Prints an error that all ranks agreed on, on one of them, and returns what to throw. Call it
+/// before any rank finalizes MPI: a launcher ends the whole job when the first rank has left.
 AlreadyReported report(const Error& error);
 
-/// Does the `work` of one rank while MPI is up. An error that all ranks throw alike is printed by
-/// one of them (and thrown as AlreadyReported). An error of this rank alone is printed by it, and
-/// ends the job: peers may wait in a collective that this rank will never reach.
+/// Does the `work` of one rank. An error that all ranks throw alike is printed by one of them (and
+/// thrown as AlreadyReported). An error of this rank alone is printed by it, and ends the job:
+/// peers may wait in a collective that it will never reach.
 void report_errors_of_ranks(Session& session, const std::function<void()>& work);
 
 /// What rank 0 shows and writes while a run trains: the bar, a line per epoch, and run.json and
@@ -52,7 +51,7 @@ class Console final : public TrainObserver {
  public:
   Console(const RunRecord& run, bool speaks);
 
-  void on_step(const StepProgress& progress) override;
+  void on_step(const TrainPosition& position) override;
   void on_epoch(RunRecord& run) override;
   /// The start block, the warnings that are not empty, and the notes.
   void begin(const RunRecord& run, const std::vector<std::string>& warnings,
@@ -69,11 +68,10 @@ class Console final : public TrainObserver {
   void report(LogLevel level, const std::string& text);
   void write_files(const RunRecord& run);
 
-  bool speaks_;
   std::size_t epochs_;
   std::size_t steps_;
   ProgressChoice mode_;
-  std::optional<ProgressBar> bar_;
+  std::optional<ProgressBar> bar_;  ///< where it speaks
 };
 
 /// Notes for the start of a run: what the data reader remarked, then each rank's own remark (empty:

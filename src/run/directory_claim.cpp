@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -39,19 +40,18 @@ bool lock(int fd) {
 
 /// For reading: a file that is open for writing keeps its file system from being made read-only.
 /// Only NFS locks none but those. The file of another user will do.
-int open_locked(const std::filesystem::path& path, bool& locked) {
+std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked) {
   constexpr int kHow = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  int fd = ::open(path.c_str(), O_RDONLY | kHow, 0666);
-  locked = fd < 0 || lock(fd);
-  if (fd < 0 || !locked || errno != EBADF) return fd;
-  ::close(fd);
-  fd = ::open(path.c_str(), O_RDWR | kHow, 0666);
-  locked = fd < 0 || lock(fd);
-  return fd;
+  auto file = std::make_unique<OpenFile>(path, O_RDONLY | kHow);
+  locked = file->fd() < 0 || lock(file->fd());
+  if (file->fd() < 0 || !locked || errno != EBADF) return file;
+  file = std::make_unique<OpenFile>(path, O_RDWR | kHow);
+  locked = file->fd() < 0 || lock(file->fd());
+  return file;
 }
 
 /// For a process that finds the directory taken.
-void sign(const std::filesystem::path& path) {
+void sign(const fs::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const std::string text = fmt::format("process {} on {}", ::getpid(), host.data());
@@ -66,23 +66,18 @@ std::string signature(int fd) {
 
 }  // namespace
 
-DirectoryClaim::DirectoryClaim(const std::filesystem::path& directory) {
+DirectoryClaim::DirectoryClaim(const fs::path& directory) {
   const auto path = directory / kFileName;
   bool locked = false;
-  fd_ = open_locked(path, locked);
-  if (fd_ < 0) return;
-  if (locked) {
-    sign(path);
-    return;
+  auto file = open_locked(path, locked);
+  if (file->fd() < 0) return;
+  if (!locked) {
+    throw InputError("the run directory " + directory.string() + " is in use by " +
+                     signature(file->fd()) +
+                     ": wait until that run has ended, or choose another with --run-dir");
   }
-  const std::string holder = signature(fd_);
-  ::close(std::exchange(fd_, -1));
-  throw InputError("the run directory " + directory.string() + " is in use by " + holder +
-                   ": wait until that run has ended, or choose another with --run-dir");
-}
-
-DirectoryClaim::~DirectoryClaim() {
-  if (fd_ >= 0) ::close(fd_);
+  sign(path);
+  file_ = std::move(file);
 }
 
 }  // namespace rueda

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -25,23 +25,21 @@ struct Room {
   std::size_t sharers = 1;
 };
 
-/// Collective. Ranks ask for the free memory at different times, so the least answer holds for all
-/// that share it.
+/// Collective. Ranks ask for the free memory at different times, so the least answer counts.
 Room measure_room(RankGroup& group, const FitRequest& request) {
   const std::string place = request.host + " " + request.uuid;
   const auto places = all_gather_text(group, place);
   std::size_t free = 0;
   together(group, [&] { free = request.backend.free_memory(); });
   const auto answers = all_gather(group, free);
-  Room room{std::numeric_limits<std::size_t>::max(), 0};
+  Room room{SIZE_MAX, 0};
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     if (places[rank] != place) continue;
     room.bytes = std::min(room.bytes, answers[rank]);
     ++room.sharers;
   }
   // Where the system does not say how much is free, the allocation itself shows it.
-  room.bytes =
-      room.bytes == 0 ? std::numeric_limits<std::size_t>::max() : room.bytes / room.sharers;
+  room.bytes = room.bytes == 0 ? SIZE_MAX : room.bytes / room.sharers;
   return room;
 }
 
@@ -111,7 +109,7 @@ class Fitter {
   bool fits(std::size_t batch) {
     bool here = false;
     together(group_, [&] {
-      plan(batch == asked_ ? 0 : batch);
+      plan(batch);
       here = need_.total() <= room_.bytes;
     });
     return min_over_ranks(group_, here);
@@ -137,7 +135,7 @@ class Fitter {
   [[noreturn]] void refuse(std::size_t batch) {
     MemoryShortage mine{.batch = batch, .place = {}, .batch_is_fixed = request_.batch_is_fixed};
     together(group_, [&] {
-      mine.need = plan(batch == asked_ ? 0 : batch).total();
+      mine.need = plan(batch).total();
       mine.free = room_.bytes;
       mine.sharers = room_.sharers;
       const bool fits_here = mine.need <= mine.free;
@@ -155,28 +153,24 @@ class Fitter {
   }
 
   FittedReplica finish(std::size_t batch) {
-    FittedReplica result{.plan = run_,
-                         .replica = std::move(replica_),
-                         .asked = asked_,
-                         .memory = need_,
-                         .warning = {}};
+    std::string warning;
     if (asked_ != 0 && batch != asked_) {
-      result.warning = fmt::format(
+      warning = fmt::format(
           "micro-batches of {} images do not fit into memory; halved to {} (--on-oom halve), which "
           "changes the global batch to {}",
-          asked_, batch, result.plan.global_batch);
+          asked_, batch, run_.global_batch);
     }
-    return result;
+    return {run_, std::move(replica_), asked_, need_, warning};
   }
 
   // What follows is of this rank alone.
 
-  /// `batch` 0: as the configuration says.
+  /// Where `batch` was asked for, as the configuration says.
   MemoryNeed plan(std::size_t batch) {
     replica_plan_.reset();
     request_.backend.forget_plans();
     TrainConfig config = request_.config;
-    if (batch > 0) {
+    if (batch != asked_) {
       config.batch_per_rank = batch;
       config.global_batch = 0;
     }

@@ -1,14 +1,12 @@
 #include "resume_point.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
@@ -17,15 +15,12 @@
 namespace rueda {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Without a slash at its end, which completion by a shell adds.
 fs::path tidy(const fs::path& path) {
   const fs::path tidied = path.lexically_normal();
   return tidied.has_filename() ? tidied : tidied.parent_path();
 }
 
-/// "epoch 3, 12 of 40 steps" or "after epoch 3".
 std::string place_text(const Manifest& m) {
   const TrainPosition& at = m.position;
   if (at.steps == 0) return fmt::format("after epoch {}", at.epochs);
@@ -113,7 +108,7 @@ std::string option_of(const Manifest& manifest, const char* name) {
 
 /// A file that somebody's checkpoint names is not written unasked.
 void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
-  const std::string before = saved_weights(point.manifest);
+  const std::string before = option_of(point.manifest, "save-weights");
   if (before.empty() || !config.save_weights.empty()) return;
   point.remarks.push_back(
       fmt::format("--save-weights is not taken over from the interrupted run: give it again ({}) "
@@ -186,27 +181,22 @@ std::vector<fs::path> resume_candidates(const TrainConfig& config) {
 
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config) {
   if (config.resume.empty()) return std::nullopt;
-  std::string found;
-  together(world, [&] {
-    if (world.rank() != 0) return;
+  const std::string text = text_of_rank_0(world, [&]() -> std::string {
     const auto candidates = resume_candidates(config);
-    if (candidates.empty()) return;
+    if (candidates.empty()) return "";
     ResumePoint point = latest_whole(candidates);
     point.remarks.insert(point.remarks.begin(),
                          "resumes from " + point.checkpoint + ", " + place_text(point.manifest));
-    found = encode(point);
+    return encode(point);
   });
-  const std::string text = all_gather_text(world, found).front();
   if (text.empty()) return std::nullopt;
   return decode(text);
 }
 
-std::string saved_weights(const Manifest& manifest) { return option_of(manifest, "save-weights"); }
-
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config) {
-  const std::filesystem::path path = config.save_weights;
-  if (path.empty() || saved_weights(manifest) != path.string()) return false;
-  const std::filesystem::path before = option_of(manifest, "run-dir");
+  const fs::path path = config.save_weights;
+  if (path.empty() || option_of(manifest, "save-weights") != path.string()) return false;
+  const fs::path before = option_of(manifest, "run-dir");
   return path.is_absolute() || (before.is_relative() && before == config.run_dir);
 }
 
@@ -220,17 +210,15 @@ void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
 }
 
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
-                      const std::vector<std::pair<std::string, std::string>>& versions) {
+                      const Versions& versions) {
   const auto differs = [&point](const std::string& what, const std::string& here,
                                 const std::string& there) {
     point.remarks.push_back(fmt::format("may not go on bit for bit: {} is {} instead of {}", what,
                                         here, printable(there)));
   };
   for (const auto& [name, version] : point.manifest.versions) {
-    std::string here = "missing";
-    for (const auto& [known, mine] : versions) {
-      if (known == name) here = mine;
-    }
+    const auto mine = std::ranges::find(versions, name, [](auto& known) { return known.first; });
+    const std::string here = mine == versions.end() ? "missing" : mine->second;
     if (here != version) differs(printable(name), here, version);
   }
   const std::size_t ranks = std::min(machines.size(), point.manifest.machines.size());

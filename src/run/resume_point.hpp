@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,20 +20,18 @@ struct ResumePoint {
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
-/// The checkpoints that `--resume` may mean, the latest first: those of a run directory, or the one
-/// named. Throws InputError where there is none; `auto`: then there are none.
-std::vector<std::filesystem::path> resume_candidates(const TrainConfig& config);
+/// The checkpoints that --resume may mean, the latest first: those of a run directory, or the one
+/// named. Throws InputError where there is none, unless it is `auto`.
+std::vector<fs::path> resume_candidates(const TrainConfig& config);
 
 /// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
 /// --resume, and with `auto` where there is none. Throws InputError, the same on every rank, where
 /// all are damaged.
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
 
-/// --save-weights of the run that wrote the checkpoint; empty without.
-std::string saved_weights(const Manifest& manifest);
-
-/// Whether that is, in this process, the file that `config.save_weights` names: the same path,
-/// which is absolute or was relative to the same directory, as the run directory's shows.
+/// Whether --save-weights of the run that wrote the checkpoint is, in this process, the file that
+/// `config.save_weights` names: the same path, which is absolute or was relative to the same
+/// directory, as the run directory's shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
 /// Completes `config` for a run that resumes from `point`: the same global batches, cut into the
@@ -46,6 +43,6 @@ void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
 
 /// Adds remarks on other machines and versions (as in Manifest), which may change the last bits.
 void compare_machines(ResumePoint& point, const std::vector<std::string>& machines,
-                      const std::vector<std::pair<std::string, std::string>>& versions);
+                      const Versions& versions);
 
 }  // namespace rueda

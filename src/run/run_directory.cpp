@@ -1,22 +1,16 @@
 #include "run_directory.hpp"
 
-#include <filesystem>
 #include <fstream>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "core/bounded_json.hpp"
 #include "resume_point.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/files.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {
-
-namespace fs = std::filesystem;
 
 bool is_whole(const fs::path& checkpoint) {
   try {
@@ -113,13 +107,11 @@ bool is_unfinished(const fs::path& directory) {
 /// Files that a killed process had not yet renamed; no other process writes here.
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
-  std::vector<fs::path> found;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  for (const fs::path& path : entries_of(directory, error)) {
+    const std::string name = path.filename().string();
     if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName))
-      found.push_back(at->path());
+      fs::remove(path, error);
   }
-  for (const fs::path& path : found) fs::remove(path, error);
   remove_unfinished_checkpoints(directory / kCheckpointsName);
 }
 

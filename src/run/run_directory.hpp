@@ -1,9 +1,9 @@
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <string>
-#include <utility>
 
+#include "rueda/core/files.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/run_record.hpp"
 
@@ -17,17 +17,11 @@ class DirectoryClaim {
   DirectoryClaim() = default;
   /// Waits five seconds for a process that is about to end. Throws InputError naming the process
   /// that has the directory.
-  explicit DirectoryClaim(const std::filesystem::path& directory);
-  DirectoryClaim(DirectoryClaim&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  DirectoryClaim& operator=(DirectoryClaim&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~DirectoryClaim();
-  explicit operator bool() const noexcept { return fd_ >= 0; }
+  explicit DirectoryClaim(const fs::path& directory);
+  explicit operator bool() const noexcept { return file_ != nullptr; }
 
  private:
-  int fd_ = -1;
+  std::unique_ptr<OpenFile> file_;
 };
 
 /// Claims the run directory that --resume means before anything is read from it, so that no other
@@ -35,12 +29,11 @@ class DirectoryClaim {
 /// where another process has it.
 DirectoryClaim claim_to_resume(const TrainConfig& config);
 
-/// Makes the directory that a run writes into, and shows that it can be written; `claim` is to it,
-/// now or already. Without --run-dir it is a new one, `runs/<model>-np<ranks>-<number>`. Throws
-/// InputError where it cannot be made or written, where another process writes into it, and where
-/// it holds an earlier run and --overwrite was not given. With --resume auto an earlier run that
-/// has neither ended nor left a checkpoint is set aside: run.json becomes run-1.json, and steps.csv
-/// becomes steps-1.csv.
+/// Makes the directory that a run writes into; `claim` is to it, now or already. Without --run-dir
+/// it is a new one, `runs/<model>-np<ranks>-<number>`. Throws InputError where it cannot be made or
+/// written, another process writes into it, or it holds an earlier run and --overwrite was not
+/// given. With --resume auto an earlier run that has neither ended nor left a checkpoint is set
+/// aside: run.json becomes run-1.json, and steps.csv becomes steps-1.csv.
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim);
 
 /// The same for a run that resumes from `checkpoint`, which is at the position `from`, in
@@ -58,9 +51,8 @@ bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 void check_output_file(const std::string& option, const std::string& path);
 
 /// Checks before the training that --save-weights and --trace can be written after it. Throws
-/// InputError where a directory does not exist or is not writable, and where there is already a
-/// file of weights that may not be replaced: --overwrite was not given, and the resumed run did not
-/// write it (`own_weights`).
+/// InputError where they cannot, or a file of weights would be replaced without --overwrite that is
+/// not the resumed run's (`own_weights`).
 void check_targets(const TrainConfig& config, bool own_weights);
 
 }  // namespace rueda

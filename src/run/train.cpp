@@ -108,13 +108,12 @@ class TrainRun {
   }
 
   void open_run_directory() {
-    on_rank_0([this] {
+    config_.run_dir = text_of_rank_0(world_, [this] {
       check_targets(config_, resuming_.wrote_weights(config_));
-      config_.run_dir = resuming_.active() ? continue_run_directory(config_, resuming_.checkpoint(),
-                                                                    resuming_.from(), claim_)
-                                           : make_run_directory(config_, world_.size(), claim_);
+      return resuming_.active()
+                 ? continue_run_directory(config_, resuming_.checkpoint(), resuming_.from(), claim_)
+                 : make_run_directory(config_, world_.size(), claim_);
     });
-    config_.run_dir = all_gather_text(world_, config_.run_dir).front();
   }
 
   /// On rank 0 alone: the others get them by the broadcast that all weights go through.
@@ -171,11 +170,9 @@ class TrainRun {
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->announce_buckets(sums_.bucket_ends);
-    reducer_ = std::make_unique<GradientReducer>(ReducerParts{*replica_,
-                                                              *sums_.all_reduce,
-                                                              sums_.bucket_ends,
-                                                              run_.overlaps,
-                                                              {take_mpi_turn, give_mpi_turn}});
+    const TurnHooks turn{take_mpi_turn, give_mpi_turn};
+    reducer_ = std::make_unique<GradientReducer>(
+        ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps, turn});
   }
 
   void fill_replica() {
@@ -201,18 +198,20 @@ class TrainRun {
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, world_.rank() == 0);
     const auto monitor = open_monitor(device_.uuid);
-    RunCheckpoints checkpoints(session_, world_, *graph_, *sums_.all_reduce, run_);
-    Trainer trainer(config_, plan_,
-                    {world_, *replica_, *reducer_, data_, console, clock_.watch(), monitor.get(),
-                     &checkpoints, stop_requested},
-                    resuming_.from());
-    resuming_.restore(*backend_, *sums_.all_reduce, trainer.velocities());
+    RunCheckpoints checkpoints(session_, world_, *replica_, *sums_.all_reduce, run_,
+                               data_lines(data_));
+    const auto save = [&](const auto& position, auto velocities) {
+      checkpoints.save(position, velocities);
+    };
+    const auto trainer =
+        make_trainer({config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
+                      resuming_.from(), monitor.get(), stop_requested, save});
+    resuming_.restore(*backend_, *sums_.all_reduce, trainer->velocities());
     clock_.lap("optimizer");
     introduce_ranks();
-    checkpoints.open(data_lines(data_));
     console.begin(run_, warnings_, remark_lines(data_.remarks, remarks, resuming_.remarks(run_)));
     try {
-      train_watched(trainer);
+      train_watched(*trainer);
       checkpoints.wait_for_writer();
       if (run_.outcome != "stopped") on_rank_0([this] { save_weights(run_, *graph_, *replica_); });
     } catch (const std::exception& error) {

@@ -26,6 +26,13 @@ bool is_launched() {
   return std::ranges::any_of(kNames, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
+HostWeights download_weights(Replica& replica) {
+  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
+  replica.backend().download(weights.first, replica.parameters());
+  replica.backend().download(weights.second, replica.running_statistics());
+  return weights;
+}
+
 }  // namespace
 
 // What gather_rank_infos sends.
@@ -48,9 +55,7 @@ void StartupClock::carve(const std::string& item, double seconds) {
 }
 
 void StartupClock::lap(const std::string& item) {
-  const double now = watch_.seconds();
-  items_.emplace_back(item, now - last_);
-  last_ = now;
+  items_.emplace_back(item, lap_.lap());
   if (is_logged(LogLevel::debug))
     log(LogLevel::debug, fmt::format("start-up: {} took {:.6f} s", item, items_.back().second));
 }
@@ -95,7 +100,7 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
   run.train_flops_per_image = double(training_flops(graph));
   run.global_batch = plan.global_batch;
   run.steps_per_epoch = plan.schedule.steps_per_epoch;
-  run.learning_rate = plan.learning_rate;
+  run.learning_rate = plan.schedule.base_rate;
   for (std::size_t rank = 0; rank < plan.world; ++rank)
     run.rank_batches.push_back(plan.rank_samples(plan.global_batch, rank));
 }
@@ -111,13 +116,6 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
     infos.back().rank = int(infos.size()) - 1;
   }
   return infos;
-}
-
-HostWeights download_weights(Replica& replica) {
-  HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
-  replica.backend().download(weights.first, replica.parameters());
-  replica.backend().download(weights.second, replica.running_statistics());
-  return weights;
 }
 
 void upload_weights(Replica& replica, const HostWeights& weights) {

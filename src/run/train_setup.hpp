@@ -33,7 +33,7 @@ class StartupClock {
 
  private:
   Stopwatch watch_;
-  double last_ = 0;
+  Stopwatch lap_;
   std::vector<std::pair<std::string, double>> items_;
 };
 
@@ -59,7 +59,6 @@ std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine);
 
 /// Parameters and running statistics of a replica, in host memory.
 using HostWeights = std::pair<std::vector<float>, std::vector<float>>;
-HostWeights download_weights(Replica& replica);
 void upload_weights(Replica& replica, const HostWeights& weights);
 
 /// Those of a weights file.
@@ -99,9 +98,8 @@ struct FittedReplica {
 };
 
 /// Collective: plans the replica, and allocates it only if all of the training fits into what every
-/// rank has free; the batch is the same for all. Throws, alike on every rank, an InputError that
-/// names the rank with the least room and the batch that would fit. `--on-oom halve` halves the
-/// batch instead, until it fits.
+/// rank has free. Else --on-oom halves the batch of all ranks until it fits, or every rank throws
+/// an InputError that names the rank with the least room and the batch that would fit.
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
 
 }  // namespace rueda

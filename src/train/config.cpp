@@ -15,20 +15,15 @@ void require(bool holds, const std::string& message) {
   if (!holds) throw InputError(message);
 }
 
-void check_model(const TrainConfig& config) {
+void check_training(const TrainConfig& c) {
   const auto names = model_names();
-  if (std::find(names.begin(), names.end(), config.model) != names.end()) return;
-  throw InputError("--model '" + config.model + "' is not known: give one of " +
-                   joined(names, ", "));
-}
-
-void check_training(const TrainConfig& config) {
-  check_model(config);
-  require(!config.data.empty(),
+  require(std::ranges::count(names, c.model) > 0,
+          "--model '" + c.model + "' is not known: give one of " + joined(names, ", "));
+  require(!c.data.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
-  require(!config.nesterov || config.momentum > 0,
+  require(!c.nesterov || c.momentum > 0,
           "--nesterov looks ahead along the momentum: give a --momentum above 0 with it");
-  require(config.warmup_epochs <= double(config.epochs),
+  require(c.warmup_epochs <= double(c.epochs),
           "--warmup-epochs must be from 0 to the number of --epochs");
 }
 
@@ -36,45 +31,44 @@ bool has_segments(Algorithm a) {
   return a == Algorithm::automatic || a == Algorithm::ring || a == Algorithm::hierarchical;
 }
 
-void check_all_reduce(const TrainConfig& config) {
-  const std::string algorithm = to_string(config.all_reduce);
-  require(config.segment_kb == 0 || has_segments(config.all_reduce),
+void check_all_reduce(const TrainConfig& c) {
+  const std::string algorithm = to_string(c.all_reduce);
+  require(c.segment_kb == 0 || has_segments(c.all_reduce),
           "--segment-kb cuts the chunks of a ring, and --all-reduce " + algorithm +
               " has none: leave it at 0");
-  require(config.wire == Wire::fp32 || has_segments(config.all_reduce),
+  require(c.wire == Wire::fp32 || has_segments(c.all_reduce),
           "--wire bf16 is for --all-reduce auto, ring or hierarchical, not for " + algorithm);
   require(
-      config.wire == Wire::fp32 || config.reduce_order == ReduceOrder::ring,
+      c.wire == Wire::fp32 || c.reduce_order == ReduceOrder::ring,
       "--reduce-order fixed is there for equal bits, which --wire bf16 rounds away: give one of "
       "the two");
-  require(!config.wire_error_feedback || config.wire == Wire::bf16,
+  require(!c.wire_error_feedback || c.wire == Wire::bf16,
           "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
   require(
-      config.reduce_table.empty() || config.all_reduce == Algorithm::automatic,
+      c.reduce_table.empty() || c.all_reduce == Algorithm::automatic,
       "--reduce-table is for --all-reduce auto, not for " + algorithm + ": give one of the two");
-  require(config.all_reduce != Algorithm::nccl || config.backend != BackendChoice::cpu,
+  require(c.all_reduce != Algorithm::nccl || c.backend != BackendChoice::cpu,
           "--all-reduce nccl sums on GPUs, and --backend cpu trains without: give --all-reduce "
           "ring");
-  require(config.all_reduce != Algorithm::nccl || config.transport == TransportChoice::automatic,
+  require(c.all_reduce != Algorithm::nccl || c.transport == TransportChoice::automatic,
           "--transport says how gradients reach MPI, which --all-reduce nccl does without: leave "
           "it at auto");
-  require(config.all_reduce != Algorithm::shared || config.backend != BackendChoice::cuda,
+  require(c.all_reduce != Algorithm::shared || c.backend != BackendChoice::cuda,
           "--all-reduce shared adds in host memory, and --backend cuda keeps gradients on the GPU: "
           "give --all-reduce ring");
 }
 
-void check_parallel(const TrainConfig& config) {
-  check_all_reduce(config);
-  require(config.reduce_order == ReduceOrder::ring || is_own(config.all_reduce),
+void check_parallel(const TrainConfig& c) {
+  check_all_reduce(c);
+  require(c.reduce_order == ReduceOrder::ring || is_own(c.all_reduce),
           "--reduce-order fixed is an order of rueda's own all-reduces: give --all-reduce ring");
-  require(config.transport == TransportChoice::automatic || config.backend != BackendChoice::cpu,
-          std::string("--transport ") + to_string(config.transport) +
+  require(c.transport == TransportChoice::automatic || c.backend != BackendChoice::cpu,
+          std::string("--transport ") + to_string(c.transport) +
               " is about GPU memory, and --backend cpu keeps gradients in host memory, which needs "
               "no staging: leave --transport at auto");
-  require(!config.tune || !config.tuning_file.empty(),
+  require(!c.tune || !c.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
-  require(config.fault.kind == InjectedFault::Kind::none ||
-              (config.fault.rank >= 0 && config.fault.step >= 1),
+  require(c.fault.kind == InjectedFault::Kind::none || (c.fault.rank >= 0 && c.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
 }
 
@@ -102,10 +96,10 @@ void check_timed(const TrainConfig& c) {
           "--save-weights and --inject");
 }
 
-void check_resume(const TrainConfig& config) {
-  require(config.resume != "auto" || !config.run_dir.empty(),
+void check_resume(const TrainConfig& c) {
+  require(c.resume != "auto" || !c.run_dir.empty(),
           "--resume auto looks for checkpoints in the run directory: name it with --run-dir");
-  require(config.resume.empty() || config.init_weights.empty(),
+  require(c.resume.empty() || c.init_weights.empty(),
           "--resume goes on with the weights of a checkpoint: leave out --init-weights");
 }
 

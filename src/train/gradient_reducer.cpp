@@ -2,30 +2,24 @@
 
 #include <chrono>
 
-#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
 
 GradientReducer::GradientReducer(ReducerParts parts)
     : parts_(std::move(parts)), counts_(parts_.ends.size()) {
-  for (std::size_t i = 0; i < buckets(); ++i) sums_.push_back(bind(i));
-  if (parts_.overlaps) thread_ = std::thread([this] { communicate(); });
+  for (std::size_t i = 0; i < buckets(); ++i) {
+    const Range range = bucket(i);
+    sums_.push_back({.all_reduce = parts_.all_reduce.for_length(range.size()),
+                     .slice = cut(parts_.replica.gradients(), range),
+                     .exactly = i > 0 && range.begin >= parts_.replica.parameters().size()});
+  }
+  if (parts_.overlaps) thread_ = std::jthread(std::bind_front(&GradientReducer::communicate, this));
 }
 
 GradientReducer::~GradientReducer() {
   if (busy())
     end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
-  if (!thread_.joinable()) return;
-  change([this] { stopping_ = true; });
-  thread_.join();
-}
-
-GradientReducer::BoundSum GradientReducer::bind(std::size_t index) {
-  const Range range = bucket(index);
-  return {.all_reduce = parts_.all_reduce.for_length(range.size()),
-          .slice = parts_.replica.gradients().subspan(range.begin, range.size()),
-          .exactly = index > 0 && range.begin >= parts_.replica.parameters().size()};
 }
 
 void GradientReducer::warm_up() {
@@ -58,7 +52,7 @@ void GradientReducer::complete() {
   }
   change([this] {
     complete_ = true;
-    completed_at_ = std::chrono::steady_clock::now();
+    completed_at_ = SteadyClock::now();
   });
 }
 
@@ -83,12 +77,12 @@ bool GradientReducer::busy() const {
 void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
   const BoundSum& bound = sums_[bucket];
   journal().at(train_step_, bucket);
-  const SteadyTime begin = std::chrono::steady_clock::now();
+  const SteadyTime begin = SteadyClock::now();
   // The caller has waited for everything that the bucket needs, hence no event.
   const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {})
                                    : bound.all_reduce.sum(bound.slice, {});
   backend().reduce_device().wait(done);
-  const SteadyTime end = std::chrono::steady_clock::now();
+  const SteadyTime end = SteadyClock::now();
   const ReduceTimes times = journal().take_times();
   records_.push_back({.bucket = std::uint32_t(bucket),
                       .ready = steady_seconds(ready),
@@ -98,7 +92,13 @@ void GradientReducer::sum(std::size_t bucket, SteadyTime ready) {
                       .add = times.add});
 }
 
-void GradientReducer::communicate() {
+/// Waits for the next step, until there is none.
+void GradientReducer::communicate(const std::stop_token& stop) {
+  const auto starts = [&] {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [this] { return starts_; });
+    return std::exchange(starts_, false);
+  };
   while (starts()) {
     parts_.turn.take();
     try {
@@ -108,13 +108,6 @@ void GradientReducer::communicate() {
       return change([this] { failure_ = std::current_exception(); });
     }
   }
-}
-
-/// Waits for the next step; false if there is none.
-bool GradientReducer::starts() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return starts_ || stopping_; });
-  return std::exchange(starts_, false);
 }
 
 void GradientReducer::sum_all() {

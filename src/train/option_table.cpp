@@ -20,15 +20,12 @@ constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
 
-/// The words of an enum's values; of one without words_of from the first to `last`.
 template <auto kMember, typename Enum = std::remove_cvref_t<decltype(C{}.*kMember)>>
-Words words(Enum last = static_cast<Enum>(words_of(Enum{}).size() - 1)) {
-  Words words{{},
-              [](const C& c) { return std::size_t(c.*kMember); },
-              [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
-  for (std::size_t i = 0; i <= std::size_t(last); ++i)
-    words.words.push_back(to_string(static_cast<Enum>(i)));
-  return words;
+Words words() {
+  constexpr auto all = words_of(Enum{});
+  return {{all.begin(), all.end()},
+          [](const C& c) { return std::size_t(c.*kMember); },
+          [](C& c, std::size_t index) { c.*kMember = static_cast<Enum>(index); }};
 }
 
 template <typename Number>
@@ -138,9 +135,9 @@ const std::vector<TrainOption> kOptions = {
      free, variant, "PERCENT",
      "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
      "seed, rank and step"},
-    {"precision", kParallel, words<&C::precision>(Precision::bf16), must_agree, variant, "",
+    {"precision", kParallel, words<&C::precision>(), must_agree, variant, "",
      "Activations and packed weights; parameters, gradients and statistics stay fp32"},
-    {"recompute", kParallel, words<&C::recompute>(Recompute::block), free, variant, "",
+    {"recompute", kParallel, words<&C::recompute>(), free, variant, "",
      "Activations that backward computes again: outputs of batch norms, or all inside residual "
      "blocks; saves memory, costs time, changes no bit"},
     {"deterministic", kParallel, Flag{&C::deterministic}, changes_bits, variant, "",
@@ -153,7 +150,7 @@ const std::vector<TrainOption> kOptions = {
      number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
      variant, "N", "Threads of a rank, 0 for cores / ranks"},
 
-    {"all-reduce", kParallel, words<&C::all_reduce>(Algorithm::nccl), changes_bits, variant, "",
+    {"all-reduce", kParallel, words<&C::all_reduce>(), changes_bits, variant, "",
      "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
      "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
@@ -163,7 +160,7 @@ const std::vector<TrainOption> kOptions = {
     {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
      "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; the "
      "same file gives the same bits"},
-    {"wire", kParallel, words<&C::wire>(Wire::bf16), changes_bits, variant, "",
+    {"wire", kParallel, words<&C::wire>(), changes_bits, variant, "",
      "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
     {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
      "With --wire bf16: adds the rounding error in the next step"},

@@ -1,25 +1,16 @@
 #include "rueda/train/options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/parse.hpp"
 
 namespace rueda {
 namespace {
-
-template <typename Number>
-bool read_number(std::string_view text, Number& value) {
-  const auto [rest, error] = std::from_chars(text.begin(), text.end(), value);
-  if (error != std::errc{} || rest != text.end()) return false;
-  if constexpr (std::is_floating_point_v<Number>) return std::isfinite(value);
-  return true;
-}
 
 OptionValue wide(std::size_t value) { return std::uint64_t{value}; }
 OptionValue wide(int value) { return std::int64_t{value}; }
@@ -63,8 +54,9 @@ void require(const TrainOption& option, const OptionRange& range,
 
 template <typename Number>
 Number parse_number(const std::string& text) {
-  Number value{};
-  if (read_number(text, value)) return value;
+  std::string_view rest = text;
+  const auto number = take_number<Number>(rest);
+  if (number && rest.empty() && std::isfinite(double(*number))) return *number;
   if (std::is_floating_point_v<Number>)
     throw InputError("'" + text + "' is not a number, for example 0.1 or 1e-4");
   throw InputError("'" + text + "' is not a whole number from 0 that fits");
@@ -81,30 +73,23 @@ std::size_t parse_word(const std::vector<const char*>& words, const std::string&
 }
 
 CheckpointEvery parse_every(const std::string& text) {
-  const std::string_view view(text);
-  const std::size_t digits = std::min(view.find_first_not_of("0123456789"), view.size());
-  const std::string_view unit = view.substr(digits);
-  const bool steps = unit == "step" || unit == "steps";
-  const bool epochs = unit == "epoch" || unit == "epochs";
-  CheckpointEvery every;
-  every.unit = steps ? CheckpointEvery::Unit::steps : CheckpointEvery::Unit::epochs;
-  const bool counts = read_number(view.substr(0, digits), every.count);
-  if ((steps || epochs) && counts && every.count > 0) return every;
+  using Unit = CheckpointEvery::Unit;
+  std::string_view unit = text;
+  const std::size_t count = take_number(unit).value_or(0);
+  if (count > 0 && (unit == "step" || unit == "steps")) return {count, Unit::steps};
+  if (count > 0 && (unit == "epoch" || unit == "epochs")) return {count, Unit::epochs};
   throw InputError("'" + text +
                    "': give a number and its unit, for example 1epoch, 5epochs or 50steps");
 }
 
 InjectedFault parse_fault(const std::string& text) {
-  const std::string_view view(text);
-  const auto first = std::min(view.find(':'), view.size());
-  const auto second = std::min(view.find(':', first + 1), view.size());
-  InjectedFault fault;
-  for (const auto kind : InjectedFault::kKinds)
-    if (view.substr(0, first) == to_string(kind)) fault.kind = kind;
-  const bool whole = second < view.size() &&
-                     read_number(view.substr(first + 1, second - first - 1), fault.rank) &&
-                     read_number(view.substr(second + 1), fault.step);
-  if (whole && fault.kind != InjectedFault::Kind::none) return fault;
+  for (const auto kind : InjectedFault::kKinds) {
+    std::string_view rest = text;
+    const bool named = take(rest, to_string(kind)) && take(rest, ":");
+    const auto rank = named ? take_number<int>(rest) : std::nullopt;
+    const auto step = take(rest, ":") ? take_number(rest) : std::nullopt;
+    if (rank && step && rest.empty()) return {kind, *rank, *step};
+  }
   throw InputError("'" + text + "': give KIND:RANK:STEP, for example nan:0:3, with one of " +
                    fault_kinds());
 }

@@ -1,7 +1,7 @@
 #include "prefetcher.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <string>
 #include <system_error>
 
@@ -9,12 +9,9 @@
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
-namespace {
 
 /// Few enough to share out a small batch, enough to make a turn at the lock rare.
 constexpr std::size_t kPieceImages = 8;
-
-}  // namespace
 
 Prefetcher::Prefetcher(PrefetchSource& source, std::size_t slots, std::size_t workers)
     : source_(source), slots_(slots) {
@@ -41,12 +38,12 @@ void Prefetcher::work(const std::stop_token& stop) {
   }
 }
 
-bool Prefetcher::has_work() const {
+bool Prefetcher::has_work() {
   if (failure_) return false;
   return has_rest() || (!ended_ && begun_ - released_ < slots_.size());
 }
 
-bool Prefetcher::has_rest() const {
+bool Prefetcher::has_rest() {
   return begun_ > 0 && slot_of(begun_ - 1).handed_out < slot_of(begun_ - 1).images;
 }
 
@@ -109,7 +106,7 @@ void Prefetcher::fail() {
 Prefetcher::Batch Prefetcher::take() {
   std::unique_lock lock(mutex_);
   if (workers_.empty() && has_work()) {
-    const auto batch = next_piece(std::numeric_limits<std::size_t>::max());
+    const auto batch = next_piece(SIZE_MAX);
     if (batch) prepare(*batch, lock);
   }
   const auto is_ready = [this] { return taken_ < begun_ && slot_of(taken_).ready; };

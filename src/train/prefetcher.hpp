@@ -67,14 +67,13 @@ class Prefetcher {
   };
 
   void work(const std::stop_token& stop);
-  bool has_work() const;
-  bool has_rest() const;  ///< of the batch begun last
+  bool has_work();
+  bool has_rest();  ///< of the batch begun last
   std::optional<Piece> next_piece(std::size_t largest);
   bool begin_batch();
   void prepare(const Piece& piece, std::unique_lock<std::mutex>& lock);
   void fail();
   Slot& slot_of(std::size_t batch) { return slots_[batch % slots_.size()]; }
-  const Slot& slot_of(std::size_t batch) const { return slots_[batch % slots_.size()]; }
 
   PrefetchSource& source_;
   std::mutex mutex_;  ///< guards everything below but the threads

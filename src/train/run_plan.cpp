@@ -45,7 +45,6 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
   plan.micro_batches = config.accumulate;
   const std::size_t parts = world * config.accumulate;
   plan.global_batch = config.global_batch > 0 ? config.global_batch : config.batch_per_rank * parts;
-  plan.learning_rate = scaled_rate(config, plan.global_batch);
   plan.sampler = {.samples = train_images,
                   .global_batch = plan.global_batch,
                   .parts = parts,
@@ -53,7 +52,7 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
                   .shuffle = config.shuffle,
                   .shard = config.shard,
                   .last_batch = config.last_batch};
-  plan.schedule = {.base_rate = plan.learning_rate,
+  plan.schedule = {.base_rate = scaled_rate(config, plan.global_batch),
                    .schedule = config.lr_schedule,
                    .warmup_epochs = config.warmup_epochs,
                    .epochs = config.epochs,

@@ -5,15 +5,13 @@
 namespace rueda {
 namespace {
 
-using Records = std::vector<std::vector<StepRecord>>;
-
-double slowest(const Records& records, std::size_t step, double StepRecord::*member) {
+double slowest(const ByRank<StepRecord>& records, std::size_t step, double StepRecord::*member) {
   double most = 0;
   for (const auto& rank : records) most = std::max(most, rank.at(step).*member);
   return most;
 }
 
-void add_step(KindSums& sums, const Records& records, std::size_t step) {
+void add_step(KindSums& sums, const ByRank<StepRecord>& records, std::size_t step) {
   sums.ranks.resize(records.size());
   for (std::size_t r = 0; r < records.size(); ++r) sums.ranks[r] += records[r].at(step);
   sums.slowest.push_back(slowest(records, step, &StepRecord::seconds));
@@ -56,7 +54,7 @@ void KindSums::operator+=(const KindSums& other) {
   slowest_busy.insert(slowest_busy.end(), other.slowest_busy.begin(), other.slowest_busy.end());
 }
 
-EpochSums sum_up(const Records& records, std::size_t global_batch) {
+EpochSums sum_up(const ByRank<StepRecord>& records, std::size_t global_batch) {
   EpochSums sums;
   for (std::size_t i = 0; !records.empty() && i < records.front().size(); ++i) {
     const bool full = is_kind(records.front()[i], global_batch, StepKind::full);

@@ -114,12 +114,6 @@ void stop_unless_finite(RankGroup& group, bool finite, const std::string& what) 
                            what, fmt::join(culprits, ", ")));
 }
 
-bool reaches_target(const TrainConfig& config, const EpochRecord& epoch) {
-  if (!config.target_accuracy) return false;
-  if (config.eval_every != 0) return epoch.test && epoch.test->accuracy >= *config.target_accuracy;
-  return epoch.train.accuracy >= *config.target_accuracy;
-}
-
 ReplicaHashes hash_replica(Replica& replica) {
   ReplicaHashes hashes;
   const std::size_t tensors = replica.graph().parameters().size() + 1;
@@ -136,18 +130,19 @@ std::string combined_hash(const ReplicaHashes& hashes) {
 }
 
 void ReplicaCheck::before_update() {
-  changed_by_itself_ = !last_.empty() && hash_replica(replica_) != last_;
+  if (every_step()) changed_by_itself_ = hash_replica(replica_) != last_;
 }
 
 std::string ReplicaCheck::compare(const std::string& when) {
   last_ = hash_replica(replica_);
+  if (often_ == CheckReplicas::off) return combined_hash(last_);
   const auto all = from_bytes<std::uint64_t>(group_.all_gather(std::as_bytes(std::span(last_))));
-  if (first_difference(all)) report(when, all);
+  if (const auto tensor = first_difference(all)) report(when, all, *tensor);
   return combined_hash(last_);
 }
 
-void ReplicaCheck::report(const std::string& when, const std::vector<ReplicaHashes>& all) {
-  const std::size_t tensor = *first_difference(all);
+void ReplicaCheck::report(const std::string& when, const std::vector<ReplicaHashes>& all,
+                          std::size_t tensor) {
   std::vector<float> mine(tensor_values(replica_, tensor).size());
   replica_.backend().download(mine, tensor_values(replica_, tensor));
   const auto copies = from_bytes<float>(group_.all_gather(std::as_bytes(std::span(mine))));

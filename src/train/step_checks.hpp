@@ -8,7 +8,6 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
-#include "rueda/train/run_record.hpp"
 
 namespace rueda {
 
@@ -21,10 +20,6 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
 /// `what` and names these ranks.
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what);
 
-/// Whether `epoch` has the accuracy that the run wants. Where a run evaluates, only an evaluation
-/// can reach it.
-bool reaches_target(const TrainConfig& config, const EpochRecord& epoch);
-
 /// One hash per tensor of a replica: every parameter, then all running statistics as one.
 using ReplicaHashes = std::vector<std::uint64_t>;
 
@@ -32,25 +27,29 @@ ReplicaHashes hash_replica(Replica& replica);
 /// All of them in one, as 16 hex digits: what a run records per epoch.
 std::string combined_hash(const ReplicaHashes& hashes);
 
-/// Watches that the replicas of all ranks stay bit-identical.
+/// Watches that the replicas of all ranks stay bit-identical, as often as the run wants.
 class ReplicaCheck {
  public:
-  ReplicaCheck(RankGroup& group, Replica& replica) : group_(group), replica_(replica) {}
+  ReplicaCheck(RankGroup& group, Replica& replica, CheckReplicas often)
+      : group_(group), replica_(replica), often_(often) {}
 
-  /// Called before an update where every step is checked: remembers whether this rank's own copy
-  /// changed since the last check, when nothing should have touched it.
+  bool every_step() const { return often_ == CheckReplicas::step; }
+  /// Where every step is checked: remembers whether this rank's own copy changed since the last
+  /// check, when nothing should have touched it.
   void before_update();
-  /// Collective: compares all ranks; returns the combined hash. Where they differ, every rank
-  /// throws the same RunError, which names tensor, element, both values, and the rank: the one
-  /// whose own copy changed between two checks, else the one that the majority contradicts, else
-  /// both. `when` says when, for the message.
+  /// Collective: compares all ranks, unless the run wants no checks; returns the combined hash.
+  /// Where they differ, every rank throws the same RunError, which names tensor, element, values,
+  /// and the rank: the one whose own copy changed between two checks, else the one that the
+  /// majority contradicts, else both.
   std::string compare(const std::string& when);
 
  private:
-  [[noreturn]] void report(const std::string& when, const std::vector<ReplicaHashes>& all);
+  [[noreturn]] void report(const std::string& when, const std::vector<ReplicaHashes>& all,
+                           std::size_t tensor);
 
   RankGroup& group_;
   Replica& replica_;
+  CheckReplicas often_;
   ReplicaHashes last_;
   bool changed_by_itself_ = false;
 };

@@ -10,21 +10,13 @@ namespace {
 
 /// Collective: every rank's records, on rank 0.
 template <typename Record>
-std::vector<std::vector<Record>> gather_records(RankGroup& group, const std::vector<Record>& mine) {
+ByRank<Record> gather_records(RankGroup& group, const std::vector<Record>& mine) {
   return from_bytes<Record>(group.gather(std::as_bytes(std::span(mine)), 0));
-}
-
-/// The same of one value a rank.
-template <typename Value>
-std::vector<Value> gather_values(RankGroup& group, const Value& mine) {
-  std::vector<Value> all;
-  for (const auto& values : gather_records(group, std::vector{mine})) all.push_back(values.at(0));
-  return all;
 }
 
 /// Appends each rank's part of `more` to that of `all`.
 template <typename Part>
-void append(std::vector<std::vector<Part>>& all, const std::vector<std::vector<Part>>& more) {
+void append(ByRank<Part>& all, const ByRank<Part>& more) {
   all.resize(more.size());
   for (std::size_t rank = 0; rank < more.size(); ++rank)
     all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
@@ -59,8 +51,7 @@ TraceSpan of_act(const ReduceSpan& done) {
 
 }  // namespace
 
-void book_waits(std::vector<std::vector<StepRecord>>& steps,
-                std::vector<std::vector<BucketRecord>>& buckets,
+void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks) {
   if (buckets.empty()) return;
   for (std::size_t i = 0; i < buckets.front().size(); ++i) {
@@ -95,27 +86,16 @@ void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
   }
 }
 
-DeviceWatch::DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start,
-                         std::chrono::milliseconds interval)
+DeviceWatch::DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval)
     : monitor_(monitor), since_start_(since_start) {
   sample();  // here, so that a run of less than an interval has one too
-  thread_ = std::thread([this, interval] {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, interval, [this] { return ends_; })) sample();
+  thread_ = std::jthread([this, interval](const std::stop_token& stop) {
+    while (!stops_within(stop, interval)) sample();
   });
 }
 
-DeviceWatch::~DeviceWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
-}
-
-/// The lock is held, or no other thread is there yet.
 void DeviceWatch::sample() {
+  const std::lock_guard lock(mutex_);
   DeviceSample& sample = samples_.emplace_back(monitor_.sample());
   sample.seconds = since_start_.seconds();
 }
@@ -130,10 +110,11 @@ std::vector<DeviceSample> DeviceWatch::take() {
   return std::exchange(samples_, {});
 }
 
-StepRecorder::StepRecorder(RankGroup& group, DeviceMonitor* monitor, const Stopwatch& since_start,
-                           GradientReducer& reducer, std::size_t traced)
-    : group_(group), reducer_(reducer), traced_(traced) {
-  if (monitor != nullptr) watch_.emplace(*monitor, since_start);
+StepRecorder::StepRecorder(const TrainerParts& parts)
+    : group_(parts.group),
+      reducer_(parts.reducer),
+      traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
+  if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
 }
 
 void StepRecorder::open_epoch() {
@@ -195,10 +176,10 @@ void StepRecorder::close_epoch() {
 void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {
   epoch.step_records = gather_records(group_, steps_);
   epoch.bucket_records = gather_records(group_, buckets_);
-  epoch.clocks = gather_values(group_, clock_);
+  epoch.clocks = all_gather(group_, clock_);
   book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
   if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
-  epoch.energy_joules = gather_values(group_, energy_);
+  epoch.energy_joules = all_gather(group_, energy_);
   append(run.gpu_samples,
          gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "rueda/train/gradient_reducer.hpp"
 #include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
+#include "rueda/train/trainer.hpp"
 #include "train_input.hpp"
 
 namespace rueda {
@@ -22,8 +21,7 @@ namespace rueda {
 /// cannot end before the last rank has begun it, so a rank waits from its own begin until then, as
 /// far as it spent that time in messages. All arguments are by rank; every rank has records of the
 /// same steps, which follow one another, and of the same buckets in the same order.
-void book_waits(std::vector<std::vector<StepRecord>>& steps,
-                std::vector<std::vector<BucketRecord>>& buckets,
+void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks);
 
 /// What one rank's step leaves in the trace.
@@ -35,15 +33,11 @@ std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpa
 void align(std::vector<TraceSpan>& spans, const ClockFit& clock);
 
 /// Samples a GPU from a thread of its own for as long as it lives: once at the beginning, then in
-/// every `interval`.
+/// every `interval` seconds.
 class DeviceWatch {
  public:
   /// Both outlive it.
-  DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start,
-              std::chrono::milliseconds interval = std::chrono::seconds(1));
-  ~DeviceWatch();
-  DeviceWatch(const DeviceWatch&) = delete;
-  DeviceWatch& operator=(const DeviceWatch&) = delete;
+  DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval = 1);
 
   double energy_joules();
   /// Those since the last call.
@@ -55,10 +49,8 @@ class DeviceWatch {
   DeviceMonitor& monitor_;
   const Stopwatch& since_start_;
   std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ends_ = false;
   std::vector<DeviceSample> samples_;
-  std::thread thread_;
+  std::jthread thread_;  // last: it uses the others
 };
 
 /// Times one rank's steps and keeps the records of the current epoch: steps, buckets, trace,
@@ -66,10 +58,7 @@ class DeviceWatch {
 /// inside a step.
 class StepRecorder {
  public:
-  /// All outlive the recorder. `monitor`: of the GPU, null without one. `traced`: steps of the run
-  /// whose single acts go into the trace.
-  StepRecorder(RankGroup& group, DeviceMonitor* monitor, const Stopwatch& since_start,
-               GradientReducer& reducer, std::size_t traced);
+  explicit StepRecorder(const TrainerParts& parts);
 
   /// Collective: an epoch begins; the records of the one before are dropped.
   void open_epoch();
@@ -96,7 +85,7 @@ class StepRecorder {
   RankGroup& group_;
   std::optional<DeviceWatch> watch_;
   GradientReducer& reducer_;
-  std::size_t traced_;
+  std::size_t traced_;  ///< steps of the run whose single acts go into the trace
   std::size_t global_step_ = 0;
   PhaseTimer timer_;
   std::vector<StepRecord> steps_;

@@ -18,12 +18,12 @@ constexpr std::array<double, 3> kDeviation = {0.2023, 0.1994, 0.2010};
 /// ahead of training, into the next epoch too, so it has a sampler of its own.
 class Schedule {
  public:
-  Schedule(const RunPlan& plan, std::size_t rank, const TrainPosition& from)
-      : plan_(plan), rank_(rank), sampler_(plan.sampler), epoch_(from.epochs), step_(from.steps) {
-    if (step_ == sampler_.steps_per_epoch()) {
-      step_ = 0;
-      ++epoch_;
-    }
+  explicit Schedule(const TrainerParts& parts)
+      : plan_(parts.plan),
+        rank_(parts.rank()),
+        sampler_(plan_.sampler),
+        epoch_(parts.from.epochs),
+        step_(parts.from.steps) {
     sampler_.set_epoch(epoch_);
   }
 
@@ -34,22 +34,20 @@ class Schedule {
 
   Entry next() {
     while (epoch_ < plan_.schedule.epochs) {
+      if (step_ == sampler_.steps_per_epoch()) {
+        step_ = 0;
+        sampler_.set_epoch(++epoch_);
+        continue;
+      }
       Entry entry{epoch_, sampler_.indices(step_, plan_.virtual_rank(rank_, micro_batch_))};
-      advance();
+      micro_batch_ = (micro_batch_ + 1) % plan_.micro_batches;
+      if (micro_batch_ == 0) ++step_;
       if (!entry.indices.empty()) return entry;
     }
     return {};
   }
 
  private:
-  void advance() {
-    if (++micro_batch_ < plan_.micro_batches) return;
-    micro_batch_ = 0;
-    if (++step_ < sampler_.steps_per_epoch()) return;
-    step_ = 0;
-    if (++epoch_ < plan_.schedule.epochs) sampler_.set_epoch(epoch_);
-  }
-
   const RunPlan& plan_;
   std::size_t rank_;
   Sampler sampler_;
@@ -61,17 +59,18 @@ class Schedule {
 /// Batches that host threads prepare ahead, and that are copied while the step before computes.
 class StreamInput final : public TrainInput, private PrefetchSource {
  public:
-  explicit StreamInput(const InputParts& parts)
+  StreamInput(const TrainerParts& parts, const Sampler& sampler)
       : parts_(parts),
+        sampler_(sampler),
         transform_(pixel_transform(parts.config)),
         stager_(parts.replica.backend().make_stager(parts.config.image_size,
                                                     parts.plan.largest_micro_batch())),
-        schedule_(parts.plan, parts.rank, parts.from),
+        schedule_(parts),
         prefetcher_(*this, BatchStager::kSlots, parts.config.input_workers) {}
 
   void load(const MicroBatch& which, PhaseTimer& timer) override {
     timer.enter(Phase::load);
-    if (parts_.sampler.part_samples(which.step, which.part) == 0) {
+    if (sampler_.part_samples(which.step, which.part) == 0) {
       parts_.replica.load({});
       return;
     }
@@ -97,17 +96,19 @@ class StreamInput final : public TrainInput, private PrefetchSource {
   void prepare(std::size_t slot, Range images) override {
     const Schedule::Entry& entry = entries_[slot];
     const BatchChoice choice{entry.indices, transform_, parts_.config.seed, entry.epoch};
+    const ImageSet& set = parts_.data.train;
     const InputFormat format = stager_->format();
     const std::size_t bytes = format.image_bytes(transform_.image_size);
     for (std::size_t i = images.begin; i < images.end; ++i) {
-      stager_->labels(slot)[i] = parts_.images.labels[entry.indices[i]];
-      make_host_image(parts_.images, choice, i, format, stager_->input(slot) + i * bytes);
+      stager_->labels(slot)[i] = set.labels[entry.indices[i]];
+      make_host_image(set, choice, i, format, stager_->input(slot) + i * bytes);
     }
   }
 
   void complete(std::size_t slot, std::size_t images) override { stager_->upload(slot, images); }
 
-  InputParts parts_;
+  const TrainerParts& parts_;
+  const Sampler& sampler_;
   kernels::PixelTransform transform_;
   std::unique_ptr<BatchStager> stager_;
   Schedule schedule_;
@@ -119,28 +120,30 @@ class StreamInput final : public TrainInput, private PrefetchSource {
 /// Images resident on the device, which makes each batch itself.
 class ResidentInput final : public TrainInput {
  public:
-  explicit ResidentInput(const InputParts& parts)
+  ResidentInput(const TrainerParts& parts, const Sampler& sampler)
       : parts_(parts),
-        images_(parts.replica.backend().hold(parts.images)),
+        sampler_(sampler),
+        images_(parts.replica.backend().hold(parts.data.train)),
         transform_(pixel_transform(parts.config)) {}
 
   void load(const MicroBatch& which, PhaseTimer& timer) override {
     timer.enter(Phase::load);
-    const auto indices = parts_.sampler.indices(which.step, which.part);
+    const auto indices = sampler_.indices(which.step, which.part);
     parts_.replica.load({images_.get(), {indices, transform_, parts_.config.seed, which.epoch}});
   }
 
  private:
-  InputParts parts_;
+  const TrainerParts& parts_;
+  const Sampler& sampler_;
   std::unique_ptr<DeviceImages> images_;
   kernels::PixelTransform transform_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrainInput> make_train_input(const InputParts& parts) {
-  if (parts.config.input == InputMode::stream) return std::make_unique<StreamInput>(parts);
-  return std::make_unique<ResidentInput>(parts);
+std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler) {
+  if (parts.config.input == InputMode::stream) return std::make_unique<StreamInput>(parts, sampler);
+  return std::make_unique<ResidentInput>(parts, sampler);
 }
 
 kernels::PixelTransform pixel_transform(const TrainConfig& config) {

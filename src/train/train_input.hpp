@@ -4,13 +4,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "rueda/backend/replica.hpp"
 #include "rueda/data/sampler.hpp"
 #include "rueda/kernels/pixel.hpp"
-#include "rueda/train/config.hpp"
-#include "rueda/train/run_plan.hpp"
-#include "rueda/train/run_record.hpp"
 #include "rueda/train/timings.hpp"
+#include "rueda/train/trainer.hpp"
 
 namespace rueda {
 
@@ -41,19 +38,9 @@ class TrainInput {
   virtual InputBusy take_busy() { return {}; }
 };
 
-/// What an input needs; all of it outlives the input.
-struct InputParts {
-  const TrainConfig& config;
-  const RunPlan& plan;
-  std::size_t rank = 0;
-  Replica& replica;
-  const ImageSet& images;
-  const Sampler& sampler;  ///< of the trainer, set to the epoch in hand
-  TrainPosition from;      ///< where training begins
-};
-
-/// Streamed, or resident on the device: as `config.input` says.
-std::unique_ptr<TrainInput> make_train_input(const InputParts& parts);
+/// Streamed, or resident on the device: as --input says. `sampler` is the trainer's, set to the
+/// epoch in hand; both outlive the input.
+std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler);
 
 /// The transform for training images, as the options say.
 kernels::PixelTransform pixel_transform(const TrainConfig& config);

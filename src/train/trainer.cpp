@@ -13,109 +13,59 @@
 #include "train_input.hpp"
 
 namespace rueda {
+namespace {
 
-/// The loop of a Trainer: epochs of steps.
-class Trainer::Loop {
+/// The loop: epochs of steps.
+class TrainLoop final : public Trainer {
  public:
-  Loop(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts,
-       const TrainPosition& from)
-      : config_(config),
-        plan_(plan),
-        parts_(parts),
-        backend_(parts.replica.backend()),
-        sampler_(plan.sampler),
-        evaluator_(config, plan, parts.group, parts.replica, parts.data.test),
-        optimizer_(backend_, parts.replica.parameters().size(),
-                   {config.momentum, config.weight_decay, config.nesterov}),
-        accumulator_(backend_, parts.replica.gradients().size(), plan.micro_batches),
-        check_(parts.group, parts.replica),
-        position_(from),
-        input_(make_train_input(
-            {config, plan, rank(), parts.replica, parts.data.train, sampler_, from})),
-        recorder_(parts.group, parts.monitor, parts.since_start, parts.reducer,
-                  config.trace.empty() ? 0 : config.trace_steps) {
-    if (from.epochs > 0 || from.steps > 0) resumed_at_ = from.steps;
+  explicit TrainLoop(const TrainerParts& parts)
+      : parts_(parts),
+        config_(parts.config),
+        plan_(parts.plan),
+        replica_(parts.replica),
+        sampler_(plan_.sampler),
+        evaluator_(parts_),
+        optimizer_(replica_.backend(), replica_.parameters().size(),
+                   {config_.momentum, config_.weight_decay, config_.nesterov}),
+        accumulator_(replica_.backend(), replica_.gradients().size(), plan_.micro_batches),
+        check_(parts.group, replica_, config_.check_replicas),
+        position_(parts.from),
+        input_(make_train_input(parts_, sampler_)),
+        recorder_(parts_) {
+    if (position_.epochs > 0 || position_.steps > 0) resumed_at_ = position_.steps;
   }
 
-  void run(RunRecord& run) {
+  void run(RunRecord& run) override {
     // Shows that the broadcast arrived, and gives the first step's check something to compare with.
-    if (!checks(CheckReplicas::off)) check_.compare("before the first step");
-    // An earlier process may have reached it.
-    bool reached = !run.epochs.empty() && reaches_target(config_, run.epochs.back());
-    if (reached) run.seconds_to_target = position_.spent;
-    while (!reached && position_.epochs < config_.epochs) {
-      EpochRecord record;
-      if (!train_epoch(run, record)) {
-        run.outcome = "stopped";
-        return;
-      }
-      reached = finish_epoch(run, std::move(record));
-    }
-    run.outcome = reached ? "target reached" : "completed";
+    check_.compare("before the first step");
+    note_target(run);  // an earlier process may have reached it
+    while (!is_over(run) && train_epoch()) finish_epoch(run);
+    run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
   }
 
-  std::span<float> velocities() { return optimizer_.velocities(); }
+  std::span<float> velocities() override { return optimizer_.velocities(); }
 
  private:
   /// False: a rank asked to stop before the epoch's end.
-  bool train_epoch(const RunRecord& run, EpochRecord& record) {
+  bool train_epoch() {
     sampler_.set_epoch(position_.epochs);
-    record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
     recorder_.open_epoch();
-    const NamedRange range(backend_, "epoch " + std::to_string(epoch()));
-    if (!take_steps(run)) return false;
-    parts_.group.barrier();
-    record.seconds = seconds_so_far();
-    recorder_.close_epoch();
-    record.epoch = epoch();
-    record.steps = sampler_.steps_per_epoch();
-    record.ranks = plan_.world;
-    record.train = position_.so_far.score(record.seconds);
-    record.images_per_second = position_.so_far.samples / record.seconds;
-    record.learning_rate = rate_of(record.steps);
-    return true;
-  }
-
-  /// Whether all steps were taken, and not only those until a rank asked to stop.
-  bool take_steps(const RunRecord& run) {
+    const NamedRange range(replica_.backend(), "epoch " + std::to_string(epoch()));
     watch_ = Stopwatch();
-    paused_ = 0;
     while (position_.steps < sampler_.steps_per_epoch()) {
       const bool stops = train_step(position_.steps + 1).stop > 0;
       const std::size_t done = global_step(position_.steps);
       const bool due = config_.checkpoint_every.due(CheckpointEvery::Unit::steps, done);
-      if (stops || due) save_within_epoch(run);
+      if (stops || due) save_within_epoch();
       if (stops) return false;
     }
+    parts_.group.barrier();
     return true;
   }
 
-  /// Whether the target accuracy is reached.
-  bool finish_epoch(RunRecord& run, EpochRecord record) {
-    require_finite_parameters();
-    if (evaluator_.due(record.epoch)) record.test = evaluator_.score();
-    record.parameter_hash = checks(CheckReplicas::off)
-                                ? combined_hash(hash_replica(parts_.replica))
-                                : check_.compare("after epoch " + std::to_string(record.epoch));
-    recorder_.gather(run, record);
-    const double spent = record.seconds + (record.test ? record.test->seconds : 0.0);
-    position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
-    const bool reached = reaches_target(config_, record);
-    run.epochs.push_back(std::move(record));
-    if (reached) run.seconds_to_target = position_.spent;
-    const bool last = reached || position_.epochs == config_.epochs;
-    run.total_seconds = parts_.since_start.seconds();
-    together(parts_.group, [&] { parts_.observer.on_epoch(run); });
-    const CheckpointEvery& every = config_.checkpoint_every;
-    if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) || (last && every.count > 0))
-      save(run, position_);
-    return reached;
-  }
-
   StepSums train_step(std::size_t step) {
-    before_step(step);
-    const NamedRange range(backend_, "step " + std::to_string(step));
-    recorder_.begin_step(global_step(step));
+    const NamedRange range(replica_.backend(), "step " + std::to_string(step));
+    begin_step(step);
     run_micro_batches(step);
     reduce_and_update(step);
     const StepSums sums = finish_step(step);
@@ -123,38 +73,31 @@ class Trainer::Loop {
     return sums;
   }
 
-  /// Faults and stop requests. A stop request is passed on once: the device keeps it.
-  void before_step(std::size_t step) {
-    inject_fault(config_.fault, rank(), global_step(step), parts_.replica);
-    if (asked_to_stop_ || !parts_.stop_requested || !parts_.stop_requested()) return;
-    parts_.replica.ask_to_stop();
-    asked_to_stop_ = true;
+  void begin_step(std::size_t step) {
+    inject_fault(config_.fault, parts_.rank(), global_step(step), replica_);
+    if (parts_.stop_requested()) replica_.ask_to_stop();
+    recorder_.begin_step(global_step(step));
   }
 
   void run_micro_batches(std::size_t step) {
-    Replica& replica = parts_.replica;
     // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
     const float scale = 1.0F / float(sampler_.step_samples(step - 1));
     // Only a single micro-batch's gradients are final when backward announces them.
     parts_.reducer.begin(global_step(step), plan_.micro_batches == 1);
     for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-      input_->load({position_.epochs, step - 1, plan_.virtual_rank(rank(), k)}, timer());
+      input_->load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
       timer().enter(Phase::forward);
-      recorder_.divide(replica.compute(scale), input_->device_phase());
-      accumulator_.push(replica.gradients());
+      recorder_.divide(replica_.compute(scale), input_->device_phase());
+      accumulator_.push(replica_.gradients());
     }
-    accumulator_.finish(replica.gradients());
+    accumulator_.finish(replica_.gradients());
     parts_.reducer.complete();
   }
 
   /// Each bucket is applied as soon as it is summed, while later ones are still on their way.
   void reduce_and_update(std::size_t step) {
-    Replica& replica = parts_.replica;
-    if (checks(CheckReplicas::step)) {
-      timer().enter(Phase::other);
-      check_.before_update();
-    }
-    const std::size_t parameters = replica.parameters().size();
+    check_.before_update();
+    const std::size_t parameters = replica_.parameters().size();
     const double rate = rate_of(step);
     for (std::size_t i = 0; i < parts_.reducer.buckets(); ++i) {
       timer().enter(Phase::all_reduce);
@@ -163,74 +106,102 @@ class Trainer::Loop {
       const Range bucket = parts_.reducer.bucket(i);
       if (bucket.begin >= parameters) continue;
       const Range range{bucket.begin, std::min(bucket.end, parameters)};
-      optimizer_.update(cut(replica.parameters(), range), cut(replica.gradients(), range),
+      optimizer_.update(cut(replica_.parameters(), range), cut(replica_.gradients(), range),
                         range.begin, rate);
     }
     parts_.reducer.end();
   }
 
   StepSums finish_step(std::size_t step) {
-    Replica& replica = parts_.replica;
-    const StepSums sums = replica.step_sums();
+    const StepSums sums = replica_.step_sums();
     if (sums.nonfinite != 0.0F) {
-      stop_unless_finite(parts_.group, replica.was_finite(),
+      stop_unless_finite(parts_.group, replica_.was_finite(),
                          "the loss or a batch statistic is NaN or infinite at " + in_words(step));
     }
-    replica.update_running_statistics(sums.samples);
-    replica.parameters_changed();
-    backend_.finish();  // so that a device's time for it is booked on it, not on the next step
+    replica_.update_running_statistics(sums.samples);
+    replica_.parameters_changed();
+    replica_.backend().finish();  // so that a device's time for it is not the next step's
     timer().enter(Phase::other);
-    if (checks(CheckReplicas::step)) check_.compare("after " + in_words(step));
+    if (check_.every_step()) check_.compare("after " + in_words(step));
     return sums;
   }
 
   void record_step(std::size_t step, const StepSums& sums) {
-    const std::size_t mine = plan_.rank_samples(sampler_.step_samples(step - 1), rank());
+    const std::size_t samples = sampler_.step_samples(step - 1);
     recorder_.end_step({.epoch = std::uint32_t(epoch()),
                         .step = std::uint32_t(step),
-                        .samples = std::uint32_t(mine),
+                        .samples = std::uint32_t(plan_.rank_samples(samples, parts_.rank())),
                         .learning_rate = rate_of(step)},
                        sums, input_->take_busy());
     position_.steps = step;
-    Totals& totals = position_.so_far;
-    totals += {sums.loss, sums.correct, sums.samples};
-    parts_.observer.on_step({.epoch = epoch(),
-                             .step = step,
-                             .images = std::size_t(totals.samples),
-                             .loss = totals.loss / totals.samples,
-                             .seconds = seconds_so_far()});
+    position_.so_far += {sums.loss, sums.correct, sums.samples};
+    position_.seconds += watch_.lap();
+    parts_.observer.on_step(position_);
   }
 
-  /// A step looks at its loss, which does not show what its own update did.
-  void require_finite_parameters() {
-    stop_unless_finite(parts_.group, parts_.replica.parameters_are_finite(),
+  void finish_epoch(RunRecord& run) {
+    EpochRecord record = record_epoch();
+    recorder_.gather(run, record);
+    const double spent = record.seconds + (record.test ? record.test->seconds : 0.0);
+    position_ = TrainPosition{.epochs = record.epoch, .spent = position_.spent + spent};
+    run.epochs.push_back(std::move(record));
+    note_target(run);
+    run.total_seconds = parts_.since_start.seconds();
+    together(parts_.group, [&] { parts_.observer.on_epoch(run); });
+    const CheckpointEvery& every = config_.checkpoint_every;
+    if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
+        (is_over(run) && every.count > 0))
+      parts_.save(position_, velocities());
+  }
+
+  /// All but what the recorder gathers.
+  EpochRecord record_epoch() {
+    EpochRecord record;
+    record.seconds = position_.seconds + watch_.seconds();
+    recorder_.close_epoch();
+    record.epoch = epoch();
+    record.steps = sampler_.steps_per_epoch();
+    record.ranks = plan_.world;
+    record.resumed_at_step = std::exchange(resumed_at_, std::nullopt);
+    record.train = position_.so_far.score(record.seconds);
+    record.images_per_second = position_.so_far.samples / record.seconds;
+    record.learning_rate = rate_of(record.steps);
+    record.parameter_hash = check_parameters("after epoch " + std::to_string(record.epoch));
+    if (evaluator_.due(record.epoch)) record.test = evaluator_.score();
+    return record;
+  }
+
+  bool is_over(const RunRecord& run) const {
+    return run.seconds_to_target || position_.epochs >= config_.epochs;
+  }
+
+  /// Of the last epoch. Where a run evaluates, only an evaluation can reach the target.
+  void note_target(RunRecord& run) const {
+    if (!config_.target_accuracy || run.epochs.empty()) return;
+    const EpochRecord& last = run.epochs.back();
+    const std::optional<Score> score = config_.eval_every != 0 ? last.test : last.train;
+    if (score && score->accuracy >= *config_.target_accuracy)
+      run.seconds_to_target = position_.spent;
+  }
+
+  /// A step looks at its loss, which does not show what its own update did. Returns the hash.
+  std::string check_parameters(const std::string& when) {
+    stop_unless_finite(parts_.group, replica_.parameters_are_finite(),
                        "a parameter is NaN or infinite after " + in_words(position_.steps));
+    return check_.compare(when);
   }
 
   /// A pause of the epoch on all ranks, and no step's time. The saved state passes the same checks
   /// as at the end of an epoch.
-  void save_within_epoch(const RunRecord& run) {
-    const Stopwatch pause;
-    require_finite_parameters();
-    if (!checks(CheckReplicas::off)) check_.compare("after " + in_words(position_.steps));
-    TrainPosition position = position_;
-    position.seconds = seconds_so_far();
-    save(run, position);
+  void save_within_epoch() {
+    check_parameters("after " + in_words(position_.steps));
+    parts_.save(position_, velocities());
     parts_.group.barrier();
-    paused_ += pause.seconds();
+    watch_ = Stopwatch();
   }
 
-  void save(const RunRecord& run, const TrainPosition& position) {
-    if (parts_.checkpoints == nullptr) return;
-    parts_.checkpoints->save({position, run, parts_.replica, optimizer_.velocities()});
-  }
-
-  bool checks(CheckReplicas when) const { return config_.check_replicas == when; }
-  /// Of this epoch, those of an earlier process included.
-  double seconds_so_far() const { return position_.seconds + watch_.seconds() - paused_; }
   /// The current one, from 1.
   std::size_t epoch() const { return position_.epochs + 1; }
-  std::size_t rank() const { return std::size_t(parts_.group.rank()); }
   std::size_t global_step(std::size_t step) const {
     return position_.epochs * sampler_.steps_per_epoch() + step;
   }
@@ -242,10 +213,10 @@ class Trainer::Loop {
   }
   PhaseTimer& timer() { return recorder_.timer(); }
 
+  const TrainerParts parts_;
   const TrainConfig& config_;
   const RunPlan& plan_;
-  TrainerParts parts_;
-  Backend& backend_;
+  Replica& replica_;
   Sampler sampler_;
   Evaluator evaluator_;
   Sgd optimizer_;
@@ -254,17 +225,14 @@ class Trainer::Loop {
   TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   StepRecorder recorder_;
-  Stopwatch watch_;    ///< of this epoch's steps
-  double paused_ = 0;  ///< seconds since it was started that checkpoints took
+  Stopwatch watch_;  ///< since the last step or pause
   std::optional<std::size_t> resumed_at_;
-  bool asked_to_stop_ = false;  ///< this rank has passed its stop request on
 };
 
-Trainer::Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts,
-                 const TrainPosition& from)
-    : loop_(std::make_unique<Loop>(config, plan, parts, from)) {}
-Trainer::~Trainer() = default;
-void Trainer::run(RunRecord& run) { loop_->run(run); }
-std::span<float> Trainer::velocities() { return loop_->velocities(); }
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainerParts& parts) {
+  return std::make_unique<TrainLoop>(parts);
+}
 
 }  // namespace rueda

@@ -216,10 +216,12 @@ void write_safetensors(const fs::path& path, std::span<const TensorData> tensors
                        const std::map<std::string, std::string>& metadata) {
   const std::string header = header_text(tensors, metadata);
   const auto length = std::bit_cast<std::array<char, kLengthBytes>>(std::uint64_t{header.size()});
-  std::vector<std::string_view> parts = {{length.data(), length.size()}, header};
-  for (const TensorData& tensor : tensors)
-    parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  write_atomically(path, parts);
+  write_atomically(path, [&](const TextSink& put) {
+    put({length.data(), length.size()});
+    put(header);
+    for (const auto& [name, dtype, shape, bytes] : tensors)
+      put({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
 }
 
 }  // namespace rueda

@@ -6,7 +6,6 @@
 
 #include "mpi/session/launch_check.hpp"
 #include "open_backend.hpp"
-#include "rueda/reduce/rank_group.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"
 #endif
@@ -62,9 +61,8 @@ SelectedDevice select_device(BackendChoice) { return {}; }
 
 std::string shared_devices(const std::vector<RankPlace>& ranks) {
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> users;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     if (!ranks[rank].uuid.empty()) users[{ranks[rank].host, ranks[rank].uuid}].push_back(rank);
-  }
   std::string text;
   for (const auto& [place, of_place] : users) {
     if (of_place.size() < 2) continue;

@@ -29,11 +29,10 @@ struct DeviceChoice {
   std::string remark;  ///< empty, or what the user should know
 };
 
-/// Which of `visible` GPUs, at least 1, belongs to the process that its launcher counts as
-/// `local_rank` on its node. Where a site shows each process its own GPU only, that is the one;
-/// where it shows all, they are dealt out by local rank, and again from the first where there are
-/// more ranks than GPUs. Without a local rank every process takes the first, which is remarked
-/// unless it is the only one (`has_peers`).
+/// Which of `visible` GPUs, at least 1, a process takes. Where a site shows each process its own
+/// GPU only, that is the one; where it shows all, they are dealt out by `local_rank`, and again
+/// from the first where there are more ranks than GPUs. Without a local rank every process takes
+/// the first, which is remarked unless it is the only one (`has_peers`).
 DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible);
 
 /// The GPU of this process, once it is selected.

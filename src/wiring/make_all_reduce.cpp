@@ -33,7 +33,7 @@ class ReduceMaker {
 
   std::unique_ptr<AllReduce> make() {
     auto made = make_asked();
-    if (needs_messages()) made->share_book(book_);
+    if (needs_messages()) made->write_into(book_);
     return made;
   }
 
@@ -48,9 +48,8 @@ class ReduceMaker {
 
  private:
   std::unique_ptr<AllReduce> make_asked() {
-    if (settings_.algorithm != Algorithm::automatic) {
+    if (settings_.algorithm != Algorithm::automatic)
       return make_way({settings_.algorithm, segment_bytes()});
-    }
     ReduceTable table = settings_.table.rows.empty() ? by_rule() : settings_.table;
     return std::make_unique<ChosenAllReduce>(std::move(table), [this](ReduceWay way) {
       if (settings_.segment_bytes > 0) way.segment_bytes = settings_.segment_bytes;
@@ -83,9 +82,8 @@ class ReduceMaker {
   /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
   std::size_t segment_bytes() const {
     if (settings_.segment_bytes > 0) return settings_.segment_bytes;
-    for (const auto& row : settings_.table.rows) {
+    for (const auto& row : settings_.table.rows)
       if (row.way.algorithm == settings_.algorithm) return row.way.segment_bytes;
-    }
     return usual_segment_bytes(on_host(), layout_.hosts() > 1);
   }
 

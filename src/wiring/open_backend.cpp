@@ -1,14 +1,11 @@
 #include "open_backend.hpp"
 
-#include <filesystem>
-
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"
@@ -73,16 +70,15 @@ InputFile tuning_file(const std::string& file) {
 
 std::string cudnn_version() {
 #if RUEDA_WITH_CUDA
-  for (const auto& [name, version] : cuda_component_versions()) {
+  for (const auto& [name, version] : cuda_component_versions())
     if (name == "cuDNN") return version;
-  }
 #endif
   return "";
 }
 
 /// Sets the engines of a tuning file, by the work that they do, for all that is planned from now
 /// on. Not for the cpu backend.
-void use_engines(Backend& backend, const std::map<std::string, std::string>& engines) {
+void use_engines(Backend& backend, const Engines& engines) {
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(backend)->use(engines);
 #else
@@ -92,7 +88,7 @@ void use_engines(Backend& backend, const std::map<std::string, std::string>& eng
 }
 
 /// What the operations planned so far compute with; empty on the cpu backend.
-std::map<std::string, std::string> engines_in_use(const Backend& backend) {
+Engines engines_in_use(const Backend& backend) {
 #if RUEDA_CUDA_TRAINS
   if (const auto* store = cuda::plan_store(backend)) return store->engines();
 #endif
@@ -106,7 +102,7 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   options.tune = true;
   const auto backend = open_backend(options);
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}};
-  if (std::filesystem::exists(config.tuning_file)) {
+  if (fs::exists(config.tuning_file)) {
     const Tuning before = parse_tuning(read_tuning_file(config.tuning_file), config.tuning_file);
     check_tuning(before, config.tuning_file, tuning.device, tuning.cudnn);
     tuning.engines = before.engines;
@@ -181,16 +177,14 @@ std::string read_tuning_file(const std::string& file) {
 void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
                       Backend& backend, const std::function<void(Backend&)>& plan) {
   if (config.tuning_file.empty()) return;
-  std::string mine;
   together(world, [&] {
-    if (backend.name() != "cuda") {
-      throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
-                       std::string(backend.name()) + " backend: leave it out");
-    }
-    if (world.rank() != 0) return;
-    mine = config.tune ? tune(config, options, plan) : read_tuning_file(config.tuning_file);
+    if (backend.name() == "cuda") return;
+    throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
+                     std::string(backend.name()) + " backend: leave it out");
   });
-  const std::string text = all_gather_text(world, mine).front();
+  const std::string text = text_of_rank_0(world, [&] {
+    return config.tune ? tune(config, options, plan) : read_tuning_file(config.tuning_file);
+  });
   together(world, [&] {
     const Tuning tuning = parse_tuning(text, config.tuning_file);
     check_tuning(tuning, config.tuning_file, std::string(backend.device()), cudnn_version());
@@ -206,9 +200,8 @@ std::string program_version() {
   return version + " (" + std::string(revision) + ")";
 }
 
-std::vector<std::pair<std::string, std::string>> component_versions() {
-  std::vector<std::pair<std::string, std::string>> versions = {{"rueda", program_version()},
-                                                               {"MPI", mpi_library_version()}};
+Versions component_versions() {
+  Versions versions = {{"rueda", program_version()}, {"MPI", mpi_library_version()}};
 #if RUEDA_WITH_CPU
   versions.emplace_back("oneDNN", cpu::onednn_version());
 #else

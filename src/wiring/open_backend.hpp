@@ -9,6 +9,7 @@
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/device_monitor.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/config.hpp"
 #include "timed/timed_backend.hpp"
@@ -36,11 +37,14 @@ std::unique_ptr<Backend> open_backend(const BackendOptions& options);
 /// Watches the GPU with this UUID; null without a GPU (an empty UUID), or where NVML is missing.
 std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid);
 
+/// By what they compute.
+using Engines = std::map<std::string, std::string>;
+
 /// The fastest engines measured on one kind of GPU: a file of JSON.
 struct Tuning {
-  std::string device;                          ///< GPU name
-  std::string cudnn;                           ///< version: engines are numbered anew in each
-  std::map<std::string, std::string> engines;  ///< by what they compute
+  std::string device;  ///< GPU name
+  std::string cudnn;   ///< version: engines are numbered anew in each
+  Engines engines;
 };
 
 /// Throws InputError naming the file for anything but a tuning file.
@@ -64,9 +68,8 @@ void agree_on_engines(RankGroup& world, const TrainConfig& config, const Backend
 /// must agree on it.
 std::string program_version();
 
-/// Name and version of this program and of every library that this build runs on (MPI, oneDNN,
-/// CUDA, cuDNN ...), as the loaded libraries themselves report it.
-std::vector<std::pair<std::string, std::string>> component_versions();
+/// This program and every library that it runs on, as the loaded libraries report themselves.
+Versions component_versions();
 
 /// What `rueda --version` prints.
 std::string version_text();

@@ -1,12 +1,13 @@
 #include "reduce_tables.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/display/number_text.hpp"
 
@@ -17,12 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kTableFormat = 1;
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostRows = 1000;
-constexpr std::size_t kNoEnd = std::numeric_limits<std::size_t>::max();
-
-/// Why a file is refused; without its name.
-struct Fault {
-  std::string why;
-};
+constexpr std::size_t kNoEnd = SIZE_MAX;
 
 constexpr JsonLimits kLimits{.most_values = 1'000'000, .most_depth = 16, .most_keys = 256};
 constexpr std::size_t kMostHosts = 1'000'000;
@@ -34,7 +30,7 @@ InputFile table_file(const std::string& file) {
 
 std::size_t whole_number(const Json& json, const char* name) {
   if (json.is_number_unsigned()) return json.get<std::size_t>();
-  throw Fault{std::string(name) + " is not a whole number from 0"};
+  throw InputError(std::string(name) + " is not a whole number from 0");
 }
 
 Algorithm read_algorithm(const Json& json) {
@@ -42,37 +38,33 @@ Algorithm read_algorithm(const Json& json) {
   for (const Algorithm algorithm : kAlgorithms) {
     if (word != to_string(algorithm)) continue;
     if (is_own(algorithm) && algorithm != Algorithm::automatic) return algorithm;
-    throw Fault{"a row names " + word + ", which no table may choose"};
+    throw InputError("a row names " + word + ", which no table may choose");
   }
-  throw Fault{"a row names the unknown algorithm '" + printable(word) + "'"};
+  throw InputError("a row names the unknown algorithm '" + printable(word) + "'");
 }
 
 ReduceTable::Row read_row(const Json& json, bool is_last) {
   ReduceTable::Row row;
   const Json& most = json.at("most_bytes");
-  if (most.is_null() != is_last) {
-    throw Fault{"the last row has to be without end (most_bytes null), and no other"};
-  }
+  if (most.is_null() != is_last)
+    throw InputError("the last row has to be without end (most_bytes null), and no other");
   if (!is_last) row.most_bytes = whole_number(most, "most_bytes");
   row.way.algorithm = read_algorithm(json.at("algorithm"));
   row.way.segment_bytes = whole_number(json.at("segment_bytes"), "segment_bytes");
-  if (row.way.segment_bytes % sizeof(float) != 0) {
-    throw Fault{"segment_bytes is not a multiple of 4"};
-  }
+  if (row.way.segment_bytes % sizeof(float) != 0)
+    throw InputError("segment_bytes is not a multiple of 4");
   return row;
 }
 
 ReduceTable read_rows(const Json& rows) {
-  if (!rows.is_array() || rows.empty() || rows.size() > kMostRows) {
-    throw Fault{"its rows are not a list of 1 to 1000"};
-  }
+  if (!rows.is_array() || rows.empty() || rows.size() > kMostRows)
+    throw InputError("its rows are not a list of 1 to 1000");
   ReduceTable table;
   for (const Json& json : rows) {
     const bool is_last = table.rows.size() + 1 == rows.size();
     const ReduceTable::Row row = read_row(json, is_last);
-    if (!table.rows.empty() && row.most_bytes <= table.rows.back().most_bytes) {
-      throw Fault{"most_bytes does not ascend from row to row"};
-    }
+    if (!table.rows.empty() && row.most_bytes <= table.rows.back().most_bytes)
+      throw InputError("most_bytes does not ascend from row to row");
     table.rows.push_back(row);
   }
   return table;
@@ -88,7 +80,7 @@ std::vector<int> read_layout(const Json& json) {
   std::vector<int> layout;
   for (const Json& host : json) {
     const std::size_t number = whole_number(host, "a host in layout");
-    if (number >= kMostHosts) throw Fault{"layout numbers a million hosts or more"};
+    if (number >= kMostHosts) throw InputError("layout numbers a million hosts or more");
     layout.push_back(int(number));
   }
   return layout;
@@ -99,15 +91,15 @@ void check_place(const Json& json, const TablePlace& here) {
   if (layout != here.layout) {
     const std::string theirs = counted_hosts(layout);
     const std::string ours = counted_hosts(here.layout);
-    throw Fault{theirs == ours ? "it was measured with the ranks dealt otherwise to the hosts"
-                               : "it was measured with " + theirs + ", and these are " + ours};
+    throw InputError(theirs == ours ? "it was measured with the ranks dealt otherwise to the hosts"
+                                    : "it was measured with " + theirs + ", and these are " + ours);
   }
   const auto backend = json.at("backend").get<std::string>();
   const auto transport = json.at("transport").get<std::string>();
   if (backend != here.backend || transport != here.transport) {
-    throw Fault{
+    throw InputError(
         fmt::format("it was measured on backend {} with transport {}, and this is {} with {}",
-                    printable(backend), printable(transport), here.backend, here.transport)};
+                    printable(backend), printable(transport), here.backend, here.transport));
   }
 }
 
@@ -159,10 +151,7 @@ std::string rows_text(const ReduceTable& table) {
 }
 
 std::string rows_hash(const ReduceTable& table) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : rows_text(table))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", key_of(rows_text(table)));
 }
 
 ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
@@ -170,27 +159,24 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
   if (!fault_of_json(text, kLimits).empty()) table_file(file).refuse("not a table of all-reduces");
   const Json json = Json::parse(text);
   try {
-    if (!json.is_object() || !json.contains("rueda_reduce_table")) {
-      throw Fault{"not a table of all-reduces"};
-    }
-    if (json.at("rueda_reduce_table") != kTableFormat) throw Fault{"of a format that is not known"};
+    if (!json.is_object() || !json.contains("rueda_reduce_table"))
+      throw InputError("not a table of all-reduces");
+    if (json.at("rueda_reduce_table") != kTableFormat)
+      throw InputError("of a format that is not known");
     check_place(json, here);
     ReduceTable table = read_rows(json.at("rows"));
     table.why = "as measured in " + file;
     return table;
-  } catch (const Fault& fault) {
-    table_file(file).refuse(fault.why);
+  } catch (const InputError& fault) {
+    table_file(file).refuse(fault.what());
   } catch (const Json::exception&) {
     table_file(file).refuse("not a complete table of all-reduces");
   }
 }
 
 ReduceTable load_reduce_table(RankGroup& group, const std::string& file, const TablePlace& here) {
-  std::string text;
-  together(group, [&] {
-    if (group.rank() == 0) text = read_whole(table_file(file), kMostFileBytes);
-  });
-  text = all_gather_text(group, text).front();
+  const std::string text =
+      text_of_rank_0(group, [&] { return read_whole(table_file(file), kMostFileBytes); });
   ReduceTable table;
   together(group, [&] { table = parse_reduce_table(text, file, here); });
   return table;

@@ -53,8 +53,7 @@ std::string rows_text(const ReduceTable& table);
 /// 16 hex digits that identify a table: tables of the same rows give sums of the same bits.
 std::string rows_hash(const ReduceTable& table);
 
-/// The table in the text of a file of `rueda bench tune`. Throws InputError naming `file` for
-/// anything but a complete table that was measured at `here`.
+/// A table of `rueda bench tune`. Throws InputError naming `file` if it was not measured at `here`.
 ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
                                const TablePlace& here);
 

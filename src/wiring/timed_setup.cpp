@@ -11,7 +11,6 @@
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
-#include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "study/json_view.hpp"
 
@@ -20,12 +19,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kColumns = {"epoch", "samples", "global_samples",
                                                       "loss",  "forward", "backward"};
-
-/// A full step of one rank.
-struct Step {
-  double epoch;
-  double image_seconds;
-};
 
 InputFile recorded_file(const std::string& file) {
   return {file, "--compute-from " + file,
@@ -47,8 +40,9 @@ double check_run(const InputFile& file, const std::string& model, int image_size
   return run.at("batch").number("global");
 }
 
-std::vector<Step> full_steps(const InputFile& file, double global_batch) {
-  std::vector<Step> steps;
+/// Seconds of an image in each full step of each rank, without the first epoch if there are others.
+std::vector<double> image_seconds(const InputFile& file, double global_batch) {
+  std::vector<double> first, later;
   const auto csv = file.path.parent_path() / kStepsCsvName;
   const auto take = [&](std::span<const double> row) {
     for (std::size_t i = 0; i < kColumns.size(); ++i) {
@@ -56,24 +50,19 @@ std::vector<Step> full_steps(const InputFile& file, double global_batch) {
       file.refuse(fmt::format("its {} does not tell {} of every step", kStepsCsvName, kColumns[i]));
     }
     if (row[2] != global_batch || row[1] == 0) return;
-    steps.push_back({row[0], (row[3] + row[4] + row[5]) / row[1]});
+    (row[0] == 1 ? first : later).push_back((row[3] + row[4] + row[5]) / row[1]);
   };
   if (!for_each_step(csv, kColumns, take))
     file.refuse(fmt::format("there is no {} in its directory", kStepsCsvName));
-  return steps;
+  return later.empty() ? first : later;
 }
 
 }  // namespace
 
 double recorded_image_seconds(const std::string& name, const std::string& model, int image_size) {
   const InputFile file = recorded_file(name);
-  const auto steps = full_steps(file, check_run(file, model, image_size));
-  if (steps.empty()) file.refuse("it has no full step");
-  const bool several = steps.back().epoch > 1;
-  std::vector<double> seconds;
-  for (const Step& step : steps) {
-    if (!several || step.epoch != 1) seconds.push_back(step.image_seconds);
-  }
+  const auto seconds = image_seconds(file, check_run(file, model, image_size));
+  if (seconds.empty()) file.refuse("it has no full step");
   const double median = median_of(seconds);
   if (!(median > 0)) file.refuse("its steps took no time");
   return median;
@@ -84,17 +73,15 @@ std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& 
   if (config.backend != BackendChoice::timed) return {};
   TimedCompute compute{config.compute_ms.value_or(0) / 1e3, 1, config.compute_jitter,
                        config.compute_from};
-  std::string per_image;
+  double of_image = 0;
   together(group, [&] {
     const auto world = std::size_t(group.size());
     compute.images = plan_run(config, world, train_images).largest_micro_batch();
-    if (config.compute_from.empty() || group.rank() != 0) return;
-    per_image = fmt::format(
-        "{:a}", recorded_image_seconds(config.compute_from, config.model, config.image_size));
+    if (!config.compute_from.empty() && group.rank() == 0)
+      of_image = recorded_image_seconds(config.compute_from, config.model, config.image_size);
   });
-  if (config.compute_from.empty()) return compute;
-  per_image = all_gather_text(group, per_image).front();
-  compute.seconds = std::stod(per_image) * double(compute.images);
+  if (!config.compute_from.empty())
+    compute.seconds = all_gather(group, of_image).front() * double(compute.images);
   return compute;
 }
 

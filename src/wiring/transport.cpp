@@ -6,20 +6,6 @@
 #include "rueda/core/error.hpp"
 
 namespace rueda {
-namespace {
-
-std::string staging_warning(const std::string& why) {
-  return "gradients are staged through host memory, which takes longer: " + why +
-         " (--transport staged says so without this warning, --transport device hands MPI GPU "
-         "memory all the same)";
-}
-
-}  // namespace
-
-const char* to_string(Transport transport) {
-  if (transport == Transport::host) return "host";
-  return transport == Transport::device ? "device" : "staged";
-}
 
 TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_host,
                                    const CudaVerdict& mpi) {
@@ -31,7 +17,10 @@ TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_hos
   }
   if (choice == TransportChoice::staged) return {Transport::staged, ""};
   if (choice == TransportChoice::device || mpi.aware) return {Transport::device, ""};
-  return {Transport::staged, staging_warning(mpi.why)};
+  return {Transport::staged,
+          "gradients are staged through host memory, which takes longer: " + mpi.why +
+              " (--transport staged says so without this warning, --transport device hands MPI "
+              "GPU memory all the same)"};
 }
 
 TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,

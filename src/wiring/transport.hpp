@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "mpi/probes/cuda_awareness.hpp"
@@ -16,8 +17,7 @@ enum class Transport {
   staged,  ///< through host memory
 };
 
-/// "host", "device", "staged".
-const char* to_string(Transport transport);
+constexpr auto words_of(Transport) { return std::array{"host", "device", "staged"}; }
 
 struct TransportDecision {
   Transport transport = Transport::host;
@@ -48,8 +48,7 @@ struct OverlapDecision {
   int threads = 1;  ///< that compute then
 };
 
-/// Collective: the decision of all ranks, which is on only where each decides so, so that their
-/// times can be compared; `threads` are this rank's.
+/// Collective: on only where each rank decides so, for comparable times; `threads` are this rank's.
 OverlapDecision agree_on_overlap(RankGroup& world, Overlap choice, const OverlapFacts& facts);
 
 /// Throws InputError for an overlap asked for that this MPI cannot give.

@@ -37,7 +37,7 @@ struct Bench {
 
 TEST_CASE("Equal replicas agree on one hash", "[replica_check]") {
   Bench bench;
-  ReplicaCheck check(bench.world, bench.replica);
+  ReplicaCheck check(bench.world, bench.replica, CheckReplicas::step);
   const std::string mine = check.compare("at the start");
   const auto all = all_gather_text(bench.world, mine);
   for (const std::string& hash : all) CHECK(hash == mine);
@@ -46,7 +46,7 @@ TEST_CASE("Equal replicas agree on one hash", "[replica_check]") {
 
 TEST_CASE("A flipped bit is found with tensor and element", "[replica_check]") {
   Bench bench;
-  ReplicaCheck check(bench.world, bench.replica);
+  ReplicaCheck check(bench.world, bench.replica, CheckReplicas::step);
   const int last = bench.world.size() - 1;
   if (bench.world.rank() == last) bench.flip(4, 11);
   const std::string message = message_of<RunError>([&] { check.compare("after step 3"); });
@@ -64,7 +64,7 @@ TEST_CASE("A flipped bit is found with tensor and element", "[replica_check]") {
 TEST_CASE("A copy that changed between two checks gives its rank away", "[replica_check]") {
   Bench bench;
   if (bench.world.size() == 1) return;
-  ReplicaCheck check(bench.world, bench.replica);
+  ReplicaCheck check(bench.world, bench.replica, CheckReplicas::step);
   check.compare("after step 1");
   if (bench.world.rank() == 1) bench.flip(0, 0);
   check.before_update();
@@ -76,7 +76,7 @@ TEST_CASE("A copy that changed between two checks gives its rank away", "[replic
 TEST_CASE("Running statistics are watched too", "[replica_check]") {
   Bench bench;
   if (bench.world.size() == 1) return;
-  ReplicaCheck check(bench.world, bench.replica);
+  ReplicaCheck check(bench.world, bench.replica, CheckReplicas::step);
   if (bench.world.rank() == 0) bench.replica.running_statistics()[3] += 1.0F;
   const std::string message = message_of<RunError>([&] { check.compare("now"); });
   CHECK_ON_ALL_RANKS(contains(message, "running statistics, element 3"));

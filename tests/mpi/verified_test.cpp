@@ -66,7 +66,7 @@ Trial try_sum(Communicator& comm, const Candidate& candidate, std::size_t length
     return std::make_unique<ForgivingExchange>(std::move(made), ranks, trial.told);
   };
   const auto reduce = candidate.make({comm, device, exchange});
-  reduce->write_into(*book);
+  reduce->write_into(book);
   book->at(kStep, 3);
   trial.sum = rough_sum(*reduce, device, comm.rank(), length);
   trial.corrupted = !on_all_ranks(!fault->done);

@@ -16,12 +16,12 @@ namespace rueda::test {
 
 /// Remembers what a trainer reports.
 struct Listener final : TrainObserver {
-  void on_step(const StepProgress& progress) override { steps.push_back(progress); }
+  void on_step(const TrainPosition& position) override { steps.push_back(position); }
   void on_epoch(RunRecord& run) override {
     epochs_told = run.epochs.size();
     outcome_told = run.outcome;
   }
-  std::vector<StepProgress> steps;
+  std::vector<TrainPosition> steps;
   std::size_t epochs_told = 0;
   std::string outcome_told;
 };
@@ -62,8 +62,7 @@ struct SoloTraining {
     run.config = config;
     const Stopwatch clock;
     const auto reducer = make_reducer();
-    Trainer trainer(config, plan, {group, replica, *reducer, data, listener, clock});
-    trainer.run(run);
+    make_trainer({config, plan, group, replica, *reducer, data, listener, clock})->run(run);
     return run;
   }
 

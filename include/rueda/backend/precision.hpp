@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 
@@ -10,10 +13,8 @@ namespace rueda {
 /// all is kept in fp32, and convolutions may round their operands to 10 bits of mantissa.
 enum class Precision { fp32, tf32, bf16 };
 
-/// The word that the command line uses for it.
-inline const char* to_string(Precision p) {
-  return p == Precision::bf16 ? "bf16" : p == Precision::tf32 ? "tf32" : "fp32";
-}
+/// The words of the command line.
+constexpr auto words_of(Precision) { return std::array{"fp32", "tf32", "bf16"}; }
 
 /// Which activations backward makes once more instead of keeping them from forward on.
 enum class Recompute {
@@ -22,10 +23,7 @@ enum class Recompute {
   block,       ///< everything inside a residual block, from the block's input
 };
 
-/// The word that the command line uses for it.
-inline const char* to_string(Recompute r) {
-  return r == Recompute::block ? "block" : r == Recompute::batch_norm ? "bn" : "none";
-}
+constexpr auto words_of(Recompute) { return std::array{"none", "bn", "block"}; }
 
 /// How long a rank of the timed backend waits where others compute.
 struct TimedCompute {

@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <future>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/model/graph.hpp"
 #include "rueda/train/run_record.hpp"
@@ -36,7 +36,7 @@ struct Manifest {
   std::size_t micro_batches = 0;  ///< of a rank, per step
   std::size_t global_batch = 0;
   std::string written_at;  ///< ISO 8601, UTC
-  std::vector<std::pair<std::string, std::string>> versions;
+  Versions versions;
   std::string config;                 ///< a JSON object: the options by their names
   std::vector<std::string> data;      ///< sizes and fingerprints of the data set
   std::vector<std::string> machines;  ///< by rank: its bits may depend on them
@@ -52,7 +52,7 @@ std::string to_json(const Manifest& manifest);
 
 /// Reads that text. Throws InputError naming `path` and the fault: a changed byte, a newer schema,
 /// a field that is missing or impossible.
-Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
+Manifest parse_manifest(const std::string& text, const fs::path& path);
 
 /// The state from which a run resumes, in host memory.
 struct Snapshot {
@@ -60,7 +60,7 @@ struct Snapshot {
   std::vector<float> statistics;  ///< running means and variances
   std::vector<float> velocities;  ///< of the optimizer, one per parameter
   /// [rank]: the error that rounding on the wire left (--wire-error-feedback); empty without.
-  std::vector<std::vector<float>> carried;
+  ByRank<float> carried;
   TextPieces history;  ///< JSON: the finished epochs
 };
 
@@ -68,19 +68,18 @@ struct Snapshot {
 /// all read back and compared, then renamed; a directory that has the name is replaced. Fills
 /// `manifest.files`. A crash at any moment leaves no directory of a checkpoint's name that is not
 /// whole. Returns its path. Throws RunError naming path and reason; removes what is temporary.
-std::filesystem::path write_checkpoint(const std::filesystem::path& directory, const Graph& graph,
-                                       const Snapshot& snapshot, Manifest& manifest);
+fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const Snapshot& snapshot,
+                          Manifest& manifest);
 
 /// Reads a checkpoint's manifest alone. Throws InputError naming what is wrong.
-Manifest read_manifest(const std::filesystem::path& checkpoint);
+Manifest read_manifest(const fs::path& checkpoint);
 
 /// Reads the manifest and compares every file with it. Throws InputError naming the file
 /// and what is wrong with it.
-Manifest verify_checkpoint(const std::filesystem::path& checkpoint);
+Manifest verify_checkpoint(const fs::path& checkpoint);
 
 /// Reads a verified checkpoint. Throws InputError where it does not fit `graph`.
-Snapshot read_snapshot(const std::filesystem::path& checkpoint, const Manifest& manifest,
-                       const Graph& graph);
+Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, const Graph& graph);
 
 /// The subdirectory of a run directory.
 inline constexpr const char* kCheckpointsName = "checkpoints";
@@ -88,53 +87,51 @@ inline constexpr const char* kCheckpointsName = "checkpoints";
 /// All entries of `directory` that have a checkpoint's name, the latest position first; none if the
 /// directory does not exist. Opens none of them. Throws InputError where the directory exists and
 /// cannot be read.
-std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& directory);
+std::vector<fs::path> list_checkpoints(const fs::path& directory);
 
 /// Whether a checkpoint's name is that of a later position.
-bool is_later(const std::filesystem::path& checkpoint, const TrainPosition& position);
+bool is_later(const fs::path& checkpoint, const TrainPosition& position);
 
 /// Removes a checkpoint, if possible. Renames it first, so that no crash leaves a part of it under
 /// its name.
-void discard_checkpoint(const std::filesystem::path& checkpoint);
+void discard_checkpoint(const fs::path& checkpoint);
 
-/// Renames a checkpoint to `passed-over-<name>`, because a run goes on from an earlier one. Removes
-/// nothing. A checkpoint that cannot be renamed stays.
-void set_checkpoint_aside(const std::filesystem::path& checkpoint);
+/// Renames a checkpoint to `passed-over-<name>`, if it can: a run goes on from an earlier one.
+void set_checkpoint_aside(const fs::path& checkpoint);
 
 /// Removes all but the latest `keep`, and never `spared`. What cannot be removed stays.
-void remove_older_checkpoints(const std::filesystem::path& directory, std::size_t keep,
-                              const std::filesystem::path& spared = {});
+void remove_older_checkpoints(const fs::path& directory, std::size_t keep,
+                              const fs::path& spared = {});
 
 /// Removes unfinished checkpoints of processes that were killed.
-void remove_unfinished_checkpoints(const std::filesystem::path& directory);
+void remove_unfinished_checkpoints(const fs::path& directory);
 
 /// Writes checkpoints on a thread of its own, one at a time, and removes old ones once the new one
 /// is proven. One thread calls it. Its destructor waits for the last write.
 class CheckpointWriter {
  public:
-  /// Writes into `directory`, and creates it if necessary. `graph` outlives the writer.
-  CheckpointWriter(std::filesystem::path directory, const Graph& graph, std::size_t keep)
-      : directory_(std::move(directory)), graph_(graph), keep_(keep) {}
+  /// Creates `directory` if necessary. Adds what it has written to `records`. Both outlive it.
+  CheckpointWriter(fs::path directory, const Graph& graph, std::size_t keep,
+                   std::vector<CheckpointRecord>& records)
+      : directory_(std::move(directory)), graph_(graph), keep_(keep), records_(records) {}
 
   /// Waits for at most `time`. Returns whether nothing is being written.
   bool wait_for(std::chrono::milliseconds time);
-  /// Waits until nothing is being written and returns the snapshot, to be filled again. Throws what
-  /// the last write threw.
+  /// Waits until nothing is being written. Throws what the last write threw.
+  void wait();
+  /// The same; returns the snapshot, to be filled again.
   Snapshot& free_snapshot();
   /// Begins to write the snapshot. `pause_seconds` goes into its record.
   void write(Manifest manifest, double pause_seconds);
-  /// Records of the writes since the last call. Waits, and throws, as free_snapshot does.
-  std::vector<CheckpointRecord> take_records();
 
  private:
-  void wait();
   CheckpointRecord carry_out(Manifest manifest, double pause_seconds) const;
 
-  std::filesystem::path directory_;
+  fs::path directory_;
   const Graph& graph_;
   std::size_t keep_;
-  Snapshot snapshot_;  ///< belongs to the thread that writes while there is one
-  std::vector<CheckpointRecord> records_;
+  std::vector<CheckpointRecord>& records_;
+  Snapshot snapshot_;                      ///< belongs to the thread that writes while there is one
   std::future<CheckpointRecord> writing_;  // last: it ends before what it uses goes
 };
 

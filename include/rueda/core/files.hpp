@@ -3,16 +3,19 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 namespace rueda {
+
+namespace fs = std::filesystem;
 
 /// An open file, closed on every way out. `flags` as of open(2).
 class OpenFile {
  public:
-  OpenFile(const std::filesystem::path& path, int flags);
+  OpenFile(const fs::path& path, int flags);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile() { close(); }
@@ -29,30 +32,30 @@ class OpenFile {
 /// Takes a text piece by piece, in order.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Writes what `write` gives to its sink to a temporary file in the same directory, flushes it to
-/// the disk, renames it to `path` and flushes the directory. A crash at any moment leaves the old
-/// file or the new one, whole. Throws RunError naming path and reason, and what `write` throws; the
-/// temporary file is removed then.
-void write_atomically(const std::filesystem::path& path,
-                      const std::function<void(const TextSink&)>& write);
+/// Writes what `write` gives to its sink to a temporary file, flushes it, renames it to `path` and
+/// flushes the directory: a crash at any moment leaves the old file or the new one, whole. Throws
+/// RunError naming path and reason, and what `write` throws; the temporary file is removed then.
+void write_atomically(const fs::path& path, const std::function<void(const TextSink&)>& write);
 
-/// The same for a text that is there, in parts or whole.
-void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
-void write_atomically(const std::filesystem::path& path, std::string_view text);
+/// The same for a text that is there.
+void write_atomically(const fs::path& path, std::string_view text);
 
 /// Whether `name` is that of a temporary file which a process left that was killed while it wrote
 /// `file`.
 bool is_temporary_of(std::string_view name, std::string_view file);
 
+/// What is in a directory, in no order. `error`: why it could not be listed, or not to its end.
+std::vector<fs::path> entries_of(const fs::path& directory, std::error_code& error);
+
 /// Makes new names in a directory survive a crash of the machine, where the file system can.
-void flush_directory(const std::filesystem::path& directory);
+void flush_directory(const fs::path& directory);
 
 /// Appends to a file that is there, and flushes it. Throws RunError naming path and reason.
-void append_to_file(const std::filesystem::path& path, std::string_view text);
+void append_to_file(const fs::path& path, std::string_view text);
 
 /// A file that a user gives to the program, and how messages refuse it.
 struct InputFile {
-  std::filesystem::path path;
+  fs::path path;
   std::string name;    ///< what messages call it: the path, or an option and the path
   std::string remedy;  ///< what to give instead; ends every message
 

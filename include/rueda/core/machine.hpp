@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,18 @@ ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int reques
 /// of this process's control group; 0 if the system does not report it.
 std::size_t available_host_memory();
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+using SteadyClock = std::chrono::steady_clock;
+using SteadyTime = SteadyClock::time_point;
+
+inline double seconds_between(SteadyTime begin, SteadyTime end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Sleeps for `seconds`, or until this thread is asked to stop. Returns whether it was.
+bool stops_within(const std::stop_token& stop, double seconds);
 
 /// Seconds on this machine's steady clock, whose zero is its own.
-inline double steady_seconds(SteadyTime time = std::chrono::steady_clock::now()) {
+inline double steady_seconds(SteadyTime time = SteadyClock::now()) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 

@@ -25,6 +25,14 @@ inline std::string printable(std::string_view text) {
   return text.size() > kLongest ? out + "..." : out;
 }
 
+/// The word of an enum's value, where `words_of` gives its words in their order.
+template <typename Enum>
+requires requires(Enum value) { words_of(value); }
+constexpr const char* to_string(Enum value) { return words_of(value).at(std::size_t(value)); }
+
+/// Components and their versions.
+using Versions = std::vector<std::pair<std::string, std::string>>;
+
 /// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;
 

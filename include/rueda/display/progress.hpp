@@ -5,7 +5,6 @@
 #include <string>
 
 #include "rueda/train/run_record.hpp"
-#include "rueda/train/trainer.hpp"
 
 namespace rueda {
 
@@ -39,7 +38,12 @@ class Terminal {
 ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal);
 
 /// How far a run is: a line redrawn in place.
-struct Progress : StepProgress {
+struct Progress {
+  std::size_t epoch = 0;   ///< from 1
+  std::size_t step = 0;    ///< steps done in this epoch
+  std::size_t images = 0;  ///< seen in this epoch, by all ranks
+  double loss = 0;         ///< running mean of this epoch
+  double seconds = 0;      ///< spent on this epoch
   std::size_t epochs = 0;
   std::size_t steps = 0;  ///< of an epoch
 };

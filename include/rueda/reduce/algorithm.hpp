@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 
@@ -28,9 +31,11 @@ constexpr bool is_own(Algorithm a) { return a != Algorithm::mpi && a != Algorith
 /// The numbers on the wire; sums are fp32 either way.
 enum class Wire { fp32, bf16 };
 
-/// The word of the command line: "auto", "ring", ...
-const char* to_string(Algorithm algorithm);
-const char* to_string(Wire wire);
+/// The words of the command line.
+constexpr auto words_of(Algorithm) {
+  return std::array{"auto", "ring", "doubling", "hierarchical", "shared", "central", "mpi", "nccl"};
+}
+constexpr auto words_of(Wire) { return std::array{"fp32", "bf16"}; }
 
 /// How a slice is summed.
 struct ReduceWay {
@@ -43,7 +48,7 @@ struct ReduceWay {
 /// the bits of every sum, so a measured one is written down.
 struct ReduceTable {
   struct Row {
-    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  ///< up to this length
+    std::size_t most_bytes = SIZE_MAX;  ///< up to this length
     ReduceWay way;
     bool operator==(const Row&) const = default;
   };

@@ -48,20 +48,12 @@ class AllReduce {
   virtual std::vector<std::span<float>> carried() { return {}; }
 
   /// The journal of its own work.
-  ReduceJournal& journal() { return *in_use_; }
-  /// From now on it writes into `journal`, which outlives it: that of the all-reduce for which it
-  /// works.
-  void write_into(ReduceJournal& journal) { in_use_ = &journal; }
-  /// The same with a journal that others read, too.
-  void share_book(std::shared_ptr<ReduceJournal> journal) {
-    shared_ = std::move(journal);
-    in_use_ = shared_.get();
-  }
+  ReduceJournal& journal() { return *journal_; }
+  /// From now on it writes into `journal`, for example that of the all-reduce for which it works.
+  void write_into(std::shared_ptr<ReduceJournal> journal) { journal_ = std::move(journal); }
 
- private:
-  ReduceJournal own_;
-  std::shared_ptr<ReduceJournal> shared_;
-  ReduceJournal* in_use_ = &own_;
+ protected:
+  std::shared_ptr<ReduceJournal> journal_ = std::make_shared<ReduceJournal>();
 };
 
 }  // namespace rueda

@@ -60,6 +60,9 @@ void together(RankGroup& group, const std::function<void()>& work);
 /// Collective: every rank's text, in rank order, on every rank.
 std::vector<std::string> all_gather_text(RankGroup& group, const std::string& mine);
 
+/// Collective: rank 0 does `work`, as in `together`, and every rank gets its text.
+std::string text_of_rank_0(RankGroup& group, const std::function<std::string()>& work);
+
 /// Collective: every rank's value, in rank order, on every rank.
 template <typename T>
 std::vector<T> all_gather(RankGroup& group, const T& mine) {
@@ -73,10 +76,14 @@ std::vector<T> all_gather(RankGroup& group, const T& mine) {
   return all;
 }
 
-/// What `gather` or `all_gather` brought, as every rank's values, which may differ in number.
+/// Each rank's values, which may differ in number.
 template <typename T>
-std::vector<std::vector<T>> from_bytes(const std::vector<RankGroup::Bytes>& gathered) {
-  std::vector<std::vector<T>> all;
+using ByRank = std::vector<std::vector<T>>;
+
+/// What `gather` or `all_gather` brought.
+template <typename T>
+ByRank<T> from_bytes(const std::vector<RankGroup::Bytes>& gathered) {
+  ByRank<T> all;
   for (const auto& bytes : gathered) {
     auto& values = all.emplace_back(bytes.size() / sizeof(T));
     if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
@@ -97,10 +104,9 @@ T max_over_ranks(RankGroup& group, const T& mine) {
 /// Collective: the ranks for which `condition` holds, ascending, on every rank.
 std::vector<std::size_t> ranks_where(RankGroup& group, bool condition);
 
-/// Collective: refuses ranks that do not have the same `text` (a version, or a configuration of one
-/// fact a line). Every rank throws the same InputError, which names the first rank that differs
-/// from rank 0, its host, and the first line that differs. `what` is the subject of the message,
-/// for example "the configuration".
+/// Collective: refuses ranks that do not have the same `text`, one fact a line. Every rank throws
+/// the same InputError, which names the first rank that differs from rank 0, its host, and the
+/// first line that differs. `what` is its subject, for example "the configuration".
 void require_same(RankGroup& group, const std::string& what, const std::string& text);
 
 /// "rank 2", "ranks 0 and 2", "ranks 0, 2 and 5".

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,7 +35,7 @@ enum class ProgressChoice { automatic, bar, lines, off };
 enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// As batch_per_rank: the most that fits into memory.
-inline constexpr std::size_t kMostThatFits = std::numeric_limits<std::size_t>::max();
+inline constexpr std::size_t kMostThatFits = SIZE_MAX;
 
 /// `50steps` or `2epochs`; none at 0.
 struct CheckpointEvery {
@@ -171,10 +170,6 @@ constexpr auto words_of(LogLevel) {
 }
 constexpr auto words_of(Shard) { return std::array{"step", "fixed"}; }
 constexpr auto words_of(LastBatch) { return std::array{"keep", "drop"}; }
-
-template <typename Enum>
-requires requires(Enum value) { words_of(value); }
-constexpr const char* to_string(Enum value) { return words_of(value).at(std::size_t(value)); }
 
 /// The kinds of faults, for messages.
 std::string fault_kinds();

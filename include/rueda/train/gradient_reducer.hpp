@@ -83,7 +83,6 @@ class GradientReducer {
     std::span<float> slice;
     bool exactly = false;
   };
-  BoundSum bind(std::size_t bucket);
   /// Sums `bucket`, whose gradients were complete at `ready`.
   void sum(std::size_t bucket, SteadyTime ready);
   Backend& backend() const { return parts_.replica.backend(); }
@@ -99,8 +98,7 @@ class GradientReducer {
   }
 
   // The thread's.
-  void communicate();
-  bool starts();
+  void communicate(const std::stop_token& stop);
   void sum_all();
   SteadyTime wait_until_ready(std::size_t bucket);
 
@@ -111,7 +109,7 @@ class GradientReducer {
   // The training thread begins a step and says when all is written; the other thread counts the
   // buckets that it has summed. Without it there is no competition for the lock.
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::vector<std::uint64_t> counts_;  ///< of announcements at which each bucket is complete
   std::size_t train_step_ = 0;
   bool announced_ = false;  ///< this step's buckets are
@@ -120,9 +118,8 @@ class GradientReducer {
   std::size_t summed_ = 0;  ///< buckets of this step
   bool open_ = false;
   bool starts_ = false;
-  bool stopping_ = false;
   std::exception_ptr failure_;
-  std::thread thread_;
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace rueda

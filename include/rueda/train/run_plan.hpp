@@ -19,7 +19,6 @@ struct RunPlan {
   std::size_t world = 1;
   std::size_t micro_batches = 1;
   std::size_t global_batch = 1;  ///< samples per optimizer step, all ranks and micro-batches
-  double learning_rate = 0;      ///< after scaling
   SamplerOptions sampler;
   ScheduleOptions schedule;
 

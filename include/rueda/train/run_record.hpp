@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,7 +49,7 @@ struct EpochSums {
 };
 
 /// `records` are [rank][step]; every rank has the same steps.
-EpochSums sum_up(const std::vector<std::vector<StepRecord>>& records, std::size_t global_batch);
+EpochSums sum_up(const ByRank<StepRecord>& records, std::size_t global_batch);
 
 /// One rank and its device.
 struct RankInfo {
@@ -116,9 +115,9 @@ struct EpochRecord {
   /// Where a process resumed a run with this epoch: the steps of it that an earlier process took.
   /// There are no records of these, and the time includes warming up.
   std::optional<std::size_t> resumed_at_step;
-  std::vector<std::vector<StepRecord>> step_records;      ///< [rank][step]; see `written`
-  std::vector<std::vector<BucketRecord>> bucket_records;  ///< [rank][step and bucket]
-  std::vector<ClockFit> clocks;                           ///< [rank]
+  ByRank<StepRecord> step_records;      ///< [rank][step]; see `written`
+  ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
+  std::vector<ClockFit> clocks;         ///< [rank]
   /// [rank]: of its GPU during the steps, for all ranks that share it; NaN: unknown.
   std::vector<double> energy_joules;
   /// Its element of run.json once that is written for good. The records of its steps are released
@@ -151,7 +150,7 @@ struct RunRecord {
   TrainConfig config;  ///< with every default filled in
   std::string command_line;
   std::string started_at;  ///< ISO 8601, UTC
-  std::vector<std::pair<std::string, std::string>> versions;
+  Versions versions;
   std::vector<RankInfo> ranks;
   std::size_t train_images = 0;
   std::size_t test_images = 0;
@@ -177,9 +176,9 @@ struct RunRecord {
   std::optional<TimedCompute> timed;
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
-  std::vector<CheckpointRecord> checkpoints;           ///< that this process has written
-  std::vector<std::vector<TraceSpan>> trace;           ///< [rank], where one is kept
-  std::vector<std::vector<DeviceSample>> gpu_samples;  ///< [rank], in the order of time
+  std::vector<CheckpointRecord> checkpoints;  ///< that this process has written
+  ByRank<TraceSpan> trace;                    ///< [rank], where one is kept
+  ByRank<DeviceSample> gpu_samples;           ///< [rank], in the order of time
   std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"
   std::string failure;              ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -108,8 +109,8 @@ struct TraceSpan {
 /// A stretch of a step.
 struct PhaseSpan {
   Phase phase = Phase::other;
-  std::chrono::steady_clock::time_point begin;
-  std::chrono::steady_clock::time_point end;
+  SteadyTime begin;
+  SteadyTime end;
 };
 
 /// Books every moment of a step on exactly one phase, so that the phases add up to the step.
@@ -119,14 +120,13 @@ class PhaseTimer {
   void begin() {
     seconds_ = {};
     current_ = Phase::other;
-    last_ = Clock::now();
-    start_ = last_;
+    start_ = last_ = SteadyClock::now();
   }
 
   /// From now on time counts for `phase`.
   void enter(Phase phase) {
-    const auto now = Clock::now();
-    seconds_[std::size_t(current_)] += elapsed(last_, now);
+    const SteadyTime now = SteadyClock::now();
+    seconds_[std::size_t(current_)] += seconds_between(last_, now);
     keep(current_, last_, now);
     last_ = now;
     current_ = phase;
@@ -135,8 +135,8 @@ class PhaseTimer {
   /// Books the time since the current phase began: on `parts` as far as it reaches, the rest on
   /// `other`. The current phase goes on from now.
   void divide(const PhaseSeconds& parts) {
-    const auto now = Clock::now();
-    const double passed = elapsed(last_, now);
+    const SteadyTime now = SteadyClock::now();
+    const double passed = seconds_between(last_, now);
     last_ = now;
     double sum = 0;
     for (const double part : parts) sum += part;
@@ -153,26 +153,21 @@ class PhaseTimer {
   /// The step ends; returns its seconds.
   double end() {
     enter(Phase::other);
-    return elapsed(start_, last_);
+    return seconds_between(start_, last_);
   }
 
   const PhaseSeconds& seconds() const noexcept { return seconds_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static double elapsed(Clock::time_point from, Clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
-  }
-
-  void keep(Phase phase, Clock::time_point begin, Clock::time_point end) {
+  void keep(Phase phase, SteadyTime begin, SteadyTime end) {
     if (keeps_ && end > begin) spans_.push_back({phase, begin, end});
   }
   /// They came one after another, in the order of the phases, and the last ended just now.
-  void keep_parts(const PhaseSeconds& parts, double share, double sum, Clock::time_point end) {
+  void keep_parts(const PhaseSeconds& parts, double share, double sum, SteadyTime end) {
     double before = sum;
     const auto ago = [end](double seconds) {
-      return end -
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+      const std::chrono::duration<double> before_end(seconds);
+      return end - std::chrono::duration_cast<SteadyClock::duration>(before_end);
     };
     for (std::size_t i = 0; i < kPhases; ++i) {
       const double rest = before - parts[i] * share;
@@ -185,18 +180,21 @@ class PhaseTimer {
   std::vector<PhaseSpan> spans_;
   PhaseSeconds seconds_{};
   Phase current_ = Phase::other;
-  Clock::time_point start_, last_;
+  SteadyTime start_, last_;
 };
 
-/// Seconds since it was made, for times outside steps.
+/// Seconds since it was made.
 class Stopwatch {
  public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  double seconds() const { return seconds_between(start_, SteadyClock::now()); }
+  /// The same, and begins anew.
+  double lap() {
+    const SteadyTime begin = std::exchange(start_, SteadyClock::now());
+    return seconds_between(begin, start_);
   }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  SteadyTime start_ = SteadyClock::now();
 };
 
 }  // namespace rueda

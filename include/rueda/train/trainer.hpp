@@ -13,74 +13,52 @@
 
 namespace rueda {
 
-/// How far an epoch is, over all ranks.
-struct StepProgress {
-  std::size_t epoch = 0;   ///< from 1
-  std::size_t step = 0;    ///< steps done in this epoch
-  std::size_t images = 0;  ///< images seen in this epoch
-  double loss = 0;         ///< running mean of this epoch
-  double seconds = 0;      ///< spent on this epoch
-};
-
 /// Gets the progress of training. Called on every rank.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  virtual void on_step(const StepProgress& progress) = 0;
+  /// A step of the epoch after `position.epochs` is done.
+  virtual void on_step(const TrainPosition& position) = 0;
   /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the step records, which
   /// may be released here once they are written.
   virtual void on_epoch(RunRecord& run) = 0;
 };
 
-/// The contents of a checkpoint; the same on every rank.
-struct TrainState {
-  const TrainPosition& position;
-  const RunRecord& run;  ///< with the finished epochs, on rank 0
-  Replica& replica;
-  std::span<float> velocities;  ///< of the optimizer, on the replica's device
-};
-
-/// Where checkpoints go.
-class CheckpointSink {
- public:
-  virtual ~CheckpointSink() = default;
-  /// Collective: takes a copy of the state, after which training may go on while it is written.
-  /// Throws RunError, alike on every rank, if this or the one before could not be written.
-  virtual void save(const TrainState& state) = 0;
-};
-
 /// What a trainer works with; all of it outlives the trainer.
 struct TrainerParts {
+  const TrainConfig& config;
+  const RunPlan& plan;
   RankGroup& group;
   Replica& replica;
   GradientReducer& reducer;
   const Dataset& data;
   TrainObserver& observer;
-  const Stopwatch& since_start;            ///< of the program
-  DeviceMonitor* monitor = nullptr;        ///< of the GPU; null without one
-  CheckpointSink* checkpoints = nullptr;   ///< null: none are written
-  std::function<bool()> stop_requested{};  ///< of this rank: asked before every step
+  const Stopwatch& since_start;  ///< of the program
+  /// Of an earlier run, whose parameters and statistics the replica has.
+  TrainPosition from = {};
+  DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
+  /// Whether this rank is to stop: asked before every step.
+  std::function<bool()> stop_requested = [] { return false; };
+  /// Collective: copies the state for a checkpoint, which is written while training goes on. Throws
+  /// RunError, alike on every rank, if this one or the one before cannot be written.
+  std::function<void(const TrainPosition&, std::span<float> velocities)> save =
+      [](const TrainPosition&, std::span<float>) {};
+
+  std::size_t rank() const { return std::size_t(group.rank()); }
 };
 
 /// Synchronous data-parallel training, one optimizer step per global batch.
 class Trainer {
  public:
-  /// `from`: the position of an earlier run whose parameters and statistics the replica has.
-  Trainer(const TrainConfig& config, const RunPlan& plan, const TrainerParts& parts,
-          const TrainPosition& from = {});
-  ~Trainer();
-
+  virtual ~Trainer() = default;
   /// Trains until the last epoch, the target accuracy, or the step in which a rank asks to stop;
   /// fills `run.epochs`, `outcome` and `seconds_to_target`. Collective. Throws RunError, alike on
   /// every rank, on a loss that is not finite (step and rank named) and on replicas that differ.
-  void run(RunRecord& run);
-
+  virtual void run(RunRecord& run) = 0;
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
-  std::span<float> velocities();
-
- private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  virtual std::span<float> velocities() = 0;
 };
+
+std::unique_ptr<Trainer> make_trainer(const TrainerParts& parts);
 
 }  // namespace rueda

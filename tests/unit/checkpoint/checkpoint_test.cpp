@@ -210,11 +210,13 @@ TEST_CASE("checkpoint: what can not be written is told, and leaves nothing", "[c
   Manifest manifest = some_manifest();
   const Snapshot snapshot = some_snapshot(written.graph);
   CHECK_THROWS_AS(write_checkpoint(file, written.graph, snapshot, manifest), RunError);
-  CheckpointWriter writer(file, written.graph, 2);
+  std::vector<CheckpointRecord> records;
+  CheckpointWriter writer(file, written.graph, 2, records);
   writer.free_snapshot() = snapshot;
   writer.write(some_manifest(), 0.25);
-  CHECK_THROWS_AS(writer.take_records(), RunError);
-  CHECK(writer.take_records().empty());  // told once
+  CHECK_THROWS_AS(writer.wait(), RunError);
+  CHECK_NOTHROW(writer.wait());  // told once
+  CHECK(records.empty());
 }
 
 TEST_CASE("checkpoint: the list is in the order of training, of whole names only", "[checkpoint]") {
@@ -259,26 +261,26 @@ TEST_CASE("checkpoint: what is set aside keeps its files under another name", "[
 
 TEST_CASE("checkpoint: the writer keeps the latest, and the one just written", "[checkpoint]") {
   const Written written;
-  CheckpointWriter writer(written.directory(), written.graph, 2);
+  std::vector<CheckpointRecord> records;
+  CheckpointWriter writer(written.directory(), written.graph, 2, records);
   const auto write = [&](std::size_t epochs, std::size_t steps) {
     writer.free_snapshot() = some_snapshot(written.graph);
     Manifest manifest = some_manifest();
-    manifest.position.epochs = epochs;
-    manifest.position.steps = steps;
+    manifest.position = {.epochs = epochs, .steps = steps};
     writer.write(std::move(manifest), 0.25);
   };
   for (std::size_t epoch = 3; epoch < 7; ++epoch) write(epoch, 0);
   CHECK(writer.wait_for(std::chrono::minutes(1)));
-  const auto records = writer.take_records();
+  writer.wait();
   REQUIRE(records.size() == 4);
   CHECK(records[3].epochs == 6);
   CHECK(records[3].pause_seconds == 0.25);
   CHECK(records[3].write_seconds > 0);
   CHECK(records[3].bytes > 2 * sizeof(float) * written.graph.parameter_count());
-  CHECK(writer.take_records().empty());
   CHECK(list_checkpoints(written.directory()).size() == 2);
   write(2, 3);  // earlier than those
-  CHECK(writer.take_records().size() == 1);
+  writer.wait();
+  CHECK(records.size() == 5);
   CHECK(refusal(written.path).empty());
   CHECK(list_checkpoints(written.directory()).size() == 3);
 }

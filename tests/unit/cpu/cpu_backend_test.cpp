@@ -118,10 +118,10 @@ double measured_bytes(const TrainConfig& config) {
   RunRecord run;
   const Stopwatch clock;
   const auto reducer = training.make_reducer();
-  Trainer trainer(
-      training.config, training.plan,
-      {training.group, training.replica, *reducer, training.data, training.listener, clock});
-  trainer.run(run);
+  const auto trainer =
+      make_trainer({training.config, training.plan, training.group, training.replica, *reducer,
+                    training.data, training.listener, clock});
+  trainer->run(run);
   return double(resident_bytes() - before);
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("terminal: --progress words", "[terminal]") {
   }
 }
 
-const Progress kTwelveOfTwenty{{2, 12, 1536, 1.2345, 1.89}, 3, 20};
+const Progress kTwelveOfTwenty{2, 12, 1536, 1.2345, 1.89, 3, 20};
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// What a terminal shows on one line after `written`.
@@ -160,12 +160,12 @@ EpochRecord example() {
 TEST_CASE("progress: the line, from its begin to its end", "[progress]") {
   CHECK(progress_text(kTwelveOfTwenty, 79) ==
         "Epoch 2/3 [===========>       ] 12/20 - loss: 1.2345 - 813 images/s - 0:02 left");
-  CHECK(progress_text({{1, 0, 0, 0, 0}, 3, 20}, 60) ==
+  CHECK(progress_text({1, 0, 0, 0, 0, 3, 20}, 60) ==
         "Epoch 1/3 [>                          ]  0/20 - loss: 0.0000");
-  CHECK(progress_text({{1, 20, 100, kNan, 4}, 3, 20}, 120) ==
+  CHECK(progress_text({1, 20, 100, kNan, 4, 3, 20}, 120) ==
         "Epoch 1/3 [==============================] 20/20 - loss: nan - 25.0 images/s - 0:00 left");
-  CHECK_THAT(progress_text({{1, 1, 64, 1, 1}, 1, 66}, 99), Catch::EndsWith(" 1:05 left"));
-  CHECK_THAT(progress_text({{1, 1, 64, 1, 3661}, 1, 2}, 99), Catch::EndsWith(" 1:01:01 left"));
+  CHECK_THAT(progress_text({1, 1, 64, 1, 1, 1, 66}, 99), Catch::EndsWith(" 1:05 left"));
+  CHECK_THAT(progress_text({1, 1, 64, 1, 3661, 1, 2}, 99), Catch::EndsWith(" 1:01:01 left"));
 }
 
 TEST_CASE("progress: never wider than asked, and never less than it could say", "[progress]") {
@@ -197,9 +197,9 @@ TEST_CASE("progress: one line in place, ten times a second, wiped in the end", "
   // A shorter line leaves nothing of a longer one.
   ::setenv("COLUMNS", "120", 1);
   ProgressBar bar(out, Terminal(), ProgressChoice::bar);
-  bar.update({{9, 19, 152'000, 1.5e-5, 0.001}, 10, 20});
-  bar.update({{10, 0, 0, 0, 0}, 10, 20});
-  CHECK(screen_line(out.str()) == progress_text({{10, 0, 0, 0, 0}, 10, 20}, 119));
+  bar.update({9, 19, 152'000, 1.5e-5, 0.001, 10, 20});
+  bar.update({10, 0, 0, 0, 0, 10, 20});
+  CHECK(screen_line(out.str()) == progress_text({10, 0, 0, 0, 0, 10, 20}, 119));
   ::unsetenv("COLUMNS");
 }
 

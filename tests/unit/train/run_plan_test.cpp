@@ -37,17 +37,17 @@ TEST_CASE("Linear scaling goes by the global batch over the base batch", "[run_p
   TrainConfig config = config_with(64, 1);
   config.lr = 0.1;
   config.base_batch = 128;
-  CHECK(plan_run(config, 1, 1000).learning_rate == Approx(0.05));
-  CHECK(plan_run(config, 4, 1000).learning_rate == Approx(0.2));
+  CHECK(plan_run(config, 1, 1000).schedule.base_rate == Approx(0.05));
+  CHECK(plan_run(config, 4, 1000).schedule.base_rate == Approx(0.2));
   config.scale_lr = ScaleLr::none;
-  CHECK(plan_run(config, 4, 1000).learning_rate == Approx(0.1));
+  CHECK(plan_run(config, 4, 1000).schedule.base_rate == Approx(0.1));
 }
 
 TEST_CASE("One rank with N micro-batches plans like N ranks", "[run_plan]") {
   const RunPlan many = plan_run(config_with(20, 1), 3, 500);
   const RunPlan one = plan_run(config_with(20, 3), 1, 500);
   CHECK(many.global_batch == one.global_batch);
-  CHECK(many.learning_rate == one.learning_rate);
+  CHECK(many.schedule.base_rate == one.schedule.base_rate);
   const Sampler a(many.sampler);
   const Sampler b(one.sampler);
   for (std::size_t step = 0; step < a.steps_per_epoch(); ++step) {

@@ -165,7 +165,7 @@ class Counting final : public DeviceMonitor {
 TEST_CASE("device watch: samples from the beginning on, each handed out once", "[device]") {
   Counting monitor;
   const Stopwatch clock;
-  DeviceWatch watch(monitor, clock, std::chrono::milliseconds(1));
+  DeviceWatch watch(monitor, clock, 1e-3);
   CHECK(watch.energy_joules() == 7);
   monitor.await(3);
   double power = 0;
