@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/probes/link_probe.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/display/number_text.hpp"
 
@@ -93,10 +94,7 @@ struct AwarenessFacts {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwarenessFacts, compiled, reported, aware, why)
 
 /// Messages to the right neighbour.
-struct LinkFacts {
-  double latency_us = 0;
-  double gb_per_second = 0;
-};
+struct LinkFacts : LinkSpeed {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkFacts, latency_us, gb_per_second)
 
 using ClassCounts = decltype(DataCheck::train_per_class);
@@ -157,7 +155,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(TransferFacts::End, {{TransferFacts::End::not_tried
                                                   {TransferFacts::End::waited, "waited"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransferFacts, end, device, detail, link)
 
-/// The largest batch of one model for the memory at hand.
+/// The largest batch of one model.
 struct BatchFacts {
   std::string model;
   int image_size = 0;
@@ -166,6 +164,14 @@ struct BatchFacts {
   std::string failure;            ///< why the backend cannot say; empty if it can
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchFacts, model, image_size, precision, largest_batch, failure)
+
+/// The largest batches for the memory at hand.
+struct LargestBatches {
+  std::string backend;           ///< that they were planned for; empty if training would refuse
+  std::size_t memory_bytes = 0;  ///< bytes that a rank has for them
+  std::vector<BatchFacts> models;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargestBatches, backend, memory_bytes, models)
 
 /// How far the run of MPI came.
 struct Progress {
@@ -178,9 +184,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
   std::vector<RankFacts> ranks;  ///< by rank; one's own alone if MPI never came that far
-  std::vector<BatchFacts> batches;
-  std::string batch_backend;             ///< that they were planned for
-  std::size_t batch_memory_bytes = 0;    ///< bytes that a rank has for them
+  LargestBatches largest_batch;
   std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
   Progress progress;
   std::string data;  ///< --data; empty: not asked for
