@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/bench.hpp"
 #include "commands.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
@@ -248,14 +247,13 @@ void validate(PredictOptions& o) {
   check_machine(o);
   o.given.batch = o.batch_per_rank;
   o.changes = parse_changes(o.what_if);
-  for (const std::string& word : bench::split_words(o.measured)) {
+  for (const std::string& word : split_words(o.measured)) {
     if (!o.measured.empty()) o.epochs.push_back(measured_epoch(word));
   }
   require(!o.cross_validate || !o.runs.empty(),
           "--cross-validate needs runs to predict: give their directories");
-  for (const auto& [option, value] :
-       {std::pair{"--price", o.costs.per_rank_hour}, {"--watts", o.costs.watts}})
-    require(value.value_or(0) >= 0, std::string(option) + " must be 0 or more");
+  require(o.costs.per_rank_hour.value_or(0) >= 0, "--price must be 0 or more");
+  require(o.costs.watts.value_or(0) >= 0, "--watts must be 0 or more");
   o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,14 @@ inline std::string printable(std::string_view text) {
       out.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
   }
   return text.size() > kLongest ? out + "..." : out;
+}
+
+/// What stands between commas. No text is one empty word.
+inline std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
+  if (words.empty()) words.emplace_back();
+  return words;
 }
 
 /// A constant text that has several owners.
