@@ -35,8 +35,7 @@ bool is_excluded(const CLI::Option& option) {
   return std::ranges::any_of(option.get_excludes(), [](const auto* o) { return o->count() > 0; });
 }
 
-/// Gives one option a value that a file has for it, unless it is set already or excluded by one
-/// that is. Throws InputError, which `source` begins, for a value that the option refuses.
+/// Gives one option the value of a file, unless it is set already or excluded by one that is.
 void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
   if (option.count() > 0 || is_excluded(option)) return;
   try {
@@ -59,7 +58,7 @@ class RecipeReader {
  public:
   RecipeReader(CLI::App& command, const std::string& file) : command_(command), file_(file) {}
 
-  /// In the order of the lines.
+  /// In the order of the lines, so that the first fault is reported.
   void apply() {
     constexpr std::size_t kMostBytes = 1'000'000;
     text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
@@ -183,9 +182,8 @@ bool is_idle(const Json& options, const std::string& name) {
   return name == "batch-per-rank" && global != 0;
 }
 
-/// Gives the options that are still open their values of the run that `config.resume` means. Throws
-/// InputError for one whose options this program refuses. A checkpoint that cannot be read is left
-/// to find_resume_point.
+/// Gives the options that are still open their values of the run that `config.resume` means. A
+/// checkpoint that cannot be read is left to find_resume_point.
 void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   const auto manifest = first_readable(resume_candidates(config));
   if (!manifest) return;
@@ -199,7 +197,6 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   }
 }
 
-/// Notes in `config.given` which options have been set.
 void note_given(const CLI::App& command, TrainConfig& config) {
   for (const TrainOption& option : train_options()) {
     if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);

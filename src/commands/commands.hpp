@@ -36,7 +36,7 @@ struct SummaryOptions {
 /// Bytes of "64GB", "1.5GiB", "800 MB": decimal or binary units. Throws InputError naming --memory.
 std::size_t parse_memory(const std::string& text);
 
-/// Checks the options by the limits of training. Throws InputError.
+/// Throws InputError beyond the limits of training.
 void validate(const SummaryOptions& options);
 
 /// Prints the layers of a model with shapes, parameters and FLOPs, the totals, and the memory that

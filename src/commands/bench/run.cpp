@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -20,12 +21,11 @@ using namespace bench;
 // What has to be the same on all ranks, one option a line.
 
 std::string asked_text(const BenchAllReduceOptions& options) {
-  std::string sizes;
-  for (const Size& size : options.sizes) sizes += " " + std::to_string(size.bytes);
   return fmt::format(
-      "--algorithms {}\n--sizes{}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
+      "--algorithms {}\n--sizes {}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
       "--verify-messages {}\n--reduce-table {}",
-      options.algorithm_words, sizes, options.repetitions, options.seconds, options.segment_kb,
+      options.algorithm_words, fmt::join(options.sizes | std::views::transform(&Size::bytes), " "),
+      options.repetitions, options.seconds, options.segment_kb,
       options.verify_messages ? "on" : "off", options.reduce_table);
 }
 
@@ -56,10 +56,10 @@ class Bench {
 
  private:
   ReduceSettings common_settings() {
-    ReduceSettings common;
-    common.segment_bytes = record_.segment_bytes;
-    common.wire = options_.setup.wire;
-    common.verify_messages = record_.verifies_messages;
+    ReduceSettings common{.segment_bytes = record_.segment_bytes,
+                          .wire = options_.setup.wire,
+                          .verify_messages = record_.verifies_messages,
+                          .table = {}};
     if (options_.reduce_table.empty()) return common;
     const SystemInfo& system = record_.system;
     common.table = load_reduce_table(session_.world(), options_.reduce_table,

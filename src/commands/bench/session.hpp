@@ -66,9 +66,8 @@ class BenchSession {
     if (world_.rank() == 0) std::cout << text << std::flush;
   }
 
-  /// Collective: makes an all-reduce as `settings` say, one more to measure, in rows that call it
-  /// `way` and `words`. Returns why this machine does not offer it, the same on all ranks; empty if
-  /// it does.
+  /// Collective: makes one more all-reduce to measure. Rows call it `way` and `words`. Returns why
+  /// this machine does not offer it, the same on all ranks; empty if it does.
   std::string add(const ReduceWay& way, const std::string& words, const ReduceSettings& settings) {
     Sum sum{way, words, nullptr};
     std::string refusal;

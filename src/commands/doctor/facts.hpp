@@ -129,6 +129,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size
                                    backend_failure, versions, host_memory_bytes, launch, cores,
                                    device, awareness, host_link, data)
 
+using Ranks = std::vector<RankFacts>;
+
 /// How a rank's part of the patterned transfer ended.
 struct TransferFacts {
   enum class End {
@@ -183,7 +185,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
-  std::vector<RankFacts> ranks;  ///< by rank; one's own alone if MPI never came that far
+  Ranks ranks;  ///< by rank; one's own alone if MPI never came that far
   LargestBatches largest_batch;
   std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
   Progress progress;
@@ -208,7 +210,7 @@ inline std::string ranks_text(const std::vector<int>& ranks, std::size_t of) {
 /// What is said of a rank; empty: nothing.
 using TextOfRank = std::function<std::string(const RankFacts&)>;
 /// The ranks of which the same is said, without those of which nothing is.
-inline std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFacts>& ranks,
+inline std::map<std::string, std::vector<int>> ranks_by(const Ranks& ranks,
                                                         const TextOfRank& text) {
   std::map<std::string, std::vector<int>> result;
   for (const RankFacts& rank : ranks) result[text(rank)].push_back(rank.rank);
@@ -222,8 +224,7 @@ inline auto ranks_by_print(const ClusterFacts& cluster) {
 }
 
 /// The ranks of each host, in order.
-inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
-    const std::vector<RankFacts>& ranks) {
+inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {
   std::map<std::string, std::vector<const RankFacts*>> result;
   for (const RankFacts& rank : ranks) result[rank.host].push_back(&rank);
   return result;

@@ -247,12 +247,12 @@ class Worker {
 
   /// Keeps the facts of all ranks that are known. The rank that speaks needs all of them, each
   /// other rank its own.
-  void keep(std::vector<RankFacts> ranks) {
+  void keep(Ranks ranks) {
     ranks_ = std::move(ranks);
     share_out_cores(ranks_);
     if (speaks_for_all()) return write_line({{"ranks", ranks_}});
     const auto own = ranks_.size() > 1 ? std::size_t(facts_.rank) : 0;
-    write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
+    write_line({{"ranks", Ranks{ranks_.at(own)}}});
   }
 
   const DoctorOptions& options_;
@@ -260,7 +260,7 @@ class Worker {
   std::unique_ptr<Session> session_;
   std::string fault_;
   RankFacts facts_;
-  std::vector<RankFacts> ranks_;
+  Ranks ranks_;
 };
 
 }  // namespace
