@@ -12,6 +12,8 @@
 #endif
 
 #include "mpi/session/session.hpp"
+#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -90,8 +92,8 @@ bool names(const std::string& library, std::string_view word) {
 }
 
 bool is_cuda_transport(std::string_view name) {
-  if (name.starts_with('\\')) name.remove_prefix(1);  // UCX's mark for "only if asked for"
-  name = name.substr(0, name.find(':'));              // auxiliary options follow it
+  take(name, "\\");                       // UCX's mark for "only if asked for"
+  name = name.substr(0, name.find(':'));  // auxiliary options follow it
   return std::ranges::find(kCudaTransports, name) != kCudaTransports.end();
 }
 
@@ -149,17 +151,12 @@ const char* to_string(Answer answer) {
 }
 
 bool admits_cuda(const std::string& ucx_transports) {
-  std::string_view rest = ucx_transports;
-  if (rest.empty()) return true;
-  const bool all_but = rest.front() == '^';
-  if (all_but) rest.remove_prefix(1);
-  bool named = false;
-  while (!rest.empty()) {
-    const std::string_view name = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
-    named = named || is_cuda_transport(name) || (!all_but && name == "all");
-  }
-  return named != all_but;
+  std::string_view names = ucx_transports;
+  const bool all_but = take(names, "^");
+  const bool named = std::ranges::any_of(split_words(names), [&](const std::string& name) {
+    return is_cuda_transport(name) || (!all_but && name == "all");
+  });
+  return ucx_transports.empty() || named != all_but;
 }
 
 CudaVerdict judge_cuda_awareness(const CudaSignals& signals) {

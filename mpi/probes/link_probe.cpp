@@ -1,9 +1,11 @@
 #include "link_probe.hpp"
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "mpi/session/communicator.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/record/statistics.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
 namespace rueda {
@@ -34,9 +36,7 @@ double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, i
     round_trip(ring, buffer, floats, peer, begins);
     trip = steady_seconds() - begin;
   }
-  const auto middle = seconds.begin() + trips / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle / 2;
+  return median_of(std::move(seconds)) / 2;
 }
 
 LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {

@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-#include "mpi/session/communicator.hpp"
 #include "rueda/reduce/exchange_buffer.hpp"
 
 namespace rueda {
+
+class Communicator;
 
 /// The link from a rank to its right neighbour.
 struct LinkSpeed {

@@ -4,9 +4,7 @@ namespace rueda {
 namespace {
 
 void add_setup(CLI::App& command, BenchSetup& setup) {
-  add_choice(command, "--backend", setup.backend,
-             {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda},
-             "Device whose memory is summed");
+  add_backend(command, setup.backend, "Device whose memory is summed");
   add_choice(command, "--transport", setup.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "How a GPU's memory reaches MPI, as for train");
@@ -16,12 +14,13 @@ void add_setup(CLI::App& command, BenchSetup& setup) {
   command.add_flag("--allow-shared-gpu", setup.allow_shared_gpu, "Lets several ranks use one GPU");
 }
 
-void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
+void add_all_reduce(CLI::App& bench, Request& request) {
   CLI::App& command = add_command(bench, "all-reduce",
                                   "Times sums over ranks and tests each; run it as you run train",
                                   "  mpirun -n 2 --bind-to none rueda bench all-reduce\n"
                                   "  mpirun -n 4 rueda bench all-reduce --sizes 64k,resnet18 "
                                   "--algorithms ring,mpi --json a.json");
+  auto& options = options_of<BenchAllReduceOptions>(command, request);
   add_text(command, "--sizes", options.size_words, "LIST",
            std::string("Bytes, or networks for the size of their gradients [") +
                bench::kDefaultSizes + "]");
@@ -43,11 +42,12 @@ void add_all_reduce(CLI::App& bench, BenchAllReduceOptions& options) {
            "Draws bandwidth and time over size there, as .png, .pdf or .svg; needs matplotlib");
 }
 
-void add_tune(CLI::App& bench, BenchTuneOptions& options) {
+void add_tune(CLI::App& bench, Request& request) {
   CLI::App& command = add_command(
       bench, "tune", "Finds the fastest way to sum each length here, for train --reduce-table",
       "  mpirun -n 4 rueda bench tune --out table.json\n"
       "  mpirun -n 4 rueda train --reduce-table table.json");
+  auto& options = options_of<BenchTuneOptions>(command, request);
   add_text(command, "--out", options.out, "FILE", "Table to write")->required();
   add_text(
       command, "--algorithms", options.algorithm_words, "LIST",
@@ -59,10 +59,11 @@ void add_tune(CLI::App& bench, BenchTuneOptions& options) {
   add_setup(command, options.setup);
 }
 
-void add_explain(CLI::App& bench, BenchExplainOptions& options) {
+void add_explain(CLI::App& bench, Request& request) {
   CLI::App& command =
       add_command(bench, "explain", "Prints who sends what to whom at each step; needs no MPI",
                   "  rueda bench explain --ranks 4");
+  auto& options = options_of<BenchExplainOptions>(command, request);
   add_number(command, "--ranks", options.ranks, "P", "Ranks, up to 16");
   add_number(command, "--length", options.length, "N", "Floats of the slice");
   add_choice(command, "--algorithm", options.algorithm,
@@ -71,13 +72,13 @@ void add_explain(CLI::App& bench, BenchExplainOptions& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, BenchLine& line) {
+void add_bench(CLI::App& app, Request& request) {
   CLI::App& bench = add_command(app, "bench", "Times, tunes and explains the all-reduces", "");
   bench.require_subcommand(1);
   bench.footer("rueda bench COMMAND --help shows the options of a command.");
-  add_all_reduce(bench, line.all_reduce);
-  add_tune(bench, line.tune);
-  add_explain(bench, line.explain);
+  add_all_reduce(bench, request);
+  add_tune(bench, request);
+  add_explain(bench, request);
 }
 
 }  // namespace rueda

@@ -5,14 +5,19 @@ namespace {
 
 using predict::Scheme;
 
-void add_files(CLI::App& command, PredictOptions& o) {
-  add_list(command, "RUN_DIR", o.runs, "...",
-           "Directories of runs, or of several, or run.json files, to fit the model to");
-  add_list(command, "--bench", o.benches, "FILE",
-           "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
-      ->allow_extra_args(false);
-  add_text(command, "--json", o.json, "FILE", "Writes all tables there");
-  add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
+/// Adds an option that may be repeated.
+CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                      const std::string& placeholder, const std::string& description) {
+  return app.add_option(name, values, description)
+      ->option_text(placeholder)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// Adds an option that takes one of `words`, which help lists.
+void add_words(CLI::App& app, const std::string& name, std::string& value,
+               const std::vector<const char*>& words, const std::string& description) {
+  add_parsed(app, name, joined(words, "|"), description, value,
+             [&value, words](const std::string& text) { value = words[parse_word(words, text)]; });
 }
 
 void add_scenario(CLI::App& command, PredictOptions& o) {
@@ -72,36 +77,6 @@ void add_given(CLI::App& command, PredictOptions& o) {
            "compute-time, noise, each =2x or =VALUE, with commas");
 }
 
-void add_questions(CLI::App& command, PredictOptions& o) {
-  command.add_flag("--simulate", o.simulate, "Follows each message of a noisy ring");
-  add_number(command, "--seed", o.seed, "N", "Of the noise");
-  command.add_flag("--cross-validate", o.cross_validate,
-                   "Fits to the runs on --fit-ranks and predicts the others");
-  add_text(command, "--fit-ranks", o.fit_rank_words, "LIST",
-           "Fits only to runs on these numbers of ranks; 1,2 with --cross-validate");
-  add_text(command, "--measured", o.measured, "LIST",
-           "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
-  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");
-  add_number(command, "--watts", o.costs.watts, "W", "That a rank takes");
-  add_text(command, "--efficiency", o.least_efficiency, "SHARE",
-           "Up to how many ranks is it at least this?");
-}
-
-void add_sources(CLI::App& command, ReportOptions& options) {
-  command
-      .add_option("RUN_DIR", options.places,
-                  "Run directories of rueda train, or directories that hold some, five levels deep")
-      ->option_text("...");
-  add_list(command, "--keras-log", options.logs, "FILE[,...]",
-           "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
-           "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
-           "may be repeated");
-  add_words(command, "--published", options.published, {"book", "nyu", "all"},
-            "Published runs, compared with the runs (docs/report.md)");
-  add_list(command, "--prediction", options.predictions, "FILE",
-           "File of rueda predict --json, shown with the runs; may be repeated");
-}
-
 void add_outputs(CLI::App& command, ReportOptions& options) {
   add_text(command, "--out", options.out, "DIR",
            "Writes report.md, report.json, tables/*.csv, plots and report.html there; without it "
@@ -117,7 +92,25 @@ void add_outputs(CLI::App& command, ReportOptions& options) {
                    "Also slides.pdf: a page with figure, table and facts each");
 }
 
-void add_choices(CLI::App& command, ReportOptions& options) {
+}  // namespace
+
+void add_report(CLI::App& app, Request& request) {
+  CLI::App& command = add_command(
+      app, "report", "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
+      "  rueda report study --out study/report\n"
+      "  rueda report runs/one runs/two runs/four --purpose cost");
+  auto& options = options_of<ReportOptions>(command, request);
+  add_list(command, "RUN_DIR", options.places, "...",
+           "Run directories of rueda train, or directories that hold some, five levels deep");
+  add_list(command, "--keras-log", options.logs, "FILE[,...]",
+           "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
+           "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
+           "may be repeated");
+  add_words(command, "--published", options.published, {"book", "nyu", "all"},
+            "Published runs, compared with the runs (docs/report.md)");
+  add_list(command, "--prediction", options.predictions, "FILE",
+           "File of rueda predict --json, shown with the runs; may be repeated");
+  add_outputs(command, options);
   add_words(command, "--purpose", options.purpose, {"all", "time", "cost", "knee", "efficiency"},
             "What ranks are recommended by: shortest epoch, fewest device hours, most speedup x "
             "efficiency, most ranks of at least --efficiency");
@@ -125,29 +118,35 @@ void add_choices(CLI::App& command, ReportOptions& options) {
              "What the recommendation by efficiency keeps");
 }
 
-}  // namespace
-
-void add_report(CLI::App& app, ReportOptions& options) {
-  CLI::App& command = add_command(
-      app, "report", "Makes tables and findings of a scaling study's runs; needs no MPI and no GPU",
-      "  rueda report study --out study/report\n"
-      "  rueda report runs/one runs/two runs/four --purpose cost");
-  add_sources(command, options);
-  add_outputs(command, options);
-  add_choices(command, options);
-}
-
-void add_predict(CLI::App& app, PredictOptions& options) {
+void add_predict(CLI::App& app, Request& request) {
   CLI::App& command =
       add_command(app, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
                   "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
                   "  rueda predict runs/ --cross-validate\n"
                   "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
                   "--alpha 10us --bandwidth 100GB/s");
-  add_files(command, options);
-  add_scenario(command, options);
-  add_given(command, options);
-  add_questions(command, options);
+  auto& o = options_of<PredictOptions>(command, request);
+  add_list(command, "RUN_DIR", o.runs, "...",
+           "Directories of runs, or of several, or run.json files, to fit the model to");
+  add_list(command, "--bench", o.benches, "FILE",
+           "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
+      ->allow_extra_args(false);
+  add_text(command, "--json", o.json, "FILE", "Writes all tables there");
+  add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
+  add_scenario(command, o);
+  add_given(command, o);
+  command.add_flag("--simulate", o.simulate, "Follows each message of a noisy ring");
+  add_number(command, "--seed", o.seed, "N", "Of the noise");
+  command.add_flag("--cross-validate", o.cross_validate,
+                   "Fits to the runs on --fit-ranks and predicts the others");
+  add_text(command, "--fit-ranks", o.fit_rank_words, "LIST",
+           "Fits only to runs on these numbers of ranks; 1,2 with --cross-validate");
+  add_text(command, "--measured", o.measured, "LIST",
+           "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
+  add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");
+  add_number(command, "--watts", o.costs.watts, "W", "That a rank takes");
+  add_text(command, "--efficiency", o.least_efficiency, "SHARE",
+           "Up to how many ranks is it at least this?");
 }
 
 }  // namespace rueda

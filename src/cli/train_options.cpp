@@ -20,6 +20,31 @@
 namespace rueda {
 namespace {
 
+void set(CLI::Option& option, const std::string& value) {
+  if (option.get_expected_min() > 0) {
+    option.add_result(value);
+  } else if (value == "true" || value == "false") {
+    option.add_result(option.get_flag_value(option.get_lnames().front(), value));
+  } else {
+    throw InputError("'" + option.get_lnames().front() + "' is either true or false");
+  }
+  option.run_callback();
+}
+
+bool is_excluded(const CLI::Option& option) {
+  return std::ranges::any_of(option.get_excludes(), [](const auto* o) { return o->count() > 0; });
+}
+
+/// Gives one option the value of a file, unless it is set already or excluded by one that is.
+void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
+  if (option.count() > 0 || is_excluded(option)) return;
+  try {
+    set(option, value);
+  } catch (const std::runtime_error& error) {  // CLI::Error, InputError
+    throw InputError(source + ": " + error.what());
+  }
+}
+
 /// One line of a recipe: the value as the command line would have it.
 struct Item {
   std::string name;
@@ -27,13 +52,14 @@ struct Item {
   std::size_t line = 0;
 };
 
-/// Reads recipes of one command.
+/// Reads a recipe for a command: a TOML file of flat `option = value` lines, optionally below the
+/// section [NAME OF THE COMMAND]. Throws InputError naming file and line.
 class RecipeReader {
  public:
   RecipeReader(CLI::App& command, const std::string& file) : command_(command), file_(file) {}
 
-  /// In the order of the lines.
-  std::vector<Item> read() {
+  /// In the order of the lines, so that the first fault is reported.
+  void apply() {
     constexpr std::size_t kMostBytes = 1'000'000;
     text_ = read_whole({file_, "--config " + file_, "give an existing TOML file"}, kMostBytes);
     try {
@@ -43,9 +69,10 @@ class RecipeReader {
     }
     std::ranges::sort(items_, {}, &Item::line);
     refuse_contradictions();
-    return items_;
+    for (const Item& item : items_) set_if_open(option_of(item), item.value, place(item.line));
   }
 
+ private:
   std::string place(std::size_t line) const {
     return fmt::format("--config {}, line {}", file_, line);
   }
@@ -57,7 +84,6 @@ class RecipeReader {
                                  place(item.line), printable(item.name), command_.get_name()));
   }
 
- private:
   /// The line itself is the user's own text.
   [[noreturn]] void refuse(std::size_t line, const std::string& why) const {
     std::string_view rest = text_;
@@ -121,21 +147,6 @@ class RecipeReader {
   std::vector<Item> items_;
 };
 
-void set(CLI::Option& option, const std::string& value) {
-  if (option.get_expected_min() > 0) {
-    option.add_result(value);
-  } else if (value == "true" || value == "false") {
-    option.add_result(option.get_flag_value(option.get_lnames().front(), value));
-  } else {
-    throw InputError("'" + option.get_lnames().front() + "' is either true or false");
-  }
-  option.run_callback();
-}
-
-bool is_excluded(const CLI::Option& option) {
-  return std::ranges::any_of(option.get_excludes(), [](const auto* o) { return o->count() > 0; });
-}
-
 using Json = nlohmann::ordered_json;
 
 std::string name_of(const TrainOption& option) { return std::string("--") + option.name; }
@@ -171,6 +182,27 @@ bool is_idle(const Json& options, const std::string& name) {
   return name == "batch-per-rank" && global != 0;
 }
 
+/// Gives the options that are still open their values of the run that `config.resume` means. A
+/// checkpoint that cannot be read is left to find_resume_point.
+void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
+  const auto manifest = first_readable(resume_candidates(config));
+  if (!manifest) return;
+  const Json options = Json::parse(manifest->config);
+  for (const TrainOption& option : train_options()) {
+    const auto value = options.find(option.name);
+    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
+    if (is_idle(options, option.name)) continue;
+    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    set_if_open(*command.get_option(name_of(option)), text, "--resume " + config.resume);
+  }
+}
+
+void note_given(const CLI::App& command, TrainConfig& config) {
+  for (const TrainOption& option : train_options()) {
+    if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
+  }
+}
+
 }  // namespace
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& purpose,
@@ -203,52 +235,27 @@ CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value
                     [&value](const std::string& text) { value = text; });
 }
 
-CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
-                       const std::vector<const char*>& words, const std::string& description) {
-  return add_parsed(app, name, joined(words, "|"), description, value,
-                    [&value, words](const std::string& text) {
-                      parse_word(words, text);
-                      value = text;
-                    });
-}
-
-void set_if_open(CLI::Option& option, const std::string& value, const std::string& source) {
-  if (option.count() > 0 || is_excluded(option)) return;
-  try {
-    set(option, value);
-  } catch (const std::runtime_error& error) {  // CLI::Error, InputError
-    throw InputError(source + ": " + error.what());
-  }
-}
-
-void apply_recipe(CLI::App& command, const std::string& file) {
-  RecipeReader recipe(command, file);
-  for (const Item& item : recipe.read())
-    set_if_open(recipe.option_of(item), item.value, recipe.place(item.line));
-}
-
-void add_train_options(CLI::App& app, TrainConfig& config) {
-  for (const TrainOption& option : train_options()) add_option(app, option, config);
-  app.get_option("--batch-per-rank")->excludes("--global-batch");
-}
-
-void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
-  const auto manifest = first_readable(resume_candidates(config));
-  if (!manifest) return;
-  const Json options = Json::parse(manifest->config);
-  for (const TrainOption& option : train_options()) {
-    const auto value = options.find(option.name);
-    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
-    if (is_idle(options, option.name)) continue;
-    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
-    set_if_open(*command.get_option(name_of(option)), text, "--resume " + config.resume);
-  }
-}
-
-void note_given(const CLI::App& command, TrainConfig& config) {
-  for (const TrainOption& option : train_options()) {
-    if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
-  }
+void add_train(CLI::App& app, Request& request) {
+  CLI::App& command =
+      add_command(app, "train", "Trains a network; start it with mpirun or srun, a rank per device",
+                  "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
+                  "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
+  auto& config = options_of<TrainConfig>(command, request);
+  const auto recipe = std::make_shared<std::string>();
+  add_text(command, "--config", *recipe, "FILE",
+           "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the command "
+           "line takes precedence")
+      ->configurable(false);
+  for (const TrainOption& option : train_options()) add_option(command, option, config);
+  command.get_option("--batch-per-rank")->excludes("--global-batch");
+  // The command line is read by now: the recipe only sets what it left open.
+  command.parse_complete_callback([recipe, &command, &config] {
+    if (!recipe->empty()) RecipeReader(command, *recipe).apply();
+    if (!config.resume.empty()) apply_resumed_options(command, config);
+    if (!config.reduce_table.empty())
+      set_if_open(*command.get_option("--all-reduce"), "auto", "--reduce-table");
+    note_given(command, config);
+  });
 }
 
 }  // namespace rueda

@@ -36,6 +36,9 @@ struct SummaryOptions {
 /// Bytes of "64GB", "1.5GiB", "800 MB": decimal or binary units. Throws InputError naming --memory.
 std::size_t parse_memory(const std::string& text);
 
+/// Throws InputError beyond the limits of training.
+void validate(const SummaryOptions& options);
+
 /// Prints the layers of a model with shapes, parameters and FLOPs, the totals, and the memory that
 /// training takes of one rank, planned as training plans it. Throws InputError for an unknown model
 /// or an image size that it does not take.
@@ -48,6 +51,9 @@ struct SynthRequest {
   SynthOptions drawing;
   bool overwrite = false;
 };
+
+/// Throws InputError for too few images, or too many.
+void validate(const SynthRequest& request);
 
 /// Draws a data set and writes it in the official file format, then prints one line of what lies
 /// where. A directory that already holds the same data set is left as it is; one that holds another

@@ -1,13 +1,13 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include <spawn.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,19 +33,12 @@ std::vector<std::string> pythons() {
   return {"python3", "/usr/bin/python3"};
 }
 
-/// Without a name, from its beginning.
+/// In memory, without a name, from its beginning.
 File temporary_file(std::string_view content) {
-  std::error_code none;
-  auto folder = std::filesystem::temp_directory_path(none);
-  if (none) folder = "/tmp";
-  std::string name = (folder / "rueda-plot-XXXXXX").string();
-  const int fd = mkstemp(name.data());
-  if (fd >= 0) unlink(name.c_str());
-  File file(fd >= 0 ? fdopen(fd, "w+") : nullptr, std::fclose);
+  File file(fdopen(memfd_create("rueda-plot", 0), "w+"), std::fclose);
   if (!file || std::fwrite(content.data(), 1, content.size(), file.get()) != content.size() ||
       std::fflush(file.get()) != 0) {
-    throw RunError(
-        fmt::format("plots: no temporary file can be written; is {} full?", folder.string()));
+    throw RunError("plots: no temporary file can be written; is the memory full?");
   }
   std::rewind(file.get());
   return file;

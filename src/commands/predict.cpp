@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/bench.hpp"
 #include "commands.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
@@ -20,20 +19,21 @@ namespace {
 using namespace predict;
 using Json = nlohmann::ordered_json;
 
-/// The runs and the model that is fitted to them.
-struct PredictStudy {
-  std::vector<RunResult> runs;  ///< all that were given
-  CostFit fit;
-};
-
 constexpr std::size_t kMostForecastImages = 1'000'000'000;
 constexpr double kMostBucketMb = 1e6;
 
-void check_machine(const PredictOptions& o) {
+void check_ranges(const PredictOptions& o) {
+  require(o.batch_per_rank == 0 || o.global_batch == 0,
+          "--batch-per-rank and --global-batch exclude each other: give one of the two");
+  require(o.batch_per_rank <= kMostForecastImages && o.global_batch <= kMostForecastImages &&
+              o.images <= kMostForecastImages,
+          "batches and --images must be at most 1000000000");
   const Given& given = o.given;
   require(given.message_noise.value_or(0) <= 1, "--message-noise must be from 0 to 100%");
   const double bucket_mb = o.target.bucket_mb.value_or(0);
   require(bucket_mb >= 0 && bucket_mb <= kMostBucketMb, "--bucket-mb must be from 0 to 1000000");
+  require(!given.step_seconds || o.batch_per_rank > 0,
+          "--compute is the time of a step of --batch-per-rank images: give that, too");
   require(o.target.links_per_node >= 1, "--links-per-node must be 1 or more");
   require(o.target.ranks_per_node > 0 || (!given.inside_alpha && !given.inside_bandwidth),
           "--inside-alpha and --inside-bandwidth are of the links within a node: give "
@@ -52,16 +52,6 @@ MeasuredEpoch measured_epoch(const std::string& word) {
   return {ranks.front(), seconds};
 }
 
-void check_batch(const PredictOptions& o) {
-  require(o.batch_per_rank == 0 || o.global_batch == 0,
-          "--batch-per-rank and --global-batch exclude each other: give one of the two");
-  require(o.batch_per_rank <= kMostForecastImages && o.global_batch <= kMostForecastImages &&
-              o.images <= kMostForecastImages,
-          "batches and --images must be at most 1000000000");
-  require(!o.given.step_seconds || o.batch_per_rank > 0,
-          "--compute is the time of a step of --batch-per-rank images: give that, too");
-}
-
 constexpr std::size_t kUsualImages = 50'000;  // CIFAR-10
 
 /// `remarks` names runs without an epoch, and files that cannot be read.
@@ -77,130 +67,132 @@ std::vector<RunResult> read_runs(const PredictOptions& options, std::vector<std:
       (remarks.empty() ? "none of those that were started has a run.json" : remarks.front()));
 }
 
-/// The run that the scenario follows where nothing is given.
-const RunResult* example(const PredictStudy& study) {
-  const auto found = std::ranges::find(study.runs, study.fit.network, &RunResult::model);
-  if (found != study.runs.end()) return &*found;
-  return study.runs.empty() ? nullptr : &study.runs.front();
-}
-
-/// Reads the files and fits. Throws InputError.
-PredictStudy read_study(const PredictOptions& options) {
-  PredictStudy study;
-  std::vector<std::string> remarks;
-  study.runs = read_runs(options, remarks);
-  std::vector<BenchResult> benches;
-  for (const std::string& file : options.benches) benches.push_back(read_bench(file));
-  auto fitted = usable_runs(study.runs, remarks);
-  std::erase_if(fitted, [&](const RunResult& run) {
-    const auto& ranks = options.fit_ranks;
-    return !ranks.empty() && std::ranges::count(ranks, run.world_size()) == 0;
-  });
-  if (fitted.empty() && !study.runs.empty() && !options.given.step_seconds) {
-    throw InputError(
-        "none of the runs can be fitted to: " +
-        (remarks.empty() ? "--fit-ranks names none of their numbers of ranks" : remarks.front()));
-  }
-  study.fit = fit_cost(fitted, benches, options.target, options.given);
-  study.fit.notes.insert(study.fit.notes.begin(), remarks.begin(), remarks.end());
-  return study;
-}
-
-/// The scenario on so many ranks: by the options, else as the runs had it. Throws InputError where
-/// neither says, and for more ranks than images.
-Scenario scenario_on(const PredictOptions& options, const PredictStudy& study, std::size_t ranks) {
-  const RunResult* run = example(study);
-  const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;
-  const std::size_t images = options.images > 0 ? options.images : usual;
-  require(ranks <= images,
-          fmt::format("--ranks {}: more than the {} images of an epoch; give fewer, or --images",
-                      ranks, images));
-  const bool no_batch = options.global_batch == 0 && options.batch_per_rank == 0;
-  require(!no_batch || run != nullptr,
-          "no run and no batch: give --batch-per-rank or --global-batch");
-  const std::size_t each = no_batch ? run->rank_batches.front() : options.batch_per_rank;
-  const bool as_runs = options.overlap == OverlapChoice::as_runs;
-  return {.ranks = ranks,
-          .global_batch = options.global_batch > 0 ? options.global_batch : each * ranks,
-          .images = images,
-          .scheme = options.scheme,
-          .overlap = as_runs ? std::ranges::any_of(study.runs, &RunResult::overlaps)
-                             : options.overlap == OverlapChoice::on};
-}
-
 using Sums = std::vector<SimulatedSum>;
 
-/// One by number of ranks; none if nothing is to be simulated.
-Sums simulated_sums(const PredictOptions& options, const CostModel& model) {
-  Sums sums;
-  for (const std::size_t ranks : options.ranks) {
-    if (options.simulate) sums.push_back(simulate_sum(model, ranks, options.seed));
+/// The runs, the model that is fitted to them, and what it predicts.
+class Prediction {
+ public:
+  /// Reads the files and fits. Throws InputError.
+  explicit Prediction(const PredictOptions& options) : options_(options) {
+    std::vector<std::string> remarks;
+    runs_ = read_runs(options, remarks);
+    std::vector<BenchResult> benches;
+    for (const std::string& file : options.benches) benches.push_back(read_bench(file));
+    auto fitted = usable_runs(runs_, remarks);
+    std::erase_if(fitted, [&](const RunResult& run) {
+      const auto& ranks = options.fit_ranks;
+      return !ranks.empty() && std::ranges::count(ranks, run.world_size()) == 0;
+    });
+    if (fitted.empty() && !runs_.empty() && !options.given.step_seconds) {
+      throw InputError(
+          "none of the runs can be fitted to: " +
+          (remarks.empty() ? "--fit-ranks names none of their numbers of ranks" : remarks.front()));
+    }
+    fit_ = fit_cost(fitted, benches, options.target, options.given);
+    fit_.notes.insert(fit_.notes.begin(), remarks.begin(), remarks.end());
   }
-  return sums;
-}
 
-bool is_noisy(const PredictOptions& options) {
-  return options.simulate && options.scheme == Scheme::ring;
-}
-
-void add_limits(Table& table, const PredictOptions& options, const PredictStudy& study) {
-  std::size_t most = 0;
-  for (const RunResult& run : study.runs) most = std::max(most, run.world_size());
-  if (most > 0 && options.ranks.back() > most) {
-    table.notes.push_back(
-        fmt::format("Above P = {}, the most that was run, the prediction assumes "
-                    "that links, switches and file systems keep up.",
-                    most));
+  std::vector<Table> tables() const {
+    const Sums sums = simulated_sums(fit_.model);
+    std::vector<Table> tables = {forecast(fit_.model, sums)};
+    if (!options_.changes.empty()) tables.push_back(changed_forecast());
+    Table measured = comparison_table(runs_, fit_, options_.fit_ranks);
+    if (!measured.rows.empty()) tables.push_back(std::move(measured));
+    if (!options_.epochs.empty()) tables.push_back(losses());
+    if (!sums.empty()) tables.push_back(simulation_table(sums, fit_.model.message_noise));
+    tables.push_back(fit_table(fit_));
+    return tables;
   }
-  if (is_noisy(options)) table.notes.emplace_back("The ring's messages are noisy, as simulated.");
-}
 
-Table forecast_of(const PredictOptions& options, const PredictStudy& study, const CostModel& model,
-                  const Sums& sums) {
-  std::vector<EpochForecast> forecasts;
-  for (std::size_t i = 0; i < options.ranks.size(); ++i) {
-    Scenario scenario = scenario_on(options, study, options.ranks[i]);
-    if (is_noisy(options)) scenario.message_delay = sums[i].delay(model.machine.gamma);
-    forecasts.push_back(forecast_epoch(model, scenario));
+ private:
+  /// The run that the scenario follows where nothing is given.
+  const RunResult* example() const {
+    const auto found = std::ranges::find(runs_, fit_.network, &RunResult::model);
+    if (found != runs_.end()) return &*found;
+    return runs_.empty() ? nullptr : &runs_.front();
   }
-  const auto one_rank = forecast_epoch(model, scenario_on(options, study, 1));
-  Table table = forecast_table(forecasts, one_rank, options.costs);
-  const Scenario& scenario = forecasts.front().scenario;
-  table.title +=
-      fmt::format(" of {}, {} images, {}, overlap {}", study.fit.network, scenario.images,
-                  to_string(options.scheme), scenario.overlap ? "on" : "off");
-  add_limits(table, options, study);
-  return table;
-}
 
-/// The same on the machine that --what-if asks for.
-Table changed_forecast(const PredictOptions& options, const PredictStudy& study) {
-  CostModel model = study.fit.model;
-  for (const Change& change : options.changes) change.apply(model, change);
-  Table table = forecast_of(options, study, model, simulated_sums(options, model));
-  table.id += "_what_if";
-  table.title += ", with " + options.what_if;
-  return table;
-}
+  /// The scenario on so many ranks: by the options, else as the runs had it. Throws InputError
+  /// where neither says, and for more ranks than images.
+  Scenario scenario_on(std::size_t ranks) const {
+    const RunResult* run = example();
+    const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;
+    const std::size_t images = options_.images > 0 ? options_.images : usual;
+    require(ranks <= images,
+            fmt::format("--ranks {}: more than the {} images of an epoch; give fewer, or --images",
+                        ranks, images));
+    const bool no_batch = options_.global_batch == 0 && options_.batch_per_rank == 0;
+    require(!no_batch || run != nullptr,
+            "no run and no batch: give --batch-per-rank or --global-batch");
+    const std::size_t each = no_batch ? run->rank_batches.front() : options_.batch_per_rank;
+    const bool as_runs = options_.overlap == OverlapChoice::as_runs;
+    return {.ranks = ranks,
+            .global_batch = options_.global_batch > 0 ? options_.global_batch : each * ranks,
+            .images = images,
+            .scheme = options_.scheme,
+            .overlap = as_runs ? std::ranges::any_of(runs_, &RunResult::overlaps)
+                               : options_.overlap == OverlapChoice::on};
+  }
 
-Table losses_of(const PredictOptions& options, const PredictStudy& study) {
-  std::vector<Scenario> scenarios;
-  for (const MeasuredEpoch& epoch : options.epochs)
-    scenarios.push_back(scenario_on(options, study, epoch.ranks));
-  return loss_table(explain_losses(study.fit.model, options.epochs, scenarios));
-}
+  /// One by number of ranks; none if nothing is to be simulated.
+  Sums simulated_sums(const CostModel& model) const {
+    Sums sums;
+    for (const std::size_t ranks : options_.ranks)
+      if (options_.simulate) sums.push_back(simulate_sum(model, ranks, options_.seed));
+    return sums;
+  }
 
-std::vector<Table> prediction_tables(const PredictOptions& options, const PredictStudy& study) {
-  const Sums sums = simulated_sums(options, study.fit.model);
-  std::vector<Table> tables = {forecast_of(options, study, study.fit.model, sums)};
-  if (!options.changes.empty()) tables.push_back(changed_forecast(options, study));
-  Table measured = comparison_table(study.runs, study.fit, options.fit_ranks);
-  if (!measured.rows.empty()) tables.push_back(std::move(measured));
-  if (!options.epochs.empty()) tables.push_back(losses_of(options, study));
-  if (!sums.empty()) tables.push_back(simulation_table(sums, study.fit.model.message_noise));
-  tables.push_back(fit_table(study.fit));
-  return tables;
-}
+  bool is_noisy() const { return options_.simulate && options_.scheme == Scheme::ring; }
+
+  void add_limits(Table& table) const {
+    std::size_t most = 0;
+    for (const RunResult& run : runs_) most = std::max(most, run.world_size());
+    if (most > 0 && options_.ranks.back() > most) {
+      table.notes.push_back(
+          fmt::format("Above P = {}, the most that was run, the prediction assumes "
+                      "that links, switches and file systems keep up.",
+                      most));
+    }
+    if (is_noisy()) table.notes.emplace_back("The ring's messages are noisy, as simulated.");
+  }
+
+  Table forecast(const CostModel& model, const Sums& sums) const {
+    std::vector<EpochForecast> forecasts;
+    for (std::size_t i = 0; i < options_.ranks.size(); ++i) {
+      Scenario scenario = scenario_on(options_.ranks[i]);
+      if (is_noisy()) scenario.message_delay = sums[i].delay(model.machine.gamma);
+      forecasts.push_back(forecast_epoch(model, scenario));
+    }
+    const auto one_rank = forecast_epoch(model, scenario_on(1));
+    Table table = forecast_table(forecasts, one_rank, options_.costs);
+    const Scenario& scenario = forecasts.front().scenario;
+    table.title += fmt::format(" of {}, {} images, {}, overlap {}", fit_.network, scenario.images,
+                               to_string(options_.scheme), scenario.overlap ? "on" : "off");
+    add_limits(table);
+    return table;
+  }
+
+  /// The same on the machine that --what-if asks for.
+  Table changed_forecast() const {
+    CostModel model = fit_.model;
+    for (const Change& change : options_.changes) change.apply(model, change);
+    Table table = forecast(model, simulated_sums(model));
+    table.id += "_what_if";
+    table.title += ", with " + options_.what_if;
+    return table;
+  }
+
+  Table losses() const {
+    std::vector<Scenario> scenarios;
+    for (const MeasuredEpoch& epoch : options_.epochs)
+      scenarios.push_back(scenario_on(epoch.ranks));
+    return loss_table(explain_losses(fit_.model, options_.epochs, scenarios));
+  }
+
+  const PredictOptions& options_;
+  std::vector<RunResult> runs_;  ///< all that were given
+  CostFit fit_;
+};
 
 constexpr int kFormat = 1;
 Json table_json(const Table& table) {
@@ -244,24 +236,22 @@ void validate(PredictOptions& o) {
   o.ranks = parse_rank_list("--ranks", o.rank_words);
   if (o.cross_validate) o.fit_ranks = {1, 2};
   if (!o.fit_rank_words.empty()) o.fit_ranks = parse_rank_list("--fit-ranks", o.fit_rank_words);
-  check_batch(o);
-  check_machine(o);
+  check_ranges(o);
   o.given.batch = o.batch_per_rank;
   o.changes = parse_changes(o.what_if);
-  for (const std::string& word : bench::split_words(o.measured)) {
+  for (const std::string& word : split_words(o.measured)) {
     if (!o.measured.empty()) o.epochs.push_back(measured_epoch(word));
   }
   require(!o.cross_validate || !o.runs.empty(),
           "--cross-validate needs runs to predict: give their directories");
-  for (const auto& [option, value] :
-       {std::pair{"--price", o.costs.per_rank_hour}, {"--watts", o.costs.watts}})
-    require(value.value_or(0) >= 0, std::string(option) + " must be 0 or more");
+  require(o.costs.per_rank_hour.value_or(0) >= 0, "--price must be 0 or more");
+  require(o.costs.watts.value_or(0) >= 0, "--watts must be 0 or more");
   o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
 }
 
 void run_command(const PredictOptions& options, std::ostream& out) {
   check_output_file("--json", options.json);
-  const auto tables = prediction_tables(options, read_study(options));
+  const auto tables = Prediction(options).tables();
   for (const Table& table : tables) out << to_text(table) << '\n';
   if (!options.json.empty()) write_atomically(options.json, json_of(tables));
   if (!options.out.empty()) write_folder(options.out, tables);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <ostream>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/model/registry.hpp"
@@ -65,17 +65,27 @@ constexpr std::pair<std::string_view, double> kUnits[] = {
 }  // namespace
 
 std::size_t parse_memory(const std::string& text) {
-  double count = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view unit(rest, std::size_t(text.data() + text.size() - rest));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  std::string_view unit = text;
+  const double count = take_number<double>(unit).value_or(0);
+  take(unit, " ");
   for (const auto& [name, factor] : kUnits) {
     const double bytes = count * factor;
-    if (error != std::errc{} || unit != name || !(bytes >= 1.0 && bytes < 1e18)) continue;
-    return std::size_t(bytes);
+    if (unit == name && bytes >= 1.0 && bytes < 1e18) return std::size_t(bytes);
   }
   throw InputError("--memory '" + text +
                    "' is not an amount of memory: give for example 64GB, 1.5TB or 800MiB");
+}
+
+void validate(const SummaryOptions& options) {
+  TrainConfig config;  // the same limits as for training
+  config.model = options.model;
+  config.image_size = options.image_size;
+  config.batch_per_rank = options.batch_per_rank;
+  config.threads = options.threads;
+  validate(config);
+  if (!options.memory.empty()) parse_memory(options.memory);
+  require(options.ranks >= 1 && options.ranks <= 100'000, "--ranks must be from 1 to 100000");
+  require(options.classes >= 1 && options.classes <= 100'000, "--classes must be from 1 to 100000");
 }
 
 void run_command(const SummaryOptions& options, std::ostream& out) {

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostImages = 10'000'000;
+
 bool belongs_to_data_set(const fs::path& file) {
   const std::string name = file.filename().string();
   return name.starts_with("data_batch") || name.starts_with("test_batch") ||
@@ -47,16 +49,19 @@ bool in_format(const std::vector<fs::path>& files, Cifar10Format format) {
 bool holds(const fs::path& directory, const Dataset& drawn) {
   try {
     const Dataset found = read_cifar10(directory);
-    const auto same = [](const ImageSet& a, const ImageSet& b) {
-      return a.labels == b.labels && a.pixels == b.pixels;
-    };
-    return same(found.train, drawn.train) && same(found.test, drawn.test);
+    return found.train == drawn.train && found.test == drawn.test;
   } catch (const InputError&) {
     return false;
   }
 }
 
 }  // namespace
+
+void validate(const SynthRequest& request) {
+  const auto [least, most] = std::minmax(request.drawing.train, request.drawing.test);
+  require(least >= 1 && most <= kMostImages,
+          "--train and --test must be from 1 to " + std::to_string(kMostImages));
+}
 
 void run_command(const SynthRequest& request, std::ostream& out) {
   const fs::path directory(request.out);

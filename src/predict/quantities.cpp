@@ -18,13 +18,6 @@ namespace {
 using Units = std::map<std::string, double>;
 constexpr std::size_t kMostRanks = 16'384;
 
-/// What stands between commas.
-std::vector<std::string> split_words(const std::string& text) {
-  std::vector<std::string> words;
-  for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
-  return words;
-}
-
 [[noreturn]] void refuse(const std::string& option, const std::string& text,
                          const std::string& remedy) {
   throw InputError(option + " '" + printable(text) + "': " + remedy);
@@ -163,6 +156,7 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
 
 std::vector<Change> parse_changes(const std::string& text) {
   std::vector<Change> changes;
+  if (text.empty()) return changes;
   for (const std::string& part : split_words(text)) changes.push_back(change_of(part));
   return changes;
 }

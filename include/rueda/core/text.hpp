@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,14 @@ constexpr const char* to_string(Enum value) { return words_of(value).at(std::siz
 
 /// Components and their versions.
 using Versions = std::vector<std::pair<std::string, std::string>>;
+
+/// What stands between commas. No text is one empty word.
+inline std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
+  if (words.empty()) words.emplace_back();
+  return words;
+}
 
 /// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;

@@ -28,6 +28,7 @@ struct ImageSet {
   }
   /// A hash of all pixels and labels: equal for equal sets.
   std::uint64_t fingerprint() const;
+  bool operator==(const ImageSet&) const = default;
   /// Keeps the first `n` images (all, if there are fewer).
   void truncate(std::size_t n);
 };

@@ -23,8 +23,8 @@ namespace bench {
 
 /// The length of a slice.
 struct Size {
-  std::size_t bytes = 0;  ///< a multiple of 4
-  std::string model;      ///< whose gradients are as long; empty: none
+  std::size_t bytes = 0;   ///< a multiple of 4
+  std::string model = {};  ///< whose gradients are as long; empty: none
   auto operator<=>(const Size&) const = default;
 };
 
@@ -40,9 +40,6 @@ std::vector<Size> parse_sizes(const std::string& words);
 /// KiB between commas, as bytes; ascending, each once. Throws InputError naming the word.
 std::vector<std::size_t> parse_segments(const std::string& words);
 
-/// What stands between commas, empty words too.
-std::vector<std::string> split_words(const std::string& words);
-
 /// A way to sum that a benchmark is to measure.
 struct Entry {
   std::string name;
@@ -50,15 +47,12 @@ struct Entry {
   ReduceOrder order = ReduceOrder::ring;
 };
 
-/// The ways that were asked for. Where `all` were, those that this machine does not offer are left
-/// out.
-struct Entries : std::vector<Entry> {
-  bool all = false;
-};
+/// Stands for all ways. Those that this machine does not offer are left out then.
+inline constexpr const char* kAllWords = "all";
 
 /// The words of --all-reduce and "fixed" between commas, each once, or "all". Throws InputError
 /// naming the word.
-Entries parse_entries(const std::string& words);
+std::vector<Entry> parse_entries(const std::string& words);
 
 /// "auto, ring, ..., fixed".
 std::string known_entries();
@@ -72,7 +66,7 @@ inline constexpr int kMostExplainedRanks = 16;
 struct BenchAllReduceOptions {
   BenchSetup setup;
   std::string size_words;  ///< empty: kDefaultSizes
-  std::string algorithm_words = "all";
+  std::string algorithm_words = bench::kAllWords;
   std::size_t segment_kb = 0;
   std::string reduce_table;  ///< for `auto`; empty: by its rule
   std::size_t repetitions = 0;
@@ -82,7 +76,7 @@ struct BenchAllReduceOptions {
   std::string plot;  ///< file to write; empty: none
 
   std::vector<bench::Size> sizes;
-  bench::Entries entries;
+  std::vector<bench::Entry> entries;
 };
 
 /// The options of `rueda bench tune`.
@@ -94,7 +88,7 @@ struct BenchTuneOptions {
   std::string most = "256M";                    ///< the longest slice
   double seconds = 120;                         ///< in all
 
-  bench::Entries entries;
+  std::vector<bench::Entry> entries;
   std::vector<std::size_t> segments;  ///< bytes
   std::size_t most_bytes = 0;
 };

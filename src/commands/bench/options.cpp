@@ -1,8 +1,9 @@
+#include "rueda/train/options.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <optional>
+#include <ranges>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -10,6 +11,7 @@
 #include "bench.hpp"
 #include "commands/commands.hpp"
 #include "rueda/backend/gradient_arena.hpp"
+#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
@@ -19,22 +21,18 @@ namespace bench {
 namespace {
 
 using Unit = std::pair<const char*, std::size_t>;
-constexpr Unit kByteUnits[] = {
+constexpr Unit kUnits[] = {
     {"", 1},           {"k", 1000},       {"M", 1'000'000}, {"G", 1'000'000'000},
     {"Ki", 1U << 10U}, {"Mi", 1U << 20U}, {"Gi", 1U << 30U}};
-constexpr Unit kSegmentUnits[] = {{"", 1U << 10U}};
 constexpr std::size_t kMostBytes = std::size_t{1} << 40U;
 constexpr std::size_t kMostSegmentBytes = std::size_t{1} << 30U;
 
 /// A whole number and one of the units, as at most so many bytes.
-std::optional<std::size_t> parse_bytes(const std::string& word, std::span<const Unit> units,
-                                       std::size_t most) {
-  std::size_t number = 0;
-  const char* end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  const auto unit = std::ranges::find(units, std::string(rest, end), &Unit::first);
-  if (error != std::errc{} || unit == units.end() || number > most / unit->second) return {};
-  return number * unit->second;
+std::optional<std::size_t> parse_bytes(std::string_view word, std::size_t most) {
+  const auto number = take_number(word);
+  const auto* unit = std::ranges::find(kUnits, word, &Unit::first);
+  if (!number || unit == std::end(kUnits) || *number > most / unit->second) return {};
+  return *number * unit->second;
 }
 
 Size parse_size(const std::string& word) {
@@ -42,7 +40,7 @@ Size parse_size(const std::string& word) {
     // The image size is of no account: no parameter depends on it.
     return {GradientLayout(build_model(word, 32, kClasses)).total() * sizeof(float), word};
   }
-  const auto bytes = parse_bytes(word, kByteUnits, kMostBytes);
+  const auto bytes = parse_bytes(word, kMostBytes);
   const std::string subject = "size '" + printable(word) + "'";
   require(bytes.has_value(),
           subject +
@@ -53,26 +51,15 @@ Size parse_size(const std::string& word) {
   return {*bytes, ""};
 }
 
-Entries every_entry() {
-  Entries entries;
+std::vector<Entry> every_entry() {
+  std::vector<Entry> entries;
   for (const Algorithm algorithm : kAlgorithms)
     entries.push_back({to_string(algorithm), algorithm, ReduceOrder::ring});
   entries.push_back({"fixed", Algorithm::ring, ReduceOrder::fixed});
-  entries.all = true;
   return entries;
 }
 
 }  // namespace
-
-std::vector<std::string> split_words(const std::string& words) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= words.size();) {
-    const std::size_t end = std::min(words.find(',', begin), words.size());
-    parts.push_back(words.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::vector<Size> parse_sizes(const std::string& words) {
   std::set<Size> sizes;
@@ -83,7 +70,7 @@ std::vector<Size> parse_sizes(const std::string& words) {
 std::vector<std::size_t> parse_segments(const std::string& words) {
   std::set<std::size_t> segments;
   for (const std::string& word : split_words(words)) {
-    const auto bytes = parse_bytes(word, kSegmentUnits, kMostSegmentBytes);
+    const auto bytes = parse_bytes(word + "Ki", kMostSegmentBytes);
     require(bytes.has_value(),
             "segment '" + printable(word) + "': give KiB from 0 (the usual) to 1048576");
     segments.insert(*bytes);
@@ -92,15 +79,14 @@ std::vector<std::size_t> parse_segments(const std::string& words) {
 }
 
 std::string known_entries() {
-  std::vector<std::string> names;
-  for (const Entry& entry : every_entry()) names.push_back(entry.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  const auto every = every_entry();
+  return joined(every | std::views::transform(&Entry::name), ", ");
 }
 
-Entries parse_entries(const std::string& words) {
-  const Entries every = every_entry();
-  if (words == "all") return every;
-  Entries entries;
+std::vector<Entry> parse_entries(const std::string& words) {
+  const auto every = every_entry();
+  if (words == kAllWords) return every;
+  std::vector<Entry> entries;
   for (const std::string& word : split_words(words)) {
     const auto found = std::ranges::find(every, word, &Entry::name);
     require(found != every.end(),
@@ -147,9 +133,9 @@ void validate(BenchTuneOptions& options) {
 }
 
 void validate(BenchExplainOptions& options) {
-  static_assert(bench::kMostExplainedRanks == 16);
   require(options.ranks >= 1 && options.ranks <= bench::kMostExplainedRanks,
-          "--ranks must be from 1 to 16, so that what is printed can be read");
+          fmt::format("--ranks must be from 1 to {}, so that what is printed can be read",
+                      bench::kMostExplainedRanks));
   require(options.length <= std::size_t{1} << 40U, "--length must be from 0 to 2^40 floats");
 }
 

@@ -5,17 +5,15 @@
 #include <chrono>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include "record/json_parts.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double error_bound(const SystemInfo& system) {
   return KnownSums::error_bound(int(system.ranks()), system.wire);
@@ -37,14 +35,8 @@ std::string figure(std::optional<double> value) {
   return *value >= 0.01 ? rate_text(*value) : std::to_string(*value).substr(0, 6);
 }
 
-Json or_null(std::optional<double> value) { return value ? Json(*value) : Json(); }
-
-/// Rounded to nanoseconds, so that files stay short.
-Json seconds_json(const Seconds& seconds) {
-  Json json = Json::array();
-  for (const double s : seconds) json.push_back(std::round(s * 1e9) / 1e9);
-  return json;
-}
+/// To nanoseconds, so that files stay short.
+double rounded(double seconds) { return std::round(seconds * 1e9) / 1e9; }
 
 Json row_json(const Row& row, const Figures& figures) {
   return {{"bytes", row.size.bytes},
@@ -53,28 +45,18 @@ Json row_json(const Row& row, const Figures& figures) {
           {"repetitions", row.seconds.size()},
           {"median_seconds", figures.median},
           {"p99_seconds", figures.p99},
-          {"algbw_GBps", or_null(figures.algbw)},
-          {"busbw_GBps", or_null(figures.busbw)},
-          {"times_mpi", or_null(figures.times_mpi)},
-          {"seconds", seconds_json(row.seconds)}};
-}
-
-Json object_of(const std::vector<std::pair<std::string, std::string>>& texts) {
-  Json json = Json::object();
-  for (const auto& [name, text] : texts) json[name] = text;
-  return json;
+          {"algbw_GBps", json_of(figures.algbw)},
+          {"busbw_GBps", json_of(figures.busbw)},
+          {"times_mpi", json_of(figures.times_mpi)},
+          {"seconds", values_of(row.seconds, rounded)}};
 }
 
 Json system_json(const SystemInfo& system) {
-  return {{"started_at", system.started_at},   {"versions", object_of(system.versions)},
+  return {{"started_at", system.started_at},   {"versions", pairs_json(system.versions)},
           {"ranks", system.ranks()},           {"hosts", system.hosts},
           {"layout", layout_of(system.hosts)}, {"backend", system.backend},
           {"device", system.device},           {"threads", system.threads},
           {"transport", system.transport},     {"wire", to_string(system.wire)}};
-}
-
-std::string file_text(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 constexpr double kNoise = 1.03;
@@ -91,18 +73,11 @@ std::size_t border(std::size_t lower, std::size_t upper) {
 }
 
 /// With the least median; `before` where it takes at most kNoise times that.
-const ReduceWay& fastest(const std::vector<Trial>& trials, std::size_t bytes,
-                         const ReduceWay* before) {
-  const Trial* best = nullptr;
-  const Trial* kept = nullptr;
-  for (const Trial& trial : trials) {
-    if (trial.bytes != bytes) continue;
-    if (best == nullptr || median_of(trial.seconds) < median_of(best->seconds)) best = &trial;
-    if (before != nullptr && trial.way == *before) kept = &trial;
-  }
-  const bool keeps =
-      kept != nullptr && median_of(kept->seconds) <= kNoise * median_of(best->seconds);
-  return keeps ? kept->way : best->way;
+const ReduceWay& fastest(std::span<const Row> trials, const std::optional<ReduceWay>& before) {
+  const auto median = [](const Row& trial) { return median_of(trial.seconds); };
+  const auto best = std::ranges::min_element(trials, {}, median);
+  const auto kept = std::ranges::find(trials, before, &Row::way);
+  return kept != trials.end() && median(*kept) <= kNoise * median(*best) ? kept->way : best->way;
 }
 
 }  // namespace
@@ -186,13 +161,13 @@ std::string record_json(const Record& record) {
   }
   json["check"] = {{"whole_numbers", system.wire == Wire::fp32 ? "exact" : "within the bound"},
                    {"error_bound_of_magnitudes", error_bound(system)}};
-  json["left_out"] = object_of(record.left_out);
+  json["left_out"] = pairs_json(record.left_out);
   json["results"] = Json::array();
   for (const Row& row : record.rows) {
     const Row* mpi = mpi_row(record.rows, row.size);
     json["results"].push_back(row_json(row, figures_of(row, system.ranks(), mpi)));
   }
-  return file_text(json);
+  return text_of(json, 1) + '\n';
 }
 
 std::vector<std::size_t> tuned_lengths(std::size_t most_bytes) {
@@ -217,18 +192,18 @@ bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks) {
   return way.segment_bytes == 0 || way.segment_bytes < bytes / ranks;
 }
 
-ReduceTable choose_table(const std::vector<Trial>& trials) {
+ReduceTable choose_table(std::span<const Row> trials) {
   ReduceTable table;
-  std::size_t before = 0;  // bytes
-  for (const Trial& trial : trials) {
-    if (trial.bytes == before) continue;
-    const ReduceWay* last = table.rows.empty() ? nullptr : &table.rows.back().way;
-    const ReduceWay way = fastest(trials, trial.bytes, last);
-    if (last == nullptr || way != *last) {
-      if (last != nullptr) table.rows.back().most_bytes = border(before, trial.bytes);
-      table.rows.push_back({.way = way});
-    }
-    before = trial.bytes;
+  std::optional<ReduceWay> last;
+  for (std::size_t before = 0; !trials.empty();) {  // bytes
+    const Size size = trials.front().size;
+    const auto count = std::ranges::count(trials, size, &Row::size);
+    const ReduceWay way = fastest(trials.first(std::size_t(count)), last);
+    if (last && way != *last) table.rows.back().most_bytes = border(before, size.bytes);
+    if (way != last) table.rows.push_back({.way = way});
+    last = way;
+    before = size.bytes;
+    trials = trials.subspan(std::size_t(count));
   }
   return table;
 }
@@ -240,7 +215,7 @@ std::string way_text(const ReduceWay& way) {
 }
 
 std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
-                            const std::vector<Trial>& trials) {
+                            std::span<const Row> trials) {
   using Tick = std::chrono::steady_clock::period;
   Json json = {{"rueda_reduce_table", 1}};
   json.update(system_json(system));
@@ -248,8 +223,8 @@ std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
   json["rows"] = Json::parse(rows_text(table));
   json["rows_hash"] = rows_hash(table);
   json["measured"] = Json::array();
-  for (const auto& [bytes, way, seconds] : trials) {
-    json["measured"].push_back({{"bytes", bytes},
+  for (const auto& [size, way, seconds, words] : trials) {
+    json["measured"].push_back({{"bytes", size.bytes},
                                 {"algorithm", to_string(way.algorithm)},
                                 {"segment_bytes", way.segment_bytes},
                                 {"repetitions", seconds.size()},
@@ -258,7 +233,7 @@ std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
                                 {"p75_seconds", quantile(seconds, 0.75)},
                                 {"p99_seconds", quantile(seconds, 0.99)}});
   }
-  return file_text(json);
+  return text_of(json, 1) + '\n';
 }
 
 }  // namespace rueda::bench

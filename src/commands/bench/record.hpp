@@ -93,11 +93,12 @@ struct SystemInfo {
   std::size_t ranks() const { return hosts.size(); }
 };
 
-/// What one algorithm did at one size.
+/// What one way to sum did at one size.
 struct Row {
   Size size;
-  std::string algorithm;
+  ReduceWay way;
   Seconds seconds;
+  std::string algorithm = {};  ///< the way in words
 };
 
 /// A whole measurement.
@@ -137,13 +138,6 @@ std::string ranks_text(const std::vector<std::string>& hosts);
 /// The record as docs/bench.md describes it: one JSON object.
 std::string record_json(const Record& record);
 
-/// What one way to sum did at one length.
-struct Trial {
-  std::size_t bytes = 0;
-  ReduceWay way;
-  Seconds seconds;
-};
-
 /// 16 B, 64 B, ... by fours, up to `most_bytes`; at least one.
 std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
 
@@ -159,13 +153,13 @@ bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
 /// For each length, ascending, the way of the least median, or that of the length before where it
 /// takes at most 3 % longer: noise makes no rows. Between two lengths the geometric mean divides.
 /// `trials` are grouped by length.
-ReduceTable choose_table(const std::vector<Trial>& trials);
+ReduceTable choose_table(std::span<const Row> trials);
 
 /// "ring", "ring, 64 KiB segments".
 std::string way_text(const ReduceWay& way);
 
 /// The file of `rueda bench tune`: the table, and all figures that it was chosen by.
 std::string table_file_text(const SystemInfo& system, const ReduceTable& table,
-                            const std::vector<Trial>& trials);
+                            std::span<const Row> trials);
 
 }  // namespace rueda::bench

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -20,12 +21,11 @@ using namespace bench;
 // What has to be the same on all ranks, one option a line.
 
 std::string asked_text(const BenchAllReduceOptions& options) {
-  std::string sizes;
-  for (const Size& size : options.sizes) sizes += " " + std::to_string(size.bytes);
   return fmt::format(
-      "--algorithms {}\n--sizes{}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
+      "--algorithms {}\n--sizes {}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
       "--verify-messages {}\n--reduce-table {}",
-      options.algorithm_words, sizes, options.repetitions, options.seconds, options.segment_kb,
+      options.algorithm_words, fmt::join(options.sizes | std::views::transform(&Size::bytes), " "),
+      options.repetitions, options.seconds, options.segment_kb,
       options.verify_messages ? "on" : "off", options.reduce_table);
 }
 
@@ -56,10 +56,10 @@ class Bench {
 
  private:
   ReduceSettings common_settings() {
-    ReduceSettings common;
-    common.segment_bytes = record_.segment_bytes;
-    common.wire = options_.setup.wire;
-    common.verify_messages = record_.verifies_messages;
+    ReduceSettings common{.segment_bytes = record_.segment_bytes,
+                          .wire = options_.setup.wire,
+                          .verify_messages = record_.verifies_messages,
+                          .table = {}};
     if (options_.reduce_table.empty()) return common;
     const SystemInfo& system = record_.system;
     common.table = load_reduce_table(session_.world(), options_.reduce_table,
@@ -74,30 +74,23 @@ class Bench {
     settings.algorithm = entry.algorithm;
     settings.order = entry.order;
     const bool rounds = settings.wire != Wire::fp32 && settings.order == ReduceOrder::fixed;
-    const std::string refusal =
-        rounds ? "the fixed order goes over the wire in fp32 only" : session_.add(settings);
-    if (refusal.empty()) {
-      names_.push_back(entry.name);
-    } else if (options_.entries.all) {
-      record_.left_out.emplace_back(entry.name, refusal);
-    } else {
+    const std::string refusal = rounds ? "the fixed order goes over the wire in fp32 only"
+                                       : session_.add({entry.algorithm, 0}, entry.name, settings);
+    if (refusal.empty()) return;
+    if (options_.algorithm_words != kAllWords)
       throw_agreed(ExitCode::bad_input, "--algorithms '" + entry.name + "': " + refusal);
-    }
+    record_.left_out.emplace_back(entry.name, refusal);
   }
 
   void run_size(const Size& size) {
-    auto seconds = session_.measure(size.bytes, {options_.repetitions, options_.seconds});
-    std::vector<Row> rows;
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      rows.push_back({size, names_[i], std::move(seconds[i])});
+    auto rows = session_.measure(size, {options_.repetitions, options_.seconds});
     session_.print(table_rows(rows, record_.system.ranks()));
-    std::move(rows.begin(), rows.end(), std::back_inserter(record_.rows));
+    std::ranges::move(rows, std::back_inserter(record_.rows));
   }
 
   const BenchAllReduceOptions& options_;
   BenchSession session_;
   Record record_;
-  std::vector<std::string> names_;
 };
 
 /// Before anything is measured: a file that could not be written at the end is noticed at once.
@@ -119,11 +112,11 @@ void plot_record(const std::string& json, const std::string& file) {
 }
 
 /// The ways of one length from the fastest to the slowest, with their medians.
-std::string length_text(std::vector<Trial> trials) {
-  std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return median_of(trial.seconds); });
-  std::string text = bytes_text(double(trials.front().bytes)) + ":";
-  for (const Trial& trial : trials)
-    text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + way_text(trial.way);
+std::string length_text(std::vector<Row> trials) {
+  std::ranges::stable_sort(trials, {}, [](const Row& trial) { return median_of(trial.seconds); });
+  std::string text = bytes_text(double(trials.front().size.bytes)) + ":";
+  for (const Row& trial : trials)
+    text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + trial.algorithm;
   return text + '\n';
 }
 
@@ -137,7 +130,7 @@ class TuneRun {
     std::vector<Algorithm> algorithms;
     for (const Entry& entry : options_.entries) algorithms.push_back(entry.algorithm);
     for (const ReduceWay& way : tuned_ways(algorithms, options_.segments)) add(way);
-    if (ways_.empty()) {
+    if (session_.count() == 0) {
       throw_agreed(ExitCode::bad_input,
                    "--algorithms: none of them is to be had here:" + left_out_);
     }
@@ -160,12 +153,8 @@ class TuneRun {
                             .segment_bytes = way.segment_bytes,
                             .wire = options_.setup.wire,
                             .table = {{{.way = way}}}};
-    const std::string refusal = session_.add(settings);
-    if (refusal.empty()) {
-      ways_.push_back(way);
-    } else if (way.segment_bytes == 0) {
-      left_out_ += "\n  " + refusal;
-    }
+    const std::string refusal = session_.add(way, way_text(way), settings);
+    if (!refusal.empty() && way.segment_bytes == 0) left_out_ += "\n  " + refusal;
   }
 
   std::string introduction() const {
@@ -173,24 +162,16 @@ class TuneRun {
     std::string text = fmt::format(
         "rueda bench tune: {}, {} lengths from 16 B to {}, {} ways to sum, about {} s at most\n",
         ranks_text(system.hosts), lengths_.size(), bytes_text(double(lengths_.back())),
-        ways_.size(), setting_text(options_.seconds));
+        session_.count(), setting_text(options_.seconds));
     if (!left_out_.empty()) text += "left out, because not to be had here:" + left_out_ + '\n';
     return text + "memory: " + system.device + "; to MPI: " + system.transport + "\n\n";
   }
 
   void measure_length(std::size_t bytes) {
-    std::vector<Trial> trials;
-    const auto distinct = [&](std::size_t i) {
-      return is_distinct(ways_[i], bytes, session_.system().ranks());
-    };
     const double share = options_.seconds / double(lengths_.size());
-    auto seconds = session_.measure(bytes, {.seconds = share}, distinct);
-    auto next = seconds.begin();
-    for (std::size_t i = 0; i < ways_.size(); ++i) {
-      if (distinct(i)) trials.push_back({bytes, ways_[i], std::move(*next++)});
-    }
+    auto trials = session_.measure({bytes}, {.seconds = share});
     session_.print(length_text(trials));
-    std::move(trials.begin(), trials.end(), std::back_inserter(trials_));
+    std::ranges::move(trials, std::back_inserter(trials_));
   }
 
   std::string conclusion(const ReduceTable& table) const {
@@ -206,9 +187,8 @@ class TuneRun {
   const BenchTuneOptions& options_;
   std::vector<std::size_t> lengths_;
   BenchSession session_;
-  std::vector<ReduceWay> ways_;  ///< that this machine offers
-  std::string left_out_;         ///< a line each
-  std::vector<Trial> trials_;
+  std::string left_out_;  ///< a line each
+  std::vector<Row> trials_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
+#include <set>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -40,54 +42,44 @@ Schedule ring_schedule(int ranks, std::size_t length) {
   return schedule;
 }
 
-/// Messages of the whole slice, each in the first step in which both its ranks are free. Takes them
-/// in an order in which no rank does a later one first.
-class WholeSlices {
- public:
-  WholeSlices(int ranks, std::size_t length)
-      : schedule_{ranks, length, {{0, length}}, {}}, free_at_(at(ranks)) {}
-
-  /// Messages between two ranks at the same time. Where phases meet in a step, it is named by its
-  /// first sender's.
-  void send(const char* phase, std::initializer_list<Message> messages) {
-    int& one = free_at_[at(messages.begin()->from)];
-    int& other = free_at_[at(messages.begin()->to)];
-    const int number = std::max(one, other);
-    one = other = number + 1;
-    auto& steps = schedule_.steps;
-    while (steps.size() <= at(number)) steps.push_back({"", int(steps.size()), {}});
-    Step& step = steps[at(number)];
-    for (const Message& message : messages) {
-      const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
-      if (where == step.messages.begin()) step.phase = phase;
-      step.messages.insert(where, message);
-    }
-  }
-  Schedule take() { return std::move(schedule_); }
-
- private:
-  Schedule schedule_;
-  std::vector<int> free_at_;  ///< the step, of each rank
-};
-
-/// As DoublingAllReduce cuts a block of ranks; tests/mpi compares the messages.
-void add_doubling(WholeSlices& slices, int first, int count) {
-  if (count == 1) return;
-  const int left = int(std::bit_floor(unsigned(count - 1)));
-  const int right = count - left;
-  add_doubling(slices, first, left);
-  add_doubling(slices, first + left, right);
-  for (int one = first; one < first + right; ++one)
-    slices.send("doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
-  for (int have = right; have < left; have *= 2) {
-    for (int j = 0; j < have && j + have < left; ++j)
-      slices.send("spread", {{first + j, first + j + have, 0, false}});
+/// Adds messages that two ranks exchange at the same time, in the step after the last one in which
+/// either takes part. Where phases meet in a step, it is named by its first sender's.
+void send(std::vector<Step>& steps, const char* phase, std::initializer_list<Message> messages) {
+  const std::set<int> ranks = {messages.begin()->from, messages.begin()->to};
+  const auto is_busy = [&](const Step& step) {
+    return std::ranges::any_of(step.messages, [&](const Message& message) {
+      return ranks.contains(message.from) || ranks.contains(message.to);
+    });
+  };
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), is_busy);
+  const auto number = std::size_t(steps.rend() - last);
+  if (number == steps.size()) steps.push_back({"", int(number), {}});
+  Step& step = steps[number];
+  for (const Message& message : messages) {
+    const auto where = std::ranges::upper_bound(step.messages, message.from, {}, &Message::from);
+    if (where == step.messages.begin()) step.phase = phase;
+    step.messages.insert(where, message);
   }
 }
 
-void add_central(WholeSlices& slices, int ranks) {
-  for (int rank = 1; rank < ranks; ++rank) slices.send("to rank 0", {{rank, 0, 0, true}});
-  for (int rank = 1; rank < ranks; ++rank) slices.send("from rank 0", {{0, rank, 0, false}});
+/// As DoublingAllReduce cuts a block of ranks; tests/mpi compares the messages.
+void add_doubling(std::vector<Step>& steps, int first, int count) {
+  if (count == 1) return;
+  const int left = int(std::bit_floor(unsigned(count - 1)));
+  const int right = count - left;
+  add_doubling(steps, first, left);
+  add_doubling(steps, first + left, right);
+  for (int one = first; one < first + right; ++one)
+    send(steps, "doubling", {{one, one + left, 0, true}, {one + left, one, 0, true}});
+  for (int have = right; have < left; have *= 2) {
+    for (int j = 0; j < have && j + have < left; ++j)
+      send(steps, "spread", {{first + j, first + j + have, 0, false}});
+  }
+}
+
+void add_central(std::vector<Step>& steps, int ranks) {
+  for (int rank = 1; rank < ranks; ++rank) send(steps, "to rank 0", {{rank, 0, 0, true}});
+  for (int rank = 1; rank < ranks; ++rank) send(steps, "from rank 0", {{0, rank, 0, false}});
 }
 
 /// "0-3", "6-1" for ranks that follow each other in the circle, "0,2" for others, "*" for all.
@@ -96,16 +88,11 @@ std::string ranks_in(unsigned held, int ranks) {
   const int count = std::popcount(held);
   if (count == ranks) return "*";
   int first = 0;
-  while (!(has(first) && !has(first + ranks - 1))) ++first;
-  int length = 0;
-  while (has(first + length)) ++length;
+  while (!has(first) || has(first + ranks - 1)) ++first;
   if (count == 1) return std::to_string(first);
-  if (length == count) return fmt::format("{}-{}", first, (first + length - 1) % ranks);
-  std::vector<int> all;
-  for (int r = 0; r < ranks; ++r) {
-    if (has(r)) all.push_back(r);
-  }
-  return fmt::format("{}", fmt::join(all, ","));
+  if (std::ranges::all_of(std::views::iota(first, first + count), has))
+    return fmt::format("{}-{}", first, (first + count - 1) % ranks);
+  return fmt::format("{}", fmt::join(std::views::iota(0, ranks) | std::views::filter(has), ","));
 }
 
 bool sends(const Step* next, int rank, int chunk) {
@@ -183,11 +170,11 @@ Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
     throw InputError("--algorithm " + std::string(to_string(algorithm)) +
                      ": give one of ring, doubling, central");
   }
-  WholeSlices slices(ranks, length);
+  Schedule schedule{ranks, length, {{0, length}}, {}};
   const int senders = length > 0 ? ranks : 1;
-  algorithm == Algorithm::doubling ? add_doubling(slices, 0, senders)
-                                   : add_central(slices, senders);
-  return slices.take();
+  algorithm == Algorithm::doubling ? add_doubling(schedule.steps, 0, senders)
+                                   : add_central(schedule.steps, senders);
+  return schedule;
 }
 
 Holdings first_holdings(const Schedule& schedule) {
@@ -224,7 +211,7 @@ std::string explain(const BenchExplainOptions& options) {
       fmt::format("{}: {} sum {} ({}) in {}.\n", to_string(options.algorithm),
                   counted(std::size_t(options.ranks), "rank"), counted(options.length, "float"),
                   bytes_of(double(options.length)), chunk_text(schedule));
-  if (options.ranks == 1) return text + "There is nobody to send to.\n";
+  if (options.ranks == 1) return text + "There is no other rank to send to.\n";
   text +=
       paragraph("", 0,
                 "Below each step: whose values a rank has summed in each chunk, 0-2 for ranks 0 "

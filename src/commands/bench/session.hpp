@@ -30,15 +30,18 @@ class BenchSession {
   BenchSession(const BenchSetup& setup, const SelectedDevice& device, const std::string& asked,
                std::size_t most_bytes)
       : most_bytes_(most_bytes) {
+    together(world_, [&] {
+      if (device.failure) std::rethrow_exception(device.failure);
+    });
     require_same(world_, "the program version", version_text());
     require_same(world_, "what the benchmark was asked for",
                  fmt::format("{}\n--backend {}\n--wire {}", asked, to_string(setup.backend),
                              to_string(setup.wire)));
-    together(world_, [&] {
-      if (world_.size() <= kMostExactRanks) return;
-      throw InputError(
+    if (world_.size() > kMostExactRanks) {
+      throw_agreed(
+          ExitCode::bad_input,
           fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
-    });
+    }
     note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
     const int threads = agree_on_cores(world_, setup.threads).choice.threads;
     together(world_,
@@ -63,13 +66,13 @@ class BenchSession {
     if (world_.rank() == 0) std::cout << text << std::flush;
   }
 
-  /// Collective: makes an all-reduce as `settings` say, one more to measure. Returns why this
-  /// machine does not offer it, the same on all ranks; empty if it does.
-  std::string add(const ReduceSettings& settings) {
-    std::unique_ptr<AllReduce> made;
+  /// Collective: makes one more all-reduce to measure. Rows call it `way` and `words`. Returns why
+  /// this machine does not offer it, the same on all ranks; empty if it does.
+  std::string add(const ReduceWay& way, const std::string& words, const ReduceSettings& settings) {
+    Sum sum{way, words, nullptr};
     std::string refusal;
     try {
-      made = make_all_reduce(
+      sum.reduce = make_all_reduce(
           settings, {world_, backend_->reduce_device(), transport_, most_bytes_ / sizeof(float)});
     } catch (const InputError& error) {
       refusal = error.what();
@@ -77,32 +80,41 @@ class BenchSession {
     for (const std::string& text : all_gather_text(world_, refusal)) {
       if (!text.empty()) return text;
     }
-    reduces_.push_back(std::move(made));
+    sums_.push_back(std::move(sum));
     return {};
   }
+  /// How many were added.
+  std::size_t count() const { return sums_.size(); }
 
   /// Collective: takes the memory, once for all sizes as the arena of a training run.
   void allocate() {
     together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });
   }
 
-  /// Collective: measures a slice of `bytes` with those of the all-reduces that take part, which
-  /// are counted as they were added. One sums in its own memory if it has some, and else in the
-  /// session's.
-  std::vector<Seconds> measure(
-      std::size_t bytes, const Effort& effort,
-      const std::function<bool(std::size_t)>& takes_part = [](std::size_t) { return true; }) {
-    const std::size_t floats = bytes / sizeof(float);
+  /// Collective: measures a slice of this size with the all-reduces whose way is distinct for it.
+  /// One sums in its own memory if it has some, and else in the session's.
+  std::vector<Row> measure(const Size& size, const Effort& effort) {
+    const std::size_t floats = size.bytes / sizeof(float);
     std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < reduces_.size(); ++i) {
-      const auto own = reduces_[i]->arena();
-      if (!takes_part(i)) continue;
-      candidates.push_back({reduces_[i].get(), own.size() >= floats ? own : memory_.floats()});
+    std::vector<Row> rows;
+    for (const Sum& sum : sums_) {
+      const auto own = sum.reduce->arena();
+      if (!is_distinct(sum.way, size.bytes, system_.ranks())) continue;
+      candidates.push_back({sum.reduce.get(), own.size() >= floats ? own : memory_.floats()});
+      rows.push_back({size, sum.way, {}, sum.words});
     }
-    return bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
+    auto seconds = bench::measure({world_, *backend_, system_.wire}, candidates, floats, effort);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].seconds = std::move(seconds[i]);
+    return rows;
   }
 
  private:
+  struct Sum {
+    ReduceWay way;
+    std::string words;
+    std::unique_ptr<AllReduce> reduce;
+  };
+
   static void note(const std::string& text) {
     if (!text.empty()) std::cerr << "note: " + text + '\n' << std::flush;
   }
@@ -112,32 +124,24 @@ class BenchSession {
   std::unique_ptr<Backend> backend_;
   Transport transport_ = Transport::host;
   Memory memory_;
-  std::vector<std::unique_ptr<AllReduce>> reduces_;
+  std::vector<Sum> sums_;
   SystemInfo system_;
 };
 
 /// Calls `perform` between the start of MPI and its end. `prepare` comes before MPI on this rank;
-/// an error of it is reported once all ranks can hear of it. Returns the exit code.
+/// an error of it is the device's, which BenchSession reports to all ranks. Returns the exit code.
 inline int in_session(BackendChoice backend, const std::function<void()>& prepare,
                       const std::function<void(const SelectedDevice&)>& perform) {
   SelectedDevice device;
-  std::exception_ptr failure;
   try {
     prepare();
     device = select_device(backend);  // before MPI looks for one
-    failure = device.failure;
   } catch (...) {
-    failure = std::current_exception();
+    device.failure = std::current_exception();
   }
   Session session(ThreadLevel::funneled);
   check_launch(environment_variable, Communicator().size());
-  report_errors_of_ranks(session, [&] {
-    Communicator world;
-    together(world, [&] {
-      if (failure) std::rethrow_exception(failure);
-    });
-    perform(device);
-  });
+  report_errors_of_ranks(session, [&] { perform(device); });
   return int(ExitCode::done);
 }
 

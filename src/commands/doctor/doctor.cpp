@@ -39,12 +39,12 @@ class Supervisor {
   Supervisor(const DoctorOptions& options, bool speaks)
       : options_(options),
         speaks_(speaks),
-        child_([&](WorkerPipes pipes) { return run_worker(options, pipes); }) {
+        child_([&](int channel) { return run_worker(options, channel); }) {
     cluster_.data = options.data;
     cluster_.asked_backend = to_string(options.backend);
     cluster_.allow_shared_gpu = options.allow_shared_gpu;
     begin("start a process", 1);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) on_signal(signal, note_interruption);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) std::signal(signal, note_interruption);
     std::signal(SIGPIPE, SIG_IGN);
   }
   ~Supervisor() {
@@ -77,11 +77,7 @@ class Supervisor {
   void take(const nlohmann::json& line) {
     if (line.contains("step")) begin(line.at("step"), line.at("factor"));
     if (line.contains("ranks")) line.at("ranks").get_to(cluster_.ranks);
-    if (line.contains("batches")) {
-      line.at("batches").get_to(cluster_.batches);
-      cluster_.batch_backend = line.at("backend");
-      cluster_.batch_memory_bytes = line.at("memory");
-    }
+    if (line.contains("largest_batch")) line.at("largest_batch").get_to(cluster_.largest_batch);
     if (line.contains("mailbox"))
       mailbox_ = Mailbox(line.at("mailbox").get<std::string>(), self().rank);
     if (line.contains("transfer")) {

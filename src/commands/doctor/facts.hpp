@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/probes/link_probe.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/display/number_text.hpp"
 
@@ -93,10 +94,7 @@ struct AwarenessFacts {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwarenessFacts, compiled, reported, aware, why)
 
 /// Messages to the right neighbour.
-struct LinkFacts {
-  double latency_us = 0;
-  double gb_per_second = 0;
-};
+struct LinkFacts : LinkSpeed {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkFacts, latency_us, gb_per_second)
 
 using ClassCounts = decltype(DataCheck::train_per_class);
@@ -131,6 +129,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size
                                    backend_failure, versions, host_memory_bytes, launch, cores,
                                    device, awareness, host_link, data)
 
+using Ranks = std::vector<RankFacts>;
+
 /// How a rank's part of the patterned transfer ended.
 struct TransferFacts {
   enum class End {
@@ -157,7 +157,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(TransferFacts::End, {{TransferFacts::End::not_tried
                                                   {TransferFacts::End::waited, "waited"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransferFacts, end, device, detail, link)
 
-/// The largest batch of one model for the memory at hand.
+/// The largest batch of one model.
 struct BatchFacts {
   std::string model;
   int image_size = 0;
@@ -166,6 +166,14 @@ struct BatchFacts {
   std::string failure;            ///< why the backend cannot say; empty if it can
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchFacts, model, image_size, precision, largest_batch, failure)
+
+/// The largest batches for the memory at hand.
+struct LargestBatches {
+  std::string backend;           ///< that they were planned for; empty if training would refuse
+  std::size_t memory_bytes = 0;  ///< bytes that a rank has for them
+  std::vector<BatchFacts> models;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LargestBatches, backend, memory_bytes, models)
 
 /// How far the run of MPI came.
 struct Progress {
@@ -177,10 +185,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, step, trouble, own)
 
 /// All that is known of a run, on the rank that speaks.
 struct ClusterFacts {
-  std::vector<RankFacts> ranks;  ///< by rank; one's own alone if MPI never came that far
-  std::vector<BatchFacts> batches;
-  std::string batch_backend;             ///< that they were planned for
-  std::size_t batch_memory_bytes = 0;    ///< bytes that a rank has for them
+  Ranks ranks;  ///< by rank; one's own alone if MPI never came that far
+  LargestBatches largest_batch;
   std::vector<TransferFacts> transfers;  ///< by rank; empty if it was not begun
   Progress progress;
   std::string data;  ///< --data; empty: not asked for
@@ -204,7 +210,7 @@ inline std::string ranks_text(const std::vector<int>& ranks, std::size_t of) {
 /// What is said of a rank; empty: nothing.
 using TextOfRank = std::function<std::string(const RankFacts&)>;
 /// The ranks of which the same is said, without those of which nothing is.
-inline std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankFacts>& ranks,
+inline std::map<std::string, std::vector<int>> ranks_by(const Ranks& ranks,
                                                         const TextOfRank& text) {
   std::map<std::string, std::vector<int>> result;
   for (const RankFacts& rank : ranks) result[text(rank)].push_back(rank.rank);
@@ -218,8 +224,7 @@ inline auto ranks_by_print(const ClusterFacts& cluster) {
 }
 
 /// The ranks of each host, in order.
-inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(
-    const std::vector<RankFacts>& ranks) {
+inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {
   std::map<std::string, std::vector<const RankFacts*>> result;
   for (const RankFacts& rank : ranks) result[rank.host].push_back(&rank);
   return result;

@@ -236,10 +236,7 @@ std::string report_json(const ClusterFacts& cluster, const Findings& findings) {
                                        {"progress", nlohmann::json(cluster.progress)},
                                        {"ranks", nlohmann::json(cluster.ranks)},
                                        {"transfers", nlohmann::json(cluster.transfers)},
-                                       {"largest_batch",
-                                        {{"backend", cluster.batch_backend},
-                                         {"memory_bytes", cluster.batch_memory_bytes},
-                                         {"models", nlohmann::json(cluster.batches)}}}};
+                                       {"largest_batch", nlohmann::json(cluster.largest_batch)}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

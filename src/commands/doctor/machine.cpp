@@ -107,7 +107,7 @@ void judge_launch(LaunchFacts& launch, const Environment& environment, int size)
   }
 }
 
-void share_out_cores(std::vector<RankFacts>& ranks) {
+void share_out_cores(Ranks& ranks) {
   for (const auto& [host, peers] : ranks_by_host(ranks)) {
     const CoreFacts& first = peers.front()->cores;
     NodeCores node{.allowed = {},
@@ -148,7 +148,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   return facts;
 }
 
-std::size_t memory_per_rank(const std::vector<RankFacts>& ranks) {
+std::size_t memory_per_rank(const Ranks& ranks) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const RankFacts& rank : ranks) {
     const std::size_t free = on_device(rank) ? rank.device.free_bytes : rank.host_memory_bytes;

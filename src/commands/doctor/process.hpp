@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,11 +12,10 @@
 #include <optional>
 #include <string>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/prctl.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,27 +47,15 @@ inline TransferFacts::End end_by_signal(int signal, bool forced) {
   return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
 }
 
-/// Installs a handler.
-inline void on_signal(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  sigaction(signal, &action, nullptr);
-}
-
-/// The ends of the worker's pipes.
-struct WorkerPipes {
-  int facts = -1;  ///< to write lines of JSON to
-  int go = -1;     ///< a byte comes when the report is out and the transfer may crash
-};
-
 /// The process that does what may crash or hang: everything with MPI and devices. It writes each
-/// fact as soon as it is known. The risky transfer comes last. Returns the exit code.
+/// fact to the socket `channel` as soon as it is known. The risky transfer comes last, when a byte
+/// has come from there: then the report is out. Returns the exit code.
 ///
-/// Lines: {"step", "factor"}: it begins a step, which may take `factor` times the time limit;
-/// {"ranks"}: the facts of its own rank alone, later of all; {"batches", "backend", "memory"};
+/// Lines of JSON: {"step", "factor"}: it begins a step, which may take `factor` times the time
+/// limit; {"ranks"}: the facts of its own rank alone, later of all; {"largest_batch"};
 /// {"mailbox"}: the path; {"transfer"}: how its own ended; {"transfers"}: how all ended;
 /// {"failed"}: an error ended the step.
-int run_worker(const DoctorOptions& options, WorkerPipes pipes);
+int run_worker(const DoctorOptions& options, int channel);
 
 // What the worker learns.
 
@@ -79,7 +67,7 @@ LaunchFacts read_launch(const Environment& environment);
 void judge_launch(LaunchFacts& launch, const Environment& environment, int size);
 
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
-void share_out_cores(std::vector<RankFacts>& ranks);
+void share_out_cores(Ranks& ranks);
 
 /// All that a rank can know before MPI is initialised: that is when to call it, since it opens a
 /// GPU.
@@ -87,7 +75,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
 
 /// Bytes that every rank has for training on what its backend trains on: the least over ranks of
 /// the free memory, divided by the ranks that share it, less a twentieth.
-std::size_t memory_per_rank(const std::vector<RankFacts>& ranks);
+std::size_t memory_per_rank(const Ranks& ranks);
 
 /// For each model at its usual image size, in fp32 and bf16, the largest batch of a rank whose
 /// training fits into `bytes` on `choice`, which is planned as training plans it.
@@ -106,31 +94,27 @@ class Child {
  public:
   /// Starts `work` in a process of its own, whose standard output goes to standard error. It is
   /// ended with its parent. Throws RunError if the system starts no more processes.
-  explicit Child(const std::function<int(WorkerPipes)>& work) {
-    const auto facts = make_pipe();
-    const auto go = make_pipe();
+  explicit Child(const std::function<int(int channel)>& work) {
+    std::array<int, 2> ends{};
     const pid_t parent = getpid();
-    process_ = fork();
+    // Closed by what the process may start itself: MPI alone starts a daemon of its own.
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) process_ = fork();
     if (process_ < 0)
       throw RunError(std::string("cannot start a process: ") + std::strerror(errno));
     if (process_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) std::_Exit(1);  // it ended before it could take this one along
       dup2(STDERR_FILENO, STDOUT_FILENO);
-      close(facts[0]);
-      close(go[1]);
-      std::_Exit(work({.facts = facts[1], .go = go[0]}));
+      close(ends[0]);
+      std::_Exit(work(ends[1]));
     }
-    close(facts[1]);
-    close(go[0]);
-    facts_ = facts[0];
-    go_ = go[1];
+    close(ends[1]);
+    channel_ = ends[0];
   }
   /// Ends the process if it still runs.
   ~Child() {
     end(0);
-    close(facts_);
-    close(go_);
+    close(channel_);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -144,12 +128,12 @@ class Child {
     buffer_.erase(0, end + 1);
     return line;
   }
-  /// Whether there will be no more lines.
-  bool is_silent() const { return closed_ && buffer_.find('\n') == std::string::npos; }
+  /// Whether there will be no more lines, once next_line gave none.
+  bool is_silent() const { return closed_; }
   /// Lets the worker begin the transfer.
   void go() const {
     const char byte = 1;
-    if (write(go_, &byte, 1) != 1) return;  // it has ended: that shows elsewhere
+    if (write(channel_, &byte, 1) != 1) return;  // it has ended: that shows elsewhere
   }
   void send(int signal) const {
     if (process_ > 0) kill(process_, signal);
@@ -157,49 +141,38 @@ class Child {
   /// Waits for the end, at most so long, then kills it.
   const Ending& end(double seconds) {
     const Stopwatch watch;
-    while (!has_ended() && watch.seconds() <= seconds) poll(nullptr, 0, 20);
-    if (process_ > 0) kill(process_, SIGKILL);
-    while (process_ > 0) collect(0, true);
+    while (!has_ended()) {
+      ending_.forced = watch.seconds() > seconds;
+      if (ending_.forced) send(SIGKILL);
+      poll(nullptr, 0, 20);
+    }
     return ending_;
   }
   bool has_ended() {
-    if (process_ > 0) collect(WNOHANG, false);
+    int status = 0;
+    const pid_t ended = process_ > 0 ? waitpid(process_, &status, WNOHANG) : 0;
+    if (ended > 0) {
+      const int code = WEXITSTATUS(status);
+      ending_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      if (code != 0) ending_.text = fmt::format("exit code {}", code);
+      if (ending_.signal != 0) ending_.text = signal_text(ending_.signal);
+    }
+    if (ended > 0 || (ended < 0 && errno != EINTR)) process_ = -1;
     return process_ < 0;
   }
 
  private:
-  /// Closed by what the process may start itself: MPI alone starts a daemon of its own.
-  static std::array<int, 2> make_pipe() {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0)
-      throw RunError(std::string("cannot make a pipe: ") + std::strerror(errno));
-    return ends;
-  }
-
-  void collect(int options, bool forced) {
-    int status = 0;
-    const pid_t ended = waitpid(process_, &status, options);
-    if (ended == process_) {
-      const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      const int code = WEXITSTATUS(status);
-      ending_ = {signal, forced, code == 0 ? "" : fmt::format("exit code {}", code)};
-      if (signal != 0) ending_.text = signal_text(signal);
-    }
-    if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
-  }
-
   void receive(int milliseconds) {
-    pollfd waiting{.fd = facts_, .events = POLLIN, .revents = 0};
+    pollfd waiting{.fd = channel_, .events = POLLIN, .revents = 0};
     if (poll(&waiting, 1, milliseconds) <= 0) return;  // in vain, or a signal came
     std::array<char, 1 << 16> bytes{};
-    const ssize_t count = read(facts_, bytes.data(), bytes.size());
+    const ssize_t count = read(channel_, bytes.data(), bytes.size());
     if (count > 0) buffer_.append(bytes.data(), std::size_t(count));
     if (count == 0) closed_ = true;
   }
 
   pid_t process_ = -1;  ///< -1 once it has been waited for
-  int facts_ = -1;
-  int go_ = -1;
+  int channel_ = -1;
   std::string buffer_;
   bool closed_ = false;
   Ending ending_;

@@ -7,6 +7,7 @@
 #include "facts.hpp"
 #include "rueda/display/number_text.hpp"
 #include "rueda/display/text_table.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda::doctor {
 namespace {
@@ -63,14 +64,14 @@ std::string rank_table(Cells head, std::vector<Align> align, const std::vector<C
 
 std::string table_of_extremes(const std::vector<LinkFacts>& links) {
   const auto slowest = std::ranges::min_element(links, {}, &LinkFacts::gb_per_second);
-  auto latencies = links, speeds = links;
-  std::ranges::sort(latencies, {}, &LinkFacts::latency_us);
-  std::ranges::sort(speeds, std::greater<>(), &LinkFacts::gb_per_second);
+  auto latencies = values_of(links, &LinkFacts::latency_us);
+  auto speeds = values_of(links, &LinkFacts::gb_per_second);
+  std::ranges::sort(latencies);
+  std::ranges::sort(speeds, std::greater<>());
   TextTable table({Align::left, Align::right, Align::right, Align::left}, 2);
   table.add({"", "us", "GB/s", ""});
   const auto add = [&](const char* name, std::size_t i, const std::string& remark) {
-    table.add(
-        {name, rate_text(latencies[i].latency_us), rate_text(speeds[i].gb_per_second), remark});
+    table.add({name, rate_text(latencies[i]), rate_text(speeds[i]), remark});
   };
   add("best", 0, "");
   add("median", links.size() / 2, "");
@@ -197,21 +198,20 @@ std::string devices_section(const ClusterFacts& cluster) {
 }
 
 std::string batches_section(const ClusterFacts& cluster) {
-  if (cluster.batches.empty()) return {};
+  const auto& [backend, memory_bytes, batches] = cluster.largest_batch;
+  if (batches.empty()) return {};
   TextTable table({Align::left, Align::right, Align::right, Align::right}, 2);
   table.add({"model", "image", "fp32", "bf16"});
   const auto cell = [](const BatchFacts& batch) {
     return batch.failure.empty() ? count_text(batch.largest_batch) : std::string("-");
   };
   std::string remark;
-  for (std::size_t i = 0; i + 1 < cluster.batches.size(); i += 2) {
-    const BatchFacts& fp32 = cluster.batches[i];
-    const BatchFacts& bf16 = cluster.batches[i + 1];
+  for (std::size_t i = 0; i + 1 < batches.size(); i += 2) {
+    const BatchFacts &fp32 = batches[i], &bf16 = batches[i + 1];
     table.add({fp32.model, std::to_string(fp32.image_size), cell(fp32), cell(bf16)});
     remark = bf16.failure;
   }
-  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", cluster.batch_backend,
-                     bytes(cluster.batch_memory_bytes)) +
+  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", backend, bytes(memory_bytes)) +
          table.text() + (remark.empty() ? "" : lines({{"bf16", remark}}));
 }
 

@@ -49,11 +49,6 @@ DataFacts read_data(const std::string& where) {
   return facts;
 }
 
-LinkFacts measure_link(Communicator& world, ExchangeBuffer& buffer) {
-  const LinkSpeed speed = ping_pong(world, buffer);
-  return {speed.latency_us, speed.gb_per_second};
-}
-
 std::unique_ptr<ExchangeBuffer> make_buffer(bool device) {
 #if RUEDA_WITH_CUDA
   if (device) return make_device_exchange_buffer(kLargeFloats);
@@ -85,7 +80,7 @@ void exchange(Communicator& world, TransferFacts& facts, const std::string& inje
     facts.detail = fmt::format("{} of {} elements, the first is number {}", result.wrong,
                                result.floats, result.first_wrong);
   }
-  if (facts.device) facts.link = measure_link(world, *buffer);
+  if (facts.device) facts.link = {ping_pong(world, *buffer)};
 }
 
 sigjmp_buf way_out;
@@ -98,7 +93,7 @@ extern "C" void leap(int signal) {
 
 void on_fatal_signals(void (*handler)(int)) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kEndTransfer})
-    on_signal(signal, handler);
+    std::signal(signal, handler);
 }
 
 /// Runs `work`; returns 0, or the signal that ended it.
@@ -146,27 +141,23 @@ std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
 
 class Worker {
  public:
-  Worker(const DoctorOptions& options, WorkerPipes pipes) : options_(options), pipes_(pipes) {
+  Worker(const DoctorOptions& options, int channel) : options_(options), channel_(channel) {
     if (options.injected_rank == rank_by_launcher()) fault_ = options.injected_kind;
   }
 
   void run() {
     look();
     begin(kStartStep, kSlow);
-    Session session(ThreadLevel::funneled);
-    try {
-      use_mpi();
-    } catch (const std::exception& error) {
-      write_line({{"failed", error.what()}});
-      std::_Exit(1);  // peers may wait in a collective, where the end of MPI would wait for them
-    }
+    session_ = std::make_unique<Session>(ThreadLevel::funneled);
+    use_mpi();
     begin("leave MPI", kPlain);
+    session_.reset();
   }
 
   void write_line(const nlohmann::json& line) const {
     const std::string text = line_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
-      const ssize_t count = write(pipes_.facts, text.data() + sent, text.size() - sent);
+      const ssize_t count = write(channel_, text.data() + sent, text.size() - sent);
       if (count <= 0) return;  // the supervisor has ended
       sent += std::size_t(count);
     }
@@ -188,7 +179,7 @@ class Worker {
     Communicator world;
     introduce(world);
     begin("messages between neighbours", kSlow);
-    facts_.host_link = measure_link(world, *make_buffer(false));
+    facts_.host_link = {ping_pong(world, *make_buffer(false))};
     keep(all_gather_facts(world, facts_));
     if (!options_.data.empty()) {
       begin("read the data set", kReadsFiles);
@@ -213,12 +204,13 @@ class Worker {
   void plan(Communicator& world) {
     begin("plan the largest batches", kReadsFiles);
     if (world.rank() == 0) {
-      const std::size_t bytes = memory_per_rank(ranks_);
       const RankFacts& self = ranks_.front();
-      const auto batches = self.backend.empty() ? std::vector<BatchFacts>()
-                                                : largest_batches(options_.backend, bytes,
-                                                                  world.size(), self.cores.threads);
-      write_line({{"batches", batches}, {"backend", self.backend}, {"memory", bytes}});
+      LargestBatches largest{self.backend, memory_per_rank(ranks_), {}};
+      if (!self.backend.empty()) {
+        largest.models = largest_batches(options_.backend, largest.memory_bytes, world.size(),
+                                         self.cores.threads);
+      }
+      write_line({{"largest_batch", largest}});
     }
     world.barrier();
   }
@@ -228,7 +220,7 @@ class Worker {
     write_line({{"mailbox", make_mailbox(world)}});
     begin(kTransferStep, kPlain);
     char go = 0;
-    while (read(pipes_.go, &go, 1) < 0 && errno == EINTR) continue;
+    while (read(channel_, &go, 1) < 0 && errno == EINTR) continue;
     world.barrier();  // no rank crashes before all reports are out
     const bool device = std::ranges::all_of(ranks_, [](const RankFacts& rank) {
       return rank.device.taken() != nullptr && rank.device.failure.empty();
@@ -255,33 +247,34 @@ class Worker {
 
   /// Keeps the facts of all ranks that are known. The rank that speaks needs all of them, each
   /// other rank its own.
-  void keep(std::vector<RankFacts> ranks) {
+  void keep(Ranks ranks) {
     ranks_ = std::move(ranks);
     share_out_cores(ranks_);
     if (speaks_for_all()) return write_line({{"ranks", ranks_}});
     const auto own = ranks_.size() > 1 ? std::size_t(facts_.rank) : 0;
-    write_line({{"ranks", std::vector<RankFacts>{ranks_.at(own)}}});
+    write_line({{"ranks", Ranks{ranks_.at(own)}}});
   }
 
-  DoctorOptions options_;
-  WorkerPipes pipes_;
+  const DoctorOptions& options_;
+  int channel_;
+  std::unique_ptr<Session> session_;
   std::string fault_;
   RankFacts facts_;
-  std::vector<RankFacts> ranks_;
+  Ranks ranks_;
 };
 
 }  // namespace
 
-int run_worker(const DoctorOptions& options, WorkerPipes pipes) {
+int run_worker(const DoctorOptions& options, int channel) {
   std::signal(SIGPIPE, SIG_IGN);
-  Worker worker(options, pipes);
+  Worker worker(options, channel);
   try {
     worker.run();
-    return 0;
   } catch (const std::exception& error) {
     worker.write_line({{"failed", error.what()}});
-    return 1;
+    std::_Exit(1);  // peers may wait in a collective, where the end of MPI would wait for them
   }
+  return 0;
 }
 
 }  // namespace rueda::doctor

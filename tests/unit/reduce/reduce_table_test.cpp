@@ -29,12 +29,12 @@ SystemInfo system_info() {
 }
 
 /// Doubling is faster up to 64 B, the ring at 256 B and above.
-std::vector<Trial> trials() {
+std::vector<Row> trials() {
   const ReduceWay doubling{Algorithm::doubling, 0};
   const ReduceWay ring{Algorithm::ring, 0};
-  return {{16, ring, {2, 3, 2}},   {16, doubling, {1, 1, 9}}, {64, ring, {3}},
-          {64, doubling, {2}},     {256, ring, {4}},          {256, doubling, {8}},
-          {1024, doubling, {9.8}}, {1024, ring, {10}}};
+  return {{{16}, ring, {2, 3, 2}},   {{16}, doubling, {1, 1, 9}}, {{64}, ring, {3}},
+          {{64}, doubling, {2}},     {{256}, ring, {4}},          {{256}, doubling, {8}},
+          {{1024}, doubling, {9.8}}, {{1024}, ring, {10}}};
 }
 
 std::string refusal(const std::string& text, const rueda::TablePlace& here = kHere) {
