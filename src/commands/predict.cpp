@@ -187,7 +187,7 @@ Table losses_of(const PredictOptions& options, const PredictStudy& study) {
   std::vector<Scenario> scenarios;
   for (const MeasuredEpoch& epoch : options.epochs)
     scenarios.push_back(scenario_on(options, study, epoch.ranks));
-  return loss_table(explain_losses(study.fit.model, options.epochs, scenarios));
+  return loss_table(study.fit.model, options.epochs, scenarios);
 }
 
 std::vector<Table> prediction_tables(const PredictOptions& options, const PredictStudy& study) {

@@ -15,7 +15,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 
 #include "mpi/session/session.hpp"
-#include "rueda/display/progress.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -201,14 +201,14 @@ void Console::write_files(const RunRecord& run) {
   say("");
   if (!speaks_) return;
   write_run_files(run);
-  if (!run.config.trace.empty()) write_trace(run.config.trace, run);
+  if (!run.config.trace.empty()) write_atomically(run.config.trace, to_trace_json(run));
 }
 
 void write_run_files(const RunRecord& run) {
   const std::filesystem::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
   if (run.epochs.empty() && run.resumptions.empty())
-    write_steps_csv(directory / kStepsCsvName, run);
+    append_steps_csv(directory / kStepsCsvName, {}, true);
 }
 
 void listen_for_stop_signals() {

@@ -8,7 +8,7 @@
 
 #include "core/bounded_json.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 
 namespace rueda {
 namespace {

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {
