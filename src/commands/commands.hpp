@@ -7,8 +7,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/data/synth.hpp"
-#include "rueda/predict/quantities.hpp"
-#include "rueda/predict/tables.hpp"
+#include "rueda/predict/predict.hpp"
 #include "rueda/study/report.hpp"
 #include "rueda/train/config.hpp"
 

@@ -186,7 +186,7 @@ class Prediction {
     std::vector<Scenario> scenarios;
     for (const MeasuredEpoch& epoch : options_.epochs)
       scenarios.push_back(scenario_on(epoch.ranks));
-    return loss_table(explain_losses(fit_.model, options_.epochs, scenarios));
+    return loss_table(fit_.model, options_.epochs, scenarios);
   }
 
   const PredictOptions& options_;

@@ -3,8 +3,8 @@
 
 #include "commands.hpp"
 #include "core/bounded_json.hpp"
-#include "rueda/display/text_table.hpp"
-#include "rueda/study/logs.hpp"
+#include "rueda/display/text.hpp"
+#include "rueda/study/observation.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {

@@ -11,7 +11,7 @@
 #include "rueda/core/machine.hpp"
 #include "rueda/core/parse.hpp"
 #include "rueda/display/model_summary.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "wiring/open_backend.hpp"

@@ -5,8 +5,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
 #include "rueda/model/flops.hpp"
 
 namespace rueda {
@@ -43,18 +41,9 @@ struct TypeText {
   std::string operator()(const DenseNode& n) const { return fmt::format("dense {}", n.units); }
 };
 
-std::vector<ParameterId> parameter_ids(const NodeKind& kind) {
-  if (const auto* n = std::get_if<ConvNode>(&kind)) return {n->weight, n->bias};
-  if (const auto* n = std::get_if<BatchNormNode>(&kind)) return {n->gamma, n->beta};
-  if (const auto* n = std::get_if<DenseNode>(&kind)) return {n->weight, n->bias};
-  return {};
-}
-
 std::size_t parameters_of(const Graph& graph, const Node& node) {
   std::size_t count = 0;
-  for (const ParameterId id : parameter_ids(node.kind)) {
-    if (id != kNone) count += graph.parameter(id).count;
-  }
+  for_each_parameter(node.kind, [&](ParameterId id) { count += graph.parameter(id).count; });
   return count;
 }
 
@@ -140,7 +129,7 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                      counted(batch, "image"), memory_table(need));
 }
 
-std::string shortage_text(const MemoryShortage& s, const std::vector<std::string>& remedies) {
+std::string shortage_text(const MemoryShortage& s, const Texts& remedies) {
   std::string text = fmt::format(
       "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",
       counted(s.batch, "image"), amount_text(s.need), s.place, amount_text(s.free),

@@ -1,5 +1,3 @@
-#include "rueda/display/progress.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +13,8 @@
 
 #include "rueda/core/files.hpp"
 #include "rueda/core/parse.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/run_text.hpp"
+#include "rueda/display/text.hpp"
 
 namespace rueda {
 namespace {
@@ -49,10 +48,6 @@ std::string parent_of(const std::string& process) {
   return status >> word ? word : "";
 }
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 /// Standard output of the nearest ancestor that has another one than this process; wrapper scripts
 /// between the launcher and this process are passed by. Empty if there is none.
 std::string launcher_stdout() {
@@ -61,7 +56,7 @@ std::string launcher_stdout() {
   for (std::string p = parent_of("self"); !p.empty() && p != "0"; p = parent_of(p)) {
     struct stat theirs {};
     if (::stat(stdout_of(p).c_str(), &theirs) != 0) return "";
-    if (!same_file(own, theirs)) return stdout_of(p);
+    if (own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino) return stdout_of(p);
   }
   return "";
 }
@@ -98,10 +93,10 @@ std::string clock_text(double seconds) {
 }
 
 /// What follows the bar, in the order of importance.
-std::vector<std::string> details(const Progress& p) {
+Texts details(const Progress& p) {
   const std::string steps = std::to_string(p.steps);
-  std::vector<std::string> all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
-                                  fmt::format("loss: {}", metric_text(p.loss))};
+  Texts all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps),
+               fmt::format("loss: {}", metric_text(p.loss))};
   if (p.step == 0 || !(p.seconds > 0)) return all;
   all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
   const double step_seconds = p.seconds / double(p.step);
@@ -143,7 +138,7 @@ std::string progress_text(const Progress& p, int columns) {
   const auto room = std::size_t(std::max(columns, 0));
   const std::string head = fmt::format("Epoch {}/{} ", p.epoch, p.epochs);
   constexpr std::size_t kFrame = 3;  // the bar's, and a blank
-  std::vector<std::string> parts = details(p);
+  Texts parts = details(p);
   std::string tail;
   std::size_t fixed = 0;
   for (;; parts.pop_back()) {

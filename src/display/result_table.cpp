@@ -4,16 +4,13 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/display/number_text.hpp"
 #include "rueda/display/run_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/record/aggregation.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {
 namespace {
-
-using Cells = std::vector<std::string>;
 
 constexpr std::size_t kIndent = 17;
 constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
@@ -26,7 +23,7 @@ std::string entry(const char* label, const std::string& text) {
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
 /// A name, then numbers; the first row has the headings.
-TextTable number_table(Cells headings) {
+TextTable number_table(Texts headings) {
   std::vector<Align> columns(headings.size(), Align::right);
   columns.front() = Align::left;
   TextTable table(columns, 2);
@@ -34,7 +31,7 @@ TextTable number_table(Cells headings) {
   return table;
 }
 
-Cells spread_cells(const std::string& name, const Spread& s, std::string (*text)(double)) {
+Texts spread_cells(const std::string& name, const Spread& s, std::string (*text)(double)) {
   return {name, text(s.mean), text(s.min), text(s.max)};
 }
 
@@ -85,7 +82,7 @@ std::string time_table(const RunRecord& run) {
   const auto [b, full] = shown_steps(run);
   TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
   const auto add = [&table, whole = b.step.mean](std::string_view name, const Spread& s) {
-    Cells cells = spread_cells(std::string(name), s, milliseconds);
+    Texts cells = spread_cells(std::string(name), s, milliseconds);
     cells.push_back(fmt::format("{:.1f} %", 100 * s.mean / whole));
     table.add(std::move(cells));
   };
@@ -151,10 +148,9 @@ std::string device_table(const RunRecord& run) {
 }
 
 /// The input mode, and the work on batches during the same steps, hidden or not.
-std::string input_text(const RunRecord& run) {
+std::string input_text(const RunRecord& run, const StepBreakdown& b) {
   std::string text = input_mode_text(run.config);
   if (run.epochs.empty() || run.config.input == InputMode::resident) return text;
-  const StepBreakdown b = shown_steps(run).breakdown;
   text += fmt::format("; per step preparing {} ms of all workers together",
                       milliseconds(b.prepare.mean));
   if (b.copy_bytes.mean == 0) return text;
@@ -165,9 +161,8 @@ std::string input_text(const RunRecord& run) {
 }
 
 /// One sentence on the all-reduce of the same steps.
-std::string communication_text(const RunRecord& run) {
+std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
   if (run.epochs.empty() || run.ranks.size() < 2) return "";
-  const StepBreakdown b = shown_steps(run).breakdown;
   const auto bytes = double(run.gradient_bytes);
   std::string text =
       fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
@@ -181,10 +176,9 @@ std::string communication_text(const RunRecord& run) {
 
 /// One sentence where the steps wait long for the all-reduce and `--all-reduce auto` takes another
 /// one here.
-std::string all_reduce_advice(const RunRecord& run) {
+std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
   constexpr double kExposedTooLong = 0.1;
   if (run.epochs.empty() || run.ranks.size() < 2 || run.auto_all_reduce.empty()) return "";
-  const StepBreakdown b = shown_steps(run).breakdown;
   const double share = b.phases[kAllReduce].mean / b.step.mean;
   if (share <= kExposedTooLong) return "";
   return fmt::format(
@@ -228,20 +222,20 @@ std::string checkpoint_cost(const RunRecord& run) {
 
 std::string totals(const RunRecord& run) {
   const auto seconds = [](double s) { return seconds_text(s) + " s"; };
-  std::string text =
-      "Totals\n" +
-      entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
-      entry("start-up", seconds(startup_seconds(run.ranks))) +
-      entry("training",
-            seconds(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch"));
-  if (!run.epochs.empty())
-    text +=
-        entry("steady epoch", steady(run)) + entry("evaluation", seconds(evaluation_seconds(run)));
-  text += entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
-          entry("checkpoints", checkpoint_cost(run)) + entry("input", input_text(run)) +
-          entry("all-reduce", communication_text(run)) + entry("advice", all_reduce_advice(run));
-  return run.epochs.empty() ? text
-                            : text + entry("parameter hash", run.epochs.back().parameter_hash);
+  const bool any = !run.epochs.empty();
+  const StepBreakdown b = shown_steps(run).breakdown;
+  return "Totals\n" +
+         entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
+         entry("start-up", seconds(startup_seconds(run.ranks))) +
+         entry("training",
+               seconds(training_seconds(run)) + " in " + counted(run.epochs.size(), "epoch")) +
+         entry("steady epoch", any ? steady(run) : "") +
+         entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
+         entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
+         entry("checkpoints", checkpoint_cost(run)) + entry("input", input_text(run, b)) +
+         entry("all-reduce", communication_text(run, b)) +
+         entry("advice", all_reduce_advice(run, b)) +
+         entry("parameter hash", any ? run.epochs.back().parameter_hash : "");
 }
 
 std::string files(const RunRecord& run) {
@@ -268,14 +262,14 @@ std::string stop_text(const RunRecord& run) {
 
 /// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {
-  std::vector<std::string> blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
-                                     epoch_table(run),
-                                     time_table(run),
-                                     startup_table(run),
-                                     device_table(run),
-                                     totals(run),
-                                     files(run),
-                                     paragraph("", 0, kDefinitions)};
+  Texts blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
+                  epoch_table(run),
+                  time_table(run),
+                  startup_table(run),
+                  device_table(run),
+                  totals(run),
+                  files(run),
+                  paragraph("", 0, kDefinitions)};
   std::erase(blocks, "");
   return fmt::format("{}", fmt::join(blocks, "\n"));
 }

@@ -3,9 +3,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "rueda/display/number_text.hpp"
 #include "rueda/display/run_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda {
 namespace {
@@ -106,15 +106,13 @@ bool same_kind(const RankInfo& a, const RankInfo& b) {
 template <typename Alike>
 std::vector<Group> grouped(const Ranks& ranks, Alike alike) {
   std::vector<Group> groups;
-  for (const RankInfo& rank : ranks) {
-    const auto fits = [&](const Group& g) { return alike(*g.front(), rank); };
-    auto at = std::ranges::find_if(groups, fits);
-    if (at == groups.end()) at = groups.insert(at, Group{});
-    at->push_back(&rank);
-  }
+  for (const RankInfo& rank : ranks)
+    group_of(groups, [&](const Group& g) { return alike(*g.front(), rank); }).push_back(&rank);
   return groups;
 }
 
+/// A line per rank up to eight ranks, else a line per host and kind of rank, or per kind where that
+/// makes more than eight lines.
 std::vector<Group> lines_of(const Ranks& ranks) {
   if (ranks.size() <= kMostLines) return grouped(ranks, [](auto&, auto&) { return false; });
   std::vector<Group> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
@@ -149,8 +147,6 @@ std::string device_text(const Group& group, bool named) {
   return uuid + (uuid.empty() ? "" : " ") + group.front()->device;
 }
 
-/// The ranks as a table: a line per rank up to eight ranks, else a line per host and kind of rank,
-/// or per kind where that makes more than eight lines.
 std::string rank_lines(const Ranks& ranks) {
   TextTable table({Align::right, Align::left, Align::right, Align::left, Align::right, Align::right,
                    Align::left},

@@ -1,3 +1,5 @@
+#include "rueda/display/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -6,9 +8,6 @@
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
-
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
 
 namespace rueda {
 namespace {
@@ -42,7 +41,7 @@ int decimals_for(double value, int least) {
 TextTable::TextTable(std::vector<Align> columns, std::size_t indent)
     : columns_(std::move(columns)), indent_(indent) {}
 
-void TextTable::add(std::vector<std::string> cells) {
+void TextTable::add(Texts cells) {
   if (cells.size() != columns_.size()) throw std::invalid_argument("TextTable: wrong cell count");
   rows_.push_back(std::move(cells));
 }

@@ -5,23 +5,18 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/predict/tables.hpp"
+#include "rueda/predict/predict.hpp"
 #include "rueda/study/observation.hpp"
 
 namespace rueda::predict {
 namespace {
 
-bool contains(const std::string& text, const char* word) {
-  return text.find(word) != std::string::npos;
-}
-
 /// How the run summed its large buckets.
 Scheme scheme_of(const RunResult& run) {
-  if (contains(run.all_reduce, "hierarchical")) return Scheme::hierarchical;
-  const bool ring = contains(run.all_reduce, "ring");
-  return contains(run.all_reduce, "doubling") && !ring ? Scheme::doubling : Scheme::ring;
+  if (run.sums_by("hierarchical")) return Scheme::hierarchical;
+  return run.sums_by("doubling") && !run.sums_by("ring") ? Scheme::doubling : Scheme::ring;
 }
 
 /// Of the same ranks, batch, images, buckets and overlap.
@@ -36,11 +31,11 @@ EpochForecast forecast_of(const RunResult& run, const CostFit& fit, const Graph&
                                 .overlap = run.overlaps});
 }
 
-std::vector<TableField> fields_of(const RunResult& run, const Observation& seen,
-                                  const EpochForecast& forecast, const char* fitted, double error) {
+Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
+                 const char* fitted, double error) {
   const StepForecast& step = forecast.full;
   const MeanStep& measured = run.steady_full_step;
-  const double exposed = measured.phases[std::size_t(Phase::all_reduce)].mean;
+  const double exposed = measured.phases[std::size_t(Phase::all_reduce)];
   return {{"ranks", "P", Show::count, double(seen.ranks)},
           {"global_batch", "batch", Show::count, double(run.global_batch)},
           {"overlap", "overlap", Show::text, run.overlaps ? "on" : "off"},
@@ -48,7 +43,7 @@ std::vector<TableField> fields_of(const RunResult& run, const Observation& seen,
           {"measured_epoch_seconds", "epoch, s", Show::seconds, seen.epoch.value},
           {"predicted_epoch_seconds", "predicted", Show::seconds, forecast.seconds},
           {"relative_error", "error, %", Show::percent, error},
-          {"measured_step_seconds", "step, ms", Show::millis, measured.seconds.mean},
+          {"measured_step_seconds", "step, ms", Show::millis, measured.seconds},
           {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
           {"measured_exposed_seconds", "all_reduce, ms", Show::millis, exposed},
           {"predicted_exposed_seconds", "predicted", Show::millis, step.exposed + step.straggling},
@@ -71,17 +66,46 @@ double unfilled(const Scenario& scenario) {
   return 1 - images / batch / double(steps);
 }
 
+/// `ideal`: seconds with perfect scaling. `partial`: more than the partial last step can have cost,
+/// which is what it would if it took as long as a full step and not as long as its images.
+Fields loss_fields(const MeasuredEpoch& measured, double ideal, const EpochForecast& forecast,
+                   double partial) {
+  const auto& [ranks, seconds] = measured;
+  const double lost = seconds - ideal;
+  const double all_reduce =
+      double(forecast.full_steps) * forecast.full.exposed + forecast.partial.exposed;
+  const double left = std::max(0.0, lost - all_reduce - partial);
+  const bool several = ranks > 1;  // one rank loses nothing
+  const auto part = [&](double of_lost) { return several ? of_lost : kUnknown; };
+  const auto share = [&](double of_lost) { return lost > 0 ? part(of_lost) / lost : kUnknown; };
+  return {{"ranks", "P", Show::count, double(ranks)},
+          {"measured_seconds", "epoch, s", Show::seconds, seconds},
+          {"efficiency", "eff., %", Show::percent, ideal / seconds},
+          {"lost_seconds", "lost, s", Show::seconds, part(lost)},
+          {"all_reduce_seconds", "all-reduce, s", Show::seconds, part(all_reduce)},
+          {"all_reduce_share", "share, %", Show::percent, share(all_reduce)},
+          {"partial_at_most_seconds", "partial <=, s", Show::seconds, part(partial)},
+          {"partial_at_most_share", "share, %", Show::percent, share(partial)},
+          {"unexplained_seconds", "left >=, s", Show::seconds, part(left)}};
+}
+
 }  // namespace
 
-Table comparison_table(std::vector<RunResult> runs, const CostFit& fit,
-                       const std::vector<std::size_t>& fit_ranks) {
+Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::size_t>& fit_ranks) {
   std::erase_if(runs, [&](const RunResult& run) {
     return run.model != fit.network || run.image_size != fit.image_size;
   });
   std::ranges::stable_sort(runs, {}, &RunResult::world_size);
   const Graph graph = build_model(fit.network, int(fit.image_size), kClasses);
   std::vector<double> errors;  // %
-  Table table{.id = "measured", .title = "Predicted and measured"};
+  Table table{
+      .id = "measured",
+      .title = "Predicted and measured",
+      .notes = {
+          "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
+          "all_reduce: how long it waited for the sum; predicted: straggling + exposed, since a "
+          "mean rank waits for the slowest there. fitted: whether the model was fitted to this "
+          "run."}};
   for (const RunResult& run : runs) {
     const EpochForecast forecast = forecast_of(run, fit, graph);
     const Observation seen = observe(run);
@@ -91,65 +115,34 @@ Table comparison_table(std::vector<RunResult> runs, const CostFit& fit,
     if (!fitted) errors.push_back(100 * std::abs(error));
     table.add_fields(fields_of(run, seen, forecast, fitted ? "yes" : "no", error));
   }
-  table.notes.emplace_back(
-      "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
-      "all_reduce: how long it waited for the sum; predicted: straggling + exposed, since a mean "
-      "rank waits for the slowest there. fitted: whether the model was fitted to this run.");
+
   if (!errors.empty()) table.notes.push_back(error_note(errors));
   return table;
 }
 
-std::vector<Loss> explain_losses(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
-                                 const std::vector<Scenario>& scenarios) {
+Table loss_table(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
+                 const std::vector<Scenario>& scenarios) {
   const auto one = std::ranges::find(measured, std::size_t{1}, &MeasuredEpoch::ranks);
   if (one == measured.end()) {
     throw InputError(
         "--measured has no epoch on one rank, with which others are compared: give 1:TIME");
   }
   const double unfilled_on_one = unfilled(scenarios.at(std::size_t(one - measured.begin())));
-  std::vector<Loss> losses;
+  Table table{
+      .id = "loss",
+      .title = "Measured epochs, and what explains their loss",
+      .notes = {
+          "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: "
+          "of lost. left: the rest.",
+          "partial: the cost of the last, partial step beyond its share of images if it took as "
+          "long as a full one; nothing if its time follows its images. Less the same on one rank, "
+          "divided by P."}};
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const auto& [ranks, seconds] = measured[i];
-    const EpochForecast forecast = forecast_epoch(model, scenarios.at(i));
-    const double ideal = one->seconds / double(ranks);
-    losses.push_back({.ranks = ranks,
-                      .measured = seconds,
-                      .lost = seconds - ideal,
-                      .all_reduce = double(forecast.full_steps) * forecast.full.exposed +
-                                    forecast.partial.exposed,
-                      .partial_at_most = seconds * unfilled(scenarios[i]) - ideal * unfilled_on_one,
-                      .efficiency = ideal / seconds});
+    const double ideal = one->seconds / double(measured[i].ranks);
+    const double partial =
+        measured[i].seconds * unfilled(scenarios.at(i)) - ideal * unfilled_on_one;
+    table.add_fields(loss_fields(measured[i], ideal, forecast_epoch(model, scenarios[i]), partial));
   }
-  return losses;
-}
-
-Table loss_table(const std::vector<Loss>& losses) {
-  Table table{.id = "loss", .title = "Measured epochs, and what explains their loss"};
-  for (const Loss& loss : losses) {
-    const bool several = loss.ranks > 1;  // one rank loses nothing
-    const auto seconds = [&](double part) { return several ? part : kUnknown; };
-    const auto share = [&](double part) {
-      return several && loss.lost > 0 ? part / loss.lost : kUnknown;
-    };
-    const double partial = loss.partial_at_most;
-    const double left = std::max(0.0, loss.lost - loss.all_reduce - partial);
-    table.add_fields(
-        {{"ranks", "P", Show::count, double(loss.ranks)},
-         {"measured_seconds", "epoch, s", Show::seconds, loss.measured},
-         {"efficiency", "eff., %", Show::percent, loss.efficiency},
-         {"lost_seconds", "lost, s", Show::seconds, seconds(loss.lost)},
-         {"all_reduce_seconds", "all-reduce, s", Show::seconds, seconds(loss.all_reduce)},
-         {"all_reduce_share", "share, %", Show::percent, share(loss.all_reduce)},
-         {"partial_at_most_seconds", "partial <=, s", Show::seconds, seconds(partial)},
-         {"partial_at_most_share", "share, %", Show::percent, share(partial)},
-         {"unexplained_seconds", "left >=, s", Show::seconds, seconds(left)}});
-  }
-  table.notes = {
-      "lost: T(P) - T(1)/P. all-reduce: exposed communication of all steps, predicted. share: of "
-      "lost. left: the rest.",
-      "partial: the cost of the last, partial step beyond its share of images if it took as long "
-      "as a full one; nothing if its time follows its images. Less the same on one rank, divided "
-      "by P."};
   return table;
 }
 

@@ -3,11 +3,10 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <set>
 #include <string_view>
 
 #include "rueda/core/error.hpp"
-#include "rueda/predict/cost_fit.hpp"
+#include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda::predict {
@@ -42,7 +41,7 @@ void solve(PairFit& fit, const std::vector<PairRow>& rows) {
 /// Of these phases of a mean full step.
 template <Phase... phases>
 double seconds_of(const RunResult& run) {
-  return (... + run.steady_full_step.phases[std::size_t(phases)].mean);
+  return (... + run.steady_full_step.phases[std::size_t(phases)]);
 }
 constexpr auto compute_of = seconds_of<Phase::forward, Phase::loss, Phase::backward>;
 
@@ -50,7 +49,7 @@ double mean_batch(const RunResult& run) {
   return double(run.global_batch) / double(run.world_size());
 }
 
-std::vector<RunResult> with_full_steps(std::vector<RunResult> runs) {
+Runs with_full_steps(Runs runs) {
   std::erase_if(runs, [](const RunResult& run) {
     return run.steady_full_step.count == 0 || !(compute_of(run) > 0);
   });
@@ -91,8 +90,7 @@ Spread united(const RunResult& run) {
   double sum = 0;
   double spreads = 0;
   for (const EpochResult& epoch : steady_epochs(run)) {
-    for (const RankEpoch& rank : epoch.ranks) {
-      const Spread& one = rank.full_compute;
+    for (const Spread& one : epoch.ranks) {
       if (one.count == 0) continue;
       all.min = std::min(all.min, one.min);
       all.max = std::max(all.max, one.max);
@@ -110,7 +108,7 @@ Spread united(const RunResult& run) {
 }
 
 /// Quantiles of the runs' united spreads, each relative to its mean, in the mean over runs.
-NoiseFit from_spreads(const std::vector<RunResult>& runs) {
+NoiseFit from_spreads(const Runs& runs) {
   Spread mean;
   double used = 0;
   for (const RunResult& run : runs) {
@@ -141,21 +139,18 @@ PairFit fit_pair(std::vector<PairRow> rows) {
   return fit;
 }
 
-ComputeFit fit_compute(const std::vector<RunResult>& all) {
+ComputeFit fit_compute(const Runs& all) {
   const auto runs = with_full_steps(all);
   const auto sum = [&](const auto& of) {
     return std::transform_reduce(runs.begin(), runs.end(), 0.0, std::plus(), of);
   };
   ComputeFit result;
   std::vector<PairRow> rows;
-  std::set<std::size_t> batches;
   for (const RunResult& run : runs) {
     const auto micro = double(run.micro_batches);
     rows.push_back({1, mean_batch(run) / micro, compute_of(run) / micro});
-    batches.insert(run.rank_batches.front() / run.micro_batches);
   }
   result.fit = fit_pair(rows);
-  result.batches.assign(batches.begin(), batches.end());
   result.runs = runs.size();
   result.model = {.fixed = result.fit.first,
                   .per_image = result.fit.second,
@@ -165,7 +160,7 @@ ComputeFit fit_compute(const std::vector<RunResult>& all) {
   return result;
 }
 
-NoiseFit fit_noise(const std::vector<RunResult>& runs) {
+NoiseFit fit_noise(const Runs& runs) {
   std::vector<double> all;
   for (const RunResult& run : runs) {
     const auto values = step_seconds(run);
@@ -173,8 +168,7 @@ NoiseFit fit_noise(const std::vector<RunResult>& runs) {
     append_relative(all, values);
   }
   if (all.empty()) return from_spreads(runs);
-  const std::size_t samples = all.size();
-  return {Distribution::of_sample(std::move(all)), samples, true};
+  return {Distribution::of_sample(all), all.size(), true};
 }
 
 }  // namespace rueda::predict

@@ -1,5 +1,3 @@
-#include "rueda/predict/cost_fit.hpp"
-
 #include <cmath>
 #include <ranges>
 #include <set>
@@ -9,15 +7,14 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/model/registry.hpp"
+#include "rueda/predict/predict.hpp"
 #include "rueda/study/observation.hpp"
 
 namespace rueda::predict {
 namespace {
-
-using Runs = std::vector<RunResult>;
 
 constexpr std::size_t kUsualImageSize = 32;
 constexpr std::size_t kMegabyte = 1'000'000;
@@ -99,6 +96,7 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
         "the compute time is unknown: give run directories, or --compute with the time of a step "
         "of --batch-per-rank images on one rank");
   }
+  const RunResult& ran = runs.front();
   fit.compute = fit_compute(runs);
   fit.model.compute = fit.compute->model;
   if (given.fixed) fit.model.compute.fixed = *given.fixed;
@@ -107,9 +105,8 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
         "All runs had {} images in a micro-batch, so the fit cannot separate t0, the time that "
         "does not depend on the batch, from t1: t0 is taken as {}. This makes predictions of other "
         "batches and of the last, partial step of an epoch uncertain.",
-        fit.compute->batches.front(), given.fixed ? "given" : "0"));
+        ran.rank_batches.front() / ran.micro_batches, given.fixed ? "given" : "0"));
   }
-  const RunResult& ran = runs.front();
   if (fit.network != ran.model || fit.image_size != ran.image_size) scale_by_flops(fit, ran, graph);
 }
 
@@ -170,27 +167,25 @@ void set_buckets(CostFit& fit, const Runs& runs, const Target& target, const Gra
 }
 
 void set_noise(CostFit& fit, const Runs& runs) {
-  fit.noise = fit_noise(runs);
-  fit.model.noise = fit.noise.noise;
-  if (fit.noise.samples == 0) {
+  const NoiseFit fitted = fit_noise(runs);
+  fit.model.noise = fitted.noise;
+  if (fitted.samples == 0) {
     fit.notes.emplace_back(
         "How much the steps of the ranks vary was not measured: all ranks are predicted to be "
         "equally fast.");
     return;
   }
-  fit.notes.push_back(
-      fmt::format("The prediction of stragglers is based on {} steps of single ranks{}. It never "
-                  "exceeds the slowest of these steps, so for more ranks than that it is too low. "
-                  "Ranks and steps are taken as independent of each other.",
-                  count_text(fit.noise.samples),
-                  fit.noise.from_steps ? "" : ", of which only quantiles are known"));
+  fit.notes.push_back(fmt::format(
+      "The prediction of stragglers is based on {} steps of single ranks{}. It never "
+      "exceeds the slowest of these steps, so for more ranks than that it is too low. "
+      "Ranks and steps are taken as independent of each other.",
+      count_text(fitted.samples), fitted.from_steps ? "" : ", of which only quantiles are known"));
 }
 
 }  // namespace
 
-std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
-                                   std::vector<std::string>& notes) {
-  std::vector<RunResult> usable;
+Runs usable_runs(const Runs& runs, Texts& notes) {
+  Runs usable;
   for (const RunResult& run : runs) {
     if (observe(run).oversubscribed)
       notes.push_back(run.file.string() +
@@ -202,8 +197,8 @@ std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
   return usable;
 }
 
-CostFit fit_cost(const std::vector<RunResult>& all, const std::vector<BenchResult>& benches,
-                 const Target& target, const Given& given) {
+CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target,
+                 const Given& given) {
   CostFit fit;
   const Runs runs = choose_runs(fit, all, target);
   const Graph graph = graph_of(fit.network, fit.image_size);

@@ -185,8 +185,7 @@ EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario) {
 }
 
 const char* to_string(Scheme scheme) {
-  constexpr std::array kWords = {"ring", "hierarchical", "doubling", "best"};
-  return kWords.at(std::size_t(scheme));
+  return std::array{"ring", "hierarchical", "doubling", "best"}.at(std::size_t(scheme));
 }
 
 double added_bytes(std::size_t ranks, double bytes) noexcept {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/predict/cost_fit.hpp"
+#include "rueda/predict/predict.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda::predict {
@@ -44,12 +44,10 @@ struct Level {
   }
 };
 
-bool has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
-
 /// Whether the times of the run's buckets mean what the ring's closed form says.
 bool sums_like_a_ring(const RunResult& run) {
   return std::ranges::any_of(std::array{"ring", "shared", "mpi", "nccl"},
-                             [&](const char* word) { return has(run.all_reduce, word); });
+                             [&](const char* word) { return run.sums_by(word); });
 }
 
 /// Calls `use(ranks, bucket)` for the buckets of a run on several ranks that are large enough.
@@ -62,7 +60,7 @@ void for_buckets(const RunResult& run, Use use) {
 }
 
 /// Seconds for each byte added, of each bucket.
-std::vector<double> gammas(const std::vector<RunResult>& runs) {
+std::vector<double> gammas(const Runs& runs) {
   std::vector<double> each;
   for (const RunResult& run : runs) {
     for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
@@ -72,8 +70,7 @@ std::vector<double> gammas(const std::vector<RunResult>& runs) {
   return each;
 }
 
-std::optional<LinkFit> from_benches(const std::vector<BenchResult>& benches, bool inside,
-                                    double gamma) {
+std::optional<LinkFit> from_benches(const Benches& benches, bool inside, double gamma) {
   Level level;
   for (const BenchResult& bench : benches) {
     if (bench.ranks < 2 || (bench.hosts == 1) != inside) continue;
@@ -86,7 +83,7 @@ std::optional<LinkFit> from_benches(const std::vector<BenchResult>& benches, boo
   return level.fitted();
 }
 
-std::optional<LinkFit> from_runs(const std::vector<RunResult>& runs, bool inside) {
+std::optional<LinkFit> from_runs(const Runs& runs, bool inside) {
   Level level;
   for (const RunResult& run : runs) {
     if ((run.hosts.size() == 1) != inside || !sums_like_a_ring(run)) continue;
@@ -99,7 +96,7 @@ std::optional<LinkFit> from_runs(const std::vector<RunResult>& runs, bool inside
 
 /// Relative to its mean, a sum of 2(P-1) independent messages varies 1 / sqrt(2(P-1)) as much as a
 /// message. The deviation is taken from the quartiles (1.349 of it apart in a normal distribution).
-double message_noise(const std::vector<BenchResult>& benches) {
+double message_noise(const Benches& benches) {
   std::vector<double> each;
   for (const BenchResult& bench : benches) {
     for (const BenchRow& row : bench.rows) {
@@ -109,26 +106,23 @@ double message_noise(const std::vector<BenchResult>& benches) {
       each.push_back(std::min(1.0, quartiles / 1.349 / row.median * std::sqrt(messages)));
     }
   }
-  return each.empty() ? kUnknown : median_of(each);
+  return median_of(each);
 }
 
 /// Names the sums of runs that are no rings.
-std::vector<std::string> notes_on_sums(const std::vector<RunResult>& runs) {
+Texts notes_on_sums(const Runs& runs) {
   std::set<std::pair<bool, std::string>> sums;
   for (const RunResult& run : runs) {
-    if (run.world_size() < 2 || has(run.all_reduce, "ring")) continue;
+    if (run.world_size() < 2 || run.sums_by("ring")) continue;
     sums.emplace(sums_like_a_ring(run), run.all_reduce);
   }
-  std::vector<std::string> notes;
+  Texts notes;
   for (const auto& [like_a_ring, name] : sums) {
     notes.push_back(
-        like_a_ring
-            ? fmt::format("For runs that summed gradients by {}, alpha and beta are those of a "
-                          "ring that takes the same time.",
-                          name)
-            : fmt::format("Runs that summed gradients by {} are not used for alpha and beta: "
-                          "their time is not that of a ring.",
-                          name));
+        like_a_ring ? "For runs that summed gradients by " + name +
+                          ", alpha and beta are those of a ring that takes the same time."
+                    : "Runs that summed gradients by " + name +
+                          " are not used for alpha and beta: their time is not that of a ring.");
   }
   return notes;
 }
@@ -152,8 +146,7 @@ BenchResult read_bench(const std::filesystem::path& file) {
   return result;
 }
 
-MachineFit fit_machine(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
-                       std::optional<double> gamma) {
+MachineFit fit_machine(const Runs& runs, const Benches& benches, std::optional<double> gamma) {
   const std::vector<double> each = gammas(runs);
   MachineFit fit;
   fit.gamma_rows = each.size();

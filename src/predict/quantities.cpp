@@ -1,5 +1,3 @@
-#include "rueda/predict/quantities.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/predict/predict.hpp"
 
 namespace rueda::predict {
 namespace {
@@ -73,19 +72,15 @@ void scale_compute(CostModel& model, const Change& change) {
 }
 
 constexpr std::array kWords = {
-    Word{"bandwidth", Kind::rate,
-         [](CostModel& m, const Change& c) { set_rate(m.machine.between.beta, c); }},
-    Word{"latency", Kind::time,
-         [](CostModel& m, const Change& c) { set_time(m.machine.between.alpha, c); }},
+    Word{"bandwidth", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.between.beta, c); }},
+    Word{"latency", Kind::time, [](auto& m, auto& c) { set_time(m.machine.between.alpha, c); }},
     Word{"inside-bandwidth", Kind::rate,
-         [](CostModel& m, const Change& c) { set_rate(m.machine.inside.beta, c); }},
+         [](auto& m, auto& c) { set_rate(m.machine.inside.beta, c); }},
     Word{"inside-latency", Kind::time,
-         [](CostModel& m, const Change& c) { set_time(m.machine.inside.alpha, c); }},
-    Word{"add-rate", Kind::rate,
-         [](CostModel& m, const Change& c) { set_rate(m.machine.gamma, c); }},
+         [](auto& m, auto& c) { set_time(m.machine.inside.alpha, c); }},
+    Word{"add-rate", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.gamma, c); }},
     Word{"compute-time", Kind::factor, scale_compute},
-    Word{"noise", Kind::factor,
-         [](CostModel& m, const Change& c) { m.noise = m.noise.spread_by(c.value); }}};
+    Word{"noise", Kind::factor, [](auto& m, auto& c) { m.noise = m.noise.spread_by(c.value); }}};
 
 const Word& word_of(const std::string& name, const std::string& part) {
   const auto* word = std::ranges::find(kWords, name, &Word::name);
@@ -155,10 +150,8 @@ std::vector<std::size_t> parse_rank_list(const std::string& option, const std::s
 }
 
 std::vector<Change> parse_changes(const std::string& text) {
-  std::vector<Change> changes;
-  if (text.empty()) return changes;
-  for (const std::string& part : split_words(text)) changes.push_back(change_of(part));
-  return changes;
+  if (text.empty()) return {};
+  return values_of(split_words(text), change_of);
 }
 
 }  // namespace rueda::predict

@@ -1,35 +1,33 @@
-#include "rueda/predict/tables.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
+#include "rueda/predict/predict.hpp"
 
 namespace rueda::predict {
 namespace {
 
 double rank_hours(const EpochForecast& e) { return double(e.scenario.ranks) * e.seconds / 3600; }
 
-std::vector<TableField> fields_of(const EpochForecast& e, double efficiency, const Price& price) {
+Fields fields_of(const EpochForecast& e, double efficiency, const Price& price) {
   const auto p = double(e.scenario.ranks);
   const auto batch = double(e.full_steps > 0 ? e.scenario.global_batch : e.partial_images);
-  std::vector<TableField> fields = {
-      {"ranks", "P", Show::count, p},
-      {"steps", "steps", Show::count, double(e.steps())},
-      {"images_per_rank", "images/rank", Show::count, batch / p},
-      {"epoch_seconds", "epoch, s", Show::seconds, e.seconds},
-      {"images_per_second", "images/s", Show::rate, e.images_per_second()},
-      {"speedup", "speedup", Show::ratio, efficiency * p},
-      {"efficiency", "eff., %", Show::percent, efficiency},
-      {"step_seconds", "step, ms", Show::millis, e.full.seconds()},
-      {"compute_seconds", "compute", Show::millis, e.full.compute},
-      {"rest_seconds", "rest", Show::millis, e.full.rest},
-      {"straggling_seconds", "straggling", Show::millis, e.full.straggling},
-      {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
-      {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
-      {"rank_hours", "rank-hours", Show::gigabytes, rank_hours(e)}};
+  Fields fields = {{"ranks", "P", Show::count, p},
+                   {"steps", "steps", Show::count, double(e.steps())},
+                   {"images_per_rank", "images/rank", Show::count, batch / p},
+                   {"epoch_seconds", "epoch, s", Show::seconds, e.seconds},
+                   {"images_per_second", "images/s", Show::rate, e.images_per_second()},
+                   {"speedup", "speedup", Show::ratio, efficiency * p},
+                   {"efficiency", "eff., %", Show::percent, efficiency},
+                   {"step_seconds", "step, ms", Show::millis, e.full.seconds()},
+                   {"compute_seconds", "compute", Show::millis, e.full.compute},
+                   {"rest_seconds", "rest", Show::millis, e.full.rest},
+                   {"straggling_seconds", "straggling", Show::millis, e.full.straggling},
+                   {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
+                   {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
+                   {"rank_hours", "rank-hours", Show::gigabytes, rank_hours(e)}};
   if (price.per_rank_hour)
     fields.push_back({"cost", "cost", Show::gigabytes, rank_hours(e) * *price.per_rank_hour});
   if (price.watts)
@@ -39,8 +37,8 @@ std::vector<TableField> fields_of(const EpochForecast& e, double efficiency, con
 }
 
 template <typename Efficiency>
-void add_sweet_spots(Table& table, const std::vector<EpochForecast>& forecasts,
-                     Efficiency efficiency, double least_efficiency) {
+void add_sweet_spots(Table& table, const Forecasts& forecasts, Efficiency efficiency,
+                     double least_efficiency) {
   const auto ranks = [](const EpochForecast& e) { return count_text(e.scenario.ranks); };
   const auto& fastest = *std::ranges::min_element(forecasts, {}, &EpochForecast::seconds);
   table.notes.push_back(
@@ -61,15 +59,14 @@ void add_sweet_spots(Table& table, const std::vector<EpochForecast>& forecasts,
 }
 
 void add_definitions(Table& table, const Price& price) {
-  table.notes.emplace_back(
-      "Speedup is the predicted epoch time on one rank over that on P; efficiency is speedup / P.");
-  table.notes.emplace_back(
-      "Of a full step, in ms: compute = forward, loss, backward of a mean rank; rest = input, "
-      "optimizer, bookkeeping; straggling = by how much the slowest of P ranks is later; exposed = "
-      "communication that backward does not hide. They add up to the step. all-reduce = "
-      "communication, hidden or not.");
-  table.notes.emplace_back(
-      "An epoch is its full steps and a last, partial one with the images that are left.");
+  table.notes.insert(
+      table.notes.end(),
+      {"Speedup is the predicted epoch time on one rank over that on P; efficiency is speedup / P.",
+       "Of a full step, in ms: compute = forward, loss, backward of a mean rank; rest = input, "
+       "optimizer, bookkeeping; straggling = by how much the slowest of P ranks is later; exposed "
+       "= communication that backward does not hide. They add up to the step. all-reduce = "
+       "communication, hidden or not.",
+       "An epoch is its full steps and a last, partial one with the images that are left."});
   if (price.per_rank_hour)
     table.notes.push_back(fmt::format("cost: of an epoch, {} a rank-hour, in the price's currency.",
                                       *price.per_rank_hour));
@@ -91,14 +88,12 @@ std::string rate_with_unit(double bytes_per_second) {
   return fmt::format("{:.4g} MB/s", bytes_per_second * 1e-6);
 }
 
-bool is_as_fitted(const std::optional<LinkFit>& fitted, const Link& used) {
-  return fitted && used.alpha == fitted->link.alpha && used.beta == fitted->link.beta;
-}
-
 void add_link(Table& table, const std::string& where, const Link& link,
               const std::optional<LinkFit>& fitted) {
-  const std::string source = is_as_fitted(fitted, link) ? fitted->source : "given";
-  const double error = is_as_fitted(fitted, link) ? fitted->fit.typical_error : kUnknown;
+  const bool is_fitted =
+      fitted && link.alpha == fitted->link.alpha && link.beta == fitted->link.beta;
+  const std::string source = is_fitted ? fitted->source : "given";
+  const double error = is_fitted ? fitted->fit.typical_error : kUnknown;
   table.add({"alpha" + where, seconds_with_unit(link.alpha), link.alpha, error, source});
   table.add({"1 / beta" + where, rate_with_unit(1 / link.beta), link.beta, error, source});
 }
@@ -132,7 +127,7 @@ void add_compute(Table& table, const CostFit& fit) {
 
 }  // namespace
 
-Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochForecast& one_rank,
+Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank,
                      const Price& price) {
   Table table{.id = "forecast", .title = "Predicted epochs"};
   const auto efficiency = [&](const EpochForecast& e) {
@@ -145,21 +140,20 @@ Table forecast_table(const std::vector<EpochForecast>& forecasts, const EpochFor
 }
 
 Table fit_table(const CostFit& fit) {
-  Table table{"model",
-              "The cost model",
-              {{"figure", "figure", Show::text},
-               {"text", "value", Show::text},
-               {"value", "in SI units", Show::gigabytes},
-               {"relative_error", "error, %", Show::percent},
-               {"source", "from", Show::text}}};
+  Table table{
+      .id = "model",
+      .title = "The cost model",
+      .columns = {{"figure", "figure", Show::text},
+                  {"text", "value", Show::text},
+                  {"value", "in SI units", Show::gigabytes},
+                  {"relative_error", "error, %", Show::percent},
+                  {"source", "from", Show::text}},
+      .notes = {"A message of n bytes takes alpha + n beta; adding n bytes n gamma; forward, loss "
+                "and backward of b images t0 + t1 b. beta and gamma are shown as rates.",
+                "error: root of the mean square of (fitted - measured) / measured of what the two "
+                "figures were fitted to."}};
   add_machine(table, fit);
   add_compute(table, fit);
-  table.notes.emplace_back(
-      "A message of n bytes takes alpha + n beta; adding n bytes n gamma; forward, loss and "
-      "backward of b images t0 + t1 b. beta and gamma are shown as rates.");
-  table.notes.emplace_back(
-      "error: root of the mean square of (fitted - measured) / measured of what the two figures "
-      "were fitted to.");
   table.notes.insert(table.notes.end(), fit.notes.begin(), fit.notes.end());
   return table;
 }

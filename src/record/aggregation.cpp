@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
 namespace rueda {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 double quantile_of_sorted(const std::vector<double>& sorted, double q) {
-  if (sorted.empty()) return kNan;
+  if (sorted.empty()) return NAN;
   const double position = q * double(sorted.size() - 1);
   const auto below = std::size_t(position);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -21,7 +18,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
 }
 
 /// Of one kind, over epochs.
-KindSums sums_of(std::span<const EpochRecord> epochs, std::size_t global_batch, StepKind kind) {
+KindSums sums_of(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums;
   for (const EpochRecord& epoch : epochs) {
     const EpochSums own = epoch.written ? epoch.sums : sum_up(epoch.step_records, global_batch);
@@ -55,7 +52,7 @@ double quantile(std::vector<double> values, double q) {
 double median_of(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
 Spread spread_of(std::span<const double> values) {
-  if (values.empty()) return {0, kNan, kNan, kNan, kNan, kNan, kNan};
+  if (values.empty()) return {0, NAN, NAN, NAN, NAN, NAN, NAN};
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
   const auto n = double(sorted.size());
@@ -78,8 +75,7 @@ std::optional<Bandwidth> bandwidth(double bytes, double seconds, std::size_t ran
   return Bandwidth{algbw, algbw * 2 * (p - 1) / p};
 }
 
-StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
-                         StepKind kind) {
+StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind) {
   KindSums sums = sums_of(epochs, global_batch, kind);
   StepBreakdown b;
   b.steps = sums.ranks.empty() ? 0 : sums.ranks.front().steps;
@@ -114,9 +110,9 @@ std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<Rank
   std::vector<std::pair<std::string, std::vector<double>>> found;
   for (const RankInfo& rank : ranks) {
     for (const auto& [name, seconds] : rank.startup) {
-      auto at = std::ranges::find(found, name, [](const auto& item) { return item.first; });
-      if (at == found.end()) at = found.insert(at, {name, {}});
-      at->second.push_back(seconds);
+      auto& item = group_of(found, [&](const auto& one) { return one.first == name; });
+      item.first = name;
+      item.second.push_back(seconds);
     }
   }
   std::vector<std::pair<std::string, Spread>> items;

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "json_parts.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/aggregation.hpp"
@@ -105,7 +103,7 @@ Json mean_step_json(const StepBreakdown& b) {
 }
 
 /// Of the epochs whose records are still there, over steps and ranks.
-Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
+Json buckets_json(Epochs epochs, const RunRecord& run) {
   std::vector<std::vector<BucketRecord>> records;  // by bucket
   for (const EpochRecord& epoch : epochs) {
     for (const auto& rank : epoch.bucket_records) {
@@ -126,20 +124,15 @@ Json buckets_json(std::span<const EpochRecord> epochs, const RunRecord& run) {
   return all;
 }
 
-/// Per step, over all steps of `b`. Bandwidths that are not known are NaN, which is written as
-/// null.
-Json communication_json(const StepBreakdown& b, std::span<const EpochRecord> epochs,
-                        const RunRecord& run) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const auto bytes = double(run.gradient_bytes);
-  const auto rate =
-      bandwidth(bytes, b.slowest_busy, run.ranks.size()).value_or(Bandwidth{kNan, kNan});
+/// Per step, over all steps of `b`. Bandwidths that are not known are null.
+Json communication_json(const StepBreakdown& b, Epochs epochs, const RunRecord& run) {
+  const auto rate = bandwidth(double(run.gradient_bytes), b.slowest_busy, run.ranks.size());
   Json j;
   j["steps"] = b.steps;
   j["bytes_per_step"] = run.gradient_bytes;
   put_fields(j, b, kCommunicationFields);
-  j["algbw_GBps"] = rate.algbw;
-  j["busbw_GBps"] = rate.busbw;
+  j["algbw_GBps"] = rate ? Json(rate->algbw) : Json();
+  j["busbw_GBps"] = rate ? Json(rate->busbw) : Json();
   j["buckets"] = buckets_json(epochs, run);
   return j;
 }
@@ -153,11 +146,9 @@ void put_test_score(Json& j, const EpochRecord& e) {
 Json energy_json(const EpochRecord& e, const RunRecord& run) {
   const auto joules = epoch_joules(e, run);
   const bool counts = joules && *joules > 0;
-  Json j;
-  j["joules"] = json_of(joules);
-  j["images_per_joule"] = counts ? Json(double(e.train.samples) / *joules) : Json();
-  j["per_rank"] = e.energy_joules;
-  return j;
+  return {{"joules", json_of(joules)},
+          {"images_per_joule", counts ? Json(double(e.train.samples) / *joules) : Json()},
+          {"per_rank", e.energy_joules}};
 }
 
 EpochRecord epoch_record(const Json& j) {
@@ -200,7 +191,7 @@ void restore_head(RunRecord& run, std::string_view line) {
 
 Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   if (e.written) return Json::parse(*e.written);
-  const std::span<const EpochRecord> one(&e, 1);
+  const Epochs one(&e, 1);
   const std::vector<RankTotal> ranks = rank_totals(e, run.global_batch);
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
   const StepBreakdown partial = break_down(one, run.global_batch, StepKind::partial);
@@ -231,10 +222,8 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
 /// Epochs stand on lines of their own, as the run holds them: a checkpoint each epoch makes no copy
 /// of all epochs before, and limits on JSON are limits of an epoch, not of the whole history.
 TextPieces history_json(const RunRecord& run) {
-  Json j;
-  j["started_at"] = run.started_at;
-  j["resumptions"] = list_json(run.resumptions, kResumptionFields);
-  std::string head = text_of(j);
+  std::string head = text_of({{"started_at", run.started_at},
+                              {"resumptions", list_json(run.resumptions, kResumptionFields)}});
   head.back() = ',';  // instead of the brace
   TextPieces pieces = {share(head.append(kBeforeEpochs) + "\n")};
   const SharedText comma = share(",\n");
@@ -266,23 +255,21 @@ Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
-  Json j;
-  j["outcome"] = run.outcome;
-  j["failure"] = run.failure.empty() ? Json() : Json(run.failure);
-  j["epochs_completed"] = run.epochs.size();
-  j["steady_epoch_seconds"] = steady.epoch_seconds;
-  j["steady_images_per_second"] = steady.images_per_second;
-  j["steady_includes_warm_up"] = steady.includes_warm_up;
-  j["steady_full_step_seconds"] = spread_json(full.slowest);
-  j["steady_full_step"] = mean_step_json(full);
-  j["steady_communication"] = communication_json(all, steady.epochs, run);
-  j["steady_input"] = fields_json(all, kInputFields);
-  j["startup_seconds"] = startup_seconds(run.ranks);
-  j["training_seconds"] = training_seconds(run);
-  j["evaluation_seconds"] = evaluation_seconds(run);
-  j["total_seconds"] = run.total_seconds;
-  j["seconds_to_target"] = json_of(run.seconds_to_target);
-  return j;
+  return {{"outcome", run.outcome},
+          {"failure", run.failure.empty() ? Json() : Json(run.failure)},
+          {"epochs_completed", run.epochs.size()},
+          {"steady_epoch_seconds", steady.epoch_seconds},
+          {"steady_images_per_second", steady.images_per_second},
+          {"steady_includes_warm_up", steady.includes_warm_up},
+          {"steady_full_step_seconds", spread_json(full.slowest)},
+          {"steady_full_step", mean_step_json(full)},
+          {"steady_communication", communication_json(all, steady.epochs, run)},
+          {"steady_input", fields_json(all, kInputFields)},
+          {"startup_seconds", startup_seconds(run.ranks)},
+          {"training_seconds", training_seconds(run)},
+          {"evaluation_seconds", evaluation_seconds(run)},
+          {"total_seconds", run.total_seconds},
+          {"seconds_to_target", json_of(run.seconds_to_target)}};
 }
 
 }  // namespace rueda

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <ranges>
 #include <system_error>
 
@@ -109,7 +108,7 @@ Json span_json(const TraceSpan& span, std::size_t rank, double origin) {
 }
 
 double first_moment(const RunRecord& run) {
-  double first = std::numeric_limits<double>::infinity();
+  double first = INFINITY;
   for (const TraceSpan& span : run.trace | std::views::join) first = std::min(first, span.begin);
   return first;
 }
@@ -122,12 +121,6 @@ double clock_error(const RunRecord& run) {
 }
 
 }  // namespace
-
-void write_steps_csv(const std::filesystem::path& path, const RunRecord& run) {
-  std::string text = header();
-  for (const EpochRecord& epoch : run.epochs) append_epoch(text, epoch);
-  write_atomically(path, text);
-}
 
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
   std::string text = first ? header() : "";
@@ -192,10 +185,6 @@ std::string to_trace_json(const RunRecord& run) {
                   {"otherData", about},
                   {"traceEvents", std::move(events)}}) +
          "\n";
-}
-
-void write_trace(const std::filesystem::path& path, const RunRecord& run) {
-  write_atomically(path, to_trace_json(run));
 }
 
 }  // namespace rueda

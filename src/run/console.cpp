@@ -207,14 +207,14 @@ void Console::write_files(const RunRecord& run) {
   say("");
   if (!bar_) return;
   write_run_files(run);
-  if (!run.config.trace.empty()) write_trace(run.config.trace, run);
+  if (!run.config.trace.empty()) write_atomically(run.config.trace, to_trace_json(run));
 }
 
 void write_run_files(const RunRecord& run) {
   const fs::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
   if (run.epochs.empty() && run.resumptions.empty())
-    write_steps_csv(directory / kStepsCsvName, run);
+    append_steps_csv(directory / kStepsCsvName, {}, true);
 }
 
 void listen_for_stop_signals() {

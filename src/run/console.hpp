@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rueda/core/error.hpp"
-#include "rueda/display/progress.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/trainer.hpp"
 

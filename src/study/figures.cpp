@@ -24,9 +24,9 @@ const EpochResult& median_epoch(const PointFigures& figures) {
 }
 
 /// Seconds of the P = 1 epoch at this rank batch, if another series has it.
-double one_rank_epoch(const std::vector<Series>& all, const Series& series, const Point& point) {
+double one_rank_epoch(const std::vector<Series>& all, const Point& point) {
   for (const Series& other : all) {
-    if (Subject(other) != Subject(series)) continue;
+    if (Subject(other) != Subject(point)) continue;
     for (const Point& one : other.points) {
       if (one.ranks == 1 && one.global_batch == point.rank_batch && one.images == point.images)
         return one.epoch.value;
@@ -37,64 +37,38 @@ double one_rank_epoch(const std::vector<Series>& all, const Series& series, cons
 
 /// What the repeat measured.
 void add_measured(CommunicationFigures& c, const RunResult& run, double steps, double ranks) {
-  const CommunicationResult& measured = run.steady_communication;
-  c.measured = measured.busy.mean * steps;
-  c.exposed = measured.exposed.mean * steps;
-  c.wait = measured.wait.mean * steps;
-  c.transfer = measured.transfer.mean * steps;
-  c.add = measured.add.mean * steps;
-  c.bytes_per_step = measured.bytes;
-  c.algbw = measured.algbw;
-  c.busbw = measured.busbw;
-  const double sent = 2 * (ranks - 1) / ranks * c.bytes_per_step * steps;
+  static_cast<CommunicationTimes&>(c) = run.steady_communication;
+  for (double* seconds : {&c.busy, &c.exposed, &c.wait, &c.transfer, &c.add}) *seconds *= steps;
+  const double sent = 2 * (ranks - 1) / ranks * c.bytes * steps;
   if (c.transfer > 0) c.link_busbw = sent / c.transfer / 1e9;
 }
 
-CommunicationFigures communication(const std::vector<Series>& all, const Series& series,
-                                   const PointFigures& figures) {
-  const Point& base = series.points.front();
+CommunicationFigures communication(const std::vector<Series>& all, const PointFigures& figures) {
+  const Point& base = figures.series->points.front();
   const Point& point = *figures.point;
   const double ranks = double(point.ranks);
   CommunicationFigures c;
-  if (point.ranks == base.ranks) return c;
+  if (figures.of_fewest_ranks()) return c;
   c.inferred = point.epoch.value - base.epoch.value * double(base.ranks) / ranks;
-  c.inferred_same_batch = point.epoch.value - one_rank_epoch(all, series, point) / ranks;
+  c.inferred_same_batch = point.epoch.value - one_rank_epoch(all, point) / ranks;
   if (figures.run != nullptr) add_measured(c, *figures.run, double(point.steps), ranks);
   return c;
 }
 
 /// Of the last steady epoch.
 StragglerFigures stragglers(const RunResult& run) {
+  const auto medians = values_of(steady_epochs(run).back().ranks, &Spread::median);
   StragglerFigures figures;
-  std::vector<double> medians;
-  double slowest = 0;
-  for (const RankEpoch& rank : steady_epochs(run).back().ranks) {
-    medians.push_back(rank.full_compute.median);
-    if (!(rank.full_compute.median > slowest)) continue;
-    slowest = rank.full_compute.median;
-    figures.slowest = rank.rank;
-  }
-  if (medians.empty()) return figures;
-  const Spread spread = spread_of(medians);
-  figures.compute = {spread.min, spread.mean, spread.max};
+  figures.compute = spread_of(medians);
+  figures.slowest = std::size_t(std::ranges::find(medians, figures.compute.max) - medians.begin());
   if (figures.slowest < run.ranks.size()) figures.slowest_host = run.ranks[figures.slowest].host;
   return figures;
 }
 
-void add_run_figures(PointFigures& figures) {
-  const EpochResult& epoch = median_epoch(figures);
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    figures.step_phases[p] = figures.run->steady_full_step.phases[p].mean;
-    figures.epoch_phases[p] = epoch.phases[p].mean;
-  }
-  figures.stragglers = stragglers(*figures.run);
-  figures.joules = epoch.joules;
-}
-
 std::optional<Losses> losses(const PointFigures& base, const PointFigures& figures) {
   const Point& point = *figures.point;
-  const bool same = point.ranks == base.point->ranks;
-  if (same || point.oversubscribed || figures.run == nullptr || base.run == nullptr) return {};
+  if (figures.of_fewest_ranks() || point.oversubscribed) return {};
+  if (figures.run == nullptr || base.run == nullptr) return {};
   const CommunicationFigures& c = figures.communication;
   const double share = double(base.point->ranks) / double(point.ranks);
   Losses result;
@@ -103,7 +77,7 @@ std::optional<Losses> losses(const PointFigures& base, const PointFigures& figur
     result.phases[p] = figures.epoch_phases[p] - base.epoch_phases[p] * share;
     result.rest -= result.phases[p];
   }
-  if (c.measured > 0) result.waiting = result.phases[kAllReduce] * c.wait / c.measured;
+  if (c.busy > 0) result.waiting = result.phases[kAllReduce] * c.wait / c.busy;
   return result;
 }
 
@@ -111,6 +85,7 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   const double base = double(series.points.front().ranks);
   const double ranks = double(point.ranks) / base;
   PointFigures figures;
+  figures.series = &series;
   figures.point = &point;
   figures.images_per_second = per(point.images, point.epoch);
   figures.epoch_view = epoch_speedup(series, point);
@@ -119,8 +94,13 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   figures.gustafson = gustafson_fraction(figures.step_view.speedup.value / base, ranks);
   figures.device_seconds = double(point.ranks) * point.epoch.value;
   if (!point.runs.empty()) figures.run = &median_run(point);
-  figures.communication = communication(all, series, figures);
-  if (figures.run != nullptr) add_run_figures(figures);
+  figures.communication = communication(all, figures);
+  if (figures.run == nullptr) return figures;
+  const EpochResult& epoch = median_epoch(figures);
+  figures.step_phases = figures.run->steady_full_step.phases;
+  figures.epoch_phases = epoch.phases;
+  figures.stragglers = stragglers(*figures.run);
+  figures.joules = epoch.joules;
   return figures;
 }
 
@@ -153,15 +133,14 @@ double gustafson_fraction(double scaled_speedup, double ranks) noexcept {
   return ranks > 1 ? (ranks - scaled_speedup) / (ranks - 1) : kUnknown;
 }
 
-std::vector<SeriesFigures> evaluate(const std::vector<Series>& all) {
-  std::vector<SeriesFigures> result;
+StudyFigures evaluate(const std::vector<Series>& all) {
+  StudyFigures result;
   for (const Series& series : all) {
-    SeriesFigures figures{.series = &series, .points = {}, .serial_fraction = {}};
+    SeriesFigures figures{.series = &series, .points = {}};
     for (const Point& point : series.points) {
       figures.points.push_back(evaluate(all, series, point));
       figures.points.back().losses = losses(figures.points.front(), figures.points.back());
     }
-    if (series.scaling != Scaling::single) figures.serial_fraction = amdahl_fraction(series);
     result.push_back(std::move(figures));
   }
   return result;

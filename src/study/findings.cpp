@@ -2,20 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/study/report.hpp"
 
 namespace rueda {
 namespace {
 
-/// Larger is better.
+/// Larger is better; the least where the point is none to choose.
 double score(const PointFigures& f, Purpose purpose, double efficiency) {
   constexpr double kTies = 1e-9;
   const auto& [speedup, each] = f.epoch_view;
-  const double enough = each.value >= efficiency - kTies ? double(f.point->ranks) : kUnknown;
+  const double enough = each.value >= efficiency - kTies ? double(f.ranks()) : -INFINITY;
   const std::array scores = {-f.point->epoch.value, -f.device_seconds, speedup.value * each.value,
                              enough};
-  return scores.at(std::size_t(purpose));
+  const double value = scores.at(std::size_t(purpose));
+  return f.point->oversubscribed || std::isnan(value) ? -INFINITY : value;
 }
 
 bool threads_differ(const Series& series) {
@@ -51,7 +52,7 @@ constexpr std::array kSeriesDoubts = {
                   "The ranks did not all have the same number of threads, so the speedup compares "
                   "different resources. --threads fixes their number."}};
 
-void add_doubts_about_figures(std::vector<Finding>& doubts, const std::vector<SeriesFigures>& all) {
+void add_doubts_about_figures(std::vector<Finding>& doubts, const StudyFigures& all) {
   for (const auto& [applies, text] : kPointDoubts) {
     const auto any_point = [is = applies](const SeriesFigures& series) {
       return std::ranges::any_of(series.series->points, is);
@@ -81,24 +82,16 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
 }  // namespace
 
 const char* to_string(Purpose purpose) {
-  constexpr std::array kWords = {"time", "cost", "knee", "efficiency"};
-  return kWords.at(std::size_t(purpose));
+  return std::array{"time", "cost", "knee", "efficiency"}.at(std::size_t(purpose));
 }
 
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {
-  const PointFigures* best = nullptr;
-  double most = -INFINITY;
-  for (const PointFigures& f : series.points) {
-    if (f.point->oversubscribed) continue;
-    const double value = score(f, purpose, efficiency);
-    if (!(value > most)) continue;
-    most = value;
-    best = &f;
-  }
-  return best;
+  const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency); };
+  const auto best = std::ranges::max_element(series.points, {}, of);
+  return of(*best) > -INFINITY ? &*best : nullptr;
 }
 
-std::vector<Finding> findings(const Study& study, const std::vector<SeriesFigures>& all,
+std::vector<Finding> findings(const Study& study, const StudyFigures& all,
                               const FindingOptions& options) {
   std::vector<Finding> found;
   for (const SeriesFigures& series : all) {

@@ -36,6 +36,11 @@ JsonView JsonView::at(const std::string& name) const {
   return {(*value_)[name], *this, place};
 }
 
+JsonView JsonView::part(const std::string& name) const {
+  static const Json kNull;
+  return has(name) ? at(name) : JsonView(kNull, *this, place_);
+}
+
 std::vector<JsonView> JsonView::items(const std::string& name) const {
   std::vector<JsonView> items;
   if (!has(name)) return items;

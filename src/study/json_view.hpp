@@ -25,6 +25,8 @@ class JsonView {
 
   bool has(const std::string& name) const;  ///< there, and not null
   JsonView at(const std::string& name) const;
+  /// The same, or a view of null where it is missing.
+  JsonView part(const std::string& name) const;
   /// Elements of an array, or an empty one where the field is missing or null.
   std::vector<JsonView> items(const std::string& name) const;
   /// Fields of an object, in order; none where it is missing or null.

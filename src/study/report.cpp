@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "record/json_parts.hpp"
 #include "rueda/core/error.hpp"
 #include "study/json_view.hpp"
 
@@ -9,7 +10,6 @@ namespace rueda {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // A number that is unknown is NaN, which is written as null.
 
@@ -18,27 +18,15 @@ Json estimate(const Estimate& e) {
   return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
 }
 
-Json phases_json(const std::array<double, kPhases>& seconds) {
-  Json j;
-  for (std::size_t p = 0; p < kPhases; ++p) j[std::string(kPhaseNames[p])] = seconds[p];
-  return j;
-}
-
-template <typename Items, typename ToJson>
-Json list_of(const Items& items, ToJson to_json) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(to_json(item));
-  return list;
-}
-
 /// Of the first run: buckets are the same in all.
 Json buckets_json(const Point& point) {
   if (point.runs.empty()) return Json::array();
-  return list_of(point.runs.front()->steady_communication.buckets, [](const BucketResult& bucket) {
-    return Json{{"bytes", bucket.bytes},
-                {"busy_median_seconds", bucket.busy.median},
-                {"transfer_median_seconds", bucket.transfer.median}};
-  });
+  return values_of(point.runs.front()->steady_communication.buckets,
+                   [](const BucketResult& bucket) {
+                     return Json{{"bytes", bucket.bytes},
+                                 {"busy_median_seconds", bucket.busy.median},
+                                 {"transfer_median_seconds", bucket.transfer.median}};
+                   });
 }
 
 Json communication_json(const PointFigures& f) {
@@ -46,12 +34,12 @@ Json communication_json(const PointFigures& f) {
   if (std::isnan(c.inferred)) return nullptr;
   return {{"inferred", c.inferred},
           {"inferred_same_batch", c.inferred_same_batch},
-          {"measured", c.measured},
+          {"measured", c.busy},
           {"exposed", c.exposed},
           {"wait", c.wait},
           {"transfer", c.transfer},
           {"add", c.add},
-          {"bytes_per_step", c.bytes_per_step},
+          {"bytes_per_step", c.bytes},
           {"algbw_GBps", c.algbw},
           {"busbw_GBps", c.busbw},
           {"link_busbw_GBps", c.link_busbw},
@@ -101,7 +89,7 @@ Json point_json(const PointFigures& f) {
 Json series_json(const SeriesFigures& figures) {
   constexpr std::array kProcessors = {"cpu", "gpu", "timed"};
   const Series& s = *figures.series;
-  const auto& fit = figures.serial_fraction;
+  const auto fit = amdahl_fraction(s);
   return {
       {"id", s.id},
       {"label", s.label},
@@ -112,7 +100,7 @@ Json series_json(const SeriesFigures& figures) {
       {"image_size", s.image_size},
       {"scaling", to_string(s.scaling)},
       {"batch", s.batch},
-      {"points", list_of(figures.points, point_json)},
+      {"points", values_of(figures.points, point_json)},
       {"amdahl", fit ? Json{{"serial_fraction", fit->value}, {"low", fit->low}, {"high", fit->high}}
                      : Json()}};
 }
@@ -120,13 +108,13 @@ Json series_json(const SeriesFigures& figures) {
 Json table_json(const Table& table) {
   constexpr std::array kShows = {"text",  "count",   "seconds", "millis",   "rate",
                                  "ratio", "percent", "bytes",   "gigabytes"};
-  const auto columns = list_of(table.columns, [&](const Column& column) {
+  const auto columns = values_of(table.columns, [&](const Column& column) {
     return Json{{"key", column.key},
                 {"heading", column.heading},
                 {"show", kShows.at(std::size_t(column.show))}};
   });
-  const auto rows = list_of(table.rows, [](const std::vector<Cell>& row) {
-    return list_of(row, [](const Cell& cell) { return json_of(cell); });
+  const auto rows = values_of(table.rows, [](const std::vector<Cell>& row) {
+    return values_of(row, [](const Cell& cell) { return json_of(cell); });
   });
   return {{"id", table.id},
           {"title", table.title},
@@ -142,13 +130,13 @@ void make_folder(const fs::path& folder) {
     throw InputError(folder.string() + ": it cannot be made a directory; name another with --out");
 }
 
-std::string tables_markdown(const std::vector<Table>& tables) {
+std::string tables_markdown(const Tables& tables) {
   std::string text;
   for (const Table& table : tables) text += "\n" + to_markdown(table);
   return text;
 }
 
-void write_csv(const fs::path& folder, const std::vector<Table>& tables) {
+void write_csv(const fs::path& folder, const Tables& tables) {
   make_folder(folder);
   for (const Table& table : tables) write_atomically(folder / (table.id + ".csv"), to_csv(table));
 }
@@ -168,14 +156,14 @@ std::string report_json(const Report& report) {
       {"schema_version", kReportSchemaVersion},
       {"title", report.title},
       {"made_with", report.made_with},
-      {"findings", list_of(report.findings, finding_text)},
-      {"series", list_of(report.series, series_json)},
-      {"tables", list_of(report.tables, table_json)},
+      {"findings", values_of(report.findings, finding_text)},
+      {"series", values_of(report.series, series_json)},
+      {"tables", values_of(report.tables, table_json)},
       {"layouts", Json::object()},
-      {"predictions", list_of(report.predictions, [](auto& text) { return Json::parse(text); })}};
+      {"predictions", values_of(report.predictions, [](auto& text) { return Json::parse(text); })}};
   for (const auto& [name, tables] : report.layouts)
-    j["layouts"][name] = list_of(tables, table_json);
-  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    j["layouts"][name] = values_of(tables, table_json);
+  return text_of(j, 1) + "\n";
 }
 
 std::string findings_markdown(const std::vector<Finding>& findings) {

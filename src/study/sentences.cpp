@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/study/report.hpp"
 
 namespace rueda {
@@ -32,11 +32,11 @@ std::string with_range(const Estimate& e, const char* unit, Text text) {
 }
 
 /// What the parts of a loss that are worth naming took, the largest first.
-std::vector<std::string> named_parts(const Losses& loss) {
+Texts named_parts(const Losses& loss) {
   std::multimap<double, std::string, std::greater<>> parts;
   for (std::size_t p = 0; p < kPhases; ++p) parts.emplace(loss.phases[p], phase_name(p));
   parts.emplace(loss.rest, "uneven ranks and time between steps");
-  std::vector<std::string> named;
+  Texts named;
   for (const auto& [seconds, name] : parts) {
     const double share = seconds / loss.lost;
     if (share < kWorthNaming) continue;
@@ -45,7 +45,7 @@ std::vector<std::string> named_parts(const Losses& loss) {
   return named;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const Texts& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i)
     text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
@@ -68,7 +68,7 @@ const PointFigures* widest(const SeriesFigures& series) {
   const PointFigures* found = nullptr;
   for (const PointFigures& f : series.points) {
     const bool counts = !f.point->oversubscribed && known(f.point->epoch);
-    if (counts && f.point->ranks > series.points.front().point->ranks) found = &f;
+    if (counts && !f.of_fewest_ranks()) found = &f;
   }
   return found;
 }
@@ -80,20 +80,20 @@ Sentence how_far_it_scales(const SeriesFigures& series, const PointFigures& f) {
   return fmt::format(
       "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}, with the {} fixed "
       "({} scaling).",
-      ranks_text(f.point->ranks), range(f.point->epoch), ranks_text(base.ranks),
+      ranks_text(f.ranks()), range(f.point->epoch), ranks_text(base.ranks),
       base.ranks == 1 ? "takes" : "take", range(base.epoch), f.epoch_view.speedup.value,
       with_range(f.epoch_view.efficiency, "", percent),
-      weak ? "batch of each rank" : "global batch", weak ? "weak" : "strong");
+      weak ? "batch of each rank" : "global batch", to_string(series.series->scaling));
 }
 
 Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
   if (!f.losses || f.epoch_view.efficiency.value >= kNothingLost) return {};
   const Losses& loss = *f.losses;
-  const std::vector<std::string> named = named_parts(loss);
+  const Texts named = named_parts(loss);
   if (named.empty()) return {};
   std::string text =
       fmt::format("Compared with ideal scaling {} lose {} s an epoch. The causes are {}.",
-                  ranks_text(f.point->ranks), seconds_text(loss.lost), joined(named));
+                  ranks_text(f.ranks()), seconds_text(loss.lost), joined(named));
   const double exposed = loss.phases[kAllReduce];
   if (loss.waiting / exposed >= 0.5 && exposed / loss.lost >= kWorthNaming) {
     text += " Most of the wait for the all-reduce (" + percent(loss.waiting / exposed) +
@@ -119,20 +119,20 @@ Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
   return fmt::format(
       "A mean full step, of the same images per rank, goes from {:.1f} to {:.1f} ms between {} and "
       "{}; the phase that grows most is {} ({:.1f} to {:.1f} ms).",
-      before * 1e3, whole_step(f) * 1e3, ranks_text(base.point->ranks), ranks_text(f.point->ranks),
+      before * 1e3, whole_step(f) * 1e3, ranks_text(base.point->ranks), ranks_text(f.ranks()),
       phase_name(most), base.step_phases[most] * 1e3, f.step_phases[most] * 1e3);
 }
 
 Sentence how_communication_shares(const SeriesFigures&, const PointFigures& f) {
-  if (std::isnan(f.communication.measured)) return {};
+  if (std::isnan(f.communication.busy)) return {};
   const CommunicationFigures& c = f.communication;
   std::string text = fmt::format(
       "Communication on {} takes {} s of an epoch by subtraction and {} s as measured in the "
       "all-reduce; steps waited {} s for it",
-      ranks_text(f.point->ranks), seconds_text(c.inferred), seconds_text(c.measured),
+      ranks_text(f.ranks()), seconds_text(c.inferred), seconds_text(c.busy),
       seconds_text(c.exposed));
-  if (c.measured > c.exposed && c.measured > 0)
-    text += " (" + percent(1 - c.exposed / c.measured) + " hidden behind the backward pass)";
+  if (c.busy > c.exposed && c.busy > 0)
+    text += " (" + percent(1 - c.exposed / c.busy) + " hidden behind the backward pass)";
   if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f.point->epoch.value) {
     text += fmt::format(". Subtraction would blame the network for {:.1f} times that wait",
                         c.inferred / c.exposed);
@@ -155,7 +155,7 @@ Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
   return fmt::format(
       "The median full step alone scales to {} on {}, the epoch to {}. Of an epoch, {} s go to "
       "steps that took longer than the median, and {} s to {}the time between steps.",
-      percent(step.value), ranks_text(f.point->ranks), percent(epoch.value),
+      percent(step.value), ranks_text(f.ranks()), percent(epoch.value),
       seconds_text(parts.slow_steps), seconds_text(parts.partial), partial);
 }
 
@@ -164,7 +164,7 @@ Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigure
   if (!finer_than_seconds(base.epoch) || !finer_than_seconds(f.point->epoch)) return {};
   const double before = std::round(base.epoch.value);
   const double after = std::round(f.point->epoch.value);
-  const double share = double(base.ranks) / double(f.point->ranks);
+  const double share = double(base.ranks) / double(f.ranks());
   if (after < 1) {
     return fmt::format(
         "A log in whole seconds would show {:.0f} s and {:.0f} s, and no efficiency could be "
@@ -184,8 +184,9 @@ Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigure
 }
 
 Sentence how_serial_it_is(const SeriesFigures& series, const PointFigures&) {
-  if (!series.serial_fraction) return {};
-  const Estimate& s = *series.serial_fraction;
+  const auto fit = amdahl_fraction(*series.series);
+  if (!fit) return {};
+  const Estimate& s = *fit;
   if (s.value <= 0) {
     return fmt::format("Amdahl's fit has a serial fraction of {}: the speedup is ideal or better.",
                        percent(s.value));
@@ -207,10 +208,10 @@ Sentence how_serial_it_is(const SeriesFigures& series, const PointFigures&) {
 
 Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& options) {
   if (series.points.size() < 2) return {};
-  std::vector<std::string> choices;
+  Texts choices;
   for (const Purpose purpose : options.purposes) {
     if (const PointFigures* f = sweet_spot(series, purpose, options.efficiency))
-      choices.push_back(ranks_text(f->point->ranks) + " " + reason_of(purpose, options.efficiency));
+      choices.push_back(ranks_text(f->ranks()) + " " + reason_of(purpose, options.efficiency));
   }
   if (choices.empty()) return {};
   return "Of the numbers of ranks that were run, take " + joined(choices) + ".";
@@ -218,8 +219,8 @@ Sentence what_to_choose(const SeriesFigures& series, const FindingOptions& optio
 
 }  // namespace
 
-std::vector<std::string> sentences(const SeriesFigures& series, const FindingOptions& options) {
-  std::vector<std::string> all;
+Texts sentences(const SeriesFigures& series, const FindingOptions& options) {
+  Texts all;
   const auto add = [&](const Sentence& sentence) {
     if (sentence) all.push_back(*sentence);
   };

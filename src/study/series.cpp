@@ -39,8 +39,7 @@ std::string option_of(const Observation& seen, const std::string& name) {
   return found == options.end() ? "null" : unquoted(found->second);
 }
 
-void merge(Estimate& all, const std::vector<const Observation*>& repeats,
-           Estimate Observation::*what) {
+void merge(Estimate& all, const Members& repeats, Estimate Observation::*what) {
   std::vector<double> values;
   for (const Observation* repeat : repeats) {
     const Estimate& one = repeat->*what;
@@ -52,8 +51,6 @@ void merge(Estimate& all, const std::vector<const Observation*>& repeats,
   }
   all.value = median_of(values);
 }
-
-using Members = std::vector<const Observation*>;
 
 Series series_of(const Members& members, Scaling scaling, std::size_t batch) {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, Members> configurations;
@@ -118,8 +115,7 @@ void name_all(std::vector<Series>& all) {
 }
 
 /// Of a point that is `faster` by so much, with so many times the images of the base in a step.
-Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point,
-                   double images = 1) {
+Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point, double images) {
   const auto ranks = double(base.ranks);
   const Estimate gain = &base == &point ? exactly(ranks) : faster * (images * ranks);
   return {.speedup = gain, .efficiency = gain * (1 / double(point.ranks))};
@@ -128,8 +124,7 @@ Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point
 }  // namespace
 
 const char* to_string(Processor processor) {
-  constexpr std::array kWords = {"CPU", "GPU", "timed"};
-  return kWords.at(std::size_t(processor));
+  return std::array{"CPU", "GPU", "timed"}.at(std::size_t(processor));
 }
 
 Observation observe(const RunResult& run) {
@@ -156,8 +151,8 @@ Observation observe(const RunResult& run) {
   return seen;
 }
 
-std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
-  std::vector<Observation> all;
+Observations observe_all(const Runs& runs) {
+  Observations all;
   for (const RunResult& run : runs) {
     if (!run.epochs.empty()) all.push_back(observe(run));
   }
@@ -173,7 +168,7 @@ std::vector<Observation> observe_all(const std::vector<RunResult>& runs) {
   return all;
 }
 
-Observation merged(const std::vector<const Observation*>& repeats) {
+Observation merged(const Members& repeats) {
   Observation all = *repeats.front();
   all.repeats = repeats.size();
   for (const auto what : {&Observation::epoch, &Observation::first_epoch, &Observation::full_step,
@@ -190,11 +185,10 @@ Observation merged(const std::vector<const Observation*>& repeats) {
 }
 
 const char* to_string(Scaling scaling) {
-  constexpr std::array kWords = {"weak", "strong", "single"};
-  return kWords.at(std::size_t(scaling));
+  return std::array{"weak", "strong", "single"}.at(std::size_t(scaling));
 }
 
-std::vector<Series> make_series(const std::vector<Observation>& observations) {
+std::vector<Series> make_series(const Observations& observations) {
   std::vector<Members> kinds;
   for (const Observation& o : observations) {
     group_of(kinds, [&](const Members& kind) {
@@ -207,9 +201,9 @@ std::vector<Series> make_series(const std::vector<Observation>& observations) {
   return all;
 }
 
-Speedup epoch_speedup(const Series& series, const Point& point) {
+Speedup epoch_speedup(const Series& series, const Point& point, Estimate Point::*time) {
   const Point& base = series.points.front();
-  return speedup_of(base.epoch / point.epoch, base, point);
+  return speedup_of(base.*time / point.*time, base, point, 1);
 }
 
 Speedup step_speedup(const Series& series, const Point& point) {

@@ -15,69 +15,59 @@ namespace fs = std::filesystem;
 
 const std::string kRunRemedy = "give the run.json of a rueda run, whole";
 
-OverRanks range(const JsonView& j, const std::string& name) {
-  if (!j.has(name)) return {};
-  const JsonView r = j.at(name);
-  return {r.number_if_any("min"), r.number_if_any("mean"), r.number_if_any("max")};
+/// Over ranks.
+double mean(const JsonView& j, const std::string& name) {
+  return j.part(name).number_if_any("mean");
 }
 
-Spread spread(const JsonView& j, const std::string& name) {
-  if (!j.has(name)) return spread_of({});
-  const JsonView s = j.at(name);
-  return {s.count("count"),
-          s.number_if_any("min"),
-          s.number_if_any("mean"),
-          s.number_if_any("median"),
-          s.number_if_any("p90"),
-          s.number_if_any("max"),
-          s.number_if_any("deviation")};
+Spread spread(const JsonView& above, const std::string& name) {
+  if (!above.has(name)) return spread_of({});
+  const JsonView j = above.at(name);
+  const auto number = [&j](const char* figure) { return j.number_if_any(figure); };
+  return {j.count("count"), number("min"), number("mean"),     number("median"),
+          number("p90"),    number("max"), number("deviation")};
 }
 
-std::array<OverRanks, kPhases> phases(const JsonView& j) {
-  std::array<OverRanks, kPhases> result;
-  if (!j.has("phases")) return result;
-  const JsonView all = j.at("phases");
-  for (std::size_t p = 0; p < kPhases; ++p) result[p] = range(all, std::string(kPhaseNames[p]));
-  return result;
+PhaseSeconds phases(const JsonView& above) {
+  const JsonView j = above.part("phases");
+  PhaseSeconds seconds;
+  for (std::size_t p = 0; p < kPhases; ++p) seconds[p] = mean(j, std::string(kPhaseNames[p]));
+  return seconds;
 }
 
 MeanStep mean_step(const JsonView& above, const std::string& name) {
-  if (!above.has(name)) return {};
-  const JsonView j = above.at(name);
-  return {j.count("count"), range(j, "seconds"), phases(j)};
+  const JsonView j = above.part(name);
+  return {above.has(name) ? j.count("count") : 0, mean(j, "seconds"), phases(j)};
 }
 
-CommunicationResult communication(const JsonView& above, const std::string& name) {
-  if (!above.has(name)) return {};
-  const JsonView j = above.at(name);
-  std::vector<BucketResult> buckets;
+CommunicationResult communication(const JsonView& j) {
+  CommunicationResult result;
+  result.bytes = j.number_if_any("bytes_per_step");
+  result.busy = mean(j, "busy");
+  result.exposed = mean(j, "exposed");
+  result.wait = mean(j, "wait");
+  result.transfer = mean(j, "transfer");
+  result.add = mean(j, "add");
+  result.algbw = j.number_if_any("algbw_GBps");
+  result.busbw = j.number_if_any("busbw_GBps");
   for (const JsonView& b : j.items("buckets")) {
-    buckets.push_back(
+    result.buckets.push_back(
         {b.number_if_any("bytes"), spread(b, "busy"), spread(b, "transfer"), spread(b, "add")});
   }
-  return {j.number_if_any("bytes_per_step"),
-          range(j, "busy"),
-          range(j, "exposed"),
-          range(j, "wait"),
-          range(j, "transfer"),
-          range(j, "add"),
-          j.number_if_any("algbw_GBps"),
-          j.number_if_any("busbw_GBps"),
-          std::move(buckets)};
+  return result;
 }
 
 EpochResult epoch(const JsonView& j) {
-  EpochResult e{.epoch = j.count("epoch"),
-                .steps = j.count("steps"),
+  EpochResult e{.steps = j.count("steps"),
                 .resumed = j.has("resumed_at_step"),
                 .images = j.number("samples"),
                 .seconds = j.number("seconds"),
                 .val_accuracy = j.number_if_any("val_accuracy"),
-                .joules = j.has("energy") ? j.at("energy").number_if_any("joules") : kUnknown,
+                .joules = j.part("energy").number_if_any("joules"),
                 .phases = phases(j),
                 .ranks = {}};
   for (const JsonView& r : j.items("ranks"))
-    e.ranks.push_back({r.count("rank"), spread(r, "full_step_compute_seconds")});
+    e.ranks.push_back(spread(r, "full_step_compute_seconds"));
   if (!(e.seconds > 0)) j.at("seconds").refuse("is not positive");
   if (!(e.images >= 0)) j.at("samples").refuse("is negative");
   return e;
@@ -102,21 +92,20 @@ void read_work(RunResult& run, const JsonView& j) {
 void read_ranks(RunResult& run, const JsonView& j) {
   for (const JsonView& host : j.items("hosts")) run.hosts.push_back(host.text());
   for (const JsonView& r : j.items("ranks")) {
-    run.ranks.push_back({r.count("rank"), r.text("host"), r.text("backend"),
-                         r.number_if_any("threads"), r.number_if_any("cores"),
-                         r.number_if_any("memory_bytes")});
+    run.ranks.push_back({r.text("host"), r.text("backend"), r.number_if_any("threads"),
+                         r.number_if_any("cores"), r.number_if_any("memory_bytes")});
   }
   if (run.ranks.empty() || run.ranks.size() != run.rank_batches.size())
     j.at("ranks").refuse("does not have an entry for each rank of batch.per_rank");
-  for (const auto& [name, value] : j.fields("startup"))
-    run.startup.emplace_back(name, range(j.at("startup"), name));
+  for (const auto& [name, item] : j.fields("startup"))
+    run.startup.emplace_back(name, item.number_if_any("max"));
 }
 
 void read_summary(RunResult& run, const JsonView& j) {
   run.failure = j.text_if_any("failure");
   run.steady_full_step = mean_step(j, "steady_full_step");
   run.steady_full_step_seconds = spread(j, "steady_full_step_seconds");
-  run.steady_communication = communication(j, "steady_communication");
+  run.steady_communication = communication(j.part("steady_communication"));
   run.startup_seconds = j.number_if_any("startup_seconds");
 }
 
@@ -153,16 +142,18 @@ Attempt read_attempt(const fs::path& file) {
           .message = j.text_if_any("message")};
 }
 
-/// Each folder before those in it, these by name. What cannot be listed is left out.
-void list_folders(const fs::path& folder, int level, std::vector<fs::path>& all) {
-  all.push_back(folder);
+/// Files of each folder before those of the folders in it, these by name. What cannot be listed is
+/// left out.
+void list_files(const fs::path& folder, int level, std::vector<fs::path>& files) {
+  std::error_code error;
+  for (const char* name : {kRunJsonName, kAttemptName})
+    if (fs::is_regular_file(folder / name, error)) files.push_back(folder / name);
   if (level == kMostLevels) return;
   std::vector<fs::path> below;
-  std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     if (it->is_directory(error) && !it->is_symlink(error)) below.push_back(it->path());
   std::ranges::sort(below);
-  for (const fs::path& next : below) list_folders(next, level + 1, all);
+  for (const fs::path& next : below) list_files(next, level + 1, files);
 }
 
 void load_file(Study& study, const fs::path& path) {
@@ -184,11 +175,8 @@ std::vector<fs::path> files_of(const fs::path& place) {
                      "of rueda train, or the directory of a study");
   }
   if (!fs::is_directory(place, error)) return {place};
-  std::vector<fs::path> folders, files;
-  list_folders(place, 0, folders);
-  for (const fs::path& folder : folders)
-    for (const char* name : {kRunJsonName, kAttemptName})
-      if (fs::is_regular_file(folder / name, error)) files.push_back(folder / name);
+  std::vector<fs::path> files;
+  list_files(place, 0, files);
   return files;
 }
 

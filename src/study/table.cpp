@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda {
 namespace {
@@ -52,12 +50,9 @@ std::string csv_text(const Cell& cell) {
   return quoted + '"';
 }
 
-using Texts = std::vector<std::string>;
-
 /// The headings, then the cells of every row, as people read them.
 std::vector<Texts> texts_of(const Table& table) {
-  std::vector<Texts> texts(1);
-  for (const Column& column : table.columns) texts.front().push_back(column.heading);
+  std::vector<Texts> texts = {values_of(table.columns, &Column::heading)};
   for (const auto& row : table.rows) {
     Texts& cells = texts.emplace_back();
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -75,10 +70,10 @@ void Table::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
-void Table::add_fields(const std::vector<TableField>& fields) {
+void Table::add_fields(const Fields& fields) {
   std::vector<Cell> row;
   for (const TableField& field : fields) {
-    if (rows.empty()) columns.push_back({field.key, field.heading, field.show});
+    if (rows.empty()) columns.push_back(field);
     row.push_back(field.cell);
   }
   add(std::move(row));
@@ -104,20 +99,17 @@ std::string to_markdown(const Table& table) {
 }
 
 std::string to_csv(const Table& table) {
-  std::vector<Texts> rows(1);
-  for (const Column& column : table.columns) rows.front().push_back(csv_text(column.key));
-  for (const auto& row : table.rows)
-    std::ranges::transform(row, std::back_inserter(rows.emplace_back()), csv_text);
-  std::string text;
-  for (const Texts& row : rows) text += fmt::format("{}\r\n", fmt::join(row, ","));
+  const auto line = [](const auto& cells) {
+    return fmt::format("{}\r\n", fmt::join(values_of(cells, csv_text), ","));
+  };
+  std::string text = line(values_of(table.columns, &Column::key));
+  for (const auto& row : table.rows) text += line(row);
   return text;
 }
 
 std::string to_text(const Table& table) {
-  std::vector<Align> align;
-  for (const Column& column : table.columns)
-    align.push_back(is_number(column) ? Align::right : Align::left);
-  TextTable lines(align, 2);
+  const auto align = [](const Column& c) { return is_number(c) ? Align::right : Align::left; };
+  TextTable lines(values_of(table.columns, align), 2);
   for (const Texts& row : texts_of(table)) lines.add(row);
   std::string text = table.title + "\n" + lines.text();
   for (const std::string& note : table.notes) text += paragraph("  - ", 4, note);

@@ -9,7 +9,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 
 namespace rueda {
 namespace {

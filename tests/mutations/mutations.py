@@ -72,9 +72,9 @@ MUTATIONS = [
     ("include/rueda/record/aggregation.hpp", "return i == 0 || std::invoke(resumed, epochs[i]);", "return i == 0;", UNIT),
     (R + "epoch_json.cpp", "return r.begin - r.ready;", "return r.end - r.ready;", UNIT),
     # What a study says.
-    (S + "figures.cpp", "2 * (ranks - 1) / ranks * c.bytes_per_step", "(ranks - 1) / ranks * c.bytes_per_step", UNIT),
+    (S + "figures.cpp", "2 * (ranks - 1) / ranks * c.bytes", "(ranks - 1) / ranks * c.bytes", UNIT),
     (S + "figures.cpp", "base.epoch.value * double(base.ranks) / ranks;", "base.epoch.value / ranks;", UNIT),
-    (S + "figures.cpp", "result.phases[kAllReduce] * c.wait / c.measured", "c.wait", UNIT),
+    (S + "figures.cpp", "result.phases[kAllReduce] * c.wait / c.busy", "c.wait", UNIT),
     (S + "figures.cpp", "double(point.ranks) * point.epoch.value", "point.epoch.value", UNIT),
     (S + "series.cpp", "if (option.timing != Timing::variant) continue;", "continue;", UNIT),
     # Which images a step takes.
@@ -104,7 +104,7 @@ MUTATIONS = [
     (T + "step_recorder.cpp", "energy_ = joules_so_far() - energy_;", "energy_ = joules_so_far();",
      UNIT + ["cli cli"]),
     (T + "step_recorder.cpp", "clock_.last = note_clock(clock_.last_time);", "clock_.last = clock_.first;", UNIT),
-    (S + "figures.cpp", "c.exposed = measured.exposed.mean * steps;", "c.exposed = measured.exposed.mean;", UNIT),
+    (S + "figures.cpp", "{&c.busy, &c.exposed, &c.wait", "{&c.busy, &c.wait", UNIT),
     (S + "figures.cpp", "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "(1 / speedup - 1 / ranks)", UNIT),
     # The sum itself.
     (T + "gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),

@@ -19,12 +19,10 @@ struct MadeRun {
   std::size_t images = 100;
   std::vector<double> epochs = {1.5, 1.0};  ///< seconds
   double step = 0.1;                        ///< seconds of a full step
-  std::array<double, kPhases> phases = {};  ///< seconds of an epoch
+  PhaseSeconds phases = {};                 ///< seconds of an epoch
   double wait = 0, transfer = 0, add = 0;   ///< seconds per step in the all-reduce
   double threads = 1, cores = 1;
 };
-
-inline OverRanks everywhere(double seconds) { return {seconds, seconds, seconds}; }
 
 inline RunResult made_run(const MadeRun& made) {
   RunResult run;
@@ -37,31 +35,30 @@ inline RunResult made_run(const MadeRun& made) {
   run.hosts = {"node1"};
   const std::size_t steps = (made.images + run.global_batch - 1) / run.global_batch;
   for (std::size_t r = 0; r < made.ranks; ++r)
-    run.ranks.push_back({r, "node1", "cpu", made.threads, made.cores, 1e6});
-  run.startup = {{"mpi", everywhere(0.25)}, {"data", everywhere(0.5)}};
+    run.ranks.push_back({"node1", "cpu", made.threads, made.cores, 1e6});
+  run.startup = {{"mpi", 0.25}, {"data", 0.5}};
   run.startup_seconds = 0.75;
   for (const double seconds : made.epochs) {
     EpochResult e;
-    e.epoch = run.epochs.size() + 1;
     e.steps = steps;
     e.images = double(made.images);
     e.seconds = seconds;
-    for (std::size_t p = 0; p < kPhases; ++p) e.phases[p] = everywhere(made.phases[p]);
+    e.phases = made.phases;
     run.epochs.push_back(e);
   }
   const std::vector<double> full = {made.step};
   run.steady_full_step_seconds = spread_of(full);
   run.steady_full_step.count = 1;
-  run.steady_full_step.seconds = everywhere(made.step);
+  run.steady_full_step.seconds = made.step;
   for (std::size_t p = 0; p < kPhases; ++p)
-    run.steady_full_step.phases[p] = everywhere(made.phases[p] / double(steps));
+    run.steady_full_step.phases[p] = made.phases[p] / double(steps);
   CommunicationResult& c = run.steady_communication;
   c.bytes = 1e9;
-  c.busy = everywhere(made.wait + made.transfer + made.add);
-  c.exposed = everywhere(made.phases[5] / double(steps));
-  c.wait = everywhere(made.wait);
-  c.transfer = everywhere(made.transfer);
-  c.add = everywhere(made.add);
+  c.busy = made.wait + made.transfer + made.add;
+  c.exposed = made.phases[5] / double(steps);
+  c.wait = made.wait;
+  c.transfer = made.transfer;
+  c.add = made.add;
   return run;
 }
 
@@ -73,8 +70,8 @@ inline std::vector<RunResult> runs_of(const std::vector<std::pair<std::size_t, d
   return runs;
 }
 
-inline std::array<double, kPhases> phases(double backward, double all_reduce) {
-  std::array<double, kPhases> all{};
+inline PhaseSeconds phases(double backward, double all_reduce) {
+  PhaseSeconds all{};
   all[std::size_t(Phase::backward)] = backward;
   all[std::size_t(Phase::all_reduce)] = all_reduce;
   return all;
@@ -87,7 +84,7 @@ struct Evaluated {
 
   std::vector<Observation> observations;
   std::vector<Series> series;
-  std::vector<SeriesFigures> figures;
+  StudyFigures figures;
 };
 
 /// A cell by its row and the key of its column. Throws std::out_of_range.

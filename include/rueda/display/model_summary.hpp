@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "rueda/backend/memory_need.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/graph.hpp"
 
 namespace rueda {
@@ -35,6 +35,6 @@ struct MemoryShortage {
 
 /// How much memory is missing on which rank, and the remedies: a smaller batch, or one of
 /// `remedies`, options with their values.
-std::string shortage_text(const MemoryShortage& shortage, const std::vector<std::string>& remedies);
+std::string shortage_text(const MemoryShortage& shortage, const Texts& remedies);
 
 }  // namespace rueda

@@ -191,6 +191,7 @@ struct EpochForecast {
   std::size_t steps() const noexcept { return full_steps + (partial_images > 0 ? 1 : 0); }
   double images_per_second() const noexcept { return double(scenario.images) / seconds; }
 };
+using Forecasts = std::vector<EpochForecast>;
 
 /// A step of `images` images over all ranks. Each rank has as many as even_split gives the largest.
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images);

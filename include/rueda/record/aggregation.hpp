@@ -13,6 +13,8 @@
 
 namespace rueda {
 
+using Epochs = std::span<const EpochRecord>;
+
 /// Seconds per step of one kind, over one or more epochs. The phases' means add up to the step's.
 struct StepBreakdown {
   std::size_t steps = 0;
@@ -30,8 +32,7 @@ struct StepBreakdown {
 };
 
 /// Uses the steps' records, or their sums where the records were released.
-StepBreakdown break_down(std::span<const EpochRecord> epochs, std::size_t global_batch,
-                         StepKind kind);
+StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind);
 
 /// The last epochs that follow a first one, up to the next first one; none unless they are of as
 /// many ranks as the last epoch. An epoch is a first one if a process `resumed` the run in it.
@@ -47,11 +48,10 @@ std::span<const Epoch> steady_stretch(std::span<const Epoch> epochs, Resumed res
   return epochs.subspan(begin, end - begin);
 }
 
-/// The epochs of the steady state: all but the first. An epoch in which a process resumed the run
-/// is a first one, too: then the steady epochs are those after the last such epoch that others
-/// follow, on as many ranks. Where there are none, the last epoch stands for them.
+/// The epochs of the steady state (steady_stretch). Where there are none, the last epoch stands for
+/// them.
 struct SteadyState {
-  std::span<const EpochRecord> epochs;
+  Epochs epochs;
   bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
   double images_per_second = 0;   ///< median; NaN without epochs

@@ -28,9 +28,8 @@ std::string options_json(const TrainConfig& config);
 /// The same, one option a line: what ranks compare.
 std::string config_text(const TrainConfig& config);
 
-/// Writes `to_json` to `path`: under a temporary name in the same directory, flushed to the disk,
-/// then renamed, so that `path` holds the old or the new text in full, never a part. Throws
-/// RunError naming path and reason.
+/// Writes `to_json` to `path` atomically (write_atomically). Throws RunError naming path and
+/// reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
 /// The past of a run as run.json holds it: its start, resumptions and epochs. A checkpoint keeps
@@ -46,12 +45,8 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
 /// grow with epochs. Only `steady_communication.buckets` of the summary loses these steps.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
 
-/// Writes a header and a line per rank and step, in order of epoch, step and rank, as atomically as
-/// write_run_json. Throws RunError naming path and reason.
-void write_steps_csv(const std::filesystem::path& path, const RunRecord& run);
-
-/// Appends the lines of one epoch. With `first` it writes a new file with a header. A crash may cut
-/// the last line. Throws RunError naming path and reason.
+/// Appends the lines of one epoch, one per step and rank in this order. With `first` it writes a
+/// new file with a header. A crash may cut the last line. Throws RunError naming path and reason.
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
 
 /// Copies the header and the whole lines of epochs up to `last` to `to`. `from` need not exist, and
@@ -70,6 +65,5 @@ bool for_each_step(const std::filesystem::path& file, std::span<const std::strin
 /// a process for each rank, a row for each TraceLane. Times are microseconds since the first span
 /// on rank 0's clock; the largest error of the clocks is noted.
 std::string to_trace_json(const RunRecord& run);
-void write_trace(const std::filesystem::path& path, const RunRecord& run);
 
 }  // namespace rueda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -23,11 +24,20 @@ Spread spread_of(std::span<const double> values);
 
 /// What `value`, a member or a function, gives for each of `items`.
 template <typename Items, typename Value>
-std::vector<double> values_of(const Items& items, Value value) {
-  std::vector<double> values;
+auto values_of(const Items& items, Value value) {
+  std::vector<std::decay_t<decltype(std::invoke(value, *std::begin(items)))>> values;
   for (const auto& item : items) values.push_back(std::invoke(value, item));
   return values;
 }
+
+/// The first of `groups` that `is_same` accepts, or a new one: groups are in the order in which
+/// their members were given.
+template <typename Group, typename IsSame>
+Group& group_of(std::vector<Group>& groups, IsSame is_same) {
+  const auto found = std::ranges::find_if(groups, is_same);
+  return found == groups.end() ? groups.emplace_back() : *found;
+}
+
 /// The value below which the share `q` (0 ... 1) of the values lies, linear between neighbours
 /// (position q * (count - 1) of the sorted values). NaN where there are none.
 double quantile(std::vector<double> values, double q);

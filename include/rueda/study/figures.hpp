@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ struct Series : Subject {
 /// strong one of its global batch, so a P = 1 run may serve both; a series needs two values of P,
 /// and runs that then belong to none form series of one point. A series has one subject and one
 /// number of images.
-std::vector<Series> make_series(const std::vector<Observation>& observations);
+std::vector<Series> make_series(const Observations& observations);
 
 /// What P ranks gained over the fewest that were run, P0 (1 where there is such a run), which count
 /// as P0. Efficiency is S / P.
@@ -43,8 +42,9 @@ struct Speedup {
   Estimate speedup;
   Estimate efficiency;
 };
-/// S = P0 T(P0) / T(P) from epoch times T.
-Speedup epoch_speedup(const Series& series, const Point& point);
+/// S = P0 T(P0) / T(P) from epoch times T, as measured or as printed.
+Speedup epoch_speedup(const Series& series, const Point& point,
+                      Estimate Point::*time = &Point::epoch);
 /// S = P0 (B(P) / t(P)) / (B(P0) / t(P0)) from full steps t and global batches B.
 Speedup step_speedup(const Series& series, const Point& point);
 
@@ -64,23 +64,19 @@ double karp_flatt(double speedup, double ranks) noexcept;
 /// 1988): from the scaled speedup S = P - s (P - 1), s = (P - S) / (P - 1). Unknown for P = 1.
 double gustafson_fraction(double scaled_speedup, double ranks) noexcept;
 
-/// Communication of a mean steady epoch; seconds, of one repeat (see PointFigures).
-struct CommunicationFigures {
+/// Communication of a mean steady epoch; seconds, of one repeat (see PointFigures). `bytes` are
+/// those of a step.
+struct CommunicationFigures : CommunicationTimes {
   double inferred = kUnknown;  ///< T(P) - T(P0) P0 / P
   /// The same against P = 1 at this rank batch instead of this global batch, where that was run:
   /// small batches are slower, which is no communication.
   double inferred_same_batch = kUnknown;
-  double measured = kUnknown;  ///< inside the all-reduce, mean over ranks
-  double exposed = kUnknown;   ///< what steps waited for it
-  double wait = kUnknown, transfer = kUnknown, add = kUnknown;  ///< parts of `measured`
-  double bytes_per_step = kUnknown;
-  double algbw = kUnknown, busbw = kUnknown;  ///< GB/s, of the slowest rank's busy time
-  double link_busbw = kUnknown;               ///< GB/s, of the time in transfer alone
+  double link_busbw = kUnknown;  ///< GB/s, of the time in transfer alone
 };
 
 /// How even the ranks were: seconds of a full step without waiting for the all-reduce.
 struct StragglerFigures {
-  OverRanks compute;        ///< of the ranks' medians
+  Spread compute;           ///< of the ranks' medians
   std::size_t slowest = 0;  ///< rank
   std::string slowest_host;
 };
@@ -90,7 +86,7 @@ struct StragglerFigures {
 /// steps or in the ranks' unevenness.
 struct Losses {
   double lost = kUnknown;  ///< seconds per epoch
-  std::array<double, kPhases> phases{};
+  PhaseSeconds phases{};
   double waiting = kUnknown;  ///< of the phase all_reduce: for ranks that were later
   double rest = kUnknown;
 };
@@ -99,14 +95,15 @@ struct Losses {
 /// epoch or a step are those of the repeat whose epochs are nearest to the median, so that they add
 /// up.
 struct PointFigures {
+  const Series* series = nullptr;
   const Point* point = nullptr;
   Estimate images_per_second;
   Speedup epoch_view, step_view;
-  double karp_flatt = kUnknown;                ///< serial fraction from the epoch view
-  double gustafson = kUnknown;                 ///< serial fraction from the step view
-  const RunResult* run = nullptr;              ///< that repeat; null for what rueda did not run
-  std::array<double, kPhases> step_phases{};   ///< seconds of a mean full step
-  std::array<double, kPhases> epoch_phases{};  ///< seconds of a steady epoch, mean over ranks
+  double karp_flatt = kUnknown;    ///< serial fraction from the epoch view
+  double gustafson = kUnknown;     ///< serial fraction from the step view
+  const RunResult* run = nullptr;  ///< that repeat; null for what rueda did not run
+  PhaseSeconds step_phases{};      ///< seconds of a mean full step
+  PhaseSeconds epoch_phases{};     ///< seconds of a steady epoch, mean over ranks
   CommunicationFigures communication;
   StragglerFigures stragglers;
   double joules = kUnknown;          ///< of an epoch, all GPUs
@@ -115,16 +112,17 @@ struct PointFigures {
   std::optional<Losses> losses;
 
   std::size_t ranks() const noexcept { return point->ranks; }
+  bool of_fewest_ranks() const noexcept { return ranks() == series->points.front().ranks; }
 };
 
 struct SeriesFigures {
   const Series* series = nullptr;
   std::vector<PointFigures> points;
-  std::optional<Estimate> serial_fraction;  ///< Amdahl
 };
+using StudyFigures = std::vector<SeriesFigures>;
 
 /// `all` has to outlive the result.
-std::vector<SeriesFigures> evaluate(const std::vector<Series>& all);
+StudyFigures evaluate(const std::vector<Series>& all);
 
 /// The parts of a mean steady epoch other than full steps of median length; seconds, of the repeat
 /// whose epochs are nearest to the point's.

@@ -1,9 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rueda/study/study.hpp"
@@ -77,6 +79,9 @@ struct Observation : Subject {
   bool includes_warm_up = false;
   std::vector<const RunResult*> runs;  ///< of rueda; empty for others
 };
+using Observations = std::vector<Observation>;
+/// Observations that have something in common.
+using Members = std::vector<const Observation*>;
 
 /// A finished or interrupted run of rueda; it has to outlive the observation. Throws
 /// std::invalid_argument if it has no epoch.
@@ -84,23 +89,85 @@ Observation observe(const RunResult& run);
 
 /// All runs that have an epoch. `variant` names the options that change the time of a step and are
 /// not the same in all runs ("overlap off, wire bf16").
-std::vector<Observation> observe_all(const std::vector<RunResult>& runs);
+Observations observe_all(const Runs& runs);
 
 /// Repeats of one configuration as one observation: of each time the median, the least low and the
 /// greatest high of those that are known.
-Observation merged(const std::vector<const Observation*>& repeats);
+Observation merged(const Members& repeats);
 
 /// Whether their epochs have the same images, or are both of an unknown number.
 inline bool same_images(const Observation& a, const Observation& b) noexcept {
   return a.images == b.images || (std::isnan(a.images) && std::isnan(b.images));
 }
 
-/// The first of `groups` that `is_same` accepts, or a new one: groups are in the order in which
-/// their members were given.
-template <typename Members, typename IsSame>
-Members& group_of(std::vector<Members>& groups, IsSame is_same) {
-  const auto found = std::ranges::find_if(groups, is_same);
-  return found == groups.end() ? groups.emplace_back() : *found;
-}
+/// A finished epoch as a log prints it: rounded. Seconds.
+struct LoggedEpoch {
+  std::size_t number = 0;   ///< from 1
+  std::size_t steps = 0;    ///< 0: unknown
+  std::size_t samples = 0;  ///< counted instead of steps; 0: steps were counted
+  Estimate printed;         ///< what the rounding of its seconds leaves
+  Estimate seconds;         ///< what all figures of its line together leave, at most as wide
+  bool validates = false;   ///< its seconds include a validation
+};
+
+/// A run of which only printed figures are known.
+struct LoggedRun : Subject {
+  std::size_t ranks = 1;
+  std::size_t global_batch = 0;  ///< 0: unknown
+  double images = kUnknown;      ///< in the data set
+  std::vector<LoggedEpoch> epochs;
+};
+
+/// "14s", "544ms", "73us", "23.44s", "8.715 s": in seconds, with what rounding to the last digit
+/// leaves, never below 0. Nothing if the text is not a whole duration.
+std::optional<Estimate> printed_duration(std::string_view text);
+
+/// What both ranges leave, and the value of the narrower one within it; `first` if they exclude
+/// each other.
+Estimate narrowed(const Estimate& first, const Estimate& second);
+
+/// Images that an epoch of `steps` steps takes of `images`: all of them with a partial last step,
+/// or steps x batch where a remainder is left out. NaN if neither fits.
+double images_of_epoch(double images, std::size_t steps, std::size_t global_batch);
+
+/// Steady: medians of values and bounds over the epochs after the first. Without a partial last
+/// step a full step takes epoch / steps. With one its value supposes that time follows images, and
+/// its bounds that the partial step took from nothing to as long as a full one. Throws
+/// std::invalid_argument if there is no epoch.
+Observation observe(const LoggedRun& run);
+
+/// A log, and what is known of its runs from elsewhere, which wins over the log.
+struct KerasLog {
+  std::filesystem::path file;
+  std::string model;             ///< empty: as the log says
+  std::size_t ranks = 0;         ///< 0: as the log says, else 1
+  std::size_t global_batch = 0;  ///< 0: as the log says
+  std::size_t image_size = 0;    ///< pixels; 0: unknown
+  std::size_t images = 0;        ///< in the data set; 0: 50,000, if steps and batch allow that
+  std::optional<Processor> processor;  ///< none: gpu if the log mentions one
+  bool operator==(const KerasLog&) const = default;
+};
+
+/// "FILE[,model=NAME][,ranks=P][,batch=GLOBAL][,images=N][,size=PIXELS][,processor=cpu|gpu]".
+/// Throws InputError if a value is not one.
+KerasLog parse_keras_log_option(const std::string& text);
+
+/// The runs in what Keras' fit() printed (verbose 1 or 2, TensorFlow 1 to Keras 3), or in rueda's
+/// own lines. A run begins where epochs count from 1 again or at a header ("Model ResNet50 2 GPUs",
+/// "Batch_size: 4096", "Num_replicas: 2"). Other lines of the file are ignored, and so are
+/// evaluations. Times with val_ figures include validation, and `variant` says so. Throws
+/// InputError naming the file and the remedy if it is no file, larger than 1 GB, has more than
+/// 100,000 epochs or none, or if images, steps and batch contradict each other.
+std::vector<LoggedRun> read_logged_runs(const KerasLog& log);
+
+/// The same as observations.
+Observations read_keras_log(const KerasLog& log);
+
+/// The observations of the chapter whose figures docs/published.md discusses have this source.
+inline constexpr const char* kBookSource = "Torres 2026, ch. 10";
+
+/// The published runs of docs/data/published.json, which is compiled into the program. `which` is a
+/// set ("book", "nyu"), or "all". Throws InputError naming the sets for any other word.
+Observations published(const std::string& which);
 
 }  // namespace rueda

@@ -38,24 +38,24 @@ const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, dou
 
 /// Sentences about a series with their figures, in order: how far it scales, the causes of the
 /// loss, the share of communication, what whole seconds would have hidden, the recommendation.
-std::vector<std::string> sentences(const SeriesFigures& series, const FindingOptions& options);
+Texts sentences(const SeriesFigures& series, const FindingOptions& options);
 
 /// The sentences about every series, then doubts about the study.
-std::vector<Finding> findings(const Study& study, const std::vector<SeriesFigures>& all,
+std::vector<Finding> findings(const Study& study, const StudyFigures& all,
                               const FindingOptions& options);
 
 /// The tables of a report, each with the definitions of its figures below it; those without a row
 /// are left out. docs/report.md shows them.
-std::vector<Table> study_tables(const Study& study, const std::vector<SeriesFigures>& all);
+Tables study_tables(const Study& study, const StudyFigures& all);
 
 /// The shortest answer, narrow enough for a terminal.
-Table overview_table(const std::vector<SeriesFigures>& all);
+Table overview_table(const StudyFigures& all);
 
 /// One processor against another at P = 1: acceleration, not scaling. A row for every two sources
 /// or kinds of processor that trained the same model, image size, batch and number of images; the
 /// slower one first. Ratios of first and of steady epochs with what rounding leaves, and those of
 /// steady epochs as a log prints them. No rows where there is no such pair.
-Table acceleration_table(const std::vector<Observation>& observations);
+Table acceleration_table(const Observations& observations);
 
 /// The tables that tasks 10.3 to 10.7 of Torres, Supercomputing for Artificial Intelligence,
 /// chapter 10, ask for: book_task_10_3 (CPU baseline), book_task_10_4 (acceleration),
@@ -63,8 +63,7 @@ Table acceleration_table(const std::vector<Observation>& observations);
 /// the models other than the first), book_task_10_7_epoch_time, _throughput, _speedup, _efficiency
 /// (all series side by side, as in figures 10.12 to 10.15). ID is that of the series. Only facts:
 /// the judgement that the tasks ask for is the student's. A table without a row is left out.
-std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
-                               const std::vector<Observation>& observations);
+Tables book_layout(const StudyFigures& all, const Observations& observations);
 
 /// Tables 1 to 3 of the homework on data parallelism of New York University, nyu_table_1_gN (time
 /// and speedup), nyu_table_2_gN (compute and communication), nyu_table_3_gN (bandwidth
@@ -75,7 +74,7 @@ std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
 /// data, on P ranks compute = C / P and communication = T(P) - C / P; bandwidth = 2 (P-1)/P x bytes
 /// of a gradient x steps / communication, what a ring all-reduce sends in that time (Patarasuk and
 /// Yuan, JPDC 69(2), 2009). Batches and ranks that were not run leave cells empty.
-std::vector<Table> nyu_layout(const std::vector<SeriesFigures>& all);
+Tables nyu_layout(const StudyFigures& all);
 
 /// `schema_version` of report.json: raised when a field changes its meaning or goes.
 inline constexpr int kReportSchemaVersion = 1;
@@ -84,11 +83,11 @@ inline constexpr int kReportSchemaVersion = 1;
 struct Report {
   std::string title;
   std::string made_with;  ///< program and version
-  std::vector<SeriesFigures> series = {};
-  std::vector<Table> tables = {};
+  StudyFigures series = {};
+  Tables tables = {};
   std::vector<Finding> findings = {};
-  std::map<std::string, std::vector<Table>> layouts = {};  ///< hand-ins by name
-  std::vector<std::string> predictions = {};  ///< JSON texts of `rueda predict --json`, checked
+  std::map<std::string, Tables> layouts = {};  ///< hand-ins by name
+  Texts predictions = {};                      ///< JSON texts of `rueda predict --json`, checked
 };
 
 /// Writes report.json (docs/report.md: numbers unrounded, unknown ones null), report.md (findings,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <limits>
@@ -17,18 +16,12 @@ namespace rueda {
 /// The value of a figure that a file does not have.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Over ranks.
-struct OverRanks {
-  double min = kUnknown;
-  double mean = kUnknown;
-  double max = kUnknown;
-};
-
-/// Where the time of a mean step went; seconds, over ranks. `count` is 0 if there was no such step.
+/// Where the time of a mean step went; seconds, mean over ranks. `count` is 0 if there was no such
+/// step.
 struct MeanStep {
   std::size_t count = 0;
-  OverRanks seconds;
-  std::array<OverRanks, kPhases> phases;  ///< the means add up to `seconds.mean`
+  double seconds = kUnknown;
+  PhaseSeconds phases{};  ///< they add up to `seconds`
 };
 
 /// One bucket of gradients; seconds, over steps and ranks.
@@ -37,34 +30,33 @@ struct BucketResult {
   Spread busy, transfer, add;
 };
 
-/// Communication per step, full and partial ones together; seconds.
-struct CommunicationResult {
-  double bytes = kUnknown;  ///< summed in a step
-  OverRanks busy, exposed, wait, transfer, add;
-  double algbw = kUnknown, busbw = kUnknown;  ///< GB/s
+/// What was measured of communication; seconds, mean over ranks.
+struct CommunicationTimes {
+  double bytes = kUnknown;                                      ///< summed in a step
+  double busy = kUnknown;                                       ///< inside the all-reduce
+  double exposed = kUnknown;                                    ///< what steps waited for it
+  double wait = kUnknown, transfer = kUnknown, add = kUnknown;  ///< parts of `busy`
+  double algbw = kUnknown, busbw = kUnknown;  ///< GB/s, of the slowest rank's busy time
+};
+
+/// Communication per step, full and partial ones together.
+struct CommunicationResult : CommunicationTimes {
   std::vector<BucketResult> buckets;
 };
 
-/// What one rank did in an epoch.
-struct RankEpoch {
-  std::size_t rank = 0;
-  Spread full_compute;  ///< seconds of its full steps without waiting for the all-reduce
-};
-
 struct EpochResult {
-  std::size_t epoch = 0;  ///< from 1
   std::size_t steps = 0;
   bool resumed = false;  ///< a process resumed the run here
   double images = kUnknown;
   double seconds = kUnknown;  ///< training steps, between barriers
   double val_accuracy = kUnknown;
-  double joules = kUnknown;               ///< of all GPUs
-  std::array<OverRanks, kPhases> phases;  ///< sums over all its steps
-  std::vector<RankEpoch> ranks;
+  double joules = kUnknown;  ///< of all GPUs
+  PhaseSeconds phases{};     ///< sums over all its steps, mean over ranks
+  /// Of each rank: seconds of its full steps without waiting for the all-reduce.
+  std::vector<Spread> ranks;
 };
 
 struct RankResult {
-  std::size_t rank = 0;
   std::string host;
   std::string backend;  ///< cpu, cuda, timed
   double threads = kUnknown, cores = kUnknown;
@@ -93,8 +85,9 @@ struct RunResult {
 
   std::vector<std::string> hosts;
   std::vector<RankResult> ranks;
-  std::vector<std::pair<std::string, OverRanks>> startup;  ///< item to seconds, in order
-  std::vector<EpochResult> epochs;                         ///< finished ones
+  /// Item to seconds of the slowest rank, in order.
+  std::vector<std::pair<std::string, double>> startup;
+  std::vector<EpochResult> epochs;  ///< finished ones
 
   // Of the epochs after the first; of the first where it is the only one.
   MeanStep steady_full_step;
@@ -103,15 +96,16 @@ struct RunResult {
   double startup_seconds = kUnknown;
 
   std::size_t world_size() const noexcept { return ranks.size(); }
+  /// Whether the name of its all-reduce has this word.
+  bool sums_by(const char* word) const { return all_reduce.find(word) != std::string::npos; }
 };
+using Runs = std::vector<RunResult>;
 
 /// Reads a run.json. Ignores unknown fields; fields that an older version did not write stay
-/// unknown. Throws InputError naming file, field and remedy if it cannot be read, is larger than
-/// 1 GB, or is not what docs/run-json.md describes.
+/// unknown. Throws InputError naming file, field and remedy.
 RunResult read_run(const std::filesystem::path& file);
 
-/// The epochs that count: those after the first; in a resumed run, those after the last first one
-/// that was followed by others; if there are none, the last one.
+/// The epochs that count (steady_stretch); if there are none, the last one.
 std::span<const EpochResult> steady_epochs(const RunResult& run);
 
 /// What jobs/scale.sh wrote about one run that it started (attempt.json): also of those that were
@@ -134,8 +128,8 @@ struct Unreadable {
 
 /// Everything found below the directories of a study.
 struct Study {
-  std::vector<RunResult> runs;         ///< with at least one finished epoch
-  std::vector<RunResult> empty_runs;   ///< without
+  Runs runs;                           ///< with at least one finished epoch
+  Runs empty_runs;                     ///< without
   std::vector<Attempt> failed;         ///< attempts that did not end well
   std::vector<Unreadable> unreadable;  ///< in directories that hold others
 };

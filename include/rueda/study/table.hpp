@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/display/text.hpp"
+
 namespace rueda {
 
 /// Nothing, a text, or a number that its column says how to show. A NaN is nothing.
@@ -45,12 +47,10 @@ struct Column {
 };
 
 /// A cell and its column.
-struct TableField {
-  std::string key;
-  std::string heading;
-  Show show;
+struct TableField : Column {
   Cell cell;
 };
+using Fields = std::vector<TableField>;
 
 /// A table for people and programs: one source for Markdown, CSV and JSON. Numbers are
 /// stored unrounded in SI units; only Markdown rounds.
@@ -59,13 +59,15 @@ struct Table {
   std::string title;  ///< one line
   std::vector<Column> columns = {};
   std::vector<std::vector<Cell>> rows = {};
-  std::vector<std::string> notes = {};  ///< definitions and remarks, printed beneath
+  Texts notes = {};  ///< definitions and remarks, printed beneath
 
   /// Appends a row. Throws std::logic_error if its length is not the number of columns.
   void add(std::vector<Cell> row);
   /// The same; the first row makes the columns.
-  void add_fields(const std::vector<TableField>& fields);
+  void add_fields(const Fields& fields);
 };
+
+using Tables = std::vector<Table>;
 
 /// The text of a cell as people read it; a dash where there is nothing, or a NaN.
 std::string cell_text(const Cell& cell, Show show);

@@ -8,8 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "record/json_parts.hpp"
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
 #include "wiring/reduce_tables.hpp"
 
 namespace rueda::bench {

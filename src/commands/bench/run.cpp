@@ -7,7 +7,7 @@
 #include "commands/commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "run/run_directory.hpp"
 #include "session.hpp"
 #include "wiring/device_choice.hpp"

@@ -10,8 +10,7 @@
 
 #include "bench.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
 namespace rueda::bench {

@@ -12,7 +12,7 @@
 
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/data/cifar10.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 
 // What the doctor gathers, as plain data, which goes to JSON and back by the names of its members.
 // One rank is enough to know each fact. Findings and report

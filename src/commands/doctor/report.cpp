@@ -5,8 +5,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "facts.hpp"
-#include "rueda/display/number_text.hpp"
-#include "rueda/display/text_table.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/record/statistics.hpp"
 
 namespace rueda::doctor {

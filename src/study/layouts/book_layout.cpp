@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "study/tables/point_table.hpp"
 
 namespace rueda {
 namespace {
 
 /// Task 10.3 wants the steady epoch on a CPU as the reference of all that follows.
-Table cpu_baseline(const std::vector<Observation>& observations) {
-  Table table{.id = "book_task_10_3", .title = "Task 10.3: the CPU as baseline"};
-  table.notes = {"One rank. Steady: median of the epochs after the first."};
+Table cpu_baseline(const Observations& observations) {
+  Table table{.id = "book_task_10_3",
+              .title = "Task 10.3: the CPU as baseline",
+              .notes = {"One rank. Steady: median of the epochs after the first."}};
   for (const Observation& o : observations) {
     if (o.ranks != 1 || o.processor != Processor::cpu) continue;
     table.add_fields(
@@ -25,16 +26,11 @@ Table cpu_baseline(const std::vector<Observation>& observations) {
   return table;
 }
 
-Table acceleration(const std::vector<Observation>& observations) {
+Table acceleration(const Observations& observations) {
   Table table = acceleration_table(observations);
   table.id = "book_task_10_4";
   table.title = "Task 10.4: acceleration, " + table.title.substr(table.title.find(": ") + 2);
   return table;
-}
-
-bool any_printed(const SeriesFigures& series) {
-  return std::ranges::any_of(series.points,
-                             [](const PointFigures& p) { return known(p.point->printed_epoch); });
 }
 
 /// Images of the last step of an epoch, if they are known.
@@ -43,42 +39,32 @@ double last_step(const Point& point) {
   return point.steps == 0 || std::isnan(point.images) ? kUnknown : point.images - whole;
 }
 
-/// Speedup from times as a log prints them.
-Estimate printed_speedup(const Series& series, const Point& point) {
-  const Point& base = series.points.front();
-  const double ranks = double(base.ranks);
-  if (&base == &point) return exactly(ranks);
-  return base.printed_epoch / point.printed_epoch * ranks;
-}
-
-std::vector<TableField> scaling_fields(const Series& series, const PointFigures& figures,
-                                       bool printed) {
+Fields scaling_fields(const PointFigures& figures, bool printed) {
   const Point& point = *figures.point;
   const Estimate& efficiency = figures.epoch_view.efficiency;
-  std::vector<TableField> fields = {
-      {"ranks", ranks_heading(series.processor), Show::count, double(point.ranks)},
+  Fields fields = {
+      {"ranks", ranks_heading(point.processor), Show::count, double(point.ranks)},
       {"epoch_s", "Time (s)", Show::seconds, point.epoch.value},
       {"images_per_second", "Throughput (images/s)", Show::rate, figures.images_per_second.value},
       {"speedup", "Speedup", Show::ratio, figures.epoch_view.speedup.value},
       {"efficiency", "Efficiency (%)", Show::percent, efficiency.value},
       {"efficiency_low", "at least", Show::percent, efficiency.low},
       {"efficiency_high", "at most", Show::percent, efficiency.high}};
-  const auto append = [&fields](const std::vector<TableField>& more) {
-    fields.insert(fields.end(), more.begin(), more.end());
-  };
   if (printed) {
-    const Estimate speedup = printed_speedup(series, point);
-    const Estimate share = speedup * (1 / double(point.ranks));
-    append({{"printed_epoch_s", "Time as printed (s)", Show::text, point.printed_epoch.value},
-            {"printed_speedup", "Speedup as printed", Show::ratio, speedup.value},
-            {"printed_efficiency", "Efficiency as printed (%)", Show::percent, share.value},
-            {"printed_efficiency_low", "at least", Show::percent, share.low},
-            {"printed_efficiency_high", "at most", Show::percent, share.high}});
+    const auto [speedup, share] = epoch_speedup(*figures.series, point, &Point::printed_epoch);
+    fields.insert(
+        fields.end(),
+        {{"printed_epoch_s", "Time as printed (s)", Show::text, point.printed_epoch.value},
+         {"printed_speedup", "Speedup as printed", Show::ratio, speedup.value},
+         {"printed_efficiency", "Efficiency as printed (%)", Show::percent, share.value},
+         {"printed_efficiency_low", "at least", Show::percent, share.low},
+         {"printed_efficiency_high", "at most", Show::percent, share.high}});
   }
-  append({{"batch", "Batch", Show::count, count_cell(point.global_batch)},
-          {"steps", "Steps", Show::count, count_cell(point.steps)},
-          {"last_step_images", "Images of the last step", Show::count, last_step(point)},
-          {"remark", "Remark", Show::text, marks_of(point, "includes warm-up", ", ")}});
+  fields.insert(fields.end(),
+                {{"batch", "Batch", Show::count, count_cell(point.global_batch)},
+                 {"steps", "Steps", Show::count, count_cell(point.steps)},
+                 {"last_step_images", "Images of the last step", Show::count, last_step(point)},
+                 {"remark", "Remark", Show::text, marks_of(point, "includes warm-up", ", ")}});
   return fields;
 }
 
@@ -93,7 +79,8 @@ std::string scaling_note(const Series& series) {
 
 Table task_table(const SeriesFigures& figures, const std::string& task) {
   const Series& series = *figures.series;
-  const bool printed = any_printed(figures);
+  const bool printed = std::ranges::any_of(
+      series.points, [](const Point& point) { return known(point.printed_epoch); });
   Table table{
       .id = "book_task_" + task + "_" + series.id,
       .title = fmt::format("Task {}: {}", task == "10_5" ? "10.5" : "10.6", series.label),
@@ -101,8 +88,7 @@ Table task_table(const SeriesFigures& figures, const std::string& task) {
                 "Time: an epoch, steady (median of the epochs after the first). Throughput = "
                 "images of an epoch / time, over all ranks.",
                 speedup_note(series), "At least and at most: what repeats or rounding leave."}};
-  for (const PointFigures& point : figures.points)
-    table.add_fields(scaling_fields(series, point, printed));
+  for (const PointFigures& point : figures.points) table.add_fields(scaling_fields(point, printed));
   if (printed) {
     table.notes.emplace_back(
         "As printed: from the rounded seconds of an epoch alone. The figures before them use the "
@@ -113,28 +99,26 @@ Table task_table(const SeriesFigures& figures, const std::string& task) {
 
 /// A figure of all series, a series a column, as figures 10.12 to 10.15 draw it.
 Table side_by_side(const Group& group, const std::string& id, const std::string& title, Show show,
-                   double (*value)(const PointFigures&)) {
+                   const FigureOf& value) {
   Table table{.id = "book_task_10_7_" + id,
               .title = "Task 10.7: " + title,
               .columns = {{"ranks", "P", Show::count}},
               .notes = {"Definitions as in the tables of tasks 10.5 and 10.6."}};
   for (const SeriesFigures* s : group)
     table.columns.push_back({s->series->id, s->series->label, show});
-  const auto of_point = [value](const SeriesFigures&, const PointFigures& p) { return value(p); };
-  add_side_by_side(table, group, {of_point});
+  add_side_by_side(table, group, {value});
   return table;
 }
 
-std::vector<Table> comparisons(const Group& group) {
-  using Figures = PointFigures;
+Tables comparisons(const Group& group) {
   return {side_by_side(group, "epoch_time", "epoch time (s)", Show::seconds,
-                       [](const Figures& p) { return p.point->epoch.value; }),
+                       [](auto&, auto& p) { return p.point->epoch.value; }),
           side_by_side(group, "throughput", "throughput (images/s)", Show::rate,
-                       [](const Figures& p) { return p.images_per_second.value; }),
+                       [](auto&, auto& p) { return p.images_per_second.value; }),
           side_by_side(group, "speedup", "speedup", Show::ratio,
-                       [](const Figures& p) { return p.epoch_view.speedup.value; }),
+                       [](auto&, auto& p) { return p.epoch_view.speedup.value; }),
           side_by_side(group, "efficiency", "efficiency (%)", Show::percent,
-                       [](const Figures& p) { return p.epoch_view.efficiency.value; })};
+                       [](auto&, auto& p) { return p.epoch_view.efficiency.value; })};
 }
 
 /// Task 10.5 is about ResNet50V2; in a study without it about the first model.
@@ -146,9 +130,8 @@ std::string first_model(const Group& group) {
 
 }  // namespace
 
-std::vector<Table> book_layout(const std::vector<SeriesFigures>& all,
-                               const std::vector<Observation>& observations) {
-  std::vector<Table> tables = {cpu_baseline(observations), acceleration(observations)};
+Tables book_layout(const StudyFigures& all, const Observations& observations) {
+  Tables tables = {cpu_baseline(observations), acceleration(observations)};
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   Group group;
   for (const SeriesFigures& series : all) {

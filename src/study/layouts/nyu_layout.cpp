@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/display/number_text.hpp"
+#include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "study/tables/point_table.hpp"
 
@@ -9,7 +9,7 @@ namespace rueda {
 namespace {
 
 /// Series that differ in their batch only, in the order of the batches.
-std::vector<Group> groups_of(const std::vector<SeriesFigures>& all) {
+std::vector<Group> groups_of(const StudyFigures& all) {
   std::vector<Group> groups;
   for (const SeriesFigures& figures : all) {
     const Series& series = *figures.series;
@@ -37,7 +37,7 @@ double gradient_bytes(const std::string& model) {
 
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no
 /// run on one rank, or a figure is unknown.
-std::vector<TableField> figures_of(const SeriesFigures& series, const PointFigures& figures) {
+Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
   const PointFigures& base = series.points.front();
   const Point& point = *figures.point;
   const auto ranks = double(point.ranks);
@@ -50,8 +50,7 @@ std::vector<TableField> figures_of(const SeriesFigures& series, const PointFigur
   const double loading = measured ? base.epoch_phases[std::size_t(Phase::load)] : kUnknown;
   const double compute = (one_rank - (std::isnan(loading) ? 0 : loading)) / ranks;
   const double inferred = sums ? point.epoch.value - compute : kUnknown;
-  const double bytes =
-      figures.run != nullptr || !sums ? c.bytes_per_step : gradient_bytes(series.series->model);
+  const double bytes = figures.run != nullptr || !sums ? c.bytes : gradient_bytes(point.model);
   const double sent = 2 * (ranks - 1) / ranks * bytes * steps;
   const double bandwidth = inferred > 0 ? sent / inferred / 1e9 : kUnknown;
   return {{"batch", "Batch", Show::count, double(series.series->batch)},
@@ -61,7 +60,7 @@ std::vector<TableField> figures_of(const SeriesFigures& series, const PointFigur
           {"time_s", "T(P) (s)", Show::seconds, point.epoch.value},
           {"compute_s", "Compute (s)", Show::seconds, compute},
           {"inferred_s", "Comm inferred (s)", Show::seconds, inferred},
-          {"measured_s", "Comm measured (s)", Show::seconds, c.measured},
+          {"measured_s", "Comm measured (s)", Show::seconds, c.busy},
           {"exposed_s", "Comm exposed (s)", Show::seconds, c.exposed},
           {"steps", "Steps", Show::count, steps},
           {"gradient_bytes", "Gradient", Show::bytes, bytes},
@@ -104,37 +103,34 @@ Table wide_table(const Group& group, const std::string& number, const std::strin
   Table table{.id = "nyu_table_" + number,
               .title = fmt::format("Table {}: {}: {}", number, title, about(first)),
               .columns = {{"ranks", ranks_heading(first.processor), Show::count}}};
-  std::vector<FigureOf> values;
-  for (const Part& part : parts) values.push_back(part.value);
   for (const SeriesFigures* s : group) {
     for (const Part& part : parts) {
       table.columns.push_back({fmt::format("batch_{}_{}", s->series->batch, part.key),
                                batch_word(*s->series) + ": " + part.heading, part.show});
     }
   }
-  add_side_by_side(table, group, values, fewest);
+  add_side_by_side(table, group, values_of(parts, &Part::value), fewest);
   return table;
 }
 
 /// Every figure that tables 2 and 3 rest on.
 Table details(const Group& group) {
   Table table{.id = "nyu_communication",
-              .title = "Communication, inferred and measured: " + about(*group.front()->series)};
+              .title = "Communication, inferred and measured: " + about(*group.front()->series),
+              .notes = {"Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden "
+                        "or not, mean over ranks. Exposed: how long the steps waited for it.",
+                        "Bandwidth measured: 2 (P-1)/P x bytes / time of the slowest rank inside "
+                        "the all-reduce (busbw)."}};
   for (const SeriesFigures* s : group) {
     for (const PointFigures& point : s->points) {
-      if (point.point->ranks > 1) table.add_fields(figures_of(*s, point));
+      if (point.ranks() > 1) table.add_fields(figures_of(*s, point));
     }
   }
-  table.notes = {
-      "Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden or not, mean over "
-      "ranks. Exposed: how long the steps waited for it.",
-      "Bandwidth measured: 2 (P-1)/P x bytes / time of the slowest rank inside the all-reduce "
-      "(busbw)."};
   return table;
 }
 
-std::vector<std::string> formulas(const Group& group) {
-  std::vector<std::string> notes = {
+Texts formulas(const Group& group) {
+  Texts notes = {
       "Compute on P ranks = C / P, where C is an epoch on one rank without the loading of data but "
       "with its copy to the device.",
       "Communication = T(P) - C / P: everything that is not C / P, unevenness, loading and "
@@ -156,11 +152,11 @@ void add_bandwidth_notes(Table& table, const Group& group) {
         fmt::format("N: {} parameters of {}, 4 bytes each: {}; a step is one all-reduce of them.",
                     count_text(std::size_t(bytes / 4)), series.model, bytes_text(bytes)));
   }
-  std::vector<std::string> steps;
+  Texts steps;
   for (const SeriesFigures* s : group) {
     for (const PointFigures& p : s->points) {
-      if (p.point->ranks == 1) continue;
-      steps.push_back(fmt::format("{} x {}: {}", count_text(s->series->batch), p.point->ranks,
+      if (p.ranks() == 1) continue;
+      steps.push_back(fmt::format("{} x {}: {}", count_text(s->series->batch), p.ranks(),
                                   count_text(p.point->steps)));
     }
   }
@@ -168,11 +164,9 @@ void add_bandwidth_notes(Table& table, const Group& group) {
       fmt::format("Steps of an epoch, by batch x ranks: {}.", fmt::join(steps, ", ")));
 }
 
-std::vector<Table> tables_of(const Group& group) {
+Tables tables_of(const Group& group) {
   const Series& series = *group.front()->series;
-  const auto speedup = [](const SeriesFigures&, const PointFigures& point) {
-    return point.epoch_view.speedup.value;
-  };
+  const auto speedup = [](auto&, auto& point) { return point.epoch_view.speedup.value; };
   Table times = wide_table(group, "1", "time and speedup",
                            {{"time_s", "time (sec)", Show::seconds, derived("time_s")},
                             {"speedup", "speedup", Show::ratio, speedup}},
@@ -195,8 +189,8 @@ std::vector<Table> tables_of(const Group& group) {
 
 }  // namespace
 
-std::vector<Table> nyu_layout(const std::vector<SeriesFigures>& all) {
-  std::vector<Table> tables;
+Tables nyu_layout(const StudyFigures& all) {
+  Tables tables;
   std::size_t number = 0;
   for (const Group& group : groups_of(all)) {
     ++number;
@@ -223,7 +217,7 @@ void add_side_by_side(Table& table, const Group& group, const std::vector<Figure
                       std::size_t fewest) {
   std::map<std::size_t, std::vector<Cell>> rows;  // by P
   for (const SeriesFigures* series : group) {
-    for (const PointFigures& point : series->points) rows[point.point->ranks];
+    for (const PointFigures& point : series->points) rows[point.ranks()];
   }
   for (auto& [ranks, row] : rows) {
     if (ranks < fewest) continue;

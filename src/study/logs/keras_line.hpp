@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rueda/study/logs.hpp"
+#include "rueda/study/observation.hpp"
 
 namespace rueda {
 

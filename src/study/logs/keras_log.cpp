@@ -1,4 +1,5 @@
 #include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -134,10 +135,7 @@ std::vector<LoggedRun> read_file(const KerasLog& log) {
   std::ifstream stream(log.file, std::ios::binary);
   if (!stream) file.refuse("it cannot be opened");
   LogReader reader(log);
-  std::array<char, 65536> buffer;
-  while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {
-    for (std::streamsize i = 0; i < stream.gcount(); ++i) reader.add(buffer[std::size_t(i)]);
-  }
+  for (std::istreambuf_iterator<char> next(stream), end; next != end; ++next) reader.add(*next);
   return reader.finish();
 }
 
@@ -235,10 +233,8 @@ std::vector<LoggedRun> read_logged_runs(const KerasLog& log) {
   return runs;
 }
 
-std::vector<Observation> read_keras_log(const KerasLog& log) {
-  std::vector<Observation> all;
-  for (const LoggedRun& run : read_logged_runs(log)) all.push_back(observe(run));
-  return all;
+Observations read_keras_log(const KerasLog& log) {
+  return values_of(read_logged_runs(log), [](const LoggedRun& run) { return observe(run); });
 }
 
 }  // namespace rueda

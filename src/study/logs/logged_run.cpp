@@ -2,7 +2,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/study/logs.hpp"
+#include "rueda/study/observation.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {
@@ -130,14 +130,14 @@ Observation observe(const LoggedRun& run) {
   return seen;
 }
 
-std::vector<Observation> published(const std::string& which) {
+Observations published(const std::string& which) {
   if (which != "book" && which != "nyu" && which != "all") {
     throw InputError("no published runs are called \"" + printable(which) +
                      "\"; there are book, nyu and all");
   }
   const InputFile file{"", "docs/data/published.json", "build the program from an unchanged file"};
   const auto json = JsonView::Json::parse(kPublishedData);
-  std::vector<Observation> all;
+  Observations all;
   for (const JsonView& source : JsonView(json, file).items("sources")) {
     if (which != "all" && which != source.text("set")) continue;
     for (const JsonView& run : source.items("runs")) all.push_back(observe(run_of(run, source)));

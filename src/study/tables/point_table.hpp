@@ -11,18 +11,17 @@
 namespace rueda {
 
 /// The fields of a point, the same columns for all; none where its row is left out.
-using RowOf = std::function<std::vector<TableField>(const SeriesFigures&, const PointFigures&)>;
+using RowOf = std::function<Fields(const PointFigures&)>;
 
 /// A table of all points, in order: series, P and hosts, then the fields of `row_of`.
-Table point_table(const std::string& id, const std::string& title,
-                  const std::vector<SeriesFigures>& all, const RowOf& row_of,
-                  const std::vector<std::string>& notes);
+Table point_table(const std::string& id, const std::string& title, const StudyFigures& all,
+                  const RowOf& row_of, const Texts& notes);
 
-/// Calls `use(series, point)` for every point, in order.
+/// Calls `use(point)` for every point, in order.
 template <typename Use>
-void for_points(const std::vector<SeriesFigures>& all, Use use) {
+void for_points(const StudyFigures& all, Use use) {
   for (const SeriesFigures& series : all) {
-    for (const PointFigures& point : series.points) use(series, point);
+    for (const PointFigures& point : series.points) use(point);
   }
 }
 
@@ -34,30 +33,8 @@ Cell range_cell(const Estimate& estimate, Show show);
 /// "more threads than cores", "one epoch only" and what else limits a point, apart by `between`.
 std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between);
 
-/// Epoch time, throughput, speedup and efficiency of every point.
-Table scaling_table(const std::vector<SeriesFigures>& all);
-/// The step view: full steps alone.
-Table step_table(const std::vector<SeriesFigures>& all);
-/// Inferred, measured and exposed communication.
-Table communication_table(const std::vector<SeriesFigures>& all);
-/// Bytes and bandwidth of the all-reduce.
-Table bandwidth_table(const std::vector<SeriesFigures>& all);
-/// Milliseconds of a mean full step by phase.
-Table phase_table(const std::vector<SeriesFigures>& all);
-/// The parts of the time lost compared with ideal scaling.
-Table loss_table(const std::vector<SeriesFigures>& all);
-/// Serial fractions: Amdahl, Karp-Flatt, Gustafson.
-Table serial_table(const std::vector<SeriesFigures>& all);
-/// How even the ranks were.
-Table straggler_table(const std::vector<SeriesFigures>& all);
-/// Device hours and energy.
-Table cost_table(const std::vector<SeriesFigures>& all);
-/// Start-up by item, and the first epoch next to the steady ones.
-Table startup_table(const std::vector<SeriesFigures>& all);
-/// Throughput over the batch, refused batches included.
-Table batch_table(const Study& study, const std::vector<SeriesFigures>& all);
-/// Every run, and every attempt that did not become one.
-Table run_table(const Study& study);
+/// All tables of points but those of cost and start-up.
+Tables point_tables(const StudyFigures& all);
 
 // What both hand-ins have.
 

@@ -5,9 +5,9 @@
 namespace rueda {
 namespace {
 
-std::string marks_text(const Series& series, const Point& point) {
+std::string marks_text(const Point& point) {
   const std::string marks = marks_of(point, "one epoch only", "; ");
-  if (series.processor != Processor::timed) return marks;
+  if (point.processor != Processor::timed) return marks;
   return "nothing computed" + (marks.empty() ? "" : "; " + marks);
 }
 
@@ -18,73 +18,20 @@ std::string phase_heading(std::size_t phase) {
 }
 
 /// Phases in which no time was spent anywhere would be columns of zeros.
-std::vector<std::size_t> phases_with(const std::vector<SeriesFigures>& all) {
+std::vector<std::size_t> phases_with(const StudyFigures& all) {
   std::vector<std::size_t> used;
   for (std::size_t p = 0; p < kPhases; ++p) {
     bool any = false;
-    for_points(all, [&](const SeriesFigures&, const PointFigures& f) {
-      any = any || f.step_phases[p] > 0;
-    });
+    for_points(all, [&](const PointFigures& f) { any = any || f.step_phases[p] > 0; });
     if (any) used.push_back(p);
   }
   return used;
 }
 
-}  // namespace
-
-Table point_table(const std::string& id, const std::string& title,
-                  const std::vector<SeriesFigures>& all, const RowOf& row_of,
-                  const std::vector<std::string>& notes) {
-  Table table{.id = id, .title = title};
-  table.notes = notes;
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    std::vector<TableField> fields = row_of(series, f);
-    if (fields.empty()) return;
-    fields.insert(fields.begin(), {{"series", "series", Show::text, series.series->label},
-                                   {"ranks", "P", Show::count, double(f.point->ranks)},
-                                   {"hosts", "hosts", Show::count, double(f.point->hosts)}});
-    table.add_fields(fields);
-  });
-  return table;
-}
-
-Cell count_cell(std::size_t count) { return count == 0 ? Cell() : Cell(double(count)); }
-
-Cell range_cell(const Estimate& estimate, Show show) {
-  if (!known(estimate) || is_exact(estimate)) return {};
-  return cell_text(estimate.low, show) + " to " + cell_text(estimate.high, show);
-}
-
-std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
-  std::string text = point.oversubscribed ? "more threads than cores" : "";
-  if (point.includes_warm_up) text += (text.empty() ? "" : between) + one_epoch;
-  return text;
-}
-
-Table overview_table(const std::vector<SeriesFigures>& all) {
-  Table table{.id = "overview",
-              .title = "Scaling by epoch time",
-              .columns = {{"series", "series", Show::text},
-                          {"ranks", "P", Show::count},
-                          {"epoch_seconds", "epoch, s", Show::seconds},
-                          {"images_per_second", "images/s", Show::rate},
-                          {"speedup", "speedup", Show::ratio},
-                          {"efficiency", "efficiency, %", Show::percent},
-                          {"marks", "", Show::text}}};
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
-    const bool first = &f == &series.points.front();
-    table.add({first ? series.series->label : " ", double(f.point->ranks), f.point->epoch.value,
-               f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
-               f.point->oversubscribed ? "*" : " "});
-  });
-  return table;
-}
-
-Table scaling_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series,
-                      const PointFigures& f) -> std::vector<TableField> {
+Table scaling_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     const Point& p = *f.point;
-    const Scaling scaling = series.series->scaling;
+    const Scaling scaling = f.series->scaling;
     return {
         {"scaling", "scaling", Show::text, scaling == Scaling::single ? "" : to_string(scaling)},
         {"rank_batch", "batch per rank", Show::count, count_cell(p.rank_batch)},
@@ -99,7 +46,7 @@ Table scaling_table(const std::vector<SeriesFigures>& all) {
         {"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value},
         {"efficiency_range", "from, to", Show::text,
          range_cell(f.epoch_view.efficiency, Show::percent)},
-        {"marks", "marks", Show::text, marks_text(*series.series, p)}};
+        {"marks", "marks", Show::text, marks_text(p)}};
   };
   return point_table(
       "scaling", "Scaling by epoch time", all, row,
@@ -116,8 +63,8 @@ Table scaling_table(const std::vector<SeriesFigures>& all) {
        "scheduler; left out of every fit. *One epoch only*: includes warm-up."});
 }
 
-Table step_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
+Table step_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     const Point& p = *f.point;
     if (!known(p.full_step)) return {};
     return {{"global_batch", "global batch", Show::count, count_cell(p.global_batch)},
@@ -139,11 +86,10 @@ Table step_table(const std::vector<SeriesFigures>& all) {
        "difference."});
 }
 
-Table serial_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series,
-                      const PointFigures& f) -> std::vector<TableField> {
-    if (f.point->ranks == series.series->points.front().ranks) return {};
-    const Estimate fit = series.serial_fraction.value_or(Estimate{});
+Table serial_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
+    if (f.of_fewest_ranks()) return {};
+    const Estimate fit = amdahl_fraction(*f.series).value_or(Estimate{});
     return {
         {"amdahl", "Amdahl fit, %", Show::percent, fit.value},
         {"amdahl_range", "from, to", Show::text, range_cell(fit, Show::percent)},
@@ -160,15 +106,14 @@ Table serial_table(const std::vector<SeriesFigures>& all) {
        "Gustafson: the s of the scaled speedup S = P - s (P - 1), from the step view."});
 }
 
-Table communication_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures& series,
-                      const PointFigures& f) -> std::vector<TableField> {
+Table communication_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     const CommunicationFigures& c = f.communication;
-    if (f.point->ranks == series.series->points.front().ranks) return {};
+    if (f.of_fewest_ranks()) return {};
     return {
         {"inferred_seconds", "inferred, s", Show::seconds, c.inferred},
         {"inferred_same_batch_seconds", "same batch, s", Show::seconds, c.inferred_same_batch},
-        {"measured_seconds", "measured, s", Show::seconds, c.measured},
+        {"measured_seconds", "measured, s", Show::seconds, c.busy},
         {"exposed_seconds", "exposed, s", Show::seconds, c.exposed},
         {"wait_seconds", "waiting, s", Show::seconds, c.wait},
         {"transfer_seconds", "transfer, s", Show::seconds, c.transfer},
@@ -185,12 +130,12 @@ Table communication_table(const std::vector<SeriesFigures>& all) {
        "Exposed: how long the steps waited for it."});
 }
 
-Table bandwidth_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
+Table bandwidth_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     const CommunicationFigures& c = f.communication;
     if (!std::isfinite(c.busbw)) return {};
     return {{"steps", "steps of an epoch", Show::count, double(f.point->steps)},
-            {"bytes_per_step", "a step sums", Show::bytes, c.bytes_per_step},
+            {"bytes_per_step", "a step sums", Show::bytes, c.bytes},
             {"algbw_GBps", "algbw, GB/s", Show::gigabytes, c.algbw},
             {"busbw_GBps", "busbw, GB/s", Show::gigabytes, c.busbw},
             {"link_busbw_GBps", "of transfer, GB/s", Show::gigabytes, c.link_busbw}};
@@ -203,10 +148,10 @@ Table bandwidth_table(const std::vector<SeriesFigures>& all) {
                       "waiting and adding: the rate of the link."});
 }
 
-Table phase_table(const std::vector<SeriesFigures>& all) {
+Table phase_table(const StudyFigures& all) {
   const auto used = phases_with(all);
-  const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<TableField> fields;
+  const auto row = [&](const PointFigures& f) {
+    Fields fields;
     if (f.run == nullptr || !std::isfinite(f.step_phases[0])) return fields;
     for (const std::size_t p : used) {
       fields.push_back({std::string(kPhaseNames[p]) + "_seconds", phase_heading(p) + ", ms",
@@ -225,10 +170,10 @@ Table phase_table(const std::vector<SeriesFigures>& all) {
        "bookkeeping."});
 }
 
-Table loss_table(const std::vector<SeriesFigures>& all) {
+Table loss_table(const StudyFigures& all) {
   const auto used = phases_with(all);
-  const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<TableField> fields;
+  const auto row = [&](const PointFigures& f) {
+    Fields fields;
     if (!f.losses) return fields;
     const Losses& loss = *f.losses;
     fields = {{"lost_seconds", "lost, s", Show::seconds, loss.lost},
@@ -251,10 +196,10 @@ Table loss_table(const std::vector<SeriesFigures>& all) {
        "Rest: unevenness of the ranks and time between steps."});
 }
 
-Table straggler_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
+Table straggler_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     const auto& [compute, slowest, host] = f.stragglers;
-    if (f.run == nullptr || f.point->ranks < 2 || std::isnan(compute.mean)) return {};
+    if (f.run == nullptr || f.ranks() < 2 || std::isnan(compute.mean)) return {};
     return {
         {"compute_min_seconds", "fastest rank, ms", Show::millis, compute.min},
         {"compute_mean_seconds", "mean, ms", Show::millis, compute.mean},
@@ -271,6 +216,59 @@ Table straggler_table(const std::vector<SeriesFigures>& all) {
        "the last epoch of the repeat whose epochs are nearest to the median.",
        "Step: the slowest rank's time over the steady full steps. A p90 far from the median is "
        "noise in single steps; a slowest rank far from the mean is a rank that is always late."});
+}
+
+}  // namespace
+
+Table point_table(const std::string& id, const std::string& title, const StudyFigures& all,
+                  const RowOf& row_of, const Texts& notes) {
+  Table table{.id = id, .title = title, .notes = notes};
+  for_points(all, [&](const PointFigures& f) {
+    Fields fields = row_of(f);
+    if (fields.empty()) return;
+    fields.insert(fields.begin(), {{"series", "series", Show::text, f.series->label},
+                                   {"ranks", "P", Show::count, double(f.ranks())},
+                                   {"hosts", "hosts", Show::count, double(f.point->hosts)}});
+    table.add_fields(fields);
+  });
+  return table;
+}
+
+Cell count_cell(std::size_t count) { return count == 0 ? Cell() : Cell(double(count)); }
+
+Cell range_cell(const Estimate& estimate, Show show) {
+  if (!known(estimate) || is_exact(estimate)) return {};
+  return cell_text(estimate.low, show) + " to " + cell_text(estimate.high, show);
+}
+
+std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
+  std::string text = point.oversubscribed ? "more threads than cores" : "";
+  if (point.includes_warm_up) text += (text.empty() ? "" : between) + one_epoch;
+  return text;
+}
+
+Table overview_table(const StudyFigures& all) {
+  Table table{.id = "overview",
+              .title = "Scaling by epoch time",
+              .columns = {{"series", "series", Show::text},
+                          {"ranks", "P", Show::count},
+                          {"epoch_seconds", "epoch, s", Show::seconds},
+                          {"images_per_second", "images/s", Show::rate},
+                          {"speedup", "speedup", Show::ratio},
+                          {"efficiency", "efficiency, %", Show::percent},
+                          {"marks", "", Show::text}}};
+  for_points(all, [&](const PointFigures& f) {
+    const bool first = f.point == &f.series->points.front();
+    table.add({first ? f.series->label : " ", double(f.ranks()), f.point->epoch.value,
+               f.images_per_second.value, f.epoch_view.speedup.value, f.epoch_view.efficiency.value,
+               f.point->oversubscribed ? "*" : " "});
+  });
+  return table;
+}
+
+Tables point_tables(const StudyFigures& all) {
+  return {scaling_table(all), step_table(all), communication_table(all), bandwidth_table(all),
+          phase_table(all),   loss_table(all), serial_table(all),        straggler_table(all)};
 }
 
 }  // namespace rueda

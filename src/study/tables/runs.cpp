@@ -1,7 +1,8 @@
+#include <functional>
 #include <tuple>
 
 #include "point_table.hpp"
-#include "rueda/study/logs.hpp"
+#include "rueda/study/observation.hpp"
 
 namespace rueda {
 namespace {
@@ -22,50 +23,51 @@ void add_run(Table& table, const RunResult& run) {
 /// Memory of the rank that holds most.
 double most_memory(const Point& point) {
   double most = kUnknown;
-  for (const RunResult* run : point.runs) {
-    for (const RankResult& rank : run->ranks) {
-      if (!(most >= rank.memory_bytes)) most = rank.memory_bytes;
-    }
-  }
+  for (const RunResult* run : point.runs)
+    for (const RankResult& rank : run->ranks) most = std::fmax(most, rank.memory_bytes);
   return most;
 }
 
-/// A batch on P ranks; unknown times and memory where it was refused.
-struct Batch {
-  double images_per_second = kUnknown;
-  double epoch = kUnknown;
-  double full_step = kUnknown;
-  double memory = kUnknown;
-  const char* marks = "";
-};
-
 /// By model, P and batch of a rank, in this order.
-using Batches = std::map<std::tuple<std::string, std::size_t, std::size_t>, Batch>;
+using Batches = std::map<std::tuple<std::string, std::size_t, std::size_t>, Fields>;
 
-void add_points(Batches& batches, const std::vector<SeriesFigures>& all) {
-  for_points(all, [&](const SeriesFigures& series, const PointFigures& f) {
+/// Times and memory are unknown where the batch was refused.
+void add_batch(Batches& batches, const std::string& model, const Point& p, const char* marks) {
+  batches[{model, p.ranks, p.rank_batch}] = {
+      {"model", "model", Show::text, model},
+      {"ranks", "P", Show::count, double(p.ranks)},
+      {"rank_batch", "batch per rank", Show::count, double(p.rank_batch)},
+      {"global_batch", "global batch", Show::count, double(p.rank_batch * p.ranks)},
+      {"images_per_second", "images/s", Show::rate, per(p.images, p.epoch).value},
+      {"epoch_seconds", "epoch, s", Show::seconds, p.epoch.value},
+      {"full_step_seconds", "full step, ms", Show::millis, p.full_step.value},
+      {"memory_bytes", "memory of a rank", Show::bytes, most_memory(p)},
+      {"marks", "marks", Show::text, marks}};
+}
+
+void add_points(Batches& batches, const StudyFigures& all) {
+  for_points(all, [&](const PointFigures& f) {
     const Point& p = *f.point;
-    const Series& s = *series.series;
-    if (p.rank_batch == 0) return;
-    const std::string name = s.model + (s.variant.empty() ? "" : ", " + s.variant) +
-                             (s.source == "rueda" ? "" : " (" + s.source + ")");
-    batches[{name, p.ranks, p.rank_batch}] = {f.images_per_second.value, p.epoch.value,
-                                              p.full_step.value, most_memory(p)};
+    const std::string name = p.model + (p.variant.empty() ? "" : ", " + p.variant) +
+                             (p.source == "rueda" ? "" : " (" + p.source + ")");
+    if (p.rank_batch > 0) add_batch(batches, name, p, "");
   });
 }
 
 void add_refused(Batches& batches, const Study& study) {
   for (const Attempt& a : study.failed) {
-    const std::size_t batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
+    Point refused;
+    refused.ranks = a.ranks;
+    refused.rank_batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
     const bool memory = a.message.find("memory") != std::string::npos;
-    batches[{a.model, a.ranks, batch}] = {.marks = memory ? "refused: memory" : "failed"};
+    add_batch(batches, a.model, refused, memory ? "refused: memory" : "failed");
   }
 }
 
 /// Items of the start-up in all runs, in their order.
-std::vector<std::string> startup_items(const std::vector<SeriesFigures>& all) {
-  std::vector<std::string> items;
-  for_points(all, [&](const SeriesFigures&, const PointFigures& f) {
+Texts startup_items(const StudyFigures& all) {
+  Texts items;
+  for_points(all, [&](const PointFigures& f) {
     if (f.run == nullptr) return;
     for (const auto& [name, seconds] : f.run->startup) {
       if (std::ranges::find(items, name) == items.end()) items.push_back(name);
@@ -79,7 +81,7 @@ double startup_seconds(const RunResult* run, const std::string& item) {
   if (run == nullptr) return kUnknown;
   const auto found =
       std::ranges::find_if(run->startup, [&](const auto& one) { return one.first == item; });
-  return found == run->startup.end() ? kUnknown : found->second.max;
+  return found == run->startup.end() ? kUnknown : found->second;
 }
 
 bool same_processor(const Observation& a, const Observation& b) {
@@ -120,28 +122,19 @@ void add_row(Table& table, const Observation& slow, const Observation& fast) {
        {"printed_ratio_high", "at most", Show::ratio, printed.high}});
 }
 
-/// Repeats of one configuration.
-using Repeats = std::vector<const Observation*>;
-
 /// Every two processors that did the same work, the slower one first.
-void add_pairs(Table& table, const std::vector<Repeats>& all) {
-  std::vector<Observation> machines;
-  for (const Repeats& repeats : all) machines.push_back(merged(repeats));
-  std::ranges::stable_sort(machines, [](const Observation& a, const Observation& b) {
-    return a.epoch.value > b.epoch.value;
-  });
-  for (std::size_t slow = 0; slow < machines.size(); ++slow) {
-    for (std::size_t fast = slow + 1; fast < machines.size(); ++fast) {
-      if (same_processor(machines[slow], machines[fast])) continue;
-      add_row(table, machines[slow], machines[fast]);
-    }
+void add_pairs(Table& table, const std::vector<Members>& all) {
+  Observations machines = values_of(all, merged);
+  std::ranges::stable_sort(machines, std::greater(),
+                           [](const Observation& machine) { return machine.epoch.value; });
+  for (auto slow = machines.begin(); slow != machines.end(); ++slow) {
+    for (auto fast = slow + 1; fast != machines.end(); ++fast)
+      if (!same_processor(*slow, *fast)) add_row(table, *slow, *fast);
   }
 }
 
-}  // namespace
-
-Table cost_table(const std::vector<SeriesFigures>& all) {
-  const auto row = [](const SeriesFigures&, const PointFigures& f) -> std::vector<TableField> {
+Table cost_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) -> Fields {
     return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
             {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
              f.device_seconds * 100 / 3600},
@@ -155,10 +148,10 @@ Table cost_table(const std::vector<SeriesFigures>& all) {
                       "processors and hosts. A dash: not measured."});
 }
 
-Table startup_table(const std::vector<SeriesFigures>& all) {
-  const std::vector<std::string> items = startup_items(all);
-  const auto row = [&](const SeriesFigures&, const PointFigures& f) {
-    std::vector<TableField> fields;
+Table startup_table(const StudyFigures& all) {
+  const Texts items = startup_items(all);
+  const auto row = [&](const PointFigures& f) {
+    Fields fields;
     const Point& p = *f.point;
     if (f.run == nullptr && !known(p.first_epoch)) return fields;
     const double total = f.run == nullptr ? kUnknown : f.run->startup_seconds;
@@ -178,26 +171,17 @@ Table startup_table(const std::vector<SeriesFigures>& all) {
                       "new connections, and kernels that were chosen or compiled."});
 }
 
-Table batch_table(const Study& study, const std::vector<SeriesFigures>& all) {
+Table batch_table(const Study& study, const StudyFigures& all) {
   Batches batches;
   add_points(batches, all);
   add_refused(batches, study);
-  Table table{.id = "batches", .title = "Throughput over the batch"};
-  for (const auto& [key, b] : batches) {
-    const auto& [model, ranks, batch] = key;
-    table.add_fields({{"model", "model", Show::text, model},
-                      {"ranks", "P", Show::count, double(ranks)},
-                      {"rank_batch", "batch per rank", Show::count, double(batch)},
-                      {"global_batch", "global batch", Show::count, double(batch * ranks)},
-                      {"images_per_second", "images/s", Show::rate, b.images_per_second},
-                      {"epoch_seconds", "epoch, s", Show::seconds, b.epoch},
-                      {"full_step_seconds", "full step, ms", Show::millis, b.full_step},
-                      {"memory_bytes", "memory of a rank", Show::bytes, b.memory},
-                      {"marks", "marks", Show::text, b.marks}});
-  }
-  table.notes = {
-      "Memory: of training on the device of the rank that holds most. *Refused*: the plan of this "
-      "batch did not fit into the free memory, so the run did not begin."};
+  Table table{
+      .id = "batches",
+      .title = "Throughput over the batch",
+      .notes = {
+          "Memory: of training on the device of the rank that holds most. *Refused*: the plan of "
+          "this batch did not fit into the free memory, so the run did not begin."}};
+  for (const auto& [key, fields] : batches) table.add_fields(fields);
   return table;
 }
 
@@ -227,25 +211,27 @@ Table run_table(const Study& study) {
   return table;
 }
 
-Table acceleration_table(const std::vector<Observation>& observations) {
-  std::vector<std::vector<Repeats>> works;  // as they were given
+}  // namespace
+
+Table acceleration_table(const Observations& observations) {
+  std::vector<std::vector<Members>> works;  // as they were given
   for (const Observation& seen : observations) {
     if (seen.ranks != 1 || seen.global_batch == 0) continue;
-    auto& machines = group_of(works, [&](const std::vector<Repeats>& work) {
+    auto& machines = group_of(works, [&](const std::vector<Members>& work) {
       return same_work(*work.front().front(), seen);
     });
-    group_of(machines, [&](const Repeats& repeats) {
+    group_of(machines, [&](const Members& repeats) {
       return same_processor(*repeats.front(), seen) && repeats.front()->variant == seen.variant;
     }).push_back(&seen);
   }
-  Table table{.id = "acceleration", .title = "Acceleration: one processor against another"};
-  table.notes = {
-      "One processor or GPU each (P = 1), the same model, images and batch: this is "
-      "acceleration by other hardware, not scaling.",
-      "Ratio = time of the slower / time of the faster. At least and at most: what "
-      "repeats or rounding leave.",
-      "As printed: from the rounded seconds of an epoch in a log; the ratio before "
-      "uses the printed time per step, too, where there is one."};
+  Table table{.id = "acceleration",
+              .title = "Acceleration: one processor against another",
+              .notes = {"One processor or GPU each (P = 1), the same model, images and batch: this "
+                        "is acceleration by other hardware, not scaling.",
+                        "Ratio = time of the slower / time of the faster. At least and at most: "
+                        "what repeats or rounding leave.",
+                        "As printed: from the rounded seconds of an epoch in a log; the ratio "
+                        "before uses the printed time per step, too, where there is one."}};
   for (const auto& machines : works) add_pairs(table, machines);
   if (std::ranges::any_of(observations,
                           [](const auto& o) { return o.source == kBookSource && o.ranks == 1; })) {
@@ -256,15 +242,10 @@ Table acceleration_table(const std::vector<Observation>& observations) {
   return table;
 }
 
-std::vector<Table> study_tables(const Study& study, const std::vector<SeriesFigures>& all) {
-  std::vector<Table> tables;
-  for (const auto& make :
-       {scaling_table, step_table, communication_table, bandwidth_table, phase_table, loss_table,
-        serial_table, straggler_table, cost_table, startup_table}) {
-    tables.push_back(make(all));
-  }
-  tables.push_back(batch_table(study, all));
-  tables.push_back(run_table(study));
+Tables study_tables(const Study& study, const StudyFigures& all) {
+  Tables tables = point_tables(all);
+  tables.insert(tables.end(),
+                {cost_table(all), startup_table(all), batch_table(study, all), run_table(study)});
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
 }

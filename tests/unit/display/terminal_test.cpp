@@ -15,7 +15,7 @@
 
 #include "rueda/core/files.hpp"
 #include "rueda/display/model_summary.hpp"
-#include "rueda/display/progress.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/model/registry.hpp"
 
 using namespace rueda;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/core/error.hpp"
-#include "rueda/predict/cost_fit.hpp"
+#include "rueda/predict/predict.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/made_study.hpp"
 
@@ -168,7 +168,6 @@ TEST_CASE("compute time over the batch", "[predict]") {
   CHECK(fit.model.other_seconds(10) == Approx(0.022));
   // It depends on the micro-batch.
   const auto micro = fit_compute({computing_run(1, 64, 2), computing_run(1, 16, 4)});
-  CHECK(micro.batches == std::vector<std::size_t>{16, 64});
   for (const auto& model : {fit.model, micro.model}) {
     CHECK(model.fixed == Approx(0.010));
     CHECK(model.per_image == Approx(0.002));
@@ -188,7 +187,7 @@ TEST_CASE("noise from the spreads of run.json", "[predict]") {
   CHECK(fit_noise({run}).samples == 0);
   const std::vector<double> slow = {2, 2, 4};
   const std::vector<double> quick = {1, 1, 2};
-  run.epochs.back().ranks = {{0, spread_of(slow)}, {1, spread_of(quick)}};
+  run.epochs.back().ranks = {spread_of(slow), spread_of(quick)};
   const auto fit = fit_noise({run});
   CHECK(fit.samples == 6);
   CHECK_FALSE(fit.from_steps);

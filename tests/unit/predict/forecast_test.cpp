@@ -4,7 +4,8 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/predict/tables.hpp"
+#include "rueda/predict/predict.hpp"
+#include "tests/support/made_study.hpp"
 
 using namespace rueda;
 using namespace rueda::predict;
@@ -207,15 +208,15 @@ TEST_CASE("what explains the loss of epochs that others measured", "[predict]") 
   const auto on = [](std::size_t ranks) {
     return Scenario{.ranks = ranks, .global_batch = 2048 * ranks, .images = 50'000};
   };
-  const auto losses = explain_losses(model, {{1, 13.6}, {4, 5.376}}, {on(1), on(4)});
-  REQUIRE(losses.size() == 2);
-  CHECK(losses[1].lost == Approx(1.976));
-  CHECK(losses[1].efficiency == Approx(0.632440));
-  CHECK(losses[1].all_reduce == Approx(7 * 0.066));
-  CHECK(losses[1].partial_at_most ==
+  const Table losses = loss_table(model, {{1, 13.6}, {4, 5.376}}, {on(1), on(4)});
+  const auto four = [&](const char* key) { return test::number_at(losses, 4, key); };
+  CHECK(four("lost_seconds") == Approx(1.976));
+  CHECK(four("efficiency") == Approx(0.632440));
+  CHECK(four("all_reduce_seconds") == Approx(7 * 0.066));
+  CHECK(four("partial_at_most_seconds") ==
         Approx(5.376 * (1 - 6.103516 / 7) - 3.4 * (1 - 24.414063 / 25)));
-  CHECK(losses[0].lost == Approx(0).margin(1e-12));
-  CHECK_THROWS_AS(explain_losses(model, {{4, 5.376}}, {on(4)}), InputError);
+  CHECK_FALSE(test::cell(losses, 0, "lost_seconds").is_number());
+  CHECK_THROWS_AS(loss_table(model, {{4, 5.376}}, {on(4)}), InputError);
 }
 
 TEST_CASE("the largest of several draws", "[predict]") {

@@ -2,7 +2,7 @@
 
 #include "commands/bench/schedule.hpp"
 #include "rueda/predict/forecast.hpp"
-#include "rueda/predict/quantities.hpp"
+#include "rueda/predict/predict.hpp"
 #include "tests/support/data_files.hpp"
 
 using namespace rueda;

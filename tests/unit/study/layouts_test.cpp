@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/study/logs.hpp"
+#include "rueda/study/observation.hpp"
 #include "tests/support/made_study.hpp"
 
 using namespace rueda;
@@ -87,12 +87,11 @@ Observation observation(std::size_t ranks, std::size_t rank_batch, double second
 RunResult run(std::size_t ranks, std::size_t images, double seconds, double load) {
   RunResult result = test::made_run(
       {.model = "resnet18", .ranks = ranks, .images = images, .epochs = {seconds, seconds}});
-  for (EpochResult& epoch : result.epochs)
-    epoch.phases[std::size_t(Phase::load)] = {load, load, load};
+  for (EpochResult& epoch : result.epochs) epoch.phases[std::size_t(Phase::load)] = load;
   auto& c = result.steady_communication;
   c.bytes = 1e8;
-  c.busy = {0.1, 0.1, 0.1};
-  c.exposed = {0.05, 0.05, 0.05};
+  c.busy = 0.1;
+  c.exposed = 0.05;
   c.busbw = 2.5;
   return result;
 }

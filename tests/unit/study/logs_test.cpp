@@ -1,5 +1,3 @@
-#include "rueda/study/logs.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -9,6 +7,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/study/figures.hpp"
+#include "rueda/study/observation.hpp"
 #include "tests/support/data_files.hpp"
 
 using namespace rueda;

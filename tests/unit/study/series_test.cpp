@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/study/logs.hpp"
+#include "rueda/study/observation.hpp"
 #include "rueda/train/options.hpp"
 #include "tests/support/made_study.hpp"
 
@@ -223,7 +223,7 @@ TEST_CASE("communication in three ways, and the parts of the lost time", "[study
   const CommunicationFigures& c = two.communication;
   CHECK(c.inferred == Approx(1.5));
   CHECK(c.inferred_same_batch == Approx(1.5));
-  CHECK(c.measured == Approx(5 * 0.4));
+  CHECK(c.busy == Approx(5 * 0.4));
   CHECK(c.exposed == Approx(1.0));
   CHECK(c.wait == Approx(1.5));
   CHECK(c.transfer == Approx(0.5));
@@ -253,7 +253,7 @@ TEST_CASE("parts are of the repeat and epoch nearest to the median", "[study]") 
   for (const double seconds : {5.5, 6.0, 9.0}) {
     runs.push_back(made_run(
         {.ranks = 2, .epochs = {99, seconds, 3 * seconds}, .phases = phases(seconds - 0.2, 0.2)}));
-    runs.back().epochs[2].phases[kBackward] = {77, 77, 77};
+    runs.back().epochs[2].phases[kBackward] = 77;
   }
   const Evaluated all(observe_all(runs));
   // Each run's median is of its two steady epochs: 11, 12, 18; nearest to 12 is the second's 6.
@@ -276,8 +276,7 @@ TEST_CASE("the slowest rank is named with its host", "[study]") {
   RunResult run = made_run({.ranks = 3});
   run.ranks[1].host = "slow";
   const std::vector<double> own = {0.2, 0.5, 0.3};
-  for (std::size_t r = 0; r < 3; ++r)
-    run.epochs.back().ranks.push_back({r, spread_of(std::span(&own[r], 1))});
+  for (const double& one : own) run.epochs.back().ranks.push_back(spread_of({&one, 1}));
   const Evaluated all({observe(run)});
   const StragglerFigures s = all.figures[0].points[0].stragglers;
   CHECK(s.slowest == 1);

@@ -205,7 +205,8 @@ TEST_CASE("tuning file: one that is not there or is a directory") {
 struct Recorded {
   explicit Recorded(const RunRecord& run) {
     write_run_json(json(), run);
-    write_steps_csv(steps(), run);
+    append_steps_csv(steps(), {}, true);
+    for (const EpochRecord& epoch : run.epochs) append_steps_csv(steps(), epoch, false);
   }
   std::string json() const { return folder.path() / kRunJsonName; }
   std::filesystem::path steps() const { return folder.path() / kStepsCsvName; }

@@ -8,6 +8,7 @@
 
 #include "rueda/predict/forecast.hpp"
 #include "rueda/study/study.hpp"
+#include "rueda/study/table.hpp"
 
 namespace rueda::predict {
 
@@ -26,6 +27,7 @@ struct BenchResult {
   std::size_t hosts = 1;
   std::vector<BenchRow> rows;
 };
+using Benches = std::vector<BenchResult>;
 
 /// Throws InputError naming file, place and remedy if it cannot be read or is none.
 BenchResult read_bench(const std::filesystem::path& file);
@@ -52,15 +54,14 @@ PairFit fit_pair(std::vector<PairRow> rows);
 
 struct ComputeFit {
   ComputeModel model;
-  PairFit fit;                       ///< of t0 and t1; separable: batches of several sizes were run
-  std::vector<std::size_t> batches;  ///< images of a micro-batch, each once, ascending
+  PairFit fit;  ///< of t0 and t1; separable: batches of several sizes were run
   std::size_t runs = 0;
 };
 
 /// From the steady full steps of runs of one model on one kind of device: means over ranks. t0 and
 /// t1 by least squares of relative errors over (micro-batch, time); t0 is 0 where only one batch
 /// was run. Throws InputError if no run has a full step.
-ComputeFit fit_compute(const std::vector<RunResult>& runs);
+ComputeFit fit_compute(const Runs& runs);
 
 /// How the time of a rank's full step without waiting for the all-reduce varies relative to its
 /// mean over steps and ranks of the run, which is 1.
@@ -71,7 +72,7 @@ struct NoiseFit {
 };
 
 /// From the steps.csv in each run's directory, if all have one.
-NoiseFit fit_noise(const std::vector<RunResult>& runs);
+NoiseFit fit_noise(const Runs& runs);
 
 /// A link as it was fitted, and from what.
 struct LinkFit {
@@ -89,7 +90,7 @@ struct MachineFit {
   /// Standard deviation of a message relative to its mean, if messages are independent; NaN:
   /// unknown.
   double message_noise = kUnknown;
-  std::vector<std::string> notes;  ///< what was left out, and why
+  Texts notes;  ///< what was left out, and why
 };
 
 /// gamma from the runs' buckets, by the median of seconds adding / bytes added. Alpha and beta of a
@@ -97,8 +98,7 @@ struct MachineFit {
 /// the median of each bucket's time in messages. The ring's closed form ties them to P and bytes. A
 /// ring over several hosts goes as fast as the links between these, and shows nothing else.
 /// `gamma`: as it is known from elsewhere.
-MachineFit fit_machine(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
-                       std::optional<double> gamma = {});
+MachineFit fit_machine(const Runs& runs, const Benches& benches, std::optional<double> gamma = {});
 
 /// What is given instead of being fitted. Nothing: fitted.
 struct Given {
@@ -128,17 +128,69 @@ struct CostFit {
   std::size_t image_size = 0;  ///< pixels
   MachineFit machine;
   std::optional<ComputeFit> compute;  ///< nothing: given
-  NoiseFit noise;
-  std::vector<std::string> notes;  ///< what was assumed, and where it may not hold
+  Texts notes;                        ///< what was assumed, and where it may not hold
 };
 
 /// Fits all that is not given. Throws InputError where something is neither.
-CostFit fit_cost(const std::vector<RunResult>& runs, const std::vector<BenchResult>& benches,
-                 const Target& target, const Given& given);
+CostFit fit_cost(const Runs& runs, const Benches& benches, const Target& target,
+                 const Given& given);
 
 /// Of runs with an epoch, those that a fit goes by: with a core for each thread. `notes`
 /// names what is left out.
-std::vector<RunResult> usable_runs(const std::vector<RunResult>& runs,
-                                   std::vector<std::string>& notes);
+Runs usable_runs(const Runs& runs, Texts& notes);
+
+/// Amounts as people write them, a number and a unit: 5us, 544ms, 10GB/s, 1Gbit/s. Units are powers
+/// of 1000. Each throws InputError naming `option`, which takes the text, and the units.
+
+/// Seconds, of s, ms, us or ns; 0 is allowed.
+double parse_seconds(const std::string& option, const std::string& text);
+/// Bytes per second, of B/s, kB/s, MB/s, GB/s, TB/s, kbit/s, Mbit/s, Gbit/s or Tbit/s; above 0.
+double parse_rate(const std::string& option, const std::string& text);
+/// A share, as 20% or 0.2; from 0 on.
+double parse_share(const std::string& option, const std::string& text);
+
+/// Numbers of ranks, as 1,2,4, or 1,2,4,...,64 for what goes on by the same factor or, if the last
+/// two of three do not have the factor of the first two, by the same difference. Ascending, each
+/// once.
+std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text);
+
+/// Another machine: one figure of the model changed, by a factor or to a value.
+struct Change {
+  void (*apply)(CostModel& model, const Change& change) = nullptr;
+  double value = 1;  ///< bytes per second, seconds, or the factor
+  bool is_factor = true;
+};
+
+/// Reads "bandwidth=2x,latency=5us": bandwidth and latency (between nodes; of all links where there
+/// is one level), inside-bandwidth and inside-latency (within nodes), add-rate (bytes added per
+/// second); compute-time (of a step, all but communication) and noise (of the ranks' steps) take a
+/// factor only. Empty: no change. Throws InputError naming the part.
+std::vector<Change> parse_changes(const std::string& text);
+
+/// An epoch time of P ranks.
+struct MeasuredEpoch {
+  std::size_t ranks = 1;
+  double seconds = 0;
+};
+
+/// What a rank costs, and what is worth it.
+struct Price {
+  std::optional<double> per_rank_hour;  ///< in any currency
+  std::optional<double> watts;          ///< of a rank
+  double least_efficiency = 0.8;        ///< a share
+};
+
+/// `forecasts` by P. `one_rank`: the epoch on one rank of the same batch per rank, or, for one
+/// global batch, of that.
+Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank, const Price& price);
+Table fit_table(const CostFit& fit);
+/// All runs of the network that the model is for, each next to its prediction. Those on `fit_ranks`
+/// count as fitted; empty: all.
+Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::size_t>& fit_ranks);
+/// Measured epochs, and how much of their loss compared with perfect scaling the model explains.
+/// `scenarios`: of each of them, as for the forecast. Throws InputError without one on one rank.
+Table loss_table(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
+                 const std::vector<Scenario>& scenarios);
+Table simulation_table(const std::vector<SimulatedSum>& sums, double noise);
 
 }  // namespace rueda::predict

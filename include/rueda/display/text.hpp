@@ -6,6 +6,28 @@
 
 namespace rueda {
 
+using Texts = std::vector<std::string>;
+
+/// Numbers as tables show them: never rounded to whole seconds, at least three digits that
+/// count. NaN and infinity are "nan" and "inf".
+
+/// 6.412, 0.321, 0.0214, 0.00123: three decimals, more below 0.1 so that three digits remain.
+std::string seconds_text(double seconds);
+/// 798, 45.2, 3.21: no decimals from 100 on.
+std::string rate_text(double per_second);
+/// 1.2345; 2.1000e-04 below 0.001, as Keras prints metrics.
+std::string metric_text(double value);
+/// 11,173,962.
+std::string count_text(std::size_t count);
+/// 1.09 MB, 44.7 MB, 2.30 GB: decimal units.
+std::string bytes_text(double bytes);
+/// 0.2, 0.1, 1e-04: the shortest text that reads back as the same number.
+std::string setting_text(double value);
+/// "1 rank", "2 ranks", "50,000 images".
+std::string counted(std::size_t count, const std::string& noun);
+/// "0-3,8": ascending numbers with neighbours joined.
+std::string ranges_text(const std::vector<int>& numbers);
+
 /// The width for which tables and blocks are laid out, in characters.
 inline constexpr std::size_t kPageColumns = 80;
 
@@ -18,7 +40,7 @@ class TextTable {
   TextTable(std::vector<Align> columns, std::size_t indent);
 
   /// One cell per column, else std::invalid_argument.
-  void add(std::vector<std::string> cells);
+  void add(Texts cells);
   /// Every row with its line end, without trailing blanks.
   std::string text() const;
 
@@ -27,7 +49,7 @@ class TextTable {
 
   std::vector<Align> columns_;
   std::size_t indent_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Texts> rows_;
 };
 
 /// `text` in lines of at most kPageColumns, broken at blanks. Each line begins with `indent`
