@@ -88,7 +88,7 @@ class Distribution {
  public:
   /// The one value.
   explicit Distribution(double value = 0) : knots_{{0, value}, {1, value}} {}
-  /// Measured values, linear between neighbours as `quantile` of report/statistics.hpp. Nothing
+  /// Measured values, linear between neighbours as `quantile` of record/statistics.hpp. Nothing
   /// lies beyond the least and the most of them. Throws std::invalid_argument without values.
   static Distribution of_sample(std::vector<double> values);
   /// From the least, the median, the 90th percentile and the most of a spread.
