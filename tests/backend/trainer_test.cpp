@@ -1,5 +1,7 @@
 #include <cmath>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -24,22 +26,27 @@ TEST_CASE("A run records every epoch and step, whose phases add up", "[backend][
   CHECK(epoch.steps == 3);
   CHECK(epoch.train.samples == 96);
   CHECK(epoch.learning_rate == Approx(0.1 * 40 / 128));
+  CHECK(epoch.images_per_second == Approx(96 / epoch.seconds));
   REQUIRE(epoch.test);
   CHECK(epoch.test->samples == 40);
   REQUIRE(epoch.step_records.size() == 1);
   REQUIRE(epoch.step_records[0].size() == 3);
   CHECK(epoch.step_records[0][2].samples == 16);
   CHECK(epoch.step_records[0][2].epoch == 2);
+  double correct = 0;
   for (const StepRecord& step : epoch.step_records[0]) {
     const double phases = std::accumulate(step.phases.begin(), step.phases.end(), 0.0);
     CHECK(phases == Approx(step.seconds).epsilon(1e-9));
     CHECK(step.seconds > 0);
+    correct += step.train_accuracy * step.samples;
   }
+  CHECK(correct == Approx(epoch.train.accuracy * 96));
 }
 
 TEST_CASE("The first loss is that of guessing, and training lowers it", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.epochs = 8;
+  config.eval_every = 3;
   config.lr = 0.05;
   config.scale_lr = ScaleLr::none;
   const RunRecord run = SoloTraining(config).train();
@@ -47,6 +54,8 @@ TEST_CASE("The first loss is that of guessing, and training lowers it", "[backen
   CHECK(first > 0.5 * std::log(10.0));
   CHECK(first < 2.5 * std::log(10.0));  // He initialisation spreads the first logits
   CHECK(run.epochs.back().train.loss < 0.8 * run.epochs.front().train.loss);
+  for (const EpochRecord& epoch : run.epochs)  // every third one, and the last
+    CHECK(epoch.test.has_value() == (epoch.epoch % 3 == 0 || epoch.epoch == 8));
 }
 
 TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][trainer]") {
@@ -95,6 +104,27 @@ TEST_CASE("The target accuracy ends the run", "[backend][trainer]") {
     CHECK(run.outcome == "completed");
     CHECK_FALSE(run.seconds_to_target);
   }
+}
+
+TEST_CASE("Checkpoints are due after epochs or steps, and know the seconds so far",
+          "[backend][trainer]") {
+  TrainConfig config = small_run();  // 2 epochs of 4 steps
+  const bool by_epoch = GENERATE(true, false);
+  config.checkpoint_every = by_epoch ? CheckpointEvery{1, CheckpointEvery::Unit::epochs}
+                                     : CheckpointEvery{3, CheckpointEvery::Unit::steps};
+  SoloTraining training(config);
+  std::vector<TrainPosition> saved;
+  training.on_save = [&](const TrainPosition& at) { saved.push_back(at); };
+  const RunRecord run = training.train();
+  using Places = std::vector<std::pair<std::size_t, std::size_t>>;  // epochs and steps
+  Places places;
+  for (const TrainPosition& at : saved) places.emplace_back(at.epochs, at.steps);
+  REQUIRE(places == (by_epoch ? Places{{1, 0}, {2, 0}} : Places{{0, 3}, {1, 2}, {2, 0}}));
+  const auto spent = [&](std::size_t e) {
+    return run.epochs[e].seconds + run.epochs[e].test->seconds;
+  };
+  CHECK(saved.back().spent == Approx(spent(0) + spent(1)));
+  if (!by_epoch) CHECK(saved[1].spent == Approx(spent(0)));
 }
 
 TEST_CASE("A loss that is not finite stops the run with step and rank", "[backend][trainer]") {

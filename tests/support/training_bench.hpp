@@ -1,7 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend_under_test.hpp"
@@ -29,8 +33,14 @@ struct Listener final : TrainObserver {
 /// On one rank a sum over ranks is the slice itself.
 struct NoReduce final : AllReduce {
   std::string_view name() const override { return "none"; }
-  Event sum(std::span<float>, Event ready) override { return ready; }
+  Event sum(std::span<float>, Event ready) override {
+    const auto work = [this] { std::this_thread::sleep_for(takes); };
+    journal().transfer("", 0, -1, -1, work);
+    journal().add("", 0, work);
+    return ready;
+  }
   std::size_t scratch_floats(std::size_t) const override { return 0; }
+  std::chrono::milliseconds takes{0};  ///< each of the two
 };
 
 /// One rank's training run without MPI.
@@ -62,7 +72,9 @@ struct SoloTraining {
     run.config = config;
     const Stopwatch clock;
     const auto reducer = make_reducer();
-    make_trainer({config, plan, group, replica, *reducer, data, listener, clock})->run(run);
+    TrainerParts parts{config, plan, group, replica, *reducer, data, listener, clock};
+    parts.save = [this](const TrainPosition& at, std::span<float>) { on_save(at); };
+    make_trainer(parts)->run(run);
     return run;
   }
 
@@ -75,6 +87,7 @@ struct SoloTraining {
   ThreadGroup group;
   NoReduce reduce;
   Listener listener;
+  std::function<void(const TrainPosition&)> on_save = [](const TrainPosition&) {};
 };
 
 /// Two epochs of 96 small images in steps of 24, and what is left: 4 steps each.

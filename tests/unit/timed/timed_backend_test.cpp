@@ -187,13 +187,21 @@ TEST_CASE("timed: jitter is drawn anew for each rank and micro-batch, and the de
 }
 
 TEST_CASE("The time of each phase is booked on it", "[timed][booking]") {
-  SoloTraining training(slow_run(), {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
+  TrainConfig config = slow_run();
+  config.bucket_mb = 0.4;
+  SoloTraining training(config, {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
+  training.reduce.takes = 5ms;
+  const double sums = 0.005 * double(training.make_reducer()->buckets());
+  CHECK(sums >= 0.01);
   const RunRecord run = training.train();
   for (const StepRecord& step : run.epochs[0].step_records[0]) {
     const auto seconds = [&](Phase phase) { return step.phases[std::size_t(phase)]; };
     CHECK(seconds(Phase::forward) >= 0.99 * kForward);
     CHECK(seconds(Phase::backward) >= 0.99 * kBackward);
     CHECK(seconds(Phase::optimizer) >= std::chrono::duration<double>(kUpdate).count());
+    CHECK(seconds(Phase::all_reduce) >= 2 * sums);
+    CHECK(step.all_reduce_busy >= 2 * sums);
+    CHECK(step.all_reduce_add >= sums);
   }
 }
 
@@ -209,4 +217,23 @@ TEST_CASE("Evaluation is no part of an epoch's seconds", "[timed][booking]") {
   double steps = 0;
   for (const StepRecord& step : epoch.step_records[0]) steps += step.seconds;
   CHECK(epoch.seconds >= steps);
+}
+
+TEST_CASE("A checkpoint knows the epoch's seconds, and is no part of them", "[timed][booking]") {
+  TrainConfig config = slow_run();
+  config.checkpoint_every = {1, CheckpointEvery::Unit::steps};
+  SoloTraining training(config, {.train = 16, .test = 1}, std::make_unique<SlowBackend>());
+  std::vector<double> saved;
+  training.on_save = [&](const TrainPosition& at) {
+    saved.push_back(at.seconds);
+    std::this_thread::sleep_for(kUpdate);
+  };
+  const Stopwatch watch;
+  const RunRecord run = training.train();
+  const double all = watch.seconds();
+  REQUIRE(saved.size() == 3);  // after both steps, and at the end
+  const double pauses = 3 * std::chrono::duration<double>(kUpdate).count();
+  CHECK(run.epochs[0].seconds + pauses <= all);
+  CHECK(saved[0] >= 0.99 * (kForward + kBackward));
+  CHECK(saved[1] >= saved[0] + 0.99 * (kForward + kBackward));
 }
