@@ -67,18 +67,18 @@ constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
 constexpr std::array kPhaseRanges = {"load", "forward", "loss", "backward"};
 
 /// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
-/// precision behind the global pooling.
+/// precision after the global pooling.
 bool is_special(const OperationRequest& r, NodeId node) {
   return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
 }
 
-/// Dense layers take what is behind a global pooling; all others take usual activations, and a
+/// Dense layers take what is after a global pooling; all others take usual activations, and a
 /// convolution may read the image.
 void check_inputs(const OperationRequest& r) {
   if (std::holds_alternative<DenseNode>(r.self().kind)) {
     if (is_behind_pooling(r.graph.node(r.input()))) return;
     throw RunError("layer " + r.self().name +
-                   ": the cuda backend has dense layers only behind a global average pool");
+                   ": the cuda backend has dense layers only after a global average pool");
   }
   const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
   for (const NodeId input : r.self().inputs) {
@@ -86,7 +86,7 @@ void check_inputs(const OperationRequest& r) {
     if (!is_special(r, input) || (reads_image && is_first && input == r.graph.input())) continue;
     throw RunError("layer " + r.self().name +
                    ": the cuda backend has only convolutions on the image, and only dense layers "
-                   "behind a global average pool");
+                   "after a global average pool");
   }
 }
 

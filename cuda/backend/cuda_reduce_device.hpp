@@ -14,7 +14,7 @@
 
 namespace rueda::cuda {
 
-/// CUDA events behind the numbers that an all-reduce knows them by. Used again once they have been
+/// CUDA events for the numbers that an all-reduce knows them by. Used again once they have been
 /// waited for, so that a step creates none. Any thread may call, with the device set.
 class EventPool {
  public:
@@ -74,7 +74,7 @@ class EventPool {
 };
 
 /// The all-reduce's view of a GPU. Its work goes over a stream of its own, the communication
-/// stream, beside the compute stream on which the network runs: so that the two overlap, and the
+/// stream, next to the compute stream on which the network runs: so that the two overlap, and the
 /// one waits for the other only where `record` and `join` say so.
 ///
 /// Any thread may use it, one at a time; recording and waiting also at the same time. Each call

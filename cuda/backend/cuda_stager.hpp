@@ -18,7 +18,7 @@ inline void queue_copy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
 }
 
-/// Pinned host memory, and a copy stream of its own to as much memory of the device, beside the
+/// Pinned host memory, and a copy stream of its own to as much memory of the device, next to the
 /// compute stream. A recorded step reads its input until its last convolution has its weight
 /// gradient, so no copy from the host could go there while a step computes: batches wait in
 /// device memory of their own, and one copy within the device, many times faster than that over

@@ -93,7 +93,7 @@ struct Apply {
   }
 };
 
-/// The gradient that enters the normalisation itself, behind residual and ReLU.
+/// The gradient that enters the normalisation itself, before residual and ReLU.
 template <typename T, int width>
 __device__ void load_gradient(const NormWork& w, const NormGradient& g,
                               const NormColumns<width>& columns, const float (&x)[width],

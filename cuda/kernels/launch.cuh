@@ -113,7 +113,7 @@ bool packs_channels(int channels, const Pointers*... pointers) {
   return channels % kWide<T> == 0 && aligned_for_packs(pointers...);
 }
 
-/// Calls f.template operator()<T>() with the type behind `element`.
+/// Calls f.template operator()<T>() with the type that `element` names.
 template <typename F>
 cudaError_t with_type(Element element, const F& f) {
   return element == Element::bf16 ? f.template operator()<kernels::Bfloat16>()

@@ -66,7 +66,7 @@ def find_library(name, given, roots):
 
 
 def find_header(header, given, library, roots):
-    """Beside the library first: elsewhere it may be of another version."""
+    """Next to the library first: elsewhere it may be of another version."""
     near = [*([Path(given)] if given else []), *([library.parent.parent] if library else []), *roots]
     folders = below(near, HEADER_FOLDERS) + from_environment("CPATH", "CPLUS_INCLUDE_PATH")
     folders += below(common_roots(), HEADER_FOLDERS)

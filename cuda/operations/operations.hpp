@@ -92,7 +92,7 @@ struct Context {
 };
 
 bool is_behind_pooling(const Node& node);
-/// What a node's output is kept in: everything behind the global pooling is fp32.
+/// What a node's output is kept in: everything after the global pooling is fp32.
 Element element_of(const Node& node, const Context& context);
 /// Channels in memory: those of the image are padded, so that tensor cores can read it.
 int stored_channels(const Graph& graph, NodeId node, const Context& context);

@@ -22,10 +22,10 @@ def busbw(ranks, size, seconds):
 
 def bucket_values(point, key):
     """[(bytes, GB/s)] of the buckets by size, from their median time `key`."""
-    told = point.get("communication")
+    measured = point.get("communication")
     ranks = ranks_of(point)
     found = []
-    for bucket in entries(told, "buckets") if isinstance(told, dict) else ():
+    for bucket in entries(measured, "buckets") if isinstance(measured, dict) else ():
         size, seconds = number(bucket.get("bytes")), number(bucket.get(key))
         if size and seconds and size > 0 and seconds > 0 and ranks > 1:
             found.append((size, busbw(ranks, size, seconds)))
@@ -34,10 +34,10 @@ def bucket_values(point, key):
 
 def whole_step(point):
     """(bytes, GB/s) of the sum of a step, or None."""
-    told = point.get("communication")
-    if not isinstance(told, dict):
+    measured = point.get("communication")
+    if not isinstance(measured, dict):
         return None
-    size, rate = number(told.get("bytes_per_step")), number(told.get("busbw_GBps"))
+    size, rate = number(measured.get("bytes_per_step")), number(measured.get("busbw_GBps"))
     return (size, rate) if size and rate and ranks_of(point) > 1 else None
 
 

@@ -27,10 +27,10 @@ _MOST_LABELS = 20
 
 def communication_of(point):
     """Kind to seconds of an epoch, what is known; None if nothing is."""
-    told = point.get("communication")
-    if not isinstance(told, dict):
+    measured = point.get("communication")
+    if not isinstance(measured, dict):
         return None
-    known = {key: number(told.get(key)) for key in (*_KINDS, *_PARTS)}
+    known = {key: number(measured.get(key)) for key in (*_KINDS, *_PARTS)}
     known = {key: value for key, value in known.items() if value is not None}
     return known if any(key in known for key in _KINDS) else None
 

@@ -97,10 +97,10 @@ def table_html(table):
 
 def _charts_html(drawn):
     """The charts of one section; a remark stands below the first that it belongs to."""
-    told, figures = set(), []
+    shown, figures = set(), []
     for chart, png in drawn:
-        figures.append(_chart_html(chart, png, [one for one in chart.remarks if one not in told]))
-        told.update(chart.remarks)
+        figures.append(_chart_html(chart, png, [one for one in chart.remarks if one not in shown]))
+        shown.update(chart.remarks)
     return '<div class="charts">\n' + "".join(figures) + "</div>\n"
 
 

@@ -151,8 +151,8 @@ def charts_of_table(table, charts):
     wanted = [f"{scaling}-{one}" for one in _QUANTITIES if name.endswith("_" + one.replace("-", "_"))
               for scaling in _SCALINGS]  # fmt: skip
     wanted += [chart for beginning, names in _OF_TABLES.items() if name.startswith(beginning) for chart in names]
-    told = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
-    others = tuple(f"{scaling}-" for scaling in _SCALINGS if told and scaling not in told)
+    named = [scaling for scaling in _SCALINGS if f"{scaling} scaling" in text(table.get("title"))]
+    others = tuple(f"{scaling}-" for scaling in _SCALINGS if named and scaling not in named)
     return (of_series or [one for one in charts if one.name in wanted and not one.name.startswith(others)])[:4]
 
 

@@ -1,9 +1,13 @@
 #include "link_probe.hpp"
 
+#include <array>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "mpi/session/communicator.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/reduce/ring_plan.hpp"
@@ -53,6 +57,7 @@ int turn_of(int rank, int size) {
 }
 
 constexpr int kRounds = 2;
+constexpr int kMeetTag = 7;
 
 /// Differs between ranks, rounds and neighbouring elements; whole numbers below 2^24, so exact.
 float pattern(int rank, int round, std::size_t i) {
@@ -97,6 +102,28 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
       measure(ring, buffer, plan.left(), false);
   }
   return mine;
+}
+
+bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves) {
+  const RingPlan plan{0, ring.rank(), ring.size()};
+  std::array<MPI_Request, 2> coming{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  for (const int i : {0, 1}) {
+    const int peer = i == 0 ? plan.left() : plan.right();
+    call_mpi("MPI_Irecv", MPI_Irecv, nullptr, 0, MPI_BYTE, peer, kMeetTag, ring.handle(),
+             &coming[i]);
+    call_mpi("MPI_Send", MPI_Send, nullptr, 0, MPI_BYTE, peer, kMeetTag, ring.handle());
+  }
+  int here = 0;
+  while (here == 0 && !leaves()) {
+    call_mpi("MPI_Testall", MPI_Testall, 2, coming.data(), &here, MPI_STATUSES_IGNORE);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // leaves the core to a neighbour
+  }
+  for (MPI_Request& request : coming) {
+    if (request == MPI_REQUEST_NULL) continue;
+    call_mpi("MPI_Cancel", MPI_Cancel, &request);
+    call_mpi("MPI_Wait", MPI_Wait, &request, MPI_STATUS_IGNORE);
+  }
+  return here != 0;
 }
 
 PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats) {

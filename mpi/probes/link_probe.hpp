@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "rueda/reduce/exchange_buffer.hpp"
 
@@ -21,6 +22,10 @@ inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;
 /// distance measure at the same time, as they talk at the same time in the ring. All zero on one
 /// rank.
 LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
+
+/// Whether both neighbours have called this, too; false if `leaves` returned true before. An empty
+/// message from each shows it. Unlike in a transfer, a rank can leave MPI in order from here.
+bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves);
 
 /// What came from the left neighbour.
 struct PatternResult {

@@ -32,7 +32,7 @@
 //   Message m is received into one of two scratch halves in turn: addition m-2 has to have passed,
 //   which read that half. What message m sends was added as message m-K, K being the segments of a
 //   chunk. Additions pass in the order in which they were queued, so with K >= 2 the first wait is
-//   also behind the second; with K = 1 there is one scratch area, and addition m-1 is both.
+//   also after the second; with K = 1 there is one scratch area, and addition m-1 is both.
 //
 // So a sum is never sent before it is complete, nor scratch received into before it is read, and in
 // between MPI and the device work at the same time. Segments change no order of addition.

@@ -96,7 +96,7 @@ void Replica::allocate_gradients() {
   }
 }
 
-/// How many values per image and channel stand behind a variance that is to be unbiased; 0 for all
+/// How many values per image and channel enter a variance that is to be unbiased; 0 for all
 /// other statistics, which need no correction.
 std::vector<float> Replica::values_per_image() const {
   std::vector<float> values(layout_.statistics, 0.0F);

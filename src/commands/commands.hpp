@@ -82,7 +82,7 @@ void validate(ReportOptions& options);
 /// InputError for what cannot be read, RunError for what cannot be written.
 void run_command(const ReportOptions& options, std::ostream& out);
 
-/// Whether communication is hidden behind backward.
+/// Whether backward hides communication.
 enum class OverlapChoice { as_runs, on, off };
 const char* to_string(OverlapChoice choice);
 

@@ -103,7 +103,7 @@ class Conv final : public PrimitiveOperation {
     staged_.emplace(std::move(staged));
   }
 
-  /// Bytes behind the weight gradient that hold plain copies of its two operands, if it needs them.
+  /// Bytes after the weight gradient that hold plain copies of its two operands, if it needs them.
   std::size_t staging_room() const {
     if (!staged_) return 0;
     return aligned_bytes(staged_->source.get_size()) + aligned_bytes(staged_->output.get_size());

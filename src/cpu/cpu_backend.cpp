@@ -107,8 +107,8 @@ class CpuBackend final : public HostBackend {
     for (const NodeId input : self.inputs) {
       if (!keeps_layout(self.kind) || !is_plain(graph.node(input))) continue;
       throw RunError("layer " + self.name +
-                     ": the cpu backend has batch norms, additions and max pools only behind a "
-                     "convolution, not on the image or behind a global average pool");
+                     ": the cpu backend has batch norms, additions and max pools only after a "
+                     "convolution, not on the image or after a global average pool");
     }
     const OperationRequest request{context_, graph, node, batch, mode};
     return std::visit([&](const auto& kind) { return make(request, kind); }, self.kind);
@@ -213,7 +213,7 @@ class CpuBackend final : public HostBackend {
   }
 
  private:
-  /// The image lies plain, whatever the layout of the network behind it.
+  /// The image lies plain, whatever the layout of the network after it.
   InputFormat input_format() const {
     return {.bf16 = context_.format.precision == Precision::bf16, .channels_last = false};
   }

@@ -75,7 +75,7 @@ std::unique_ptr<Operation> make(const OperationRequest& request, const DenseNode
   const Node& before = request.graph.node(request.input());
   if (!std::holds_alternative<GlobalAveragePoolNode>(before.kind)) {
     throw RunError("layer " + request.self().name +
-                   ": the cpu backend has dense layers only behind a global average pool");
+                   ": the cpu backend has dense layers only after a global average pool");
   }
   return std::make_unique<Dense>(request, dense);
 }

@@ -48,7 +48,7 @@ std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
 }
 
 /// Mean over the pixels of every channel, into a plain (N, C) matrix of fp32. Own loops, because
-/// oneDNN's fast pooling would put out the blocked layout that the classifier behind it cannot
+/// oneDNN's fast pooling would put out the blocked layout that the classifier after it cannot
 /// take.
 template <typename T>
 std::unique_ptr<Operation> global_average_pool(const OperationRequest& r) {

@@ -100,7 +100,7 @@ void require_sound_gzip(const std::filesystem::path& file) {
   const GzipFile in(gzopen(file.c_str(), "rb"));
   if (in == nullptr) refuse_archive(file, "it cannot be opened");
   std::vector<char> block(1 << 18);
-  // Members are bounded already; this bounds what may stand behind the last of them.
+  // Members are bounded already; this bounds what may follow the last of them.
   std::size_t total = 0;
   int got = 0;
   while ((got = gzread(in.get(), block.data(), unsigned(block.size()))) > 0) {

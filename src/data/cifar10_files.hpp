@@ -19,7 +19,7 @@ namespace rueda {
 /// file, ten times the official set. Bounds what a damaged or hostile archive can unfold to.
 inline constexpr std::size_t kMaxFileBytes = 200'000'000;
 inline constexpr std::size_t kMaxSetBytes = 2'000'000'000;
-/// Bytes of an archive, packed or unpacked, with its headers and what stands behind the last
+/// Bytes of an archive, packed or unpacked, with its headers and what follows the last
 /// member.
 inline constexpr std::size_t kMaxUnfoldedBytes = kMaxSetBytes + kMaxFileBytes;
 

@@ -217,8 +217,8 @@ void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
     for (std::size_t i = 0; i < mask.size(); ++i) {
       const int x = int(i % kImageSide) - kImageSide / 2;
       const int y = int(i / kImageSide) - kImageSide / 2;
-      const int behind = background[c] + (slope_x * x + slope_y * y) / (kImageSide / 2);
-      const int covered = (behind * (16 - mask[i]) + foreground[c] * mask[i] + 8) / 16;
+      const int back = background[c] + (slope_x * x + slope_y * y) / (kImageSide / 2);
+      const int covered = (back * (16 - mask[i]) + foreground[c] * mask[i] + 8) / 16;
       *pixels++ = std::uint8_t(std::clamp(covered + draw_noise(draws), 0, 255));
     }
   }

@@ -22,7 +22,7 @@ constexpr std::size_t kMostRanks = 16'384;
   throw InputError(option + " '" + printable(text) + "': " + remedy);
 }
 
-/// A number from 0 on, times what the unit behind it stands for.
+/// A number from 0 on, times what the unit after it stands for.
 std::optional<double> amount(const std::string& text, const Units& units) {
   std::string_view unit = text;
   const auto number = take_number<double>(unit);

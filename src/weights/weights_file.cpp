@@ -189,7 +189,7 @@ void load(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs
   }
 }
 
-/// Behind `first`, which need not be fp32.
+/// After `first`, which need not be fp32.
 void save(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs::path& path,
           std::span<const float> parameters, std::span<const float> statistics,
           std::vector<TensorData> first) {

@@ -112,9 +112,9 @@ class Float64Training {
   double rate(std::size_t epoch, std::size_t step) const {
     constexpr double kSteps = 3;
     if (epoch == 0) return of_.config.lr * double(step + 1) / kSteps;
-    const double behind = double((epoch - 1) * 3 + step);
+    const double done = double((epoch - 1) * 3 + step);
     const double all = kSteps * double(of_.config.epochs - 1);
-    return of_.config.lr * (1 + std::cos(std::acos(-1.0) * behind / all)) / 2;
+    return of_.config.lr * (1 + std::cos(std::acos(-1.0) * done / all)) / 2;
   }
 
   /// Augmented as in `epoch` (from 0), or not at all.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`--input stream` beside `--input resident`: the same bits, other times.
+"""`--input stream` against `--input resident`: the same bits, other times.
 
 usage: input_test.py RUEDA MPIEXEC cpu|cuda
 """
@@ -48,20 +48,20 @@ class InputTest(ProgramCase):
         run = self.trained(2, "--input", "stream", "--input-workers", "1")
         self.assertEqual(run["said"].count("batches prepared by 1 host thread of each rank"), 2, run["said"])
         self.assertEqual(run["input"], {"mode": "stream", "workers_per_rank": 1})
-        told = run["summary"]["steady_input"]
-        self.assertEqual(told["steps"], 3)
-        self.assertGreater(told["prepare_busy"]["min"], 0)
+        figures = run["summary"]["steady_input"]
+        self.assertEqual(figures["steps"], 3)
+        self.assertGreater(figures["prepare_busy"]["min"], 0)
         # In 4 channels on a GPU; labels go along.
         bytes_of_images = 11 / 3 * SIDE * SIDE * 4 * 4
-        copied = (told["copy_bytes"]["mean"], told["copy_busy"]["mean"], told["copy_exposed"]["mean"])
+        copied = (figures["copy_bytes"]["mean"], figures["copy_busy"]["mean"], figures["copy_exposed"]["mean"])
         if BACKEND == "cuda":
             self.assertGreater(copied[0], bytes_of_images)
             self.assertLess(copied[0], 1.05 * bytes_of_images)
             self.assertGreater(min(copied), 0)
-            self.assertGreater(told["copy_GBps"], 0)
+            self.assertGreater(figures["copy_GBps"], 0)
         else:
             self.assertEqual(copied, (0, 0, 0))
-            self.assertIsNone(told["copy_GBps"])
+            self.assertIsNone(figures["copy_GBps"])
         for rank in run["ranks"]:
             self.assertGreaterEqual(rank["memory"]["staging"], 2 * 4 * SIDE * SIDE * 3 * 4)
         # The phases of every step still add up to it.

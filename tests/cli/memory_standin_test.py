@@ -21,11 +21,11 @@ LIE = {**MEMORY, "RUEDA_STANDIN_CLAIMED": "100000000"}
 class StandIn(ProgramCase):
     def plan(self, batch, *words):
         """Bytes of the plan for a batch, as `rueda summary` tells them."""
-        told = self.completed(
+        printed = self.completed(
             self.program.run("summary", "--backend", "cuda", "--image-size", "8",
                              "--batch-per-rank", str(batch), *words)
         ).out
-        amount, unit = re.search(r"total +([\d.]+) (\w+)", told).groups()
+        amount, unit = re.search(r"total +([\d.]+) (\w+)", printed).groups()
         return float(amount) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
 
     def start(self, ranks, *words, **env):
@@ -118,9 +118,9 @@ class StandIn(ProgramCase):
     def test_a_gpu_is_watched(self):
         record = self.watched(RUEDA_STANDIN_DEVICES="3", CUDA_VISIBLE_DEVICES="2,0")
         samples = record["gpu_samples"][0]
-        told = {name: values[0] for name, values in samples.items()}
-        self.assertGreater(told.pop("seconds"), 0)
-        self.assertEqual(told, {  # device 2 of the machine, the first that is visible
+        printed = {name: values[0] for name, values in samples.items()}
+        self.assertGreater(printed.pop("seconds"), 0)
+        self.assertEqual(printed, {  # device 2 of the machine, the first that is visible
             "utilization": 0.92, "memory_bytes": 3e9, "sm_clock_hz": 1982e6,
             "memory_clock_hz": 2621e6, "power_watts": 302, "temperature_celsius": 62,
         })

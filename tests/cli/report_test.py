@@ -25,7 +25,7 @@ class Report(ProgramCase):
         ):  # fmt: skip
             words = ("--compute-ms", str(milliseconds), "--run-dir", f"runs/{name}")
             cls.made("train", *RUN, *batch, *words, ranks=ranks)
-        cls.told = cls.made("report", "runs", "--out", "report", "--title", "A study", "--plots", "off").out
+        cls.printed = cls.made("report", "runs", "--out", "report", "--title", "A study", "--plots", "off").out
         cls.report = cls.read(cls, "report/report.json")
 
     def series(self, scaling):
@@ -57,10 +57,10 @@ class Report(ProgramCase):
         self.assertEqual(ids, wanted)
 
     def test_terminal_shows_overview_and_findings(self):
-        self.assertIn("resnet20, 16 per rank", self.told)
-        self.assertIn("Nothing was computed", self.told)
-        self.assertIn("Written to report", self.told)
-        self.assertLessEqual(max(len(line) for line in self.told.splitlines()), 80)
+        self.assertIn("resnet20, 16 per rank", self.printed)
+        self.assertIn("Nothing was computed", self.printed)
+        self.assertIn("Written to report", self.printed)
+        self.assertLessEqual(max(len(line) for line in self.printed.splitlines()), 80)
 
     def test_purpose_and_efficiency_choose_the_recommendation(self):
         before = sorted(self.folder.rglob("*"))
@@ -110,9 +110,9 @@ class Report(ProgramCase):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"
         self.write("keras.log", line.format(9, 1800) + line.format(3, 600))
         log = "keras.log,model=resnet20,batch=96,images=480,size=32"
-        words = ["--out", "beside", "--plots", "off", "--keras-log", log]
+        words = ["--out", "with-log", "--plots", "off", "--keras-log", log]
         self.completed(self.program.run("report", "runs", *words))
-        (keras,) = [one for one in self.read("beside/report.json")["series"] if "keras.log" in one["source"]]
+        (keras,) = [one for one in self.read("with-log/report.json")["series"] if "keras.log" in one["source"]]
         (point,) = keras["points"]
         self.assertAlmostEqual(point["epoch_seconds"]["value"], 3.0, 2)
         self.assertAlmostEqual(point["epoch_seconds"]["low"], 5 * 0.5995, 6)

@@ -53,8 +53,8 @@ class Verified(VerifyCase):
                 with self.subTest(ranks=ranks, way=way, overlap=overlap):
                     words = [*way, "--overlap", overlap, *VERIFY, "--inject", "corrupt-message:1:2"]
                     result = self.start(ranks, *words)
-                    told = ["a message of gradients was corrupted", "to rank 1 on", "step 2, bucket 0"]
-                    self.refused(result, *told, "check sum", "rueda doctor", code=1)
+                    words_of_it = ["a message of gradients was corrupted", "to rank 1 on", "step 2, bucket 0"]
+                    self.refused(result, *words_of_it, "check sum", "rueda doctor", code=1)
 
     def test_rank_0_that_finds_it_leaves_the_reason_in_run_json(self):
         result = self.start(3, *VERIFY, "--inject", "corrupt-message:0:1")
@@ -83,12 +83,12 @@ class Unverified(VerifyCase):
 class Refused(VerifyCase):
     def test_sums_without_messages_of_our_own(self):
         for way in ("shared", "mpi"):
-            for words, told in (
+            for words, words_of_it in (
                 (VERIFY, "--verify-messages"),
                 (["--inject", "corrupt-message:1:2"], "--inject corrupt-message"),
             ):
                 with self.subTest(way=way, words=words):
-                    self.refused(self.start(2, "--all-reduce", way, *words), told, f"--all-reduce {way}")
+                    self.refused(self.start(2, "--all-reduce", way, *words), words_of_it, f"--all-reduce {way}")
 
     def test_a_table_that_names_one(self):
         words = ["bench", "tune", "--out", "t.json", "--algorithms", "shared", "--most", "4k"]

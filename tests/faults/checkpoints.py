@@ -23,9 +23,9 @@ def damage(checkpoint):
         files = json.loads(text)["files"]
         if not NEEDED <= set(files):
             return f"its manifest lacks {NEEDED - set(files)}"
-        for name, told in files.items():
+        for name, recorded in files.items():
             data = (checkpoint / name).read_bytes()
-            if len(data) != told["bytes"] or zlib.crc32(data) != int(told["crc32"], 16):
+            if len(data) != recorded["bytes"] or zlib.crc32(data) != int(recorded["crc32"], 16):
                 return f"{name} is damaged"
     except (OSError, ValueError, KeyError) as error:
         return str(error)

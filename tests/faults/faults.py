@@ -142,12 +142,12 @@ class Table:
         if not done:
             return f"| {title} | {name} | 0 | 0 | skipped: {trials[0]['why']} | | | |"
         ends = Counter("; ".join(t["outcomes"]) for t in done if t["result"] == "ok")
-        told = ", ".join(f"{count} {text}" for text, count in ends.most_common()) if outcomes else ""
+        text_of_ends = ", ".join(f"{count} {text}" for text, count in ends.most_common()) if outcomes else ""
         failed = sum(t["result"] == "failed" for t in done)
         kills = sum(t["kills_after"] for t in done)
         lost = max(t["steps_lost"] for t in done)
         longest = max(t["seconds_to_end"] for t in done)
-        return f"| {title} | `{name}` | {len(done)} | {failed} | {told} | {kills} | {lost} | {longest:.1f} |"
+        return f"| {title} | `{name}` | {len(done)} | {failed} | {text_of_ends} | {kills} | {lost} | {longest:.1f} |"
 
 
 def main():

@@ -49,7 +49,7 @@ class Ended:
 
 
 class Job:
-    """Its output goes to files, so that nobody has to read while it runs."""
+    """Its output goes to files, so that no reader is needed while it runs."""
 
     def __init__(self, command, folder, name, env=None):
         self.mark = uuid.uuid4().hex
@@ -127,7 +127,7 @@ class Job:
             time.sleep(0.02)
 
     def end(self, within):
-        """Waits; demands that the job ends in time and leaves no process behind."""
+        """Waits; demands that the job ends in time and leaves no process."""
         begin = time.monotonic()
         try:
             code = self.process.wait(max(1, within))

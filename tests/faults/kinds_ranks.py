@@ -157,12 +157,12 @@ def stopped(trial):
 
 
 def beyond_mpi(trial, ended):
-    """Where the others do not wait for it, or can not say so, nobody but the launcher can end it."""
+    """Where the others do not wait for it, or can not say so, only the launcher can end it."""
     over = (trial.run_dir / "run.json").exists() and record(trial.run_dir)["outcome"] == "completed"
     before = not trial.run_dir.exists()
-    demand("time" in ended.err and (before or over), f"nobody says why it ended: {ended}")
+    demand("time" in ended.err and (before or over), f"no message says why it ended: {ended}")
     trial.outcome("in MPI_Init: ended by mpiexec's limit" if before else
-                  "behind MPI's end, all done: ended by mpiexec's limit")
+                  "after MPI's end, all done: ended by mpiexec's limit")
 
 
 def without_checks(plan):

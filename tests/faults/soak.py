@@ -103,7 +103,7 @@ class Bounds:
     """What still counts as flat, between the first and the last quarter of a run."""
 
     growth_mb: float = 8.0  # of a rank's resident or device memory
-    drift_percent: float = 5.0  # of the median step; told, but no failure: a machine has other work
+    drift_percent: float = 5.0  # of the median step; printed, but no failure: a machine has other work
 
 
 def slope_per_hour(points):
@@ -252,8 +252,8 @@ def soak(options, folder):
             send(job.process.pid, signal.SIGTERM)
         job.end(SECONDS_TO_END)
     if ended is not None or len(samples) < options.ranks:
-        told = (read(job.out) + read(job.err))[-3000:]
-        sys.exit(f"{told}\nsoak: the run ended by itself with exit code {ended}; its last words are above")
+        output = (read(job.out) + read(job.err))[-3000:]
+        sys.exit(f"{output}\nsoak: the run ended by itself with exit code {ended}; its last words are above")
     ranks = [rank_figures(series) for series in samples]
     steps = step_figures(slowest_steps(run_dir, options.settle_seconds))
     devices = device_figures(run_dir, options.settle_seconds)
@@ -284,7 +284,7 @@ def main():
     parser.add_argument("--rueda", default=str(ROOT / "build" / "rueda"))
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--json", default="", help="file to write")
-    parser.add_argument("train", nargs="*", help="further options of rueda train, behind --")
+    parser.add_argument("train", nargs="*", help="further options of rueda train, after --")
     options = parser.parse_args()
     options.rueda = str(Path(options.rueda).resolve())
     if options.settle_seconds is None:

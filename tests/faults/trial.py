@@ -46,7 +46,7 @@ class Reference:
 
     curve: list
     seconds: float
-    training: float  # of these, behind start-up
+    training: float  # of these, after start-up
 
 
 @dataclass
@@ -114,10 +114,10 @@ class Trial:
         return self.place.reference(self.plan)
 
     def wait_for_moment(self, job, share=1.15):
-        """A moment from the start to a little behind the end; as these runs are mostly start-up, every
-        second time one behind it. False if the job has ended by then."""
-        behind, at = self.rng.random() < 0.5, self.rng.uniform(0, share)
-        if not behind:
+        """A moment from the start to a little after the end; as these runs are mostly start-up, every
+        second time one after it. False if the job has ended by then."""
+        after_end, at = self.rng.random() < 0.5, self.rng.uniform(0, share)
+        if not after_end:
             return job.sleep_until(at * self.reference.seconds)
         written = lambda: self.run_dir.exists() and (self.run_dir / "run.json").exists()
         while job.runs and not written():
@@ -163,7 +163,7 @@ class Trial:
         self.outcome("over before")
 
     def died(self, ended):
-        """By a signal that leaves nobody to speak but the launcher."""
+        """By a signal that leaves only the launcher to report."""
         demand(ended.code not in KILL_CODES_NOT, f"not ended as by a signal: {ended}")
         demand(not ended.messages, f"rueda speaks of what it can not know: {ended}")
 

@@ -198,7 +198,7 @@ TEST_CASE("slices of the arena are summed in place, along the tree", "[shared][m
   }
 }
 
-TEST_CASE("what lies beside a slice of the arena stays", "[shared]") {
+TEST_CASE("what lies next to a slice of the arena stays", "[shared]") {
   Communicator comm;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 4);
@@ -242,7 +242,7 @@ TEST_CASE("the window is as good after many sums, with ranks that are late", "[s
   CHECK_ON_ALL_RANKS(right);
 }
 
-TEST_CASE("ranks that sum different slices are told", "[shared]") {
+TEST_CASE("ranks that sum different slices are reported", "[shared]") {
   Communicator comm;
   if (comm.size() == 1) return;
   HostReduceDevice device;

@@ -256,7 +256,7 @@ TEST_CASE("the call that a thread is inside of is known while it lasts") {
   CHECK_ON_ALL_RANKS(mpi_call_now().name == nullptr);
 }
 
-TEST_CASE("clocks of ranks on one machine agree within the error that is told") {
+TEST_CASE("clocks of ranks on one machine agree within the error that is given") {
   Communicator world;
   const ClockOffset offset = world.clock_offset();
   CHECK_ON_ALL_RANKS(offset.error >= 0);

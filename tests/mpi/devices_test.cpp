@@ -111,8 +111,8 @@ TEST_CASE("the session has Open MPI send over TCP, unless the user says otherwis
   // Without TCP among the transports, or with another MPI, there is no such setting.
   const auto flags = mpi_setting("btl_tcp_flags");
   CHECK_ON_ALL_RANKS(!flags || *flags == 0x1);
-  const char* told = std::getenv(kVariable);
-  CHECK_ON_ALL_RANKS(told != nullptr && std::string(told) == "0x1");
+  const char* seen = std::getenv(kVariable);
+  CHECK_ON_ALL_RANKS(seen != nullptr && std::string(seen) == "0x1");
   setenv(kVariable, "0x3", 1);
   rueda::prefer_tcp_streams();
   const std::string kept = std::getenv(kVariable);
@@ -164,7 +164,7 @@ TEST_CASE("a stall is described with its place and peers") {
                      "stuck outside the ring. rank 1 on h0: in MPI_Barrier for 3 s");
 }
 
-TEST_CASE("a journal shows what goes on, adds up times and keeps acts if told") {
+TEST_CASE("a journal shows what goes on, adds up times and keeps acts if asked") {
   ReduceJournal journal;
   journal.at(5, 1);
   journal.keep_spans(true);

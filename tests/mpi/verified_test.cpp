@@ -28,26 +28,26 @@ std::vector<Candidate> candidates() {
 class ForgivingExchange final : public Exchange {
  public:
   ForgivingExchange(std::unique_ptr<Exchange> inner, Communicator& ranks,
-                    std::vector<std::string>& told)
-      : Exchange(ranks), inner_(std::move(inner)), told_(told) {}
+                    std::vector<std::string>& reports)
+      : Exchange(ranks), inner_(std::move(inner)), reports_(reports) {}
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     try {
       inner_->sendrecv(send, to, receive, from);
     } catch (const RunError& error) {
-      told_.push_back(error.what());
+      reports_.push_back(error.what());
     }
   }
 
  private:
   std::unique_ptr<Exchange> inner_;
-  std::vector<std::string>& told_;
+  std::vector<std::string>& reports_;
 };
 
 /// A sum in which one message that the last rank receives may arrive corrupted.
 struct Trial {
   std::vector<float> sum;
-  std::vector<std::string> told;
+  std::vector<std::string> reports;
   bool corrupted = false;  ///< on any rank
 };
 
@@ -63,7 +63,7 @@ Trial try_sum(Communicator& comm, const Candidate& candidate, std::size_t length
     made = std::make_unique<CorruptingExchange>(std::move(made), ranks, device, book, fault);
     if (!verified) return made;
     made = std::make_unique<VerifiedExchange>(std::move(made), ranks, device, book);
-    return std::make_unique<ForgivingExchange>(std::move(made), ranks, trial.told);
+    return std::make_unique<ForgivingExchange>(std::move(made), ranks, trial.reports);
   };
   const auto reduce = candidate.make({comm, device, exchange});
   reduce->write_into(book);
@@ -123,22 +123,23 @@ TEST_CASE("every message that is corrupted is found by who receives it", "[verif
     for (const std::size_t length : {1u, 3u, 37u}) {
       for (std::size_t messages = 0; messages < most; ++messages) {
         const Trial trial = try_sum(comm, candidate, length, true, messages);
-        CAPTURE(candidate.name, length, messages, trial.told);
+        CAPTURE(candidate.name, length, messages, trial.reports);
         const std::size_t expected = trial.corrupted && receives ? 1 : 0;
-        CHECK_ON_ALL_RANKS(trial.told.size() == expected);
+        CHECK_ON_ALL_RANKS(trial.reports.size() == expected);
         if (!trial.corrupted) break;
       }
     }
   }
 }
 
-TEST_CASE("of a corrupted message place, ranks, hosts, length and sums are told", "[verified]") {
+TEST_CASE("of a corrupted message place, ranks, hosts, length and sums are reported",
+          "[verified]") {
   Communicator comm;
   if (comm.size() == 1) return;
   const Trial trial = try_sum(comm, ring_of(0), 10U * unsigned(comm.size()), true, 0);
   const int last = comm.size() - 1;
   const auto name = [&](int rank) { return "rank " + std::to_string(rank) + " on " + comm.host(); };
-  const std::string text = trial.told.empty() ? "" : trial.told.front();
+  const std::string text = trial.reports.empty() ? "" : trial.reports.front();
   CAPTURE(text);
   const auto tells = [&](const std::string& part) {
     return comm.rank() != last || contains(text, part);
@@ -160,7 +161,7 @@ TEST_CASE("unverified, the ring hides what its first half corrupts and spreads i
   for (std::size_t messages = 0; messages < 2 * steps; ++messages) {
     const Trial wrong = try_sum(comm, ring_of(0), length, false, messages);
     CAPTURE(messages);
-    CHECK_ON_ALL_RANKS(wrong.corrupted && wrong.told.empty());
+    CHECK_ON_ALL_RANKS(wrong.corrupted && wrong.reports.empty());
     const bool agree = same_bits_on_all_ranks(comm, wrong.sum);
     const bool hidden = messages < steps;
     CHECK_ON_ALL_RANKS(agree == hidden);

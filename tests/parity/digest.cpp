@@ -127,7 +127,7 @@ namespace {
 /// where rounding is all there is; with AVX2, whose sums run in fewer lanes and hence longer
 /// chains, up to 4.2.
 constexpr double kRounded = 8.0;
-/// Behind a ReLU's derivative it is up to 3.7 times, with AVX2 4.9: which of the values next to
+/// After a ReLU's derivative it is up to 3.7 times, with AVX2 4.9: which of the values next to
 /// zero change their sign is chance, a few of them are nearly all of a gradient's error, and a
 /// second step multiplies them. A mistake is of another size: the errors are 0.001 to 0.02 for
 /// gradients.

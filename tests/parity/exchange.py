@@ -63,7 +63,7 @@ def exchange(binary, model, normalize, make):
         # A step too small to change a weight: what remains is the update of the running statistics.
         ours = train("in", "--lr", "1e-30", "--init-weights", "in.safetensors")
         theirs = (given.loss(*first, True), given.loss(*test, False))
-        for what, a, b in zip(("training loss", "test loss behind it"), ours, theirs):
+        for what, a, b in zip(("training loss", "test loss after it"), ours, theirs):
             wrong = differs(f"{model} into rueda, {what}", a, b) or wrong
     return wrong
 

@@ -1,5 +1,5 @@
 // rueda's networks against PyTorch and Keras: the stored results are those of the frameworks in
-// float64, with the error of their own float32 runs beside them (tests/parity/measure.py).
+// float64, with the error of their own float32 runs (tests/parity/measure.py).
 #include <algorithm>
 #include <cmath>
 #include <string>

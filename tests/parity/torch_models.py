@@ -19,8 +19,8 @@ class PadShortcut(nn.Module):
 
     def forward(self, x):
         before = (self.filters - x.shape[1]) // 2
-        behind = self.filters - x.shape[1] - before
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, behind))
+        after = self.filters - x.shape[1] - before
+        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, after))
 
 
 def projection(inputs, filters, stride):

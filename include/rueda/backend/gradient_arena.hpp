@@ -63,7 +63,7 @@ inline constexpr std::size_t kOuterBucketBytes = 1'000'000;
 /// cut: one that is longer than the limit has a bucket for itself. The tail goes with the last.
 std::vector<std::size_t> plan_buckets(const Graph& graph, const BucketOptions& options);
 
-/// Buckets are slices of the gradient arena, one behind the other; bucket i ends before float
+/// Buckets are slices of the gradient arena, one after the other; bucket i ends before float
 /// `ends[i]`. By bucket: the node whose backward completes it, backward going from the last node to
 /// the first. A bucket without parameters counts as complete when the one before it is, or, as the
 /// first, after the last node.

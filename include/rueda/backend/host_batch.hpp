@@ -13,7 +13,7 @@ namespace rueda {
 struct InputFormat {
   bool bf16 = false;           ///< else fp32
   bool channels_last = false;  ///< (height, width, channels) in place of (channels, height, width)
-  int channels = kImageChannels;  ///< stored ones: those behind the image's are zero
+  int channels = kImageChannels;  ///< stored ones: those after the image's are zero
 
   /// Bytes of one image of `side` x `side` pixels.
   std::size_t image_bytes(int side) const noexcept;
@@ -39,7 +39,7 @@ struct CopyCost {
 };
 
 /// The way of batches that the host prepares: two slots of host memory, each filled by any threads
-/// with make_host_image, copied to the device beside its other work, and delivered into a network.
+/// with make_host_image, copied to the device during its other work, and delivered into a network.
 /// A slot goes fill, upload, wait, deliver, and then from the beginning.
 class BatchStager {
  public:
@@ -48,7 +48,7 @@ class BatchStager {
   virtual ~BatchStager() = default;
 
   virtual InputFormat format() const = 0;
-  /// Host memory for the images of a slot, one behind the other, and for their labels. May be
+  /// Host memory for the images of a slot, one after the other, and for their labels. May be
   /// written as soon as the slot's last `deliver` has returned.
   virtual std::byte* input(std::size_t slot) = 0;
   virtual std::int32_t* labels(std::size_t slot) = 0;
@@ -60,7 +60,7 @@ class BatchStager {
   /// Blocks until they are there.
   virtual CopyCost wait(std::size_t slot) = 0;
   /// Brings the slot's images into a network's input and its labels: device work in the order of
-  /// the backend's other calls, and behind the upload.
+  /// the backend's other calls, and after the upload.
   virtual void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) = 0;
 };
 

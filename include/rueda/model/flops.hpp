@@ -16,7 +16,7 @@ std::uint64_t forward_flops(const Graph& graph, NodeId id);
 /// Of the whole network.
 std::uint64_t forward_flops(const Graph& graph);
 /// Of forward and backward: every counted layer also computes the gradients of its weights and of
-/// its input, each as costly as forward, but nobody needs the gradient of the image itself. So
+/// its input, each as costly as forward, but the gradient of the image itself is not needed. So
 /// 3 * forward less one forward of the convolutions that read the input.
 std::uint64_t training_flops(const Graph& graph);
 

@@ -11,7 +11,7 @@ struct FusionRules {
 };
 
 /// The same network with additions moved into the operation that makes one of their summands,
-/// where the rules allow it and nobody else reads that summand. Such a ConvNode or BatchNormNode
+/// where the rules allow it and no other node reads that summand. Such a ConvNode or BatchNormNode
 /// has a second input; the fused node has the addition's name. Parameters stay as they are.
 Graph fuse_additions(const Graph& graph, const FusionRules& rules);
 

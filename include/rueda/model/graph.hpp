@@ -65,7 +65,7 @@ struct ConvNode {
 /// What goes into the running variance: the batch's own (divide by m) or Bessel-corrected (m-1).
 enum class RunningVariance { biased, unbiased };
 
-/// Batch normalisation over (batch, height, width), with a ReLU behind it if `relu`.
+/// Batch normalisation over (batch, height, width), with a ReLU after it if `relu`.
 /// running = momentum * running + (1 - momentum) * batch statistic, once per optimizer step.
 struct BatchNormNode {
   float epsilon = 1e-5F;
@@ -78,7 +78,7 @@ struct BatchNormNode {
   std::size_t statistics_offset = 0;
 };
 
-/// Sum of two equal shapes, with a ReLU behind it if `relu`.
+/// Sum of two equal shapes, with a ReLU after it if `relu`.
 struct AddNode {
   bool relu = false;
 };
@@ -96,7 +96,7 @@ struct MaxPoolNode {
 };
 
 /// He's parameter-free shortcut ("option A"): every `stride`-th pixel, and zero channels added
-/// evenly before and behind the input's.
+/// evenly before and after the input's.
 struct PadShortcutNode {
   int stride = 1;
 };

@@ -11,6 +11,7 @@
 
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
+#include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "process.hpp"
 #include "rueda/core/error.hpp"
@@ -66,10 +67,29 @@ void inject(const std::string& fault, const char* place) {
   while (fault.starts_with("stall")) pause();
 }
 
+sigjmp_buf way_out;
+volatile std::sig_atomic_t caught = 0;
+volatile std::sig_atomic_t meets = 0;
+
+extern "C" void leap(int signal) {
+  caught = signal;
+  if (meets == 0 || signal != kEndTransfer) siglongjmp(way_out, 1);
+}
+
+/// Whether the neighbours have come this far. Where one crashed before, a rank waits here, and can
+/// leave without a leap out of MPI.
+bool neighbours_come(Communicator& world) {
+  meets = 1;
+  const bool here = meet_neighbours(world, [] { return caught != 0; });
+  meets = 0;
+  return here && caught == 0;
+}
+
 void exchange(Communicator& world, TransferFacts& facts, const std::string& injected) {
   const auto buffer = make_buffer(facts.device);
   facts.end = End::arrived;
   for (const std::size_t floats : {kSmallFloats, kLargeFloats}) {
+    if (!neighbours_come(world)) return;
     PatternResult result = pattern_ring(world, *buffer, floats);
     if (floats == kSmallFloats) {
       if (injected == "wrong-transfer") result = {floats, 1, floats / 2};
@@ -81,14 +101,6 @@ void exchange(Communicator& world, TransferFacts& facts, const std::string& inje
                                result.floats, result.first_wrong);
   }
   if (facts.device) facts.link = {ping_pong(world, *buffer)};
-}
-
-sigjmp_buf way_out;
-volatile std::sig_atomic_t caught = 0;
-
-extern "C" void leap(int signal) {
-  caught = signal;
-  siglongjmp(way_out, 1);
 }
 
 void on_fatal_signals(void (*handler)(int)) {

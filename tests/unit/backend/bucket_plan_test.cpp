@@ -151,7 +151,7 @@ TEST_CASE("memory plan: memory is reused", "[memory_plan]") {
 
 TEST_CASE("memory plan: a gap between two neighbours is found; nothing takes no memory",
           "[memory_plan]") {
-  // The first two lie one behind the other; the third outlives neither and fits in their place.
+  // The first two follow one another; the third outlives neither and fits in their place.
   const MemoryPlan plan = plan_memory({{1024, 0, 9}, {512, 0, 4}, {512, 5, 9}, {512, 0, 9}});
   CHECK(plan.pool_bytes == 2048);
   CHECK(plan.offsets[1] == plan.offsets[2]);
@@ -181,7 +181,7 @@ std::size_t place(const InputFormat& format, int size, int c, int y, int x) {
   return std::size_t(at);
 }
 
-/// Bit for bit what kernels::input_value gives for every value, and zeros behind its channels.
+/// Bit for bit what kernels::input_value gives for every value, and zeros after its channels.
 template <typename T>
 void check_image(const ImageSet& images, const BatchChoice& choice, std::size_t i,
                  const InputFormat& format) {

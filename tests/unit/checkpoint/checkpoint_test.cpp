@@ -204,7 +204,7 @@ TEST_CASE("checkpoint: the same position is replaced, nothing half-written stays
   CHECK(std::distance(fs::directory_iterator(written.directory()), {}) == 1);
 }
 
-TEST_CASE("checkpoint: what can not be written is told, and leaves nothing", "[checkpoint]") {
+TEST_CASE("checkpoint: what can not be written is reported, and leaves nothing", "[checkpoint]") {
   const Written written;
   const fs::path file = written.scratch.write("file", "");
   Manifest manifest = some_manifest();
@@ -215,7 +215,7 @@ TEST_CASE("checkpoint: what can not be written is told, and leaves nothing", "[c
   writer.free_snapshot() = snapshot;
   writer.write(some_manifest(), 0.25);
   CHECK_THROWS_AS(writer.wait(), RunError);
-  CHECK_NOTHROW(writer.wait());  // told once
+  CHECK_NOTHROW(writer.wait());  // reported once
   CHECK(records.empty());
 }
 

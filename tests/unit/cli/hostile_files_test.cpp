@@ -91,7 +91,7 @@ TEST_CASE("a huge file, a pipe and a device are refused before they are read", "
       CHECK_THAT(refusal(reader, huge), Contains("20000000000 bytes, more than"));
     const test::ScratchDirectory other;
     const fs::path pipe = other.path() / reader.file;
-    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);  // that nobody writes to
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);  // without a writer
     CHECK_THAT(refusal(reader, pipe), Contains(reader.file));
     CHECK(names_kind(refusal(reader, pipe)));
     CHECK(names_kind(refusal(reader, "/dev/zero")));

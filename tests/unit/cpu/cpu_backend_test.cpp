@@ -131,7 +131,7 @@ TEST_CASE("training memory: the plan is what training takes", "[memory]") {
   config.image_size = 32;
   config.epochs = 1;
   config.batch_per_rank = 48;
-  mallopt(M_PERTURB, 0);   // Meson has malloc fill what it hands out, also what nobody touches
+  mallopt(M_PERTURB, 0);   // Meson has malloc fill what it hands out, also what is never touched
   measured_bytes(config);  // the first run also generates code, once per process
   for (const std::size_t accumulate : {1, 2}) {
     CAPTURE(accumulate);

@@ -224,7 +224,7 @@ TEST_CASE("an archive of extended headers without end is refused", "[archive][ho
   CHECK_THAT(scratch.refused(), Contains("unfolds to over 2200000000 bytes"));
 }
 
-TEST_CASE("a bomb behind the last member is refused", "[archive][hostile]") {
+TEST_CASE("a bomb after the last member is refused", "[archive][hostile]") {
   const Scratch scratch;
   Bytes whole;
   append_header(whole, '0', 0);

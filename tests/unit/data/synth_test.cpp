@@ -104,7 +104,7 @@ TEST_CASE("every motif covers its share of the circle around it", "[synth]") {
   }
 }
 
-TEST_CASE("files are complete, deterministic and leave nothing behind", "[synth]") {
+TEST_CASE("files are complete, deterministic and leave nothing else", "[synth]") {
   const ScratchDirectory scratch;
   const Dataset made = numbered_dataset(12, 3);
   for (int round = 0; round < 2; ++round) {

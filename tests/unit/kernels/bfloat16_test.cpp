@@ -58,7 +58,7 @@ TEST_CASE("bf16: every pattern means what the format says, and comes back", "[ke
 }
 
 TEST_CASE("bf16: every gap between neighbours is rounded to nearest, ties to even", "[kernels]") {
-  // Behind a pattern the lower half of an fp32 number tells how far the next one is.
+  // After a pattern, the lower half of an fp32 number says how far the next one is.
   for (std::uint32_t upper = 0; upper < kPatterns; ++upper) {
     if (std::isnan(meaning(upper))) continue;
     for (const std::uint32_t lower :

@@ -153,7 +153,7 @@ TEST_CASE("fusion: nothing over a ReLU or a second reader", "[fusion]") {
   CHECK(left(sum_of(norm, pool, false)) == 0);
   CHECK(left(sum_of(conv, pool, false)) == 0);
   CHECK(left(sum_of(norm_relu, pool, true)) == 1);    // a ReLU before the addition
-  CHECK(left(sum_of(conv, pool, true)) == 1);         // none of a convolution behind it
+  CHECK(left(sum_of(conv, pool, true)) == 1);         // none of a convolution after it
   CHECK(left(sum_of(norm, pool, false, true)) == 2);  // its output is read once more
   CHECK(left(sum_of(pool, norm, false, true)) == 1);  // the other one's is
   CHECK(left(small_three_readers(9)) == 2);

@@ -85,7 +85,7 @@ TEST_CASE("two costs are found again", "[predict]") {
   CHECK(fit.typical_error == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("errors count beside what was measured", "[predict]") {
+TEST_CASE("errors count as well as what was measured", "[predict]") {
   // x in x = 1 and x = 3: least squares of (x-1)/1 and (x-3)/3 is (1 + 1/3) / (1 + 1/9) = 1.2.
   const auto fit = fit_pair({{0, 1, 1}, {0, 1, 3}});
   CHECK_FALSE(fit.separable);
@@ -153,7 +153,7 @@ TEST_CASE("links are fitted to records of the bench rather than to runs", "[pred
 TEST_CASE("how much messages vary follows from how sums do", "[predict]") {
   BenchResult bench = bench_of(3, 1, kLink);
   CHECK(std::isnan(fit_machine({}, {bench}).message_noise));
-  // Quartiles 9 and 11 beside a median of 10, of four messages in a row.
+  // Quartiles 9 and 11 around a median of 10, of four messages in a row.
   bench.rows = {{"ring", 1e6, 10, {8, 8.5, 9, 9.5, 10, 10.5, 11, 11.5, 12}}};
   CHECK(fit_machine({}, {bench}).message_noise == Approx(2 / 1.349 / 10 * 2));
 }
@@ -191,7 +191,7 @@ TEST_CASE("noise from the spreads of run.json", "[predict]") {
   const auto fit = fit_noise({run});
   CHECK(fit.samples == 6);
   CHECK_FALSE(fit.from_steps);
-  // Beside the mean of all six, which is 2: least 1, most 4, medians 2 and 1.
+  // Besides the mean of all six, which is 2: least 1, most 4, medians 2 and 1.
   CHECK(fit.noise.quantile(0) == Approx(0.5));
   CHECK(fit.noise.quantile(0.5) == Approx(0.75));
   CHECK(fit.noise.quantile(1) == Approx(2));

@@ -116,7 +116,7 @@ TEST_CASE("a step by hand", "[predict]") {
   CHECK(plain.all_reduce == Approx(0.066 + 0.036));
   CHECK(plain.exposed == Approx(plain.all_reduce));
   CHECK(plain.seconds() == Approx(0.177));
-  // Backward of 25 ms: the first ring begins after 6.25 ms, the second behind it.
+  // Backward of 25 ms: the first ring begins after 6.25 ms, the second after it.
   const StepForecast hidden = forecast_step(simple_model(), four_ranks(true), 80);
   CHECK(hidden.exposed == Approx(0.00625 + 0.102 - 0.025));
 }
@@ -159,8 +159,7 @@ TEST_CASE("micro-batches compute one after the other and communicate once", "[pr
   CHECK(step.exposed == Approx(0.25 * 0.015 + 0.102 - 0.015));
 }
 
-TEST_CASE("noise prolongs messages alone, also in a simulated sum beside the closed form",
-          "[predict]") {
+TEST_CASE("noise prolongs messages alone, in a simulated sum as in the closed form", "[predict]") {
   CostModel model = simple_model();
   model.machine.gamma = 1e-9;
   Scenario scenario = four_ranks(false);

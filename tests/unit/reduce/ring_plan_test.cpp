@@ -54,7 +54,7 @@ void step(Holdings& holds, const std::vector<RingPlan>& ring, int step, Chunk se
 }
 
 void add(std::uint32_t& sum, std::uint32_t incoming) {
-  CHECK((sum & incoming) == 0);  // nobody's values are added twice
+  CHECK((sum & incoming) == 0);  // no rank's values are added twice
   sum |= incoming;
 }
 
@@ -229,7 +229,7 @@ Caught require_same_of(const std::vector<std::string>& texts) {
   });
 }
 
-TEST_CASE("together does the work and throws nothing if nobody failed", "[agreement]") {
+TEST_CASE("together does the work and throws nothing if no rank failed", "[agreement]") {
   std::vector<int> worked(3, 0);
   CHECK_FALSE(together_on_three([&](int rank) { ++worked[std::size_t(rank)]; }).threw);
   CHECK(worked == std::vector<int>{1, 1, 1});

@@ -111,7 +111,7 @@ TEST_CASE("prefetcher: without workers nothing is prepared before it is wanted",
 }
 
 /// Tells when a number of batches is complete.
-class Told final : public Numbers {
+class CountedNumbers final : public Numbers {
  public:
   using Numbers::Numbers;
   void complete(std::size_t slot, std::size_t images) override {
@@ -122,7 +122,7 @@ class Told final : public Numbers {
 };
 
 TEST_CASE("prefetcher: a slot is not filled again before it is released", "[prefetcher]") {
-  Told source({20, 20, 20, 20});
+  CountedNumbers source({20, 20, 20, 20});
   Prefetcher prefetcher(source, kSlots, 3);
   source.filled.get_future().wait();
   CHECK(prefetcher.take().slot == 0);
@@ -271,7 +271,7 @@ TEST_CASE("phase timer: time is booked from the division on", "[timer]") {
   check_sum(timer);
 }
 
-TEST_CASE("phase timer: parts of a device's time lie behind one another", "[trace]") {
+TEST_CASE("phase timer: parts of a device's time follow one another", "[trace]") {
   PhaseTimer timer;
   timer.keep_spans(true);
   timer.begin();

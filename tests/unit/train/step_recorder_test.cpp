@@ -125,8 +125,8 @@ TEST_CASE("an epoch that was resumed has no records of its first steps", "[train
   CHECK(steps[0][1].all_reduce_wait == Approx(1));
 }
 
-TEST_CASE("waits are told on one clock", "[train]") {
-  // Rank 1's clock is 100 s behind at first and 101 s at the end: it loses 1 s in 10.
+TEST_CASE("waits are given on one clock", "[train]") {
+  // Rank 1's clock is 100 s late at first and 101 s at the end: it loses 1 s in 10.
   const ClockFit clock{.first_time = 0, .first = {100, 0.1}, .last_time = 10, .last = {101, 0.2}};
   CHECK(clock.to_rank0(0) == Approx(100));
   CHECK(clock.to_rank0(5) == Approx(105.5));
@@ -202,7 +202,7 @@ TEST_CASE("device use: the energy of a shared GPU counts once", "[device]") {
   CHECK_FALSE(epoch_joules({}, run).has_value());
 }
 
-TEST_CASE("device use: the table shows what was told", "[device]") {
+TEST_CASE("device use: the table shows what was measured", "[device]") {
   const std::string text = result_table(watched_run());
   CHECK_THAT(text, Contains("utilisation, %  70.0  50.0  90.0"));
   CHECK_THAT(text, Contains("power, W         300   200   400"));
@@ -211,7 +211,7 @@ TEST_CASE("device use: the table shows what was told", "[device]") {
   CHECK_THAT(result_table(test::sample_run()), !Contains("GPUs\n"));
 }
 
-TEST_CASE("device use: run.json has columns, and null for what is not told", "[device]") {
+TEST_CASE("device use: run.json has columns, and null for what was not measured", "[device]") {
   const std::string text = to_json(watched_run());
   CHECK_THAT(text, Contains("\"images_per_joule\": 2.0"));
   CHECK_THAT(text, Contains("\"temperature_celsius\": [\n        null\n"));
