@@ -49,8 +49,8 @@ std::string shell_word(std::string_view argument) {
   return text + "'";
 }
 
-/// Where one rank alone has a faulty command line, the others must not wait for it, and the user
-/// must see the error.
+/// Where one rank alone has a faulty command line, the others must not wait for
+/// it, and the user must see the error.
 Request parse(const std::vector<std::string>& arguments) {
   try {
     return parse_command_line(arguments);

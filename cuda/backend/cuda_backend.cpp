@@ -21,8 +21,9 @@
 namespace rueda::cuda {
 namespace {
 
-/// Begins a stretch of this thread's time that profilers show under `name`. Ranges lie in each
-/// other. Without a profiler, or where the toolkit has no NVTX, nothing happens.
+/// Begins a stretch of this thread's time that profilers show under `name`.
+/// Ranges lie in each other. Without a profiler, or where the toolkit has no
+/// NVTX, nothing happens.
 void push_range([[maybe_unused]] const char* name) {
 #if RUEDA_WITH_NVTX
   nvtxRangePushA(name);
@@ -59,21 +60,21 @@ class NamedOperation final : public Operation {
   std::string name_;
 };
 
-/// cuBLAS' own scratch memory: with it, products on a stream are the same bits every time and may
-/// be recorded.
+/// cuBLAS' own scratch memory: with it, products on a stream are the same bits
+/// every time and may be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
 
 /// By mark.
 constexpr std::array kPhaseRanges = {"load", "forward", "loss", "backward"};
 
-/// Whether an activation lies as no other does: the image with padded channels, and fp32 in every
-/// precision after the global pooling.
+/// Whether an activation lies as no other does: the image with padded channels,
+/// and fp32 in every precision after the global pooling.
 bool is_special(const OperationRequest& r, NodeId node) {
   return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
 }
 
-/// Dense layers take what is after a global pooling; all others take usual activations, and a
-/// convolution may read the image.
+/// Dense layers take what is after a global pooling; all others take usual
+/// activations, and a convolution may read the image.
 void check_inputs(const OperationRequest& r) {
   if (std::holds_alternative<DenseNode>(r.self().kind)) {
     if (is_behind_pooling(r.graph.node(r.input()))) return;

@@ -14,9 +14,9 @@ struct CudaOptions {
   bool tune = false;           ///< times engines for what `use_engines` does not name
 };
 
-/// A backend on cuDNN, cuBLAS and own kernels, for the device that is current in the calling
-/// thread. Work is queued on one stream; what returns numbers waits for it. Activations lie with
-/// their channels innermost.
+/// A backend on cuDNN, cuBLAS and own kernels, for the device that is current
+/// in the calling thread. Work is queued on one stream; what returns numbers
+/// waits for it. Activations lie with their channels innermost.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
 /// The store of a CUDA backend's engines; null for other backends.

@@ -14,8 +14,9 @@
 
 namespace rueda::cuda {
 
-/// CUDA events for the numbers that an all-reduce knows them by. Used again once they have been
-/// waited for, so that a step creates none. Any thread may call, with the device set.
+/// CUDA events for the numbers that an all-reduce knows them by. Used again
+/// once they have been waited for, so that a step creates none. Any thread may
+/// call, with the device set.
 class EventPool {
  public:
   /// Passes when all work queued so far on each of `streams` is done.
@@ -29,8 +30,8 @@ class EventPool {
     pending_.emplace(++last_, std::move(parts));
     return {last_};
   }
-  /// Sleeps until `event` has passed, and gives it up: each is waited for by one thread, and
-  /// waiting again returns at once.
+  /// Sleeps until `event` has passed, and gives it up: each is waited for by
+  /// one thread, and waiting again returns at once.
   void wait(rueda::Event event) {
     // Not under the lock: others record and wait meanwhile.
     for (const cudaEvent_t part : parts_of(event))
@@ -73,12 +74,14 @@ class EventPool {
   std::uint64_t last_ = 0;
 };
 
-/// The all-reduce's view of a GPU. Its work goes over a stream of its own, the communication
-/// stream, next to the compute stream on which the network runs: so that the two overlap, and the
-/// one waits for the other only where `record` and `join` say so.
+/// The all-reduce's view of a GPU. Its work goes over a stream of its own, the
+/// communication stream, next to the compute stream on which the network runs:
+/// so that the two overlap, and the one waits for the other only where `record`
+/// and `join` say so.
 ///
-/// Any thread may use it, one at a time; recording and waiting also at the same time. Each call
-/// selects the device for its thread first. Errors are RunErrors.
+/// Any thread may use it, one at a time; recording and waiting also at the same
+/// time. Each call selects the device for its thread first. Errors are
+/// RunErrors.
 class CudaReduceDevice final : public ReduceDevice {
  public:
   /// For the device that is current in this thread. `compute` stays the caller's.
@@ -136,8 +139,9 @@ class CudaReduceDevice final : public ReduceDevice {
   }
   /// Of the communication stream alone.
   rueda::Event record_own() override { return record_on(own_.get()); }
-  /// Passes when what was queued so far on `stream`, one of this device, is done: a bucket of
-  /// gradients that is ready before the rest of the backward pass.
+  /// Passes when what was queued so far on `stream`, one of this device, is
+  /// done: a bucket of gradients that is ready before the rest of the backward
+  /// pass.
   rueda::Event record_on(cudaStream_t stream) {
     select();
     return events_.record({stream});

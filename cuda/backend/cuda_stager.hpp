@@ -18,15 +18,16 @@ inline void queue_copy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
 }
 
-/// Pinned host memory, and a copy stream of its own to as much memory of the device, next to the
-/// compute stream. A recorded step reads its input until its last convolution has its weight
-/// gradient, so no copy from the host could go there while a step computes: batches wait in
-/// device memory of their own, and one copy within the device, many times faster than that over
-/// the bus, brings them into the input.
+/// Pinned host memory, and a copy stream of its own to as much memory of the
+/// device, next to the compute stream. A recorded step reads its input until
+/// its last convolution has its weight gradient, so no copy from the host could
+/// go there while a step computes: batches wait in device memory of their own,
+/// and one copy within the device, many times faster than that over the bus,
+/// brings them into the input.
 class CudaStager final : public BatchStager {
  public:
-  /// For the device that is current in this thread. `compute`, on which the network runs, stays
-  /// the caller's.
+  /// For the device that is current in this thread. `compute`, on which the
+  /// network runs, stays the caller's.
   CudaStager(const InputFormat& format, int image_size, std::size_t batch, cudaStream_t compute)
       : format_(format),
         image_bytes_(format.image_bytes(image_size)),
@@ -60,8 +61,8 @@ class CudaStager final : public BatchStager {
   }
   bool copies() const override { return true; }
 
-  /// CUDA keeps the current device for each thread, and a worker begins with device 0. To wait
-  /// for an event that was never recorded takes no time.
+  /// CUDA keeps the current device for each thread, and a worker begins with
+  /// device 0. To wait for an event that was never recorded takes no time.
   void upload(std::size_t slot, std::size_t images) override {
     check(cudaSetDevice(ordinal_), "cudaSetDevice");
     Slot& s = slots_[slot];

@@ -13,8 +13,9 @@ namespace rueda::cuda {
 using CudaGraph = Handle<cudaGraph_t, cudaGraphDestroy>;
 using CudaGraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-/// Work that is the same every time: done by its calls the first time, so that libraries load what
-/// they need, recorded into a CUDA graph the second time, and replayed with one launch from then.
+/// Work that is the same every time: done by its calls the first time, so that
+/// libraries load what they need, recorded into a CUDA graph the second time,
+/// and replayed with one launch from then.
 class Recording {
  public:
   void run(cudaStream_t stream, const std::function<void()>& work) {
@@ -33,8 +34,8 @@ class Recording {
   }
 
  private:
-  /// Records what `work` queues on `stream`. If it throws, the recording is ended and dropped
-  /// first.
+  /// Records what `work` queues on `stream`. If it throws, the recording is
+  /// ended and dropped first.
   static CudaGraph record(cudaStream_t stream, const std::function<void()>& work) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");

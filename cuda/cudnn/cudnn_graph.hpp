@@ -12,8 +12,9 @@
 
 #include "cuda/device/handles.hpp"
 
-// cuDNN's graph API in C: descriptors that take attributes one by one and are then finalized. This
-// thin wrapper needs nothing but cuDNN itself (docs/cuda.md says why no frontend library).
+// cuDNN's graph API in C: descriptors that take attributes one by one and are
+// then finalized. This thin wrapper needs nothing but cuDNN itself
+// (docs/cuda.md says why no frontend library).
 
 namespace rueda::cuda {
 
@@ -104,8 +105,8 @@ class Descriptor {
 
 using CudnnHandle = Handle<cudnnHandle_t, cudnnDestroy>;
 
-/// A 4-D tensor as cuDNN counts it: (N, C, H, W), or (K, C, R, S) for weights. It lies with its
-/// channels innermost: (N, H, W, C), or (K, R, S, C).
+/// A 4-D tensor as cuDNN counts it: (N, C, H, W), or (K, C, R, S) for weights.
+/// It lies with its channels innermost: (N, H, W, C), or (K, R, S, C).
 struct TensorSpec {
   std::array<std::int64_t, 4> dims{1, 1, 1, 1};
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -123,15 +124,16 @@ struct ConvGeometry {
   std::int64_t padding = 0;
 };
 
-/// Where plans are made for: the device of a handle, or, without any device, one described by its
-/// properties.
+/// Where plans are made for: the device of a handle, or, without any device,
+/// one described by its properties.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t properties = nullptr;
 };
 
-/// Writes an operation graph down: tensors, then operations in order. Tensors are named by numbers,
-/// which are also cuDNN's unique ids: the caller's own below kFirstIntermediate.
+/// Writes an operation graph down: tensors, then operations in order. Tensors
+/// are named by numbers, which are also cuDNN's unique ids: the caller's own
+/// below kFirstIntermediate.
 class CudnnGraph {
  public:
   using Tensor = std::int64_t;
@@ -145,8 +147,8 @@ class CudnnGraph {
   /// The tensors that lie in memory.
   const std::map<Tensor, TensorSpec>& in_memory() const noexcept { return in_memory_; }
 
-  /// A convolution of x by w gives y, or makes x or w from the other two: `x`, `w` and `y` may
-  /// stand for their gradients.
+  /// A convolution of x by w gives y, or makes x or w from the other two: `x`,
+  /// `w` and `y` may stand for their gradients.
   void conv(ConvDirection direction, Tensor w, Tensor x, Tensor y, const ConvGeometry& geometry);
   /// y = mode(a, b), in fp32; extents of 1 are broadcast.
   void binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y);

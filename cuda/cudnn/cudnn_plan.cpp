@@ -13,16 +13,16 @@ namespace {
 
 constexpr int kWarmUps = 2;
 constexpr std::size_t kTimes = 7;
-/// Every byte of the operands: small positive numbers as fp32 and as bf16, so that no sum overflows
-/// and no multiplier idles on zeros.
+/// Every byte of the operands: small positive numbers as fp32 and as bf16, so
+/// that no sum overflows and no multiplier idles on zeros.
 constexpr int kFill = 0x3c;
 
 std::size_t bytes_of(const TensorSpec& spec) {
   return spec.elements() * (spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4);
 }
 
-/// Seconds of one execution of `plan`, which was made for `graph`, on memory of its own: the median
-/// of several after a warm-up.
+/// Seconds of one execution of `plan`, which was made for `graph`, on memory of
+/// its own: the median of several after a warm-up.
 double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,
                  const CudnnGraph& graph) {
   std::vector<DeviceMemory> memory;

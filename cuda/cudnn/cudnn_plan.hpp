@@ -26,8 +26,9 @@ struct CudnnPlan {
   std::size_t workspace_bytes = 0;
 };
 
-/// Plans for `graph`, those that cuDNN's heuristics think fastest first; empty if no engine within
-/// the limits supports it. `only`, if not empty, names the one engine that is wanted.
+/// Plans for `graph`, those that cuDNN's heuristics think fastest first; empty
+/// if no engine within the limits supports it. `only`, if not empty, names the
+/// one engine that is wanted.
 std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& graph,
                                   const PlanLimits& limits, const std::string& only = "");
 
@@ -35,8 +36,8 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
 Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
                         void* workspace);
 
-/// Which engine each kind of work is to use: what a tuning file holds. The key says what is
-/// computed on which shapes, the value is CudnnPlan::engine.
+/// Which engine each kind of work is to use: what a tuning file holds. The key
+/// says what is computed on which shapes, the value is CudnnPlan::engine.
 using EngineChoices = std::map<std::string, std::string>;
 
 /// Makes one plan for each kind of work and keeps it: layers of equal shape share theirs.
@@ -45,18 +46,19 @@ class PlanStore {
   /// The target outlives the store.
   PlanStore(const CudnnTarget& target, const PlanLimits& limits)
       : target_(target), limits_(limits) {}
-  /// Engines that are to be used where they are named; for all other work cuDNN's first suggestion
-  /// is. Drops all plans made so far.
+  /// Engines that are to be used where they are named; for all other work
+  /// cuDNN's first suggestion is. Drops all plans made so far.
   void use(EngineChoices chosen);
 
   using Build = std::function<void(CudnnGraph&)>;
 
-  /// The plan for the graph that `build` writes down; null if no engine supports it. Throws
-  /// RunError where a chosen engine is not to be had any more.
+  /// The plan for the graph that `build` writes down; null if no engine
+  /// supports it. Throws RunError where a chosen engine is not to be had any
+  /// more.
   const CudnnPlan* find(const std::string& key, const Build& build);
 
-  /// From now on work that is new is timed on `stream` among the first few suggestions, and the
-  /// fastest is taken; null ends it.
+  /// From now on work that is new is timed on `stream` among the first few
+  /// suggestions, and the fastest is taken; null ends it.
   void tune_on(cudaStream_t stream) { tuning_ = stream; }
 
   /// Every engine in use, by key.

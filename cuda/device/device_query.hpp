@@ -29,14 +29,17 @@ struct CudaDevices {
   std::string reason;       ///< empty if there are devices, else one line for a person
 };
 
-/// Asks the driver. Neither a missing driver nor a missing device is an error; a device that is
-/// there and does not answer is (RunError). Creates no context, so no GPU memory is used.
+/// Asks the driver. Neither a missing driver nor a missing device is an error;
+/// a device that is there and does not answer is (RunError). Creates no
+/// context, so no GPU memory is used.
 CudaDevices cuda_devices();
 
-/// Makes device `ordinal` the current one of the calling thread and opens its context, which takes
-/// some hundred MB of its memory, so that a later search for a context, such as MPI's at its
-/// initialisation, finds this one; returns the bytes that are free then. Other threads begin with
-/// device 0. Throws RunError if the device does not answer. To be called before MPI is initialised.
+/// Makes device `ordinal` the current one of the calling thread and opens its
+/// context, which takes some hundred MB of its memory, so that a later search
+/// for a context, such as MPI's at its initialisation, finds this one; returns
+/// the bytes that are free then. Other threads begin with device 0. Throws
+/// RunError if the device does not answer. To be called before MPI is
+/// initialised.
 std::size_t open_cuda_device(int ordinal);
 
 /// Bytes of the current device's memory that are free. Throws RunError.
@@ -57,9 +60,10 @@ struct CudnnVersions {
 /// Nothing if the program was built without cuDNN.
 std::optional<CudnnVersions> cudnn_versions();
 
-/// The monitor of the GPU with this UUID ("GPU-8f2c..."), by NVIDIA's management library, which is
-/// looked for at run time only. By its UUID, because the library counts all GPUs of the machine,
-/// whatever CUDA_VISIBLE_DEVICES says. Null where there is no such library or GPU.
+/// The monitor of the GPU with this UUID ("GPU-8f2c..."), by NVIDIA's
+/// management library, which is looked for at run time only. By its UUID,
+/// because the library counts all GPUs of the machine, whatever
+/// CUDA_VISIBLE_DEVICES says. Null where there is no such library or GPU.
 std::unique_ptr<DeviceMonitor> open_nvml(const std::string& uuid);
 
 namespace cuda {

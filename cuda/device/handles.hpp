@@ -10,8 +10,9 @@
 
 namespace rueda::cuda {
 
-/// Throws the RunError that belongs to a failed CUDA call, OutOfMemory for a failed allocation: its
-/// name, what CUDA says about `code`, and the file and line of the call.
+/// Throws the RunError that belongs to a failed CUDA call, OutOfMemory for a
+/// failed allocation: its name, what CUDA says about `code`, and the file and
+/// line of the call.
 [[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, std::source_location place);
 
 /// Every return code of CUDA and of the launchers goes through here:
@@ -21,9 +22,9 @@ inline void check(cudaError_t code, const char* call,
   if (code != cudaSuccess) throw_cuda_error(code, call, place);
 }
 
-/// Sole owner of a C handle whose empty value is Raw{}; `destroy` releases it exactly once. What
-/// `destroy` returns is dropped: an error at this point stems from earlier work, and the next
-/// checked call reports it too.
+/// Sole owner of a C handle whose empty value is Raw{}; `destroy` releases it
+/// exactly once. What `destroy` returns is dropped: an error at this point
+/// stems from earlier work, and the next checked call reports it too.
 template <typename Raw, auto destroy>
 class Handle {
  public:
@@ -99,16 +100,16 @@ inline double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
   return double(milliseconds) / 1000;
 }
 
-/// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed; 0 bytes give an
-/// empty handle.
+/// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed;
+/// 0 bytes give an empty handle.
 inline DeviceMemory make_device_memory(std::size_t bytes) {
   void* memory = nullptr;
   if (bytes != 0) check(cudaMalloc(&memory, bytes), "cudaMalloc");
   return DeviceMemory(memory);
 }
 
-/// Host memory that the device copies from and to without a detour. Not zeroed; 0 bytes give an
-/// empty handle.
+/// Host memory that the device copies from and to without a detour. Not zeroed;
+/// 0 bytes give an empty handle.
 inline PinnedMemory make_pinned_memory(std::size_t bytes) {
   void* memory = nullptr;
   if (bytes != 0) check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");

@@ -2,8 +2,8 @@
 
 #include "device_query.hpp"
 
-// The few functions that are used, as NVIDIA's reference of NVML has them; its header is not in
-// every toolkit.
+// The few functions that are used, as NVIDIA's reference of NVML has them; its
+// header is not in every toolkit.
 
 namespace rueda {
 namespace {

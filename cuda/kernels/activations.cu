@@ -45,8 +45,9 @@ struct MaskGradient {
   }
 };
 
-// What has to look at the channel of each element: one thread an element, because these touch
-// weights, images and test data, or stand in for a fusion that cuDNN does not offer.
+// What has to look at the channel of each element: one thread an element,
+// because these touch weights, images and test data, or stand in for a fusion
+// that cuDNN does not offer.
 
 template <typename T>
 struct AddBias {

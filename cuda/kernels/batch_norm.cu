@@ -1,9 +1,10 @@
 #include "columns.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 
-// Batch normalisation in two passes over memory each way: forward sums and applies, backward sums
-// and applies. Everything that lies next to it is done on the way: ReLU, the residual addition, the
-// sum of two readers' gradients, the gradient of a skip connection.
+// Batch normalisation in two passes over memory each way: forward sums and
+// applies, backward sums and applies. Everything that lies next to it is done
+// on the way: ReLU, the residual addition, the sum of two readers' gradients,
+// the gradient of a skip connection.
 
 namespace rueda::cuda {
 namespace {

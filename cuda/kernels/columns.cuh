@@ -4,13 +4,14 @@
 
 #include "launch.cuh"
 
-// Matrices with a row per pixel and a column per channel. A thread keeps to its columns, so what
-// belongs to a channel is read once; a block is some columns wide and many rows high.
+// Matrices with a row per pixel and a column per channel. A thread keeps to its
+// columns, so what belongs to a channel is read once; a block is some columns
+// wide and many rows high.
 
 namespace rueda::cuda {
 
-/// How a matrix is cut among blocks: a function of its shape alone, so that sums are always taken
-/// in the same order.
+/// How a matrix is cut among blocks: a function of its shape alone, so that
+/// sums are always taken in the same order.
 struct ColumnTiles {
   dim3 grid;
   dim3 block;
@@ -39,8 +40,8 @@ __device__ inline std::size_t first_row() {
 }
 __device__ inline std::size_t row_stride() { return std::size_t(gridDim.y) * blockDim.y; }
 
-/// Body::run<width>(state, row, first channel) on every pack, with what Body::begin<width> made of
-/// the columns.
+/// Body::run<width>(state, row, first channel) on every pack, with what
+/// Body::begin<width> made of the columns.
 template <int width, typename Body>
 __global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) {
   const int channel = first_channel(width);
@@ -60,8 +61,8 @@ cudaError_t for_each_in_columns(std::size_t rows, int channels, bool packed, con
       tiles.block, stream, body, rows, channels);
 }
 
-/// Body::kSums sums over the rows of each column, one set for each row of blocks: partial has
-/// (splits, kSums, channels) floats.
+/// Body::kSums sums over the rows of each column, one set for each row of
+/// blocks: partial has (splits, kSums, channels) floats.
 template <int width, typename Body>
 __global__ void sum_columns(Body body, std::size_t rows, int channels, float* partial) {
   constexpr int kSums = Body::kSums;
@@ -95,8 +96,8 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
   }
 }
 
-/// Adds up the partial sums of each channel, a warp a channel, in double and in a fixed order, and
-/// hands them to `finish(channel, sums)`.
+/// Adds up the partial sums of each channel, a warp a channel, in double and in
+/// a fixed order, and hands them to `finish(channel, sums)`.
 template <int kSums, typename Finish>
 __global__ void finish_columns(const float* partial, unsigned splits, int channels, Finish finish) {
   const unsigned lane = threadIdx.x;

@@ -3,8 +3,8 @@
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/wire.hpp"
 
-// One float per thread, or four where memory traffic is all that counts. What goes over a wire of
-// bf16 has one: the wire is slower than any of this.
+// One float per thread, or four where memory traffic is all that counts. What
+// goes over a wire of bf16 has one: the wire is slower than any of this.
 
 namespace rueda::cuda {
 namespace {
@@ -39,8 +39,8 @@ struct Check {
   __device__ static Sum of(std::size_t i, float value) { return kernels::message_check(i, value); }
 };
 
-/// Each thread sums the shares of its own elements, each warp its threads, and one atomic addition
-/// per warp sums the warps.
+/// Each thread sums the shares of its own elements, each warp its threads, and
+/// one atomic addition per warp sums the warps.
 template <typename Share>
 __global__ void sum_shares(const float* values, std::size_t count, Sum* sum) {
   Sum mine = 0;

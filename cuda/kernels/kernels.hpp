@@ -10,10 +10,11 @@
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/wire.hpp"
 
-/// Launchers of the single-source arithmetic of rueda/kernels. Each queues its work on `stream` and
-/// returns at once, with the error of the launch; a length of 0 queues nothing. Pointers are device
-/// memory, of any alignment that their type allows. Without fused multiply-add on either side the
-/// results equal the host's bit for bit, but for NaN payloads and where exp and log take part.
+/// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
+/// work on `stream` and returns at once, with the error of the launch; a length
+/// of 0 queues nothing. Pointers are device memory, of any alignment that their
+/// type allows. Without fused multiply-add on either side the results equal the
+/// host's bit for bit, but for NaN payloads and where exp and log take part.
 
 namespace rueda::cuda {
 
@@ -56,8 +57,9 @@ cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* 
 cudaError_t message_check(const float* values, std::size_t count, std::uint64_t* sum,
                           cudaStream_t stream);
 
-/// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits. `gradients` has their
-/// shape and may be null, then `scale`, one number, may be too; `losses` has one entry a row.
+/// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits.
+/// `gradients` has their shape and may be null, then `scale`, one number, may
+/// be too; `losses` has one entry a row.
 cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
                                   int classes, const float* scale, float* gradients,
                                   kernels::RowLoss* losses, cudaStream_t stream);
@@ -66,8 +68,9 @@ cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* label
 cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
                        cudaStream_t stream);
 
-/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]: nonfinite is 1 if the
-/// loss or one of `count` statistics is NaN or infinite, and then flags[0] becomes 1 as well.
+/// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]:
+/// nonfinite is 1 if the loss or one of `count` statistics is NaN or infinite,
+/// and then flags[0] becomes 1 as well.
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
                             std::size_t count, float samples, float* flags, cudaStream_t stream);
 
@@ -90,14 +93,16 @@ struct BatchTarget {
   int channels = 3;  ///< stored ones, at least 3; those beyond the third are filled with zeros
 };
 
-/// kernels::input_value for every value of the batch, with the augmentation drawn for each sample.
-/// cudaErrorInvalidValue if the target has fewer than 3 channels or the image no pixel.
+/// kernels::input_value for every value of the batch, with the augmentation
+/// drawn for each sample. cudaErrorInvalidValue if the target has fewer than 3
+/// channels or the image no pixel.
 cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
                        std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                        cudaStream_t stream);
 
-// Work on activations: channels innermost, fp32 or bf16, arithmetic in fp32. Null pointers are
-// allowed where that is said. `void*` are activations of the element type.
+// Work on activations: channels innermost, fp32 or bf16, arithmetic in fp32.
+// Null pointers are allowed where that is said. `void*` are activations of the
+// element type.
 
 // Flat loops over all elements, whatever their shape.
 
@@ -137,21 +142,23 @@ struct NormGradient {
 };
 
 std::size_t norm_partial_floats(std::size_t rows, int channels);
-/// Mean and biased variance of each channel into the statistics. Sums are taken of differences to
-/// the channel's first value, so that a large mean costs no digits, in a fixed order.
+/// Mean and biased variance of each channel into the statistics. Sums are taken
+/// of differences to the channel's first value, so that a large mean costs no
+/// digits, in a fixed order.
 cudaError_t norm_statistics(const NormWork& work, cudaStream_t stream);
 /// y from x and the statistics.
 cudaError_t norm_apply(const NormWork& work, cudaStream_t stream);
-/// All of backward. With a residual the mask is y's and dy + dy_other goes, masked, to
-/// residual_gradient; without one it is recomputed from x, and y is not read.
+/// All of backward. With a residual the mask is y's and dy + dy_other goes,
+/// masked, to residual_gradient; without one it is recomputed from x, and y is
+/// not read.
 cudaError_t norm_backward(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
 
 /// sums[c] = sum over rows of from[row][c], in a fixed order: a bias gradient.
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
                         int channels, float* partial, cudaStream_t stream);
 
-/// y = x (+ bias, unless null) (+ residual, unless null); in place allowed. For convolutions whose
-/// epilogue cuDNN does not fuse.
+/// y = x (+ bias, unless null) (+ residual, unless null); in place allowed. For
+/// convolutions whose epilogue cuDNN does not fuse.
 cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
                      const void* residual, std::size_t rows, int channels, cudaStream_t stream);
 
@@ -181,8 +188,8 @@ struct PoolWork {
   bool zeros = false;  ///< the padding holds zeros that may win
 };
 
-/// `winners`, unless null, receives the place in the window of each output's winner; kernels have
-/// at most 15 by 15 places.
+/// `winners`, unless null, receives the place in the window of each output's
+/// winner; kernels have at most 15 by 15 places.
 cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
                      cudaStream_t stream);
 cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,

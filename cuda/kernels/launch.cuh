@@ -59,8 +59,8 @@ cudaError_t for_each(std::size_t count, const Body& body, cudaStream_t stream) {
   return launch(&each_index<Body>, count, stream, count, body);
 }
 
-// Sixteen bytes at a time: the widest that a thread reads or writes at once. What does not lie so,
-// or does not divide so, is done one by one.
+// Sixteen bytes at a time: the widest that a thread reads or writes at once.
+// What does not lie so, or does not divide so, is done one by one.
 
 template <typename T, int width>
 struct alignas(sizeof(T) * width) Pack {

@@ -7,8 +7,8 @@ namespace {
 constexpr int kImageChannels = 3;
 constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kernels::kSide * kernels::kSide;
 
-/// One thread a pixel, with all its channels: neighbours in a warp then write neighbouring memory,
-/// and what was drawn for the sample serves all channels.
+/// One thread a pixel, with all its channels: neighbours in a warp then write
+/// neighbouring memory, and what was drawn for the sample serves all channels.
 template <typename T>
 struct MakePixel {
   BatchSource source;

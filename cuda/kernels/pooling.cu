@@ -1,8 +1,9 @@
 #include "launch.cuh"
 #include "rueda/kernels/max_pool.hpp"
 
-// A thread takes sixteen bytes of channels of one pixel, or one channel where they do not divide
-// so: the threads of a warp then read neighbours, and what finds the pixel serves all its channels.
+// A thread takes sixteen bytes of channels of one pixel, or one channel where
+// they do not divide so: the threads of a warp then read neighbours, and what
+// finds the pixel serves all its channels.
 
 namespace rueda::cuda {
 namespace {

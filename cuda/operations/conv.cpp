@@ -7,9 +7,10 @@
 namespace rueda::cuda {
 namespace {
 
-/// Convolution in its three directions by cuDNN, bias and residual addition in the forward epilogue
-/// where an engine has that. The weight gradient goes to the arena at once where it is fp32 and
-/// unpadded; else it is staged in scratch memory and converted.
+/// Convolution in its three directions by cuDNN, bias and residual addition in
+/// the forward epilogue where an engine has that. The weight gradient goes to
+/// the arena at once where it is fp32 and unpadded; else it is staged in
+/// scratch memory and converted.
 class Conv final : public Operation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv) : r_(r), conv_(conv), plans_(r, conv) {

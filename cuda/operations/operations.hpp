@@ -18,9 +18,10 @@
 
 namespace rueda::cuda {
 
-/// Convolution weights as kernels read them. fp32 weights are read where they lie in the arena; for
-/// bf16 there is a copy of the whole arena, tensor by tensor at the same places; weights whose
-/// input channels are padded have a copy of their own.
+/// Convolution weights as kernels read them. fp32 weights are read where they
+/// lie in the arena; for bf16 there is a copy of the whole arena, tensor by
+/// tensor at the same places; weights whose input channels are padded have a
+/// copy of their own.
 class PackedWeights {
  public:
   /// Convolution weights `id` will be read as `element`, padded to `stored` input channels.
@@ -127,8 +128,8 @@ struct OperationRequest {
   std::size_t outputs() const { return rows_of(node) * std::size_t(self().output.channels); }
 };
 
-// Operations by the kind of their node. They take their inputs for usual activations; a convolution
-// may read the image.
+// Operations by the kind of their node. They take their inputs for usual
+// activations; a convolution may read the image.
 using OperationPtr = std::unique_ptr<Operation>;
 OperationPtr make_operation(const OperationRequest& request, const ConvNode& conv);
 OperationPtr make_operation(const OperationRequest& request, const BatchNormNode& norm);

@@ -88,8 +88,9 @@ OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
   return std::make_unique<SimpleOperation>(needs, forward, backward);
 }
 
-/// Batch normalisation with ReLU, and, where fused, the residual addition before it. Means and
-/// variances go to the statistics arena; inference reads the running ones.
+/// Batch normalisation with ReLU, and, where fused, the residual addition
+/// before it. Means and variances go to the statistics arena; inference reads
+/// the running ones.
 OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm) {
   const bool trains = r.mode == Mode::train;
   if (trains) {

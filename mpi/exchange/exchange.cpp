@@ -45,9 +45,10 @@ void corrupt(ReduceDevice& device, std::span<float> one) {
 //   piece k is in MPI_Sendrecv, both ways,
 //   piece k-1, received, is copied to the device.
 //
-// One event orders it all, because the device works in the order of its queue: the event after
-// the copy of piece k+1 to the host also comes after the copy of received piece k-1 to the device.
-// So when it has passed, piece k+1 may be sent, and the buffer of piece k-1 be received into again.
+// One event orders it all, because the device works in the order of its queue:
+// the event after the copy of piece k+1 to the host also comes after the copy
+// of received piece k-1 to the device. So when it has passed, piece k+1 may be
+// sent, and the buffer of piece k-1 be received into again.
 void StagedExchange::sendrecv(std::span<const float> send, int to, std::span<float> receive,
                               int from) {
   const std::size_t length = piece_elements_;

@@ -12,12 +12,13 @@ enum class Answer { unknown, no, yes };
 /// "yes", "no" or "unknown".
 const char* to_string(Answer answer);
 
-/// What this program, its MPI library and the environment say about pointers to GPU memory. None of
-/// these is a proof: that is a transfer that arrives.
+/// What this program, its MPI library and the environment say about pointers to
+/// GPU memory. None of these is a proof: that is a transfer that arrives.
 struct CudaSignals {
   std::string library;  ///< as mpi_library_version(): decides which of the others count
-  /// The headers that the program was built with (Open MPI's macro MPIX_CUDA_AWARE_SUPPORT). The
-  /// library that runs may be another build of the same ABI.
+  /// The headers that the program was built with (Open MPI's macro
+  /// MPIX_CUDA_AWARE_SUPPORT). The library that runs may be another build of
+  /// the same ABI.
   Answer compiled = Answer::unknown;
   /// The library that runs: MPIX_Query_cuda_support, or MPICH's MPIX_GPU_query_support.
   Answer reported = Answer::unknown;
@@ -31,23 +32,24 @@ struct CudaSignals {
   std::string ucx_transports;
 };
 
-/// Whether MPI is to be handed pointers to GPU memory, and why: one sentence for a person, which
-/// ends in the line to change where the answer is no and a setting is the cause.
+/// Whether MPI is to be handed pointers to GPU memory, and why: one sentence
+/// for a person, which ends in the line to change where the answer is no and a
+/// setting is the cause.
 struct CudaVerdict {
   bool aware = false;
   std::string why;
 };
 
-/// Draws the verdict, without asking anybody. In doubt it is no: a wrong no costs time, a wrong yes
-/// the run. Where headers and library contradict each other the library wins, since it is the one
-/// that receives the pointers.
+/// Draws the verdict, without asking anybody. In doubt it is no: a wrong no
+/// costs time, a wrong yes the run. Where headers and library contradict each
+/// other the library wins, since it is the one that receives the pointers.
 CudaVerdict judge_cuda_awareness(const CudaSignals& signals);
 
 /// Whether a value of UCX_TLS admits CUDA memory; "all" and an empty one do.
 bool admits_cuda(const std::string& ucx_transports);
 
-/// Asks all sources; between the initialisation of MPI and its end. Sources that this MPI does not
-/// have stay unknown.
+/// Asks all sources; between the initialisation of MPI and its end. Sources
+/// that this MPI does not have stay unknown.
 CudaSignals read_cuda_signals(const Environment& environment);
 
 }  // namespace rueda

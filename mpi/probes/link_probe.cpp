@@ -49,8 +49,9 @@ LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool beg
   return {.latency_us = small * 1e6, .gb_per_second = double(kPingPongBytes) / 1e9 / large};
 }
 
-/// When a rank begins with its right neighbour: even ones first, then odd ones; the last of an odd
-/// number by itself, for its neighbours on both sides are even.
+/// When a rank begins with its right neighbour: even ones first, then odd ones;
+/// the last of an odd number by itself, for its neighbours on both sides are
+/// even.
 int turn_of(int rank, int size) {
   if (size % 2 == 1 && rank == size - 1) return 2;
   return rank % 2;

@@ -17,14 +17,15 @@ struct LinkSpeed {
 
 inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;
 
-/// Collective: sends messages to the right neighbour and back, straight from `buffer`'s memory
-/// (kPingPongBytes at least), and takes half the median time of the round trip. Neighbours at a
-/// distance measure at the same time, as they talk at the same time in the ring. All zero on one
-/// rank.
+/// Collective: sends messages to the right neighbour and back, straight from
+/// `buffer`'s memory (kPingPongBytes at least), and takes half the median time
+/// of the round trip. Neighbours at a distance measure at the same time, as
+/// they talk at the same time in the ring. All zero on one rank.
 LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
 
-/// Whether both neighbours have called this, too; false if `leaves` returned true before. An empty
-/// message from each shows it. Unlike in a transfer, a rank can leave MPI in order from here.
+/// Whether both neighbours have called this, too; false if `leaves` returned
+/// true before. An empty message from each shows it. Unlike in a transfer, a
+/// rank can leave MPI in order from here.
 bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves);
 
 /// What came from the left neighbour.
@@ -34,10 +35,11 @@ struct PatternResult {
   std::size_t first_wrong = 0;  ///< the first of them, if there is one
 };
 
-/// Collective: every rank sends `floats` floats of a pattern of its own to its right neighbour by
-/// MPI_Sendrecv, straight from `buffer`'s memory, and checks each that it received. Twice, with
-/// different patterns, since memory that was registered or cached wrongly holds the first; the
-/// second is reported, or the first if that is already wrong. `buffer` holds at least as many.
+/// Collective: every rank sends `floats` floats of a pattern of its own to its
+/// right neighbour by MPI_Sendrecv, straight from `buffer`'s memory, and checks
+/// each that it received. Twice, with different patterns, since memory that was
+/// registered or cached wrongly holds the first; the second is reported, or the
+/// first if that is already wrong. `buffer` holds at least as many.
 PatternResult pattern_ring(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats);
 
 }  // namespace rueda

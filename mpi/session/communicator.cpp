@@ -162,8 +162,9 @@ void Communicator::broadcast(std::span<std::byte> data, int root) {
   }
 }
 
-/// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay below the limit: each
-/// round takes an equal small part from every rank. Almost always one round is enough.
+/// MPI's offsets are ints into one buffer, so the *sum* over ranks must stay
+/// below the limit: each round takes an equal small part from every rank.
+/// Almost always one round is enough.
 std::vector<RankGroup::Bytes> Communicator::collect(std::span<const std::byte> mine, int root) {
   const auto ranks = std::size_t(size_);
   const std::size_t limit = std::max<std::size_t>(1, max_count_ / ranks);

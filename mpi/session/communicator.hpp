@@ -14,13 +14,15 @@
 
 namespace rueda {
 
-/// A group of ranks with a message space of its own: owns a duplicate of an MPI communicator. All
-/// MPI traffic of the program goes through here, every return code is checked (RunError), and every
-/// count is safe above what MPI's int can hold.
+/// A group of ranks with a message space of its own: owns a duplicate of an MPI
+/// communicator. All MPI traffic of the program goes through here, every return
+/// code is checked (RunError), and every count is safe above what MPI's int can
+/// hold.
 class Communicator final : public RankGroup {
  public:
-  /// Duplicates `origin`; collective over it. No single MPI call moves more than about `max_count`
-  /// elements: longer spans go in pieces. Tests lower the limit to reach that.
+  /// Duplicates `origin`; collective over it. No single MPI call moves more
+  /// than about `max_count` elements: longer spans go in pieces. Tests lower
+  /// the limit to reach that.
   explicit Communicator(MPI_Comm origin = MPI_COMM_WORLD, std::size_t max_count = INT_MAX);
 
   int rank() const override { return rank_; }
@@ -28,8 +30,8 @@ class Communicator final : public RankGroup {
   /// Rank and number of ranks among those that share this rank's memory, i.e. its node.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  /// The lowest rank of this group among those: its number identifies a node, whose name may not be
-  /// unique.
+  /// The lowest rank of this group among those: its number identifies a node,
+  /// whose name may not be unique.
   int node_leader() const { return node_leader_; }
   /// This rank's host.
   const std::string& host() const { return host_; }
@@ -42,9 +44,10 @@ class Communicator final : public RankGroup {
   /// Collective: a group for each `color`, not negative, its ranks in the order of `key`.
   Communicator split(int color, int key) const;
 
-  /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats from rank `from`.
-  /// The two lengths may differ; a length of 0 sends no message at all. The memory must not
-  /// overlap. Throws RunError if the peer sent another length.
+  /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats
+  /// from rank `from`. The two lengths may differ; a length of 0 sends no
+  /// message at all. The memory must not overlap. Throws RunError if the peer
+  /// sent another length.
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from);
   /// Collective, by MPI_Allreduce: data[i] becomes the sum over ranks.
   void all_reduce_sum(std::span<float> data);
@@ -57,8 +60,9 @@ class Communicator final : public RankGroup {
   std::vector<Bytes> gather(std::span<const std::byte> mine, int root) override {
     return collect(mine, root);
   }
-  /// By messages to rank 0 and back, one rank after another; the shortest trip counts, half of
-  /// which is the error (Cristian, Distributed Computing 3, 1989).
+  /// By messages to rank 0 and back, one rank after another; the shortest trip
+  /// counts, half of which is the error (Cristian, Distributed Computing 3,
+  /// 1989).
   ClockOffset clock_offset() override;
 
  private:

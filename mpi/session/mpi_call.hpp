@@ -6,8 +6,8 @@
 
 namespace rueda {
 
-/// Throws the RunError that belongs to a failed MPI call: its name, this process's rank in the
-/// world, and what MPI says about `code`.
+/// Throws the RunError that belongs to a failed MPI call: its name, this
+/// process's rank in the world, and what MPI says about `code`.
 [[noreturn]] void throw_mpi_error(int code, const char* call);
 
 /// Every return code of MPI goes through here: `check(MPI_Barrier(comm), "MPI_Barrier")`.
@@ -21,10 +21,11 @@ void return_errors(MPI_Comm comm);
 /// Whether MPI calls are allowed: initialized and not yet finalized.
 bool mpi_is_active() noexcept;
 
-// MPI has one owner at a time. Which thread that is changes only by hand-over: the owner gives the
-// turn back, and another one takes it. Every wrapper of MPI asserts that it runs on the owner, so
-// that a call from the wrong thread is an error with a name instead of a rare crash inside MPI.
-// The thread that begins the Session is the first owner.
+// MPI has one owner at a time. Which thread that is changes only by hand-over:
+// the owner gives the turn back, and another one takes it. Every wrapper of MPI
+// asserts that it runs on the owner, so that a call from the wrong thread is an
+// error with a name instead of a rare crash inside MPI. The thread that begins
+// the Session is the first owner.
 
 /// The calling thread becomes the owner. Throws RunError if another one is.
 void take_mpi_turn();
@@ -39,8 +40,8 @@ struct MpiCallNow {
 /// May be called by any thread.
 MpiCallNow mpi_call_now() noexcept;
 
-/// Stands around every call of MPI: asserts whose turn it is (RunError), and shows a watchdog which
-/// call it is and since when.
+/// Stands around every call of MPI: asserts whose turn it is (RunError), and
+/// shows a watchdog which call it is and since when.
 class MpiCall {
  public:
   explicit MpiCall(const char* name);

@@ -16,14 +16,16 @@ enum class ThreadLevel {
 
 /// MPI from its initialisation to its end; the process makes one of these, in main().
 ///
-/// Declare it *outside* the try block that reports errors. Finalizing waits for all ranks: after
-/// an error that this rank alone met (see is_agreed) the peers sit in a collective, so the handler
-/// calls abort() and never reaches the destructor.
+/// Declare it *outside* the try block that reports errors. Finalizing waits for
+/// all ranks: after an error that this rank alone met (see is_agreed) the peers
+/// sit in a collective, so the handler calls abort() and never reaches the
+/// destructor.
 class Session {
  public:
-  /// Initialises MPI, asking for `level`. Throws RunError if it offers less than `needed`, and if
-  /// MPI is or was initialised elsewhere. On MPI_COMM_WORLD errors return from here on.
-  /// The calling thread gets the turn (mpi_call.hpp). Calls prefer_tcp_streams() first.
+  /// Initialises MPI, asking for `level`. Throws RunError if it offers less
+  /// than `needed`, and if MPI is or was initialised elsewhere. On
+  /// MPI_COMM_WORLD errors return from here on. The calling thread gets the
+  /// turn (mpi_call.hpp). Calls prefer_tcp_streams() first.
   Session(ThreadLevel level, ThreadLevel needed);
   explicit Session(ThreadLevel level) : Session(level, level) {}
   /// Finalizes, unless that has happened.
@@ -34,8 +36,8 @@ class Session {
   /// What MPI offers, which may be less or more than was asked for.
   ThreadLevel provided() const { return provided_; }
 
-  /// Ends every process of the job, peers inside a collective included, with `code` as exit code.
-  /// Report the error first.
+  /// Ends every process of the job, peers inside a collective included, with
+  /// `code` as exit code. Report the error first.
   [[noreturn]] void abort(ExitCode code) noexcept;
 
  private:
@@ -48,8 +50,8 @@ class Session {
 /// to twice the time (docs/ring.md). A value in the environment stays.
 void prefer_tcp_streams();
 
-/// What the MPI library says of itself: its first line, for example
-/// "Open MPI v4.1.4, package: ...". May be called before MPI is initialised.
+/// What the MPI library says of itself: its first line, for example "Open MPI
+/// v4.1.4, package: ...". May be called before MPI is initialised.
 std::string mpi_library_version();
 
 }  // namespace rueda

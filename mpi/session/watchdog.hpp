@@ -15,16 +15,17 @@ struct Watched {
   double seconds = 120;          ///< that one call may take
 };
 
-/// "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket 2, reduce-scatter
-/// step 0, sends to rank 2, receives from rank 0". `reduce` of no kind: "stuck outside the ring.
-/// rank 1 on h0: in MPI_Bcast for 121 s".
+/// "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket
+/// 2, reduce-scatter step 0, sends to rank 2, receives from rank 0". `reduce`
+/// of no kind: "stuck outside the ring. rank 1 on h0: in MPI_Bcast for 121 s".
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce);
 
-/// A thread that looks whether this rank has been inside one call of MPI, one message or one
-/// addition, for too long: a peer or a link has stopped. It says so on standard error, gives the
-/// other ranks a moment to do so, and ends the process with exit code 1, without unwinding, because
-/// the thread that is stuck has MPI. The launcher then ends the others.
+/// A thread that looks whether this rank has been inside one call of MPI, one
+/// message or one addition, for too long: a peer or a link has stopped. It says
+/// so on standard error, gives the other ranks a moment to do so, and ends the
+/// process with exit code 1, without unwinding, because the thread that is
+/// stuck has MPI. The launcher then ends the others.
 class Watchdog {
  public:
   explicit Watchdog(Watched watched);

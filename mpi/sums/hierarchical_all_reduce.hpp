@@ -8,8 +8,8 @@
 
 namespace rueda {
 
-/// Which ranks share a host, as the hierarchical all-reduce sees it. Hosts are numbered from 0 in
-/// the order of their first ranks.
+/// Which ranks share a host, as the hierarchical all-reduce sees it. Hosts are
+/// numbered from 0 in the order of their first ranks.
 class HostLayout {
  public:
   /// Collective: as MPI_Comm_split_type says.
@@ -27,8 +27,9 @@ class HostLayout {
   int fewest() const noexcept;
   int most() const noexcept;
 
-  /// Whether sums inside each host, then between hosts, each along TreeOrder, are the tree over all
-  /// ranks: on one host; or if each has the same power of two of ranks, and they follow each other.
+  /// Whether sums inside each host, then between hosts, each along TreeOrder,
+  /// are the tree over all ranks: on one host; or if each has the same power of
+  /// two of ranks, and they follow each other.
   bool keeps_tree_order() const noexcept;
 
  private:
@@ -46,13 +47,15 @@ struct HierarchicalParts {
   bool fixed_order = false;  ///< inside a host: along TreeOrder instead of round the ring
 };
 
-/// For several hosts of several ranks each, between which links are slower than inside: a
-/// reduce-scatter inside each host leaves each rank a shard summed over its host; ranks of equal
-/// number sum their shards between hosts; an all-gather inside each host ends it. So each shard
-/// goes round the hosts once, while the flat ring carries the whole slice over each link.
+/// For several hosts of several ranks each, between which links are slower than
+/// inside: a reduce-scatter inside each host leaves each rank a shard summed
+/// over its host; ranks of equal number sum their shards between hosts; an
+/// all-gather inside each host ends it. So each shard goes round the hosts
+/// once, while the flat ring carries the whole slice over each link.
 ///
-/// The host with fewest ranks says how many shards there are. A rank beyond them on another host
-/// hands its whole slice to one that has a shard, and gets the sums back from it.
+/// The host with fewest ranks says how many shards there are. A rank beyond
+/// them on another host hands its whole slice to one that has a shard, and gets
+/// the sums back from it.
 class HierarchicalAllReduce final : public MessageAllReduce {
  public:
   /// Collective. Keeps `world` and `device`; both outlive it.

@@ -9,8 +9,9 @@
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/ring_plan.hpp"
 
-// The all-reduces that send messages between all ranks: the ring, with fp32 and with bf16 on the
-// wire, and in the fixed order; and those that send whole slices.
+// The all-reduces that send messages between all ranks: the ring, with fp32 and
+// with bf16 on the wire, and in the fixed order; and those that send whole
+// slices.
 
 namespace rueda {
 
@@ -31,8 +32,9 @@ class MessageAllReduce : public AllReduce {
   }
 
  protected:
-  /// Sums a slice that is ready and not empty over more than one rank. Everything has been awaited
-  /// when it returns. `exactly`: with fp32 on the wire.
+  /// Sums a slice that is ready and not empty over more than one rank.
+  /// Everything has been awaited when it returns. `exactly`: with fp32 on the
+  /// wire.
   virtual void add_up(std::span<float> slice, bool exactly) = 0;
 
   RingPlan plan_of(std::size_t length) const { return {length, ranks_->rank(), ranks_->size()}; }
@@ -51,25 +53,28 @@ class MessageAllReduce : public AllReduce {
   Event sum_now(std::span<float> slice, Event ready, bool exactly);
 };
 
-/// First half of the ring: afterwards this rank's slice holds the full sum of chunk plan.owned(),
-/// and partial sums elsewhere. The caller has waited for the slice to be ready. P-1 steps, in each
-/// of which a chunk travels in segments of `segment` floats, the same on all ranks; 0: as a whole.
+/// First half of the ring: afterwards this rank's slice holds the full sum of
+/// chunk plan.owned(), and partial sums elsewhere. The caller has waited for
+/// the slice to be ready. P-1 steps, in each of which a chunk travels in
+/// segments of `segment` floats, the same on all ranks; 0: as a whole.
 void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& plan,
                          std::span<float> slice, std::size_t segment, ReduceJournal& journal);
 
-/// Second half: every rank brings chunk plan.owned() complete and leaves with all of them. P-1
-/// steps. No addition takes place, so all ranks end with the owners' bits.
+/// Second half: every rank brings chunk plan.owned() complete and leaves with
+/// all of them. P-1 steps. No addition takes place, so all ranks end with the
+/// owners' bits.
 void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slice,
                      ReduceJournal& journal);
 
-/// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1) steps, each of which
-/// moves one P-th of the slice to the right neighbour and takes another from the left one. Chunk c
-/// is added up in the order in which it travels, beginning with rank c: the result depends on the
-/// number of ranks and the slice's bounds, and on nothing else, segments included.
+/// The ring all-reduce of Patarasuk and Yuan (2009), with MPI_Sendrecv: 2(P-1)
+/// steps, each of which moves one P-th of the slice to the right neighbour and
+/// takes another from the left one. Chunk c is added up in the order in which
+/// it travels, beginning with rank c: the result depends on the number of ranks
+/// and the slice's bounds, and on nothing else, segments included.
 class RingAllReduce : public MessageAllReduce {
  public:
-  /// Keeps `device`, which outlives it. A chunk is added in segments of `segment` floats while the
-  /// next one travels; 0: whole chunks.
+  /// Keeps `device`, which outlives it. A chunk is added in segments of
+  /// `segment` floats while the next one travels; 0: whole chunks.
   RingAllReduce(std::unique_ptr<Exchange> ring, ReduceDevice& device, std::size_t segment = 0)
       : MessageAllReduce(std::move(ring), device), segment_(segment) {}
 
@@ -85,13 +90,14 @@ class RingAllReduce : public MessageAllReduce {
   std::size_t segment_;
 };
 
-/// The ring with bf16 on the wire: half the bytes. A partial sum is rounded when it is sent,
-/// widened and added in fp32 when it has come; the owner of a complete chunk rounds its own copy
-/// too, so that all ranks hold the same bits.
+/// The ring with bf16 on the wire: half the bytes. A partial sum is rounded
+/// when it is sent, widened and added in fp32 when it has come; the owner of a
+/// complete chunk rounds its own copy too, so that all ranks hold the same
+/// bits.
 ///
-/// So in each sum each rank rounds each element exactly once. With feedback it keeps what that
-/// took, and adds it before it rounds the same element of the arena the next time: over many sums
-/// nothing is lost.
+/// So in each sum each rank rounds each element exactly once. With feedback it
+/// keeps what that took, and adds it before it rounds the same element of the
+/// arena the next time: over many sums nothing is lost.
 class WireRingAllReduce final : public RingAllReduce {
  public:
   /// As RingAllReduce.
@@ -129,10 +135,11 @@ class WireRingAllReduce final : public RingAllReduce {
 /// Near which the fixed order keeps its scratch memory.
 inline constexpr std::size_t kFixedScratch = std::size_t{1} << 20;
 
-/// First half of the all-reduce in the fixed order: afterwards this rank's slice holds, in chunk
-/// plan.owned(), the sum over ranks in the order of TreeOrder, and elsewhere its own values. The
-/// caller has waited for the slice to be ready. Chunks are worked through in blocks so that scratch
-/// memory stays near `scratch_elements` floats; this changes no bit.
+/// First half of the all-reduce in the fixed order: afterwards this rank's
+/// slice holds, in chunk plan.owned(), the sum over ranks in the order of
+/// TreeOrder, and elsewhere its own values. The caller has waited for the slice
+/// to be ready. Chunks are worked through in blocks so that scratch memory
+/// stays near `scratch_elements` floats; this changes no bit.
 void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
                           std::span<float> slice, std::size_t scratch_elements,
                           ReduceJournal& journal);
@@ -140,10 +147,11 @@ void fixed_reduce_scatter(Exchange& ranks, ReduceDevice& device, const RingPlan&
 /// Floats of scratch memory that this takes for a slice of `length` over `ranks` ranks.
 std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scratch_elements);
 
-/// An all-reduce that adds the ranks' contributions in the order of TreeOrder, which does not
-/// depend on the element's position in the slice. Hence the bits do not depend on how the arena is
-/// cut into slices, and equal those of one rank that adds as many micro-batches in the same order.
-/// It moves the same bytes as the ring, but needs P-1 chunks in hand at once where the ring needs
+/// An all-reduce that adds the ranks' contributions in the order of TreeOrder,
+/// which does not depend on the element's position in the slice. Hence the bits
+/// do not depend on how the arena is cut into slices, and equal those of one
+/// rank that adds as many micro-batches in the same order. It moves the same
+/// bytes as the ring, but needs P-1 chunks in hand at once where the ring needs
 /// one, and its first half talks to every rank instead of to neighbours.
 class FixedOrderAllReduce final : public MessageAllReduce {
  public:
@@ -165,9 +173,10 @@ class FixedOrderAllReduce final : public MessageAllReduce {
   std::size_t scratch_elements_;
 };
 
-/// Recursive doubling for any number of ranks: about log2 P messages of the whole slice each way,
-/// where the ring has 2(P-1) of a P-th. Every element is added in the order of
-/// TreeOrder, hence with the bits of the fixed order, however the arena is cut into slices.
+/// Recursive doubling for any number of ranks: about log2 P messages of the
+/// whole slice each way, where the ring has 2(P-1) of a P-th. Every element is
+/// added in the order of TreeOrder, hence with the bits of the fixed order,
+/// however the arena is cut into slices.
 class DoublingAllReduce final : public MessageAllReduce {
  public:
   using MessageAllReduce::MessageAllReduce;
@@ -210,8 +219,8 @@ class CentralAllReduce final : public MessageAllReduce {
   void collect(std::span<float> slice);
 };
 
-/// MPI_Allreduce in place on the same slice: the yardstick. The order of addition is MPI's choice,
-/// and all time counts as transfer.
+/// MPI_Allreduce in place on the same slice: the yardstick. The order of
+/// addition is MPI's choice, and all time counts as transfer.
 class MpiAllReduce final : public MessageAllReduce {
  public:
   using MessageAllReduce::MessageAllReduce;

@@ -10,17 +10,19 @@
 
 // The ring, in words.
 //
-// The P ranks sit in a circle. Each talks only to its neighbours: it sends to the right and
-// receives from the left, both at once, so in every step all links are busy in one direction.
-// The slice is cut into P chunks of (almost) equal length.
+// The P ranks sit in a circle. Each talks only to its neighbours: it sends to
+// the right and receives from the left, both at once, so in every step all
+// links are busy in one direction. The slice is cut into P chunks of (almost)
+// equal length.
 //
-// Reduce-scatter: every chunk goes once round the circle and collects contributions. Chunk c
-// starts at rank c as that rank's own values; each rank that receives it adds its own and sends
-// the sum on in the next step. After P-1 steps chunk c has seen all ranks and rests, complete, at
-// rank c-1. In each step P chunks travel at the same time, one on every link.
+// Reduce-scatter: every chunk goes once round the circle and collects
+// contributions. Chunk c starts at rank c as that rank's own values; each rank
+// that receives it adds its own and sends the sum on in the next step. After
+// P-1 steps chunk c has seen all ranks and rests, complete, at rank c-1. In
+// each step P chunks travel at the same time, one on every link.
 //
-// All-gather: the complete chunks go round once more, and each rank keeps a copy of what passes.
-// P-1 further steps and every rank holds all chunks.
+// All-gather: the complete chunks go round once more, and each rank keeps a
+// copy of what passes. P-1 further steps and every rank holds all chunks.
 //
 // Each rank sends 2(P-1) chunks of n/P elements. No algorithm can do with less than 2(P-1)/P * n.
 //
@@ -34,16 +36,19 @@
 //   chunk. Additions pass in the order in which they were queued, so with K >= 2 the first wait is
 //   also after the second; with K = 1 there is one scratch area, and addition m-1 is both.
 //
-// So a sum is never sent before it is complete, nor scratch received into before it is read, and in
-// between MPI and the device work at the same time. Segments change no order of addition.
+// So a sum is never sent before it is complete, nor scratch received into
+// before it is read, and in between MPI and the device work at the same time.
+// Segments change no order of addition.
 //
-// Order of work. MPI knows nothing of a device's queue, hence these waits; before the all-gather
-// the last additions are waited for, too. The all-gather adds nothing and receives in place: the
-// chunk that arrives is one this rank has already sent for the last time. It goes in whole chunks.
-// Whatever the device computes meanwhile is not waited for.
+// Order of work. MPI knows nothing of a device's queue, hence these waits;
+// before the all-gather the last additions are waited for, too. The all-gather
+// adds nothing and receives in place: the chunk that arrives is one this rank
+// has already sent for the last time. It goes in whole chunks. Whatever the
+// device computes meanwhile is not waited for.
 //
-// How a chunk moves is the Exchange's: by one MPI_Sendrecv on the device's own memory, or, where
-// MPI cannot read that, in pieces through host memory. The steps are the same.
+// How a chunk moves is the Exchange's: by one MPI_Sendrecv on the device's own
+// memory, or, where MPI cannot read that, in pieces through host memory. The
+// steps are the same.
 
 namespace rueda {
 namespace {
@@ -145,18 +150,20 @@ void RingAllReduce::add_up(std::span<float> slice, bool) {
 
 // With bf16 on the wire the steps are the same; here is what differs.
 //
-// MPI and the exchange carry floats, so a message of n bf16 numbers is one of n/2 floats, rounded
-// up; the last half of an odd one is not used.
+// MPI and the exchange carry floats, so a message of n bf16 numbers is one of
+// n/2 floats, rounded up; the last half of an odd one is not used.
 //
-// In the reduce-scatter the device rounds what is sent next into one of two buffers while the other
-// is on its way. Rounding message m+1 is queued after the addition of message m-1 and before that
-// of message m. So when it has passed, what was added as message m-1 is out of its receive buffer,
-// too, which message m+1 is received into: one wait a message orders it all. It needs what was
-// added as message m+1-K, which with K >= 2 segments a chunk is queued by then; with K = 1 there is
-// one buffer each, and rounding comes after the addition.
+// In the reduce-scatter the device rounds what is sent next into one of two
+// buffers while the other is on its way. Rounding message m+1 is queued after
+// the addition of message m-1 and before that of message m. So when it has
+// passed, what was added as message m-1 is out of its receive buffer, too,
+// which message m+1 is received into: one wait a message orders it all. It
+// needs what was added as message m+1-K, which with K >= 2 segments a chunk is
+// queued by then; with K = 1 there is one buffer each, and rounding comes after
+// the addition.
 //
-// In the all-gather a rank hands on the rounded numbers as they came, and widens them into the
-// slice meanwhile.
+// In the all-gather a rank hands on the rounded numbers as they came, and
+// widens them into the slice meanwhile.
 
 std::size_t WireRingAllReduce::scratch_floats(std::size_t length) const {
   if (ranks_->size() == 1 || length == 0) return 0;

@@ -91,9 +91,10 @@ std::byte* part_of(MPI_Win window, int rank) {
 
 }  // namespace
 
-// The value is written before the sleepers are read, and a sleeper counts itself before it reads
-// the value: in the one order that all these have, one of the two sees the other. And the kernel
-// lets no process sleep on a value that has changed.
+// The value is written before the sleepers are read, and a sleeper counts
+// itself before it reads the value: in the one order that all these have, one
+// of the two sees the other. And the kernel lets no process sleep on a value
+// that has changed.
 void SequenceFlag::raise(std::uint32_t to) noexcept {
   value.store(to, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0) futex(value, FUTEX_WAKE, INT_MAX);
@@ -162,18 +163,19 @@ std::size_t free_shared_memory() {
 
 // The shared window, in words.
 //
-// Each rank counts its meetings in a flag that all can see. A rank has come to meeting m when its
-// flag is m or more; it goes on when all flags are.
+// Each rank counts its meetings in a flag that all can see. A rank has come to
+// meeting m when its flag is m or more; it goes on when all flags are.
 //
-// A slice of the arena takes two meetings. At the first, all slices are ready. Then rank r sums
-// chunk r of all arenas and writes it into all of them; no other rank reads or writes that chunk.
-// At the second, all chunks are written.
+// A slice of the arena takes two meetings. At the first, all slices are ready.
+// Then rank r sums chunk r of all arenas and writes it into all of them; no
+// other rank reads or writes that chunk. At the second, all chunks are written.
 //
-// Through mailboxes it takes one. A rank writes its values into its mailbox, meets, and reads the
-// mailboxes of all. It may go on and write the next values while others still read these: so there
-// are two mailboxes, which take turns. Writing again into the same one is safe, because before that
-// it was at a meeting in between, to which every rank came after it had read. The same holds for
-// the offers, which name the slice that a rank is about to sum.
+// Through mailboxes it takes one. A rank writes its values into its mailbox,
+// meets, and reads the mailboxes of all. It may go on and write the next values
+// while others still read these: so there are two mailboxes, which take turns.
+// Writing again into the same one is safe, because before that it was at a
+// meeting in between, to which every rank came after it had read. The same
+// holds for the offers, which name the slice that a rank is about to sum.
 
 SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device,
                                  std::size_t arena_floats, std::size_t mailbox_floats)

@@ -12,10 +12,11 @@
 
 namespace rueda {
 
-/// A number that one process counts up and others wait for, in memory that they share. Zeroed
-/// memory is a flag at 0. A waiting process spins for a moment, then lets others have its core,
-/// then sleeps: more ranks than cores do not burn what they wait for. What was written before
-/// `raise` is seen after `await`.
+/// A number that one process counts up and others wait for, in memory that they
+/// share. Zeroed memory is a flag at 0. A waiting process spins for a moment,
+/// then lets others have its core, then sleeps: more ranks than cores do not
+/// burn what they wait for. What was written before `raise` is seen after
+/// `await`.
 struct alignas(64) SequenceFlag {
   std::atomic<std::uint32_t> value{0};
   std::atomic<std::uint32_t> sleepers{0};
@@ -31,13 +32,13 @@ struct alignas(64) SequenceFlag {
   void await(std::uint32_t target) noexcept;
 };
 
-/// Memory of all ranks of a host that each of them reads and writes (MPI-3 shared memory). Each
-/// rank has a part of its own: a flag, an arena for gradients, and two mailboxes for slices
-/// elsewhere.
+/// Memory of all ranks of a host that each of them reads and writes (MPI-3
+/// shared memory). Each rank has a part of its own: a flag, an arena for
+/// gradients, and two mailboxes for slices elsewhere.
 class SharedWindow {
  public:
-  /// The slice that a rank is about to sum, for the other ranks, which check that it is theirs,
-  /// too.
+  /// The slice that a rank is about to sum, for the other ranks, which check
+  /// that it is theirs, too.
   struct Offer {
     std::size_t offset = 0;  ///< in the arena, or kMailbox
     std::size_t length = 0;
@@ -45,11 +46,11 @@ class SharedWindow {
   };
   static constexpr std::size_t kMailbox = std::size_t(-1);
 
-  /// Collective over `ranks`, which share one host. All give the same sizes, in floats. Memory is
-  /// zeroed. Throws RunError.
+  /// Collective over `ranks`, which share one host. All give the same sizes, in
+  /// floats. Memory is zeroed. Throws RunError.
   SharedWindow(const Communicator& ranks, std::size_t arena, std::size_t mailbox);
-  /// Collective, like what made it; where an error unwinds, the window is left to MPI's end,
-  /// because this rank may be the only one that met it.
+  /// Collective, like what made it; where an error unwinds, the window is left
+  /// to MPI's end, because this rank may be the only one that met it.
   ~SharedWindow();
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
@@ -80,19 +81,21 @@ class SharedWindow {
 /// Bytes that the host's shared memory has left; 0: unknown.
 std::size_t free_shared_memory();
 
-/// For ranks of one host whose gradients are in host memory: no messages at all. Each rank sums its
-/// chunk of the slice straight from the arenas of all ranks, in the order of TreeOrder, and writes
-/// the sum into all of them: every element is read once and written once by one rank, which is the
-/// least that memory can do. Ranks wait for each other by flags in the window.
+/// For ranks of one host whose gradients are in host memory: no messages at
+/// all. Each rank sums its chunk of the slice straight from the arenas of all
+/// ranks, in the order of TreeOrder, and writes the sum into all of them: every
+/// element is read once and written once by one rank, which is the least that
+/// memory can do. Ranks wait for each other by flags in the window.
 ///
-/// That is for slices of `arena()`. A slice that lies elsewhere, or is short, goes through
-/// mailboxes: each rank puts a copy into its own, and adds up all of them itself.
+/// That is for slices of `arena()`. A slice that lies elsewhere, or is short,
+/// goes through mailboxes: each rank puts a copy into its own, and adds up all
+/// of them itself.
 class SharedAllReduce final : public AllReduce {
  public:
   /// Floats of a mailbox.
   static constexpr std::size_t kMailboxFloats = 4096;
-  /// Up to here, one meeting and all additions on every rank are quicker than two meetings and each
-  /// addition once, for slices of the arena, too.
+  /// Up to here, one meeting and all additions on every rank are quicker than
+  /// two meetings and each addition once, for slices of the arena, too.
   static constexpr std::size_t kShortFloats = 256;
 
   /// Collective. `ranks` share one host; `device` has its memory there. Both outlive this.

@@ -8,16 +8,17 @@
 
 // The fixed order, in words.
 //
-// The ring adds chunk c in the order c, c+1, ... round the circle: another order for every chunk.
-// Here every rank is the owner of one chunk (the same one as in the ring) and receives all other
-// ranks' values of it directly. In step s = 1 ... P-1 each rank sends to the rank s positions to
-// the right that rank's chunk, and receives its own chunk from the rank s positions to the left; so
-// in each step every rank sends once and receives once. Then the owner adds all P contributions
-// along the tree. That costs P-1 steps and (P-1)/P of the slice per rank each way, as the ring's
-// first half does.
+// The ring adds chunk c in the order c, c+1, ... round the circle: another
+// order for every chunk. Here every rank is the owner of one chunk (the same
+// one as in the ring) and receives all other ranks' values of it directly. In
+// step s = 1 ... P-1 each rank sends to the rank s positions to the right that
+// rank's chunk, and receives its own chunk from the rank s positions to the
+// left; so in each step every rank sends once and receives once. Then the owner
+// adds all P contributions along the tree. That costs P-1 steps and (P-1)/P of
+// the slice per rank each way, as the ring's first half does.
 //
-// Until an owner has everything, nothing of its chunk is written, and other chunks are only read:
-// each value that is sent is the sender's own.
+// Until an owner has everything, nothing of its chunk is written, and other
+// chunks are only read: each value that is sent is the sender's own.
 
 namespace rueda {
 namespace {
@@ -37,8 +38,8 @@ Range owned_part(const RingPlan& plan, int rank, Range block) {
           std::min(chunk.end, chunk.begin + block.end)};
 }
 
-/// Collects all ranks' values of this rank's own chunk, restricted to `block` (a range within
-/// chunks), while sending each other owner its part of `slice`.
+/// Collects all ranks' values of this rank's own chunk, restricted to `block`
+/// (a range within chunks), while sending each other owner its part of `slice`.
 Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& plan,
                       std::span<float> slice, Range block, ReduceJournal& journal) {
   const std::size_t peers = std::size_t(plan.size - 1);
@@ -111,19 +112,22 @@ void FixedOrderAllReduce::add_up(std::span<float> slice, bool) {
 
 // Recursive doubling, in words.
 //
-// A block of ranks is cut into a left part, as many ranks as the largest power of two below its
-// size, and a right part, the rest. Each part sums among itself, in the same way, at the same time.
-// Then rank j of the left part and rank j of the right one send each other the sum of their part,
-// and both add the two: left + right on one side, right + left on the other, which round alike. So
-// both hold the same bits, and with them, by induction, all who exchanged. With a power of two of
-// ranks each has a partner in every round: log2 P messages.
+// A block of ranks is cut into a left part, as many ranks as the largest power
+// of two below its size, and a right part, the rest. Each part sums among
+// itself, in the same way, at the same time. Then rank j of the left part and
+// rank j of the right one send each other the sum of their part, and both add
+// the two: left + right on one side, right + left on the other, which round
+// alike. So both hold the same bits, and with them, by induction, all who
+// exchanged. With a power of two of ranks each has a partner in every round:
+// log2 P messages.
 //
-// Otherwise the right part is the shorter one, and the left ranks beyond it have no partner. The
-// sum is spread to them, by those who have it to as many who have not, twice as many each time; it
-// is copied, so that their bits are the same, too.
+// Otherwise the right part is the shorter one, and the left ranks beyond it
+// have no partner. The sum is spread to them, by those who have it to as many
+// who have not, twice as many each time; it is copied, so that their bits are
+// the same, too.
 //
-// The parts are those of TreeOrder: blocks of powers of two, and what is left at the end merged
-// from the right. Hence the bits of the fixed order.
+// The parts are those of TreeOrder: blocks of powers of two, and what is left
+// at the end merged from the right. Hence the bits of the fixed order.
 
 void DoublingAllReduce::add_up(std::span<float> slice, bool) {
   step_ = 0;

@@ -5,8 +5,9 @@
 
 #include "rueda/kernels/bfloat16.hpp"
 
-// The steps of kernels::input_value, each done once for all values that share it. Floating-point
-// contraction is off in the whole program, so that processors and GPUs round alike.
+// The steps of kernels::input_value, each done once for all values that share
+// it. Floating-point contraction is off in the whole program, so that
+// processors and GPUs round alike.
 
 namespace rueda {
 namespace {

@@ -73,8 +73,8 @@ std::vector<NodeId> block_ends(const Graph& graph) {
   return ends;
 }
 
-/// The first in backward to read what `node` put out: the last reader that keeps it, or the node
-/// itself; kNever if none does.
+/// The first in backward to read what `node` put out: the last reader that
+/// keeps it, or the node itself; kNever if none does.
 NodeId first_user(const Graph& graph, const std::vector<OperationNeeds>& needs, NodeId node) {
   NodeId user = needs[index(node)].keeps_output ? node : RecomputePlan::kNever;
   for (const NodeId reader : graph.readers(node))

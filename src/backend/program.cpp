@@ -6,9 +6,10 @@
 #include "rueda/core/error.hpp"
 
 namespace rueda {
-// Time of a step: node i runs forward at i, the loss follows at n, node i runs backward at 2n - i.
-// Every buffer declares from when to when it must live; the plan does the rest. What is made again
-// in backward lives twice, at the same place, so that every operation is bound once.
+// Time of a step: node i runs forward at i, the loss follows at n, node i runs
+// backward at 2n - i. Every buffer declares from when to when it must live; the
+// plan does the rest. What is made again in backward lives twice, at the same
+// place, so that every operation is bound once.
 
 Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode, Recompute recompute)
     : graph_(graph), backend_(backend), batch_(batch), mode_(mode) {
@@ -126,8 +127,8 @@ void Program::route_to_inputs(NodeId node) {
   }
 }
 
-/// What an earlier reader contributed to the first input's gradient goes into this node's
-/// contribution, where the operation can do that on its way.
+/// What an earlier reader contributed to the first input's gradient goes into
+/// this node's contribution, where the operation can do that on its way.
 void Program::take_addend(NodeId node) {
   Gradients& g = gradients_of(node);
   std::vector<BufferId>& others = gradients_of(graph_.node(node).inputs.front()).incoming;

@@ -96,8 +96,8 @@ void Replica::allocate_gradients() {
   }
 }
 
-/// How many values per image and channel enter a variance that is to be unbiased; 0 for all
-/// other statistics, which need no correction.
+/// How many values per image and channel enter a variance that is to be
+/// unbiased; 0 for all other statistics, which need no correction.
 std::vector<float> Replica::values_per_image() const {
   std::vector<float> values(layout_.statistics, 0.0F);
   for (const Node& node : graph_.nodes()) {
@@ -194,8 +194,8 @@ void Replica::backward() {
   if (current_ != nullptr) current_->backward();
 }
 
-/// The loss alone would not do for the flag: a ReLU may swallow a NaN, but the statistics of the
-/// batch norm before it keep it.
+/// The loss alone would not do for the flag: a ReLU may swallow a NaN, but the
+/// statistics of the batch norm before it keep it.
 void Replica::write_tail(float samples) {
   const std::span<const float> statistics = batch_statistics_.floats();
   backend_.weigh_statistics(gradients().subspan(layout_.statistics_offset(), layout_.statistics),

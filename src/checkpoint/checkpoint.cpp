@@ -81,8 +81,9 @@ ByRank<float> load_carried(const fs::path& path, std::size_t ranks) {
   return carried;
 }
 
-/// Length and CRC-32 of a regular file. `fresh`: from the disk, as far as the system can be asked
-/// not to answer from memory. Throws InputError where it cannot be read.
+/// Length and CRC-32 of a regular file. `fresh`: from the disk, as far as the
+/// system can be asked not to answer from memory. Throws InputError where it
+/// cannot be read.
 CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool fresh = false) {
   const InputFile input = checkpoint_file(directory / name);
   require_regular_file(input, kMostFileBytes);

@@ -21,8 +21,8 @@ using Request = std::variant<PrintText, TrainConfig, SummaryOptions, SynthReques
                              BenchAllReduceOptions, BenchTuneOptions, BenchExplainOptions,
                              PredictOptions, ReportOptions>;
 
-/// Reads the arguments after the program's name, and the recipe that they name. Throws InputError
-/// with one message that also names the right --help.
+/// Reads the arguments after the program's name, and the recipe that they name.
+/// Throws InputError with one message that also names the right --help.
 Request parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace rueda

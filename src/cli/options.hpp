@@ -18,8 +18,8 @@ namespace rueda {
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& purpose,
                       const std::string& examples);
 
-/// The options of a command, with their defaults. When the command line has been read, they are
-/// checked and become `request`.
+/// The options of a command, with their defaults. When the command line has
+/// been read, they are checked and become `request`.
 template <typename Options>
 Options& options_of(CLI::App& command, Request& request) {
   const auto options = std::make_shared<Options>();
@@ -30,8 +30,9 @@ Options& options_of(CLI::App& command, Request& request) {
   return *options;
 }
 
-/// Adds an option whose text `set` takes. Help shows `--name PLACEHOLDER` and the default, unless
-/// that is empty. An InputError of `set` is reported with the option's name.
+/// Adds an option whose text `set` takes. Help shows `--name PLACEHOLDER` and
+/// the default, unless that is empty. An InputError of `set` is reported with
+/// the option's name.
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::string& placeholder,
                         const std::string& description, const std::string& present,
                         const std::function<void(const std::string&)>& set);

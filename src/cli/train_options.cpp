@@ -52,8 +52,9 @@ struct Item {
   std::size_t line = 0;
 };
 
-/// Reads a recipe for a command: a TOML file of flat `option = value` lines, optionally below the
-/// section [NAME OF THE COMMAND]. Throws InputError naming file and line.
+/// Reads a recipe for a command: a TOML file of flat `option = value` lines,
+/// optionally below the section [NAME OF THE COMMAND]. Throws InputError naming
+/// file and line.
 class RecipeReader {
  public:
   RecipeReader(CLI::App& command, const std::string& file) : command_(command), file_(file) {}
@@ -182,8 +183,9 @@ bool is_idle(const Json& options, const std::string& name) {
   return name == "batch-per-rank" && global != 0;
 }
 
-/// Gives the options that are still open their values of the run that `config.resume` means. A
-/// checkpoint that cannot be read is left to find_resume_point.
+/// Gives the options that are still open their values of the run that
+/// `config.resume` means. A checkpoint that cannot be read is left to
+/// find_resume_point.
 void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   const auto manifest = first_readable(resume_candidates(config));
   if (!manifest) return;

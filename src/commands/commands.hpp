@@ -38,9 +38,10 @@ std::size_t parse_memory(const std::string& text);
 /// Throws InputError beyond the limits of training.
 void validate(const SummaryOptions& options);
 
-/// Prints the layers of a model with shapes, parameters and FLOPs, the totals, and the memory that
-/// training takes of one rank, planned as training plans it. Throws InputError for an unknown model
-/// or an image size that it does not take.
+/// Prints the layers of a model with shapes, parameters and FLOPs, the totals,
+/// and the memory that training takes of one rank, planned as training plans
+/// it. Throws InputError for an unknown model or an image size that it does not
+/// take.
 void run_command(const SummaryOptions& options, std::ostream& out);
 
 /// The options of `rueda synth`.
@@ -54,9 +55,10 @@ struct SynthRequest {
 /// Throws InputError for too few images, or too many.
 void validate(const SynthRequest& request);
 
-/// Draws a data set and writes it in the official file format, then prints one line of what lies
-/// where. A directory that already holds the same data set is left as it is; one that holds another
-/// is refused with InputError, or replaced with `overwrite`.
+/// Draws a data set and writes it in the official file format, then prints one
+/// line of what lies where. A directory that already holds the same data set is
+/// left as it is; one that holds another is refused with InputError, or
+/// replaced with `overwrite`.
 void run_command(const SynthRequest& request, std::ostream& out);
 
 /// The options of `rueda report`.
@@ -78,8 +80,9 @@ struct ReportOptions {
 /// Checks options against each other and fills in `findings`. Throws InputError.
 void validate(ReportOptions& options);
 
-/// Reads the runs, prints an overview with the findings, and writes the report to `out`. Throws
-/// InputError for what cannot be read, RunError for what cannot be written.
+/// Reads the runs, prints an overview with the findings, and writes the report
+/// to `out`. Throws InputError for what cannot be read, RunError for what
+/// cannot be written.
 void run_command(const ReportOptions& options, std::ostream& out);
 
 /// Whether backward hides communication.
@@ -121,21 +124,23 @@ struct PredictOptions {
 /// Reads the words and checks the rest; throws InputError naming the option.
 void validate(PredictOptions& options);
 
-/// Fits a cost model to runs and measurements, predicts with it, prints the tables and writes the
-/// files that were asked for. Needs neither MPI nor a device. Throws InputError.
+/// Fits a cost model to runs and measurements, predicts with it, prints the
+/// tables and writes the files that were asked for. Needs neither MPI nor a
+/// device. Throws InputError.
 void run_command(const PredictOptions& options, std::ostream& out);
 
-/// Whether there is a Python with matplotlib: the one that RUEDA_PLOT_PYTHON names, or else python3
-/// in PATH or in /usr/bin.
+/// Whether there is a Python with matplotlib: the one that RUEDA_PLOT_PYTHON
+/// names, or else python3 in PATH or in /usr/bin.
 bool plotter_available();
 
 /// Throws InputError, which begins with `option` and ends with `otherwise`, if there is none.
 void check_plotter(const std::string& option, const std::string& otherwise);
 
-/// Runs jobs/<script>.py, which is part of the program, with these arguments and `input` on its
-/// standard input. Throws InputError if there is no Python for it or the script refuses its input
-/// (exit code 2), RunError for any other failure, both with what the script said. Not while MPI is
-/// up: its libraries do not bear new processes well.
+/// Runs jobs/<script>.py, which is part of the program, with these arguments
+/// and `input` on its standard input. Throws InputError if there is no Python
+/// for it or the script refuses its input (exit code 2), RunError for any other
+/// failure, both with what the script said. Not while MPI is up: its libraries
+/// do not bear new processes well.
 void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,
                      const std::string& input = {});
 

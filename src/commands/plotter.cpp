@@ -25,8 +25,8 @@ constexpr int kRefused = 2;  // exit code of a script that was given bad input
 const char* const kProbe =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)";
 
-/// What RUEDA_PLOT_PYTHON names, or those that are usual: the first in PATH need not be the
-/// system's, which has the system's matplotlib.
+/// What RUEDA_PLOT_PYTHON names, or those that are usual: the first in PATH
+/// need not be the system's, which has the system's matplotlib.
 std::vector<std::string> pythons() {
   const char* named = std::getenv("RUEDA_PLOT_PYTHON");
   if (named != nullptr && *named != '\0') return {named};

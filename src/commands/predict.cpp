@@ -112,8 +112,8 @@ class Prediction {
     return runs_.empty() ? nullptr : &runs_.front();
   }
 
-  /// The scenario on so many ranks: by the options, else as the runs had it. Throws InputError
-  /// where neither says, and for more ranks than images.
+  /// The scenario on so many ranks: by the options, else as the runs had it.
+  /// Throws InputError where neither says, and for more ranks than images.
   Scenario scenario_on(std::size_t ranks) const {
     const RunResult* run = example();
     const std::size_t usual = run != nullptr ? run->train_images : kUsualImages;

@@ -12,8 +12,8 @@ namespace rueda {
 
 // A record is written and read by one list, a std::tuple of its fields.
 
-/// A name in JSON and what it holds: a member of a record, or a function of the record. One that
-/// returns no reference is only written.
+/// A name in JSON and what it holds: a member of a record, or a function of the
+/// record. One that returns no reference is only written.
 template <typename Value>
 struct Field {
   const char* name;
@@ -104,8 +104,8 @@ void read_field(const nlohmann::ordered_json& j, Record& record, const NanField<
   std::invoke(field.value, record) = number_or_nan(j, field.name);
 }
 
-/// Fills the fields of `record`. Throws InputError or nlohmann's exception naming a field that is
-/// missing or of another kind.
+/// Fills the fields of `record`. Throws InputError or nlohmann's exception
+/// naming a field that is missing or of another kind.
 template <typename Record, typename... Fields>
 void read_fields(const nlohmann::ordered_json& j, Record& record,
                  const std::tuple<Fields...>& fields) {

@@ -14,9 +14,9 @@ Flags flags_of(const BatchNormNode& norm, Mode mode) {
   return flags;
 }
 
-/// Batch normalisation, ReLU fused where asked for. Scale, shift and their gradients lie in the
-/// arenas; training writes the batch's mean and biased variance into the statistics arena,
-/// inference reads the running ones.
+/// Batch normalisation, ReLU fused where asked for. Scale, shift and their
+/// gradients lie in the arenas; training writes the batch's mean and biased
+/// variance into the statistics arena, inference reads the running ones.
 class BatchNorm final : public PrimitiveOperation {
  public:
   BatchNorm(const OperationRequest& r, const BatchNormNode& norm)

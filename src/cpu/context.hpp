@@ -12,9 +12,10 @@
 
 namespace rueda::cpu {
 
-/// How activations lie in memory: plain (N, C, H, W), channels in blocks of 8 or 16 (nChw8c,
-/// nChw16c), or channels last. One layout holds for a whole network, so activations are never
-/// reordered; only the image (plain) and what follows the global pooling (N, C) differ.
+/// How activations lie in memory: plain (N, C, H, W), channels in blocks of 8
+/// or 16 (nChw8c, nChw16c), or channels last. One layout holds for a whole
+/// network, so activations are never reordered; only the image (plain) and what
+/// follows the global pooling (N, C) differ.
 enum class ActivationLayout { channels_last = 0, blocked8 = 8, blocked16 = 16 };
 
 struct ActivationFormat {
@@ -22,12 +23,12 @@ struct ActivationFormat {
   Precision precision = Precision::fp32;
 };
 
-/// Whether a node's output is plain whatever the layout: the image, and what follows the global
-/// pooling.
+/// Whether a node's output is plain whatever the layout: the image, and what
+/// follows the global pooling.
 bool is_plain(const Node& node);
 
-/// What oneDNN's convolutions prefer on this processor. Where it has none in bf16 (before AVX-512)
-/// throws InputError.
+/// What oneDNN's convolutions prefer on this processor. Where it has none in
+/// bf16 (before AVX-512) throws InputError.
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision);
 
 /// Host memory on a 64-byte boundary. Throws OutOfMemory.
@@ -45,8 +46,9 @@ inline PrimitiveCall reorder_call(const dnnl::memory& from, const dnnl::memory& 
   return {dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
 }
 
-/// The packed copies of the weights in the layouts that oneDNN's kernels ask for, one per direction
-/// and layout, shared by all batch sizes that ask for the same.
+/// The packed copies of the weights in the layouts that oneDNN's kernels ask
+/// for, one per direction and layout, shared by all batch sizes that ask for
+/// the same.
 class PackedWeights {
  public:
   using Slot = std::size_t;
@@ -68,8 +70,9 @@ class PackedWeights {
   Memory storage_;
 };
 
-/// What the operations of one backend share: engine, stream, format, arenas, packed weights and one
-/// scratch area, which is safe because operations run one after another.
+/// What the operations of one backend share: engine, stream, format, arenas,
+/// packed weights and one scratch area, which is safe because operations run
+/// one after another.
 struct Context {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -79,8 +82,9 @@ struct Context {
   std::size_t scratch_bytes = 0;
   Memory scratch;
 
-  /// Of a node's output. bf16 stands for the image and what convolutions, batch norms, additions
-  /// and poolings make of it; from the global pooling on all is fp32.
+  /// Of a node's output. bf16 stands for the image and what convolutions, batch
+  /// norms, additions and poolings make of it; from the global pooling on all
+  /// is fp32.
   ActivationView view(const Graph& graph, NodeId node) const;
   /// The same for `batch` images.
   dnnl::memory::desc desc(const Graph& graph, NodeId node, int batch) const;

@@ -15,8 +15,9 @@ using BackwardWeights = dnnl::convolution_backward_weights;
 
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 
-/// Shapes of one convolution; the weights' layout is left to oneDNN, the activations' is ours.
-/// Weights are of the activations' type, their gradient and the bias are fp32.
+/// Shapes of one convolution; the weights' layout is left to oneDNN, the
+/// activations' is ours. Weights are of the activations' type, their gradient
+/// and the bias are fp32.
 struct ConvShape {
   memory::desc source, weights, weights_gradient, bias, output;
   memory::dims strides, padding;
@@ -53,8 +54,9 @@ memory::desc plain(const memory::desc& activation) {
   return {activation.dims(), activation.data_type(), memory::format_tag::nchw};
 }
 
-/// Convolution in its three directions. The weight gradient comes in the kernel's own layout and is
-/// unpacked into the arena; bias and bias gradient lie in the arenas directly.
+/// Convolution in its three directions. The weight gradient comes in the
+/// kernel's own layout and is unpacked into the arena; bias and bias gradient
+/// lie in the arenas directly.
 class Conv final : public PrimitiveOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
@@ -90,9 +92,10 @@ class Conv final : public PrimitiveOperation {
     data_weights_ = r_.context.packed.request(conv_.weight, data_desc_.weights_desc());
   }
 
-  /// For the weight gradient on maps of a pixel or two oneDNN has only its reference loop in a
-  /// blocked layout, hundreds of times slower than the matrix product it has for plain activations;
-  /// these maps are so small that staging plain copies costs nothing.
+  /// For the weight gradient on maps of a pixel or two oneDNN has only its
+  /// reference loop in a blocked layout, hundreds of times slower than the
+  /// matrix product it has for plain activations; these maps are so small that
+  /// staging plain copies costs nothing.
   void plan_plain_weights() {
     ConvShape staged = shape_;
     staged.source = plain(shape_.source);

@@ -24,8 +24,9 @@
 namespace rueda::cpu {
 namespace {
 
-/// Host memory is this device's memory: nothing is copied over a bus. Operations are bound to the
-/// address of the network's input, so `deliver` still copies once.
+/// Host memory is this device's memory: nothing is copied over a bus.
+/// Operations are bound to the address of the network's input, so `deliver`
+/// still copies once.
 class CpuStager final : public BatchStager {
  public:
   CpuStager(const InputFormat& format, int image_size, std::size_t batch)

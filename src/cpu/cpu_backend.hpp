@@ -18,9 +18,9 @@ struct CpuOptions {
 /// The version of the oneDNN library in use.
 std::string onednn_version();
 
-/// A backend on oneDNN. All work is done when a call returns. Sets the number of OpenMP threads of
-/// this process, which oneDNN uses too. Throws InputError if the processor cannot compute in the
-/// precision.
+/// A backend on oneDNN. All work is done when a call returns. Sets the number
+/// of OpenMP threads of this process, which oneDNN uses too. Throws InputError
+/// if the processor cannot compute in the precision.
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
 }  // namespace rueda::cpu

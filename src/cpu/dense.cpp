@@ -13,8 +13,8 @@ memory::desc matrix(int rows, int columns) {
   return {{rows, columns}, memory::data_type::f32, memory::format_tag::ab};
 }
 
-/// The classifier: small plain matrices that lie in the arenas as oneDNN takes them, so nothing is
-/// packed.
+/// The classifier: small plain matrices that lie in the arenas as oneDNN takes
+/// them, so nothing is packed.
 class Dense final : public PrimitiveOperation {
  public:
   Dense(const OperationRequest& r, const DenseNode& dense)

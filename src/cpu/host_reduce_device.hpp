@@ -9,8 +9,8 @@
 
 namespace rueda::cpu {
 
-/// On the thread that made it, which trains, additions are shared out to its team; on another one,
-/// which works at the same time, they are not.
+/// On the thread that made it, which trains, additions are shared out to its
+/// team; on another one, which works at the same time, they are not.
 class HostReduceDevice final : public HostAdder {
  public:
   void add(std::span<float> into, std::span<const float> from) override {

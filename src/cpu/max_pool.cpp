@@ -12,8 +12,9 @@ namespace {
 /// Channels that are compared side by side.
 constexpr std::size_t kLanes = 8;
 
-/// Max pooling; the workspace remembers which place of its window won, a byte per output. Own
-/// loops, because in oneDNN's padding nothing wins, and in Keras' zeros do.
+/// Max pooling; the workspace remembers which place of its window won, a byte
+/// per output. Own loops, because in oneDNN's padding nothing wins, and in
+/// Keras' zeros do.
 template <typename T>
 class MaxPool final : public Operation {
  public:
@@ -95,8 +96,8 @@ class MaxPool final : public Operation {
     }
   }
 
-  /// Gathers from the windows that cover the pixel: every gradient is written once, and no two
-  /// threads meet.
+  /// Gathers from the windows that cover the pixel: every gradient is written
+  /// once, and no two threads meet.
   template <std::size_t lanes>
   void backward_pixel(std::size_t plane, int y, int x, std::size_t channel) const {
     const T* gradient = elements<T>(memory_.output_gradients.front()) + channel;

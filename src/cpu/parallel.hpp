@@ -8,8 +8,9 @@
 
 namespace rueda::cpu {
 
-/// body(i) for all i below `count`, split evenly and statically over the rank's threads. Every
-/// index is independent, so the result does not depend on their number.
+/// body(i) for all i below `count`, split evenly and statically over the rank's
+/// threads. Every index is independent, so the result does not depend on their
+/// number.
 template <typename Body>
 void parallel_for(std::size_t count, const Body& body) {
 #pragma omp parallel for schedule(static)
@@ -30,8 +31,9 @@ void parallel_ranges(std::size_t count, const Body& body) {
   body(even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num())));
 }
 
-/// The same for elementwise loops over floats, body(i) for all i below `count`. Each
-/// thread works on its own copy of `body`; with a shared one the compiler does not vectorise.
+/// The same for elementwise loops over floats, body(i) for all i below `count`.
+/// Each thread works on its own copy of `body`; with a shared one the compiler
+/// does not vectorise.
 template <typename Body>
 void parallel_elements(std::size_t count, const Body& body) {
 #pragma omp parallel if (count > kWorthThreads)

@@ -10,8 +10,9 @@ namespace {
 using kernels::from_float;
 using kernels::to_float;
 
-/// Every `stride`-th pixel of the input, with zero channels around. Small own loops: the channel
-/// offset need not be a multiple of the layout's block, which no oneDNN view can express.
+/// Every `stride`-th pixel of the input, with zero channels around. Small own
+/// loops: the channel offset need not be a multiple of the layout's block,
+/// which no oneDNN view can express.
 template <typename T>
 std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
   const ActivationView from = r.input_view(), to = r.output_view();
@@ -47,9 +48,9 @@ std::unique_ptr<Operation> pad_shortcut(const OperationRequest& r, int stride) {
   return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
 }
 
-/// Mean over the pixels of every channel, into a plain (N, C) matrix of fp32. Own loops, because
-/// oneDNN's fast pooling would put out the blocked layout that the classifier after it cannot
-/// take.
+/// Mean over the pixels of every channel, into a plain (N, C) matrix of fp32.
+/// Own loops, because oneDNN's fast pooling would put out the blocked layout
+/// that the classifier after it cannot take.
 template <typename T>
 std::unique_ptr<Operation> global_average_pool(const OperationRequest& r) {
   const ActivationView view = r.input_view();
@@ -82,9 +83,10 @@ std::unique_ptr<Operation> global_average_pool(const OperationRequest& r) {
   return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
 }
 
-/// Sum of two activations of equal layout, so plain loops over all elements, padding included.
-/// Backward takes up to two gradients of the output and sums them on the way, which saves the pass
-/// that a separate sum would cost at every residual fork.
+/// Sum of two activations of equal layout, so plain loops over all elements,
+/// padding included. Backward takes up to two gradients of the output and sums
+/// them on the way, which saves the pass that a separate sum would cost at
+/// every residual fork.
 template <typename T>
 std::unique_ptr<Operation> add(const OperationRequest& r, bool relu) {
   const std::size_t count = r.output_desc().get_size() / sizeof(T);

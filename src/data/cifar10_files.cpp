@@ -97,8 +97,8 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
   return files;
 }
 
-/// Role of an archive member: the last component of its path must be a file of the set, the one
-/// before it the set's official directory or nothing.
+/// Role of an archive member: the last component of its path must be a file of
+/// the set, the one before it the set's official directory or nothing.
 std::optional<Role> role_in_archive(std::string_view member) {
   const fs::path path(member);
   const auto role = role_of(path.filename().string());

@@ -15,12 +15,13 @@
 
 namespace rueda {
 
-/// Largest file that is read, and largest sum of an archive's members: five times an official
-/// file, ten times the official set. Bounds what a damaged or hostile archive can unfold to.
+/// Largest file that is read, and largest sum of an archive's members: five
+/// times an official file, ten times the official set. Bounds what a damaged or
+/// hostile archive can unfold to.
 inline constexpr std::size_t kMaxFileBytes = 200'000'000;
 inline constexpr std::size_t kMaxSetBytes = 2'000'000'000;
-/// Bytes of an archive, packed or unpacked, with its headers and what follows the last
-/// member.
+/// Bytes of an archive, packed or unpacked, with its headers and what follows
+/// the last member.
 inline constexpr std::size_t kMaxUnfoldedBytes = kMaxSetBytes + kMaxFileBytes;
 
 /// A file out of an archive.
@@ -29,10 +30,10 @@ struct ArchiveMember {
   std::vector<std::uint8_t> bytes;
 };
 
-/// Reads those members of a .tar.gz (or .tar) whose path `wanted` accepts, in archive order, into
-/// memory; never writes, so a path may say what it likes. Throws InputError naming the archive if
-/// it is not one, is truncated or damaged, exceeds the bounds, or if a wanted member is not a
-/// regular file.
+/// Reads those members of a .tar.gz (or .tar) whose path `wanted` accepts, in
+/// archive order, into memory; never writes, so a path may say what it likes.
+/// Throws InputError naming the archive if it is not one, is truncated or
+/// damaged, exceeds the bounds, or if a wanted member is not a regular file.
 std::vector<ArchiveMember> read_archive(const std::filesystem::path& archive,
                                         const std::function<bool(std::string_view)>& wanted);
 
@@ -54,13 +55,14 @@ struct Cifar10Files {
   std::vector<std::string> remarks{};
 };
 
-/// Throws InputError "NAME: byte OFFSET: REASON; REMEDY", the one shape in which damage in a data
-/// file is reported.
+/// Throws InputError "NAME: byte OFFSET: REASON; REMEDY", the one shape in
+/// which damage in a data file is reported.
 [[noreturn]] void fail_at(const std::string& name, std::size_t offset, const std::string& reason);
 
-/// Finds the set below `where` (a directory, its parent, or an archive) and checks that it is
-/// complete: a test file and at least one training file. If both versions are there the binary one
-/// is chosen, as it has nothing to decode, and that is remarked. Throws InputError otherwise.
+/// Finds the set below `where` (a directory, its parent, or an archive) and
+/// checks that it is complete: a test file and at least one training file. If
+/// both versions are there the binary one is chosen, as it has nothing to
+/// decode, and that is remarked. Throws InputError otherwise.
 Cifar10Files find_cifar10(const std::filesystem::path& where);
 
 /// The data set that the files hold, which gives their bytes up. Throws InputError.
@@ -71,12 +73,14 @@ std::vector<std::uint8_t> load(SetFile& file);
 
 using ClassNames = std::array<std::string, kClasses>;
 
-/// Appends the images of one binary file: records of a label byte and kImageBytes pixel bytes.
-/// Throws InputError naming the file, the offset and the reason.
+/// Appends the images of one binary file: records of a label byte and
+/// kImageBytes pixel bytes. Throws InputError naming the file, the offset and
+/// the reason.
 void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set);
 
-/// Appends the images of one Python file: a pickled dict with `data`, a NumPy uint8 array of shape
-/// (N, 3072) or (N, 3, 32, 32), and `labels`, N integers. Throws as decode_binary does.
+/// Appends the images of one Python file: a pickled dict with `data`, a NumPy
+/// uint8 array of shape (N, 3072) or (N, 3, 32, 32), and `labels`, N integers.
+/// Throws as decode_binary does.
 void decode_python(std::span<const std::uint8_t> bytes, const std::string& name, ImageSet& set);
 
 /// The ten class names in a `batches.meta.txt`, one a line; nothing if they are not ten.

@@ -17,8 +17,8 @@ using Items = std::vector<const PickleValue*>;
 /// As many values as lie above the newest mark.
 constexpr std::size_t kToMark = ~std::size_t{0};
 
-/// The stack machine that a pickle is a program for, cut down to what data needs. Values below the
-/// newest mark are out of reach.
+/// The stack machine that a pickle is a program for, cut down to what data
+/// needs. Values below the newest mark are out of reach.
 class Machine {
  public:
   struct Opcode {

@@ -11,8 +11,8 @@
 
 namespace rueda {
 
-/// What a value of a pickle is. `global` is one of the few names that a pickle may ask for; `dtype`
-/// and `array` are NumPy's.
+/// What a value of a pickle is. `global` is one of the few names that a pickle
+/// may ask for; `dtype` and `array` are NumPy's.
 enum class PickleKind : std::uint8_t {
   none,
   boolean,
@@ -30,12 +30,13 @@ enum class PickleKind : std::uint8_t {
 /// "a list", "a NumPy array" and so on, for messages.
 std::string_view name_of(PickleKind kind) noexcept;
 
-/// One value. Containers refer to others by address, so a pickle that nests or loops without end
-/// costs no recursion, neither here nor in any destructor.
+/// One value. Containers refer to others by address, so a pickle that nests or
+/// loops without end costs no recursion, neither here nor in any destructor.
 struct PickleValue {
   PickleKind kind = PickleKind::none;
-  /// integer, boolean: the value. dtype: the byte order ('<', '>', '=' or '|'). array: 1 if its
-  /// bytes are in Fortran order. global: its place in the list of those that are allowed.
+  /// integer, boolean: the value. dtype: the byte order ('<', '>', '=' or '|').
+  /// array: 1 if its bytes are in Fortran order. global: its place in the list
+  /// of those that are allowed.
   std::int64_t integer = 0;
   /// bytes; text (UTF-8 as in the file). dtype: its code, such as "u1". array: the raw elements.
   std::string_view bytes{};
@@ -78,9 +79,10 @@ class Pickle {
   std::size_t links_ = 0;
 };
 
-/// Reads one pickle (protocols 2 to 5, in-band) of lists, tuples, dicts, integers, strings and
-/// NumPy arrays; executes nothing. Any other opcode or global is refused by name. Opcodes as
-/// documented in CPython's Lib/pickletools.py. The returned views point into `bytes`.
+/// Reads one pickle (protocols 2 to 5, in-band) of lists, tuples, dicts,
+/// integers, strings and NumPy arrays; executes nothing. Any other opcode or
+/// global is refused by name. Opcodes as documented in CPython's
+/// Lib/pickletools.py. The returned views point into `bytes`.
 Pickle read_pickle(std::span<const std::uint8_t> bytes, const std::string& file_name);
 
 std::uint64_t unsigned_number(std::string_view little_endian);
@@ -89,15 +91,16 @@ std::int64_t signed_number(std::string_view little_endian);
 
 // pickle_objects.cpp: what pickles make of names by calls.
 
-/// The global `module.name` as a value. Refuses every name but NumPy's own few: a pickle could name
-/// any function of Python, and loading must not depend on which ones are harmless.
+/// The global `module.name` as a value. Refuses every name but NumPy's own few:
+/// a pickle could name any function of Python, and loading must not depend on
+/// which ones are harmless.
 PickleValue* find_global(Pickle& pickle, std::string_view module, std::string_view name);
 
 /// What calling `global` with `arguments` would give, worked out without calling anything.
 PickleValue* reduce(Pickle& pickle, const PickleValue& global, const PickleValue& arguments);
 
-/// Gives `target`, an element type or an unfilled array, its state. The array's shape, element
-/// size and number of bytes must agree.
+/// Gives `target`, an element type or an unfilled array, its state. The array's
+/// shape, element size and number of bytes must agree.
 void build(Pickle& pickle, PickleValue& target, const PickleValue& state);
 
 /// Element `index` of `raw`. Refuses a `dtype` that is not of little-endian integers.

@@ -76,8 +76,8 @@ namespace {
 
 using Kind = PickleKind;
 
-/// Argument `i`, which must be of the given kind. Python 2 and 3 differ in whether short names are
-/// bytes or text, and flags integers or booleans.
+/// Argument `i`, which must be of the given kind. Python 2 and 3 differ in
+/// whether short names are bytes or text, and flags integers or booleans.
 const PickleValue& argument(const Pickle& pickle, const PickleValue& tuple, std::size_t i,
                             Kind kind) {
   if (tuple.kind != Kind::tuple || i >= tuple.items.size())

@@ -74,9 +74,10 @@ std::vector<std::size_t> Sampler::part_sizes(std::size_t part) const {
 }
 
 Range Sampler::slice_of(std::size_t part) const noexcept {
-  // What `part` would draw in an epoch that keeps its last batch. The sums over steps are closed:
-  // all full steps are cut alike. With `drop` a slice thus keeps a few samples in reserve, others
-  // in every epoch, instead of a tail of the data set that no epoch would ever see.
+  // What `part` would draw in an epoch that keeps its last batch. The sums over
+  // steps are closed: all full steps are cut alike. With `drop` a slice thus
+  // keeps a few samples in reserve, others in every epoch, instead of a tail of
+  // the data set that no epoch would ever see.
   const std::size_t full_steps = options_.samples / options_.global_batch;
   const Range full = even_split(options_.global_batch, options_.parts, part);
   const Range rest = even_split(options_.samples % options_.global_batch, options_.parts, part);

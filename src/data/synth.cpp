@@ -31,8 +31,9 @@ struct Point {
 constexpr int squared_length(Point p) { return p.u * p.u + p.v * p.v; }
 constexpr bool within(Point p, int radius) { return squared_length(p) <= radius * radius; }
 
-/// sin(angle) * kOne; angle in 1/65536 turn. The parabola through the zeros and the peak of each
-/// half wave, bent towards the sine by its own square: right to 0.1 %, and integers only.
+/// sin(angle) * kOne; angle in 1/65536 turn. The parabola through the zeros and
+/// the peak of each half wave, bent towards the sine by its own square: right
+/// to 0.1 %, and integers only.
 constexpr int sine(int angle) {
   const int a = angle & 0xffff;
   const int x = a & 0x7fff;
@@ -43,8 +44,8 @@ constexpr int sine(int angle) {
 
 constexpr int cosine(int angle) { return sine(angle + 0x4000); }
 
-/// How many of the `sides` lines of a regular polygon have the point on their inner side; the
-/// lines lie `distance` from the centre.
+/// How many of the `sides` lines of a regular polygon have the point on their
+/// inner side; the lines lie `distance` from the centre.
 constexpr int sides_inside(Point p, int sides, int distance) {
   int inside = 0;
   for (int i = 0; i < sides; ++i) {
@@ -179,8 +180,8 @@ Colour tinted(int grey, Draws& draws) {
   return colour;
 }
 
-/// Background and foreground. Either is the lighter one with equal chance, so that neither a
-/// pixel's value nor the mean says anything about the class.
+/// Background and foreground. Either is the lighter one with equal chance, so
+/// that neither a pixel's value nor the mean says anything about the class.
 std::pair<Colour, Colour> draw_colours(Draws& draws) {
   const int contrast = draws.between(kSmallestContrast, kLargestContrast);
   const int darker = draws.between(20, 235 - contrast);
@@ -203,8 +204,8 @@ Placement draw_placement(Draws& draws) {
           .round_window = draws.coin()};
 }
 
-/// About normal with sigma kNoiseSigma: the number of ones among 64 random bits is binomial with
-/// mean 32 and sigma 4.
+/// About normal with sigma kNoiseSigma: the number of ones among 64 random bits
+/// is binomial with mean 32 and sigma 4.
 int draw_noise(Draws& draws) { return (std::popcount(draws.bits()) - 32) * kNoiseSigma / 4; }
 
 void draw_image(std::size_t label, Draws draws, std::uint8_t* pixels) {
@@ -250,8 +251,8 @@ ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view spli
 std::string_view motif_name(std::size_t label) { return kMotifs.at(label).name; }
 
 Mask draw_mask(std::size_t label, const Placement& place) {
-  // Nothing reaches further than 1.25 radii: not the tips of the star (1.17), nor the corners of a
-  // square window (1.22).
+  // Nothing reaches further than 1.25 radii: not the tips of the star (1.17),
+  // nor the corners of a square window (1.22).
   const int reach = place.radius + place.radius / 4;
   const auto pixel = [](int steps) { return std::clamp(steps / kPixel, 0, kImageSide); };
   const Frame frame(place);

@@ -52,8 +52,9 @@ std::string binary_batch(const ImageSet& set, Range images) {
   return bytes;
 }
 
-// A pickle of protocol 2, made of the same opcodes as the official files, which every Python and
-// NumPy reads. The opcodes' letters are those of CPython's Lib/pickletools.py.
+// A pickle of protocol 2, made of the same opcodes as the official files, which
+// every Python and NumPy reads. The opcodes' letters are those of CPython's
+// Lib/pickletools.py.
 
 std::string pickled_integer(std::uint64_t value) {
   const auto [opcode, width] = value < 0x100     ? std::pair{'K', 1}

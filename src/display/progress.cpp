@@ -48,8 +48,9 @@ std::string parent_of(const std::string& process) {
   return status >> word ? word : "";
 }
 
-/// Standard output of the nearest ancestor that has another one than this process; wrapper scripts
-/// between the launcher and this process are passed by. Empty if there is none.
+/// Standard output of the nearest ancestor that has another one than this
+/// process; wrapper scripts between the launcher and this process are passed
+/// by. Empty if there is none.
 std::string launcher_stdout() {
   struct stat own {};
   if (::fstat(STDOUT_FILENO, &own) != 0) return "";

@@ -174,8 +174,8 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
   return text;
 }
 
-/// One sentence where the steps wait long for the all-reduce and `--all-reduce auto` takes another
-/// one here.
+/// One sentence where the steps wait long for the all-reduce and `--all-reduce
+/// auto` takes another one here.
 std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
   constexpr double kExposedTooLong = 0.1;
   if (run.epochs.empty() || run.ranks.size() < 2 || run.auto_all_reduce.empty()) return "";

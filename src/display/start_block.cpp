@@ -111,8 +111,8 @@ std::vector<Group> grouped(const Ranks& ranks, Alike alike) {
   return groups;
 }
 
-/// A line per rank up to eight ranks, else a line per host and kind of rank, or per kind where that
-/// makes more than eight lines.
+/// A line per rank up to eight ranks, else a line per host and kind of rank, or
+/// per kind where that makes more than eight lines.
 std::vector<Group> lines_of(const Ranks& ranks) {
   if (ranks.size() <= kMostLines) return grouped(ranks, [](auto&, auto&) { return false; });
   std::vector<Group> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
@@ -139,8 +139,8 @@ std::string hosts(const Group& group) {
   return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
 }
 
-/// The cell of the device column: the beginning of the UUID of a single rank's GPU, and the name
-/// unless it is `named` elsewhere.
+/// The cell of the device column: the beginning of the UUID of a single rank's
+/// GPU, and the name unless it is `named` elsewhere.
 std::string device_text(const Group& group, bool named) {
   const std::string uuid = group.size() == 1 ? group.front()->uuid.substr(0, kUuidStart) : "";
   if (named) return uuid;

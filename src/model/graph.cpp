@@ -40,9 +40,9 @@ bool takes_addition(const Graph& graph, const FusionRules& rules, NodeId summand
   return norm != nullptr && rules.batch_norm_adds && !norm->relu;
 }
 
-/// Of an addition, the summand whose operation makes it too. The later of the two first: it lies
-/// closest to the addition, so that the order in which backward finishes the gradients stays what
-/// the arenas expect.
+/// Of an addition, the summand whose operation makes it too. The later of the
+/// two first: it lies closest to the addition, so that the order in which
+/// backward finishes the gradients stays what the arenas expect.
 std::optional<NodeId> find_partner(const Graph& graph, const FusionRules& rules, NodeId id) {
   const auto* add = std::get_if<AddNode>(&graph.node(id).kind);
   if (add == nullptr) return std::nullopt;

@@ -31,8 +31,9 @@ NodeId shortcut(GraphBuilder& g, const std::string& name, NodeId x, int filters,
   return g.batch_norm(name + ".shortcut.1", projected, {});
 }
 
-/// conv-bn-relu-conv-bn, plus the shortcut, then relu. The shortcut is written down first, so that
-/// the long branch is the last to read x in forward and the first in backward.
+/// conv-bn-relu-conv-bn, plus the shortcut, then relu. The shortcut is written
+/// down first, so that the long branch is the last to read x in forward and the
+/// first in backward.
 NodeId basic_block(GraphBuilder& g, const std::string& name, NodeId x, int filters, int stride,
                    const BlockStyle& style) {
   const NodeId skip = shortcut(g, name, x, filters, stride, style);
@@ -76,8 +77,9 @@ ConvOptions conv1x1(int filters, bool bias) {
   return {.filters = filters, .kernel = 1, .padding = 0, .bias = bias, .weight_init = kWeights};
 }
 
-/// What stands on the other side of the addition: a projection of the activated input in a stack's
-/// first block, else the input itself, subsampled where the block has a stride.
+/// What stands on the other side of the addition: a projection of the activated
+/// input in a stack's first block, else the input itself, subsampled where the
+/// block has a stride.
 NodeId v2_shortcut(GraphBuilder& g, const std::string& name, NodeId x, NodeId activated,
                    int filters, int stride, bool project) {
   if (project) return g.conv(name + "_0_conv", activated, conv1x1(4 * filters, true));

@@ -1,5 +1,5 @@
-// Precompiled once per library (docs/style.md): what most of its files include. No file relies on
-// it, which builds with -Db_pch=false show.
+// Precompiled once per library (docs/style.md): what most of its files include.
+// No file relies on it, which builds with -Db_pch=false show.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -66,8 +66,9 @@ double unfilled(const Scenario& scenario) {
   return 1 - images / batch / double(steps);
 }
 
-/// `ideal`: seconds with perfect scaling. `partial`: more than the partial last step can have cost,
-/// which is what it would if it took as long as a full step and not as long as its images.
+/// `ideal`: seconds with perfect scaling. `partial`: more than the partial last
+/// step can have cost, which is what it would if it took as long as a full step
+/// and not as long as its images.
 Fields loss_fields(const MeasuredEpoch& measured, double ideal, const EpochForecast& forecast,
                    double partial) {
   const auto& [ranks, seconds] = measured;

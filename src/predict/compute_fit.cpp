@@ -60,8 +60,8 @@ Runs with_full_steps(Runs runs) {
       "--compute");
 }
 
-/// Seconds of each full step of each rank without waiting, of the epochs that count. Empty if the
-/// file is not there or is none.
+/// Seconds of each full step of each rank without waiting, of the epochs that
+/// count. Empty if the file is not there or is none.
 std::vector<double> step_seconds(const RunResult& run) {
   constexpr std::array<std::string_view, 4> kColumns = {"epoch", "global_samples", "seconds",
                                                         "all_reduce"};
@@ -83,8 +83,8 @@ void append_relative(std::vector<double>& all, const std::vector<double>& values
 
 constexpr std::array kQuantiles = {&Spread::min, &Spread::median, &Spread::p90, &Spread::max};
 
-/// The spreads of all ranks and epochs in one: the least and the most of all, the means of median
-/// and 90th percentile.
+/// The spreads of all ranks and epochs in one: the least and the most of all,
+/// the means of median and 90th percentile.
 Spread united(const RunResult& run) {
   Spread all{.min = INFINITY, .max = -INFINITY};
   double sum = 0;

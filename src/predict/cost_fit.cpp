@@ -48,8 +48,9 @@ void require_one_kind(const Runs& runs) {
   }
 }
 
-/// Sets the network that the model is for: the one that is asked for, else the only one that ran.
-/// Returns the runs that the compute time is fitted to: of one network, on one kind of device.
+/// Sets the network that the model is for: the one that is asked for, else the
+/// only one that ran. Returns the runs that the compute time is fitted to: of
+/// one network, on one kind of device.
 Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   const std::string ran = network_that_ran(runs, target.model);
   std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
@@ -110,8 +111,8 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
   if (fit.network != ran.model || fit.image_size != ran.image_size) scale_by_flops(fit, ran, graph);
 }
 
-/// What is given, else what was fitted. Throws InputError with the text `unknown` where a half is
-/// missing.
+/// What is given, else what was fitted. Throws InputError with the text
+/// `unknown` where a half is missing.
 Link link_of(const std::optional<double>& alpha, const std::optional<double>& bandwidth,
              const std::optional<LinkFit>& fitted, const char* unknown) {
   if (!fitted && (!alpha || !bandwidth)) throw InputError(unknown);

@@ -59,8 +59,9 @@ double shared_message(const Machine& machine, std::size_t senders, double bytes)
 constexpr unsigned kIndexBits = 12;
 constexpr std::size_t kValues = 1U << kIndexBits;
 
-/// An exponential distribution of mean 1 in steps of equal probability, each with the mean of its
-/// values: the integral of -log(1-u) is (1-u) log(1-u) + u.
+/// An exponential distribution of mean 1 in steps of equal probability, each
+/// with the mean of its values: the integral of -log(1-u) is (1-u) log(1-u) +
+/// u.
 std::array<float, kValues> exponential_values() {
   const auto integral = [](std::size_t i) {
     const double u = double(i) / kValues;
@@ -72,8 +73,9 @@ std::array<float, kValues> exponential_values() {
   return values;
 }
 
-/// xorshift32 (G. Marsaglia: Xorshift RNGs, *Journal of Statistical Software* 8(14), 2003): a rank
-/// has a stream of its own, which costs three shifts a draw.
+/// xorshift32 (G. Marsaglia: Xorshift RNGs, *Journal of Statistical Software*
+/// 8(14), 2003): a rank has a stream of its own, which costs three shifts a
+/// draw.
 std::uint32_t next(std::uint32_t& state) {
   state ^= state << 13U;
   state ^= state >> 17U;

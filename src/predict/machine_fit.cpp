@@ -94,8 +94,9 @@ std::optional<LinkFit> from_runs(const Runs& runs, bool inside) {
   return level.fitted();
 }
 
-/// Relative to its mean, a sum of 2(P-1) independent messages varies 1 / sqrt(2(P-1)) as much as a
-/// message. The deviation is taken from the quartiles (1.349 of it apart in a normal distribution).
+/// Relative to its mean, a sum of 2(P-1) independent messages varies 1 /
+/// sqrt(2(P-1)) as much as a message. The deviation is taken from the quartiles
+/// (1.349 of it apart in a normal distribution).
 double message_noise(const Benches& benches) {
   std::vector<double> each;
   for (const BenchResult& bench : benches) {

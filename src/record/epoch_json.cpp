@@ -66,8 +66,9 @@ const std::tuple kInputFields{Field{"steps", &StepBreakdown::steps},
                               Field{"copy_bytes", &StepBreakdown::copy_bytes},
                               Field{"copy_GBps", copy_rate}};
 
-/// Seconds of one bucket in a step of a rank: complete until its all-reduce began, the all-reduce,
-/// and of this waiting for later ranks, messages, adding.
+/// Seconds of one bucket in a step of a rank: complete until its all-reduce
+/// began, the all-reduce, and of this waiting for later ranks, messages,
+/// adding.
 constexpr std::array<std::pair<const char*, double (*)(const BucketRecord&)>, 5> kBucketTimes = {
     {{"queued", [](const BucketRecord& r) { return r.begin - r.ready; }},
      {"busy", [](const BucketRecord& r) { return r.end - r.begin; }},
@@ -219,8 +220,9 @@ void release_steps(EpochRecord& epoch, const RunRecord& run) {
   epoch.bucket_records = {};
 }
 
-/// Epochs stand on lines of their own, as the run holds them: a checkpoint each epoch makes no copy
-/// of all epochs before, and limits on JSON are limits of an epoch, not of the whole history.
+/// Epochs stand on lines of their own, as the run holds them: a checkpoint each
+/// epoch makes no copy of all epochs before, and limits on JSON are limits of
+/// an epoch, not of the whole history.
 TextPieces history_json(const RunRecord& run) {
   std::string head = text_of({{"started_at", run.started_at},
                               {"resumptions", list_json(run.resumptions, kResumptionFields)}});

@@ -141,8 +141,9 @@ Json frame_json(const RunRecord& run) {
   return j;
 }
 
-/// The list of epochs as if it had been dumped with the frame. A document takes many times the
-/// memory of its text, and a run has many epochs: there is one epoch's at a time.
+/// The list of epochs as if it had been dumped with the frame. A document takes
+/// many times the memory of its text, and a run has many epochs: there is one
+/// epoch's at a time.
 void put_epochs(const TextSink& put, const RunRecord& run) {
   constexpr std::string_view kBefore = "{\n  \"epochs\": [";
   constexpr std::string_view kBehind = "\n  ]\n}";

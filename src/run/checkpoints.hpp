@@ -38,8 +38,9 @@ inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks
   return texts;
 }
 
-/// Collective: gives every rank what it carries over from sum to sum. `carried` is that of rank 0.
-/// Does nothing and returns false where it was of other ranks or buckets.
+/// Collective: gives every rank what it carries over from sum to sum. `carried`
+/// is that of rank 0. Does nothing and returns false where it was of other
+/// ranks or buckets.
 inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_reduce,
                             ByRank<float> carried) {
   const auto parts = all_reduce.carried();
@@ -66,14 +67,14 @@ inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_r
 /// Waiting around training is this much more patient than --stall-seconds: for disks.
 inline constexpr double kPatience = 10;
 
-/// The steps by which a run restores the state of a checkpoint. Each is a collective, and does
-/// nothing in a run that is not resumed.
+/// The steps by which a run restores the state of a checkpoint. Each is a
+/// collective, and does nothing in a run that is not resumed.
 class Resuming {
  public:
   explicit Resuming(RankGroup& world) : world_(world) {}
 
-  /// Finds the checkpoint of --resume, and completes `config` from it. `data` as in Manifest.
-  /// Throws InputError, the same on every rank.
+  /// Finds the checkpoint of --resume, and completes `config` from it. `data`
+  /// as in Manifest. Throws InputError, the same on every rank.
   void begin(TrainConfig& config, const std::vector<std::string>& data) {
     point_ = find_resume_point(world_, config);
     if (!point_) return;
@@ -82,16 +83,16 @@ class Resuming {
   }
   bool active() const noexcept { return point_.has_value(); }
   const std::string& checkpoint() const { return point_->checkpoint; }
-  /// Whether the run resumes in its own directory and had the same --save-weights before: then an
-  /// existing file is its own.
+  /// Whether the run resumes in its own directory and had the same
+  /// --save-weights before: then an existing file is its own.
   bool wrote_weights(const TrainConfig& config) const {
     return point_ && resumes_in_place(config, point_->checkpoint) &&
            saves_same_weights(point_->manifest, config);
   }
   TrainPosition from() const { return point_ ? point_->manifest.position : TrainPosition(); }
 
-  /// Reads the checkpoint, and adds its history and this resumption to `run`. Returns the weights
-  /// on rank 0, to be broadcast as others are.
+  /// Reads the checkpoint, and adds its history and this resumption to `run`.
+  /// Returns the weights on rank 0, to be broadcast as others are.
   std::optional<HostWeights> read(const Graph& graph, RunRecord& run) {
     if (!point_) return std::nullopt;
     const std::string history = text_of_rank_0(world_, [&] {
@@ -133,8 +134,8 @@ class Resuming {
   Snapshot snapshot_;  ///< on rank 0: what is still to be restored of it
 };
 
-/// Saves checkpoints: rank 0 copies the state of its replica, writes it into the run directory and
-/// adds a record of each to `run`.
+/// Saves checkpoints: rank 0 copies the state of its replica, writes it into
+/// the run directory and adds a record of each to `run`.
 class RunCheckpoints {
  public:
   /// The references must outlive it. `data` as in Manifest.
@@ -176,8 +177,8 @@ class RunCheckpoints {
   }
 
  private:
-  /// A disk may take minutes to answer. The ranks wait for it in short calls, in which the watchdog
-  /// of training sees no rank that has stopped.
+  /// A disk may take minutes to answer. The ranks wait for it in short calls,
+  /// in which the watchdog of training sees no rank that has stopped.
   void await_writer() {
     const Stopwatch watch;
     const double most = kPatience * double(run_.config.stall_seconds);

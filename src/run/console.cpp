@@ -35,8 +35,8 @@ level_enum level_of(LogLevel level) {
 constexpr const char* kPrefixes[] = {
     "trace: ", "debug: ", "note: ", "warning: ", "error: ", "rueda: "};
 
-/// Without time and rank. Errors go to standard error, the rest to standard output, where the
-/// tables are.
+/// Without time and rank. Errors go to standard error, the rest to standard
+/// output, where the tables are.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string text(message.payload.data(), message.payload.size());

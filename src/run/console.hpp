@@ -14,20 +14,21 @@ namespace rueda {
 
 class Session;
 
-/// From now on this rank logs messages of `level` and above: rank 0 on the terminal, and each rank
-/// in the file rank-N.log of `directory`, unless that is empty. Throws InputError where the file
-/// cannot be written.
+/// From now on this rank logs messages of `level` and above: rank 0 on the
+/// terminal, and each rank in the file rank-N.log of `directory`, unless that
+/// is empty. Throws InputError where the file cannot be written.
 void open_log(LogLevel level, const std::string& directory, int rank);
 
 /// Whether a message of this level goes anywhere.
 bool is_logged(LogLevel level);
 
-/// Logs one line. The terminal shows it as "note: TEXT" (LogLevel::info), "warning: TEXT" and so
-/// on.
+/// Logs one line. The terminal shows it as "note: TEXT" (LogLevel::info),
+/// "warning: TEXT" and so on.
 void log(LogLevel level, const std::string& text);
 
-/// Writes the error that ends this process to standard error, from any rank and at any level. It
-/// is written in one piece, so that a launcher's own text does not come in between.
+/// Writes the error that ends this process to standard error, from any rank and
+/// at any level. It is written in one piece, so that a launcher's own text does
+/// not come in between.
 void print_error(const std::string& message);
 
 /// Thrown in place of an error that the user has seen.
@@ -35,18 +36,20 @@ struct AlreadyReported {
   ExitCode code;
 };
 
-/// Prints an error that all ranks agreed on, on one of them, and returns what to throw. Call it
-/// before any rank finalizes MPI: a launcher ends the whole job when the first rank has left.
+/// Prints an error that all ranks agreed on, on one of them, and returns what
+/// to throw. Call it before any rank finalizes MPI: a launcher ends the whole
+/// job when the first rank has left.
 AlreadyReported report(const Error& error);
 
-/// Does the `work` of one rank. An error that all ranks throw alike is printed by one of them (and
-/// thrown as AlreadyReported). An error of this rank alone is printed by it, and ends the job:
-/// peers may wait in a collective that it will never reach.
+/// Does the `work` of one rank. An error that all ranks throw alike is printed
+/// by one of them (and thrown as AlreadyReported). An error of this rank alone
+/// is printed by it, and ends the job: peers may wait in a collective that it
+/// will never reach.
 void report_errors_of_ranks(Session& session, const std::function<void()>& work);
 
-/// What rank 0 shows and writes while a run trains: the bar, a line per epoch, and run.json and
-/// steps.csv after every epoch, so that an interrupted run leaves what it had. Other ranks'
-/// consoles are silent.
+/// What rank 0 shows and writes while a run trains: the bar, a line per epoch,
+/// and run.json and steps.csv after every epoch, so that an interrupted run
+/// leaves what it had. Other ranks' consoles are silent.
 class Console final : public TrainObserver {
  public:
   Console(const RunRecord& run, bool speaks);
@@ -74,8 +77,9 @@ class Console final : public TrainObserver {
   std::optional<ProgressBar> bar_;  ///< where it speaks
 };
 
-/// Notes for the start of a run: what the data reader remarked, then each rank's own remark (empty:
-/// none), then those on resuming. A rank's that equals its predecessor's appears once.
+/// Notes for the start of a run: what the data reader remarked, then each
+/// rank's own remark (empty: none), then those on resuming. A rank's that
+/// equals its predecessor's appears once.
 inline std::vector<std::string> remark_lines(const std::vector<std::string>& of_data,
                                              const std::vector<std::string>& of_ranks,
                                              const std::vector<std::string>& of_resuming) {
@@ -92,8 +96,9 @@ inline std::vector<std::string> remark_lines(const std::vector<std::string>& of_
 /// Writes run.json of a run that has ended into its directory, and a steps.csv if no epoch did.
 void write_run_files(const RunRecord& run);
 
-/// From now on SIGTERM and SIGUSR1 ask the run to stop at the end of a step. Another one, at least
-/// a second after the first, ends the process as usual; launchers may pass one signal on twice.
+/// From now on SIGTERM and SIGUSR1 ask the run to stop at the end of a step.
+/// Another one, at least a second after the first, ends the process as usual;
+/// launchers may pass one signal on twice.
 void listen_for_stop_signals();
 
 /// Whether one has come.

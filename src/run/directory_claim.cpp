@@ -24,8 +24,8 @@ constexpr const char* kFileName = ".lock";
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
-/// False if another process keeps it. What can not be locked at all counts as locked; errno says
-/// why.
+/// False if another process keeps it. What can not be locked at all counts as
+/// locked; errno says why.
 bool lock(int fd) {
   const auto begin = Clock::now();
   errno = 0;
@@ -38,8 +38,9 @@ bool lock(int fd) {
   return true;
 }
 
-/// For reading: a file that is open for writing keeps its file system from being made read-only.
-/// Only NFS locks none but those. The file of another user will do.
+/// For reading: a file that is open for writing keeps its file system from
+/// being made read-only. Only NFS locks none but those. The file of another
+/// user will do.
 std::unique_ptr<OpenFile> open_locked(const fs::path& path, bool& locked) {
   constexpr int kHow = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   auto file = std::make_unique<OpenFile>(path, O_RDONLY | kHow);

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kUnit = 8;
 
-/// The part of the free memory that `--batch-per-rank max` fills; the device's libraries may take
-/// the rest later.
+/// The part of the free memory that `--batch-per-rank max` fills; the device's
+/// libraries may take the rest later.
 constexpr double kFilledPart = 0.97;
 
 /// The memory that this rank may take, as it is before anything big is allocated.
@@ -190,8 +190,8 @@ class Fitter {
         plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
   }
 
-  /// The largest of at most `most` samples whose training takes at most `bytes`; a multiple of
-  /// kUnit if that many fit.
+  /// The largest of at most `most` samples whose training takes at most
+  /// `bytes`; a multiple of kUnit if that many fit.
   std::size_t largest(std::size_t bytes, std::size_t most) {
     const auto units = [this](std::size_t count) { return plan(count * kUnit); };
     const std::size_t found = largest_batch(bytes, most / kUnit, units) * kUnit;
@@ -200,8 +200,8 @@ class Fitter {
     return largest_batch(bytes, std::min(most, kUnit - 1), single);
   }
 
-  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the memory that training
-  /// takes later is not available.
+  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the
+  /// memory that training takes later is not available.
   void allocate_here(bool all) {
     Backend& backend = request_.backend;
     replica_ = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),

@@ -20,8 +20,9 @@ struct ResumePoint {
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
-/// The checkpoints that --resume may mean, the latest first: those of a run directory, or the one
-/// named. Throws InputError where there is none, unless it is `auto`.
+/// The checkpoints that --resume may mean, the latest first: those of a run
+/// directory, or the one named. Throws InputError where there is none, unless
+/// it is `auto`.
 std::vector<fs::path> resume_candidates(const TrainConfig& config);
 
 /// Collective: rank 0 finds the latest undamaged one and sends it to all ranks. Nothing without
@@ -29,15 +30,17 @@ std::vector<fs::path> resume_candidates(const TrainConfig& config);
 /// all are damaged.
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config);
 
-/// Whether --save-weights of the run that wrote the checkpoint is, in this process, the file that
-/// `config.save_weights` names: the same path, which is absolute or was relative to the same
-/// directory, as the run directory's shows.
+/// Whether --save-weights of the run that wrote the checkpoint is, in this
+/// process, the file that `config.save_weights` names: the same path, which is
+/// absolute or was relative to the same directory, as the run directory's
+/// shows.
 bool saves_same_weights(const Manifest& manifest, const TrainConfig& config);
 
-/// Completes `config` for a run that resumes from `point`: the same global batches, cut into the
-/// same micro-batches if the number of ranks allows it. Throws InputError where an option or the
-/// data would change the numbers, and where no run directory is known. Differences that change only
-/// the last bits become remarks. `data` as in Manifest.
+/// Completes `config` for a run that resumes from `point`: the same global
+/// batches, cut into the same micro-batches if the number of ranks allows it.
+/// Throws InputError where an option or the data would change the numbers, and
+/// where no run directory is known. Differences that change only the last bits
+/// become remarks. `data` as in Manifest.
 void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
            const std::vector<std::string>& data);
 

@@ -129,8 +129,9 @@ void set_aside(const fs::path& directory) {
     fs::rename(directory / file, name(file), missing);
 }
 
-/// Checkpoints that are later than the one that is resumed from go if the user wants that; what
-/// cannot be read is kept under another name, because the disk may be at fault.
+/// Checkpoints that are later than the one that is resumed from go if the user
+/// wants that; what cannot be read is kept under another name, because the disk
+/// may be at fault.
 void discard_later(const TrainConfig& config, const std::string& checkpoint,
                    const TrainPosition& from) {
   for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {

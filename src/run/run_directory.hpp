@@ -9,14 +9,14 @@
 
 namespace rueda {
 
-/// One process's exclusive right to write into a run directory: a lock (flock) on a file in it,
-/// which the system releases when the process ends, in any way. File systems without locks keep no
-/// process out.
+/// One process's exclusive right to write into a run directory: a lock (flock)
+/// on a file in it, which the system releases when the process ends, in any
+/// way. File systems without locks keep no process out.
 class DirectoryClaim {
  public:
   DirectoryClaim() = default;
-  /// Waits five seconds for a process that is about to end. Throws InputError naming the process
-  /// that has the directory.
+  /// Waits five seconds for a process that is about to end. Throws InputError
+  /// naming the process that has the directory.
   explicit DirectoryClaim(const fs::path& directory);
   explicit operator bool() const noexcept { return file_ != nullptr; }
 
@@ -24,35 +24,38 @@ class DirectoryClaim {
   std::unique_ptr<OpenFile> file_;
 };
 
-/// Claims the run directory that --resume means before anything is read from it, so that no other
-/// process continues it meanwhile. Claims nothing where the run writes elsewhere. Throws InputError
-/// where another process has it.
+/// Claims the run directory that --resume means before anything is read from
+/// it, so that no other process continues it meanwhile. Claims nothing where
+/// the run writes elsewhere. Throws InputError where another process has it.
 DirectoryClaim claim_to_resume(const TrainConfig& config);
 
-/// Makes the directory that a run writes into; `claim` is to it, now or already. Without --run-dir
-/// it is a new one, `runs/<model>-np<ranks>-<number>`. Throws InputError where it cannot be made or
-/// written, another process writes into it, or it holds an earlier run and --overwrite was not
-/// given. With --resume auto an earlier run that has neither ended nor left a checkpoint is set
-/// aside: run.json becomes run-1.json, and steps.csv becomes steps-1.csv.
+/// Makes the directory that a run writes into; `claim` is to it, now or
+/// already. Without --run-dir it is a new one,
+/// `runs/<model>-np<ranks>-<number>`. Throws InputError where it cannot be made
+/// or written, another process writes into it, or it holds an earlier run and
+/// --overwrite was not given. With --resume auto an earlier run that has
+/// neither ended nor left a checkpoint is set aside: run.json becomes
+/// run-1.json, and steps.csv becomes steps-1.csv.
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim);
 
-/// The same for a run that resumes from `checkpoint`, which is at the position `from`, in
-/// `config.run_dir`. In the checkpoint's own run directory its files stay: steps.csv keeps the
-/// finished epochs, and checkpoints later than this one go, with --overwrite, or are set aside,
-/// damaged; a whole one is refused. Another directory must be new, as for any run.
+/// The same for a run that resumes from `checkpoint`, which is at the position
+/// `from`, in `config.run_dir`. In the checkpoint's own run directory its files
+/// stay: steps.csv keeps the finished epochs, and checkpoints later than this
+/// one go, with --overwrite, or are set aside, damaged; a whole one is refused.
+/// Another directory must be new, as for any run.
 std::string continue_run_directory(const TrainConfig& config, const std::string& checkpoint,
                                    const TrainPosition& from, DirectoryClaim& claim);
 
 /// Whether `config.run_dir` is the run directory in which `checkpoint` lies.
 bool resumes_in_place(const TrainConfig& config, const std::string& checkpoint);
 
-/// Throws InputError naming `option` for a file that could not be written at the end. An empty
-/// `path` is no file.
+/// Throws InputError naming `option` for a file that could not be written at
+/// the end. An empty `path` is no file.
 void check_output_file(const std::string& option, const std::string& path);
 
-/// Checks before the training that --save-weights and --trace can be written after it. Throws
-/// InputError where they cannot, or a file of weights would be replaced without --overwrite that is
-/// not the resumed run's (`own_weights`).
+/// Checks before the training that --save-weights and --trace can be written
+/// after it. Throws InputError where they cannot, or a file of weights would be
+/// replaced without --overwrite that is not the resumed run's (`own_weights`).
 void check_targets(const TrainConfig& config, bool own_weights);
 
 }  // namespace rueda

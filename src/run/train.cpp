@@ -30,8 +30,8 @@
 namespace rueda {
 namespace {
 
-/// Ends the run where one call of MPI takes longer than `patience` times --stall-seconds. Null
-/// where none is wanted.
+/// Ends the run where one call of MPI takes longer than `patience` times
+/// --stall-seconds. Null where none is wanted.
 std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& config,
                                 const ReduceJournal& journal, double patience) {
   if (config.stall_seconds == 0 || world.size() == 1) return nullptr;
@@ -39,8 +39,8 @@ std::unique_ptr<Watchdog> watch(const Communicator& world, const TrainConfig& co
   return std::make_unique<Watchdog>(Watched{world.rank(), world.host(), journal, seconds});
 }
 
-/// One training run of one rank, from the first message to the last table. What may fail on one
-/// rank alone runs `together`, so that all ranks fail alike.
+/// One training run of one rank, from the first message to the last table. What
+/// may fail on one rank alone runs `together`, so that all ranks fail alike.
 class TrainRun {
  public:
   TrainRun(const TrainConfig& config, std::string command_line, const SelectedDevice& device,

@@ -83,8 +83,8 @@ struct FitRequest {
   std::string host;
   std::string uuid;  ///< of the GPU; empty without one: ranks of one host share its memory
   bool batch_is_fixed = false;  ///< by a run that is resumed: it is never halved
-  /// Collective: chooses the engines that `backend` uses, once the batch is known. It may call
-  /// `plan` to plan the same on another backend.
+  /// Collective: chooses the engines that `backend` uses, once the batch is
+  /// known. It may call `plan` to plan the same on another backend.
   std::function<void(const std::function<void(Backend&)>& plan)> choose_engines;
 };
 
@@ -97,9 +97,10 @@ struct FittedReplica {
   std::string warning;    ///< one line, where the batch is not the one asked for
 };
 
-/// Collective: plans the replica, and allocates it only if all of the training fits into what every
-/// rank has free. Else --on-oom halves the batch of all ranks until it fits, or every rank throws
-/// an InputError that names the rank with the least room and the batch that would fit.
+/// Collective: plans the replica, and allocates it only if all of the training
+/// fits into what every rank has free. Else --on-oom halves the batch of all
+/// ranks until it fits, or every rank throws an InputError that names the rank
+/// with the least room and the batch that would fit.
 FittedReplica fit_replica(RankGroup& group, const FitRequest& request);
 
 }  // namespace rueda

@@ -5,8 +5,8 @@ namespace {
 
 constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
-/// The repeat whose epochs are nearest to the point's: parts of one run add up, medians of parts
-/// over several do not.
+/// The repeat whose epochs are nearest to the point's: parts of one run add up,
+/// medians of parts over several do not.
 const RunResult& median_run(const Point& point) {
   const auto distance = [&](const RunResult* run) {
     return std::abs(observe(*run).epoch.value - point.epoch.value);
@@ -14,8 +14,8 @@ const RunResult& median_run(const Point& point) {
   return **std::ranges::min_element(point.runs, {}, distance);
 }
 
-/// Of that repeat, the steady epoch nearest to the point's: its parts add up to about the point's
-/// time, whatever noise other epochs had.
+/// Of that repeat, the steady epoch nearest to the point's: its parts add up to
+/// about the point's time, whatever noise other epochs had.
 const EpochResult& median_epoch(const PointFigures& figures) {
   const auto distance = [&](const EpochResult& epoch) {
     return std::abs(epoch.seconds - figures.point->epoch.value);

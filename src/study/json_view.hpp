@@ -14,8 +14,9 @@
 
 namespace rueda {
 
-/// A value in a JSON file, which knows its path there, so that an error can name it.
-/// Every function throws InputError naming file, place and remedy if the value is not as asked.
+/// A value in a JSON file, which knows its path there, so that an error can
+/// name it. Every function throws InputError naming file, place and remedy if
+/// the value is not as asked.
 class JsonView {
  public:
   using Json = nlohmann::ordered_json;
@@ -63,8 +64,9 @@ class JsonView {
 /// A number, a text, or null.
 JsonView::Json json_of(const Cell& cell);
 
-/// Parses a JSON file within the usual JsonLimits. Throws InputError if it is no regular file,
-/// larger than `most_bytes`, no JSON (then with the byte at which it ends to be) or beyond a limit.
+/// Parses a JSON file within the usual JsonLimits. Throws InputError if it is
+/// no regular file, larger than `most_bytes`, no JSON (then with the byte at
+/// which it ends to be) or beyond a limit.
 inline nlohmann::ordered_json read_json(const InputFile& file,
                                         std::size_t most_bytes = kMostJsonBytes) {
   return parse_json(read_whole(file, most_bytes), file);

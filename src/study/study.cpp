@@ -142,8 +142,8 @@ Attempt read_attempt(const fs::path& file) {
           .message = j.text_if_any("message")};
 }
 
-/// Files of each folder before those of the folders in it, these by name. What cannot be listed is
-/// left out.
+/// Files of each folder before those of the folders in it, these by name. What
+/// cannot be listed is left out.
 void list_files(const fs::path& folder, int level, std::vector<fs::path>& files) {
   std::error_code error;
   for (const char* name : {kRunJsonName, kAttemptName})

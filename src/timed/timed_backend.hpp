@@ -38,8 +38,9 @@ struct JitterSeed {
 /// How much longer (above 1) or shorter micro-batch `number` of a rank takes, evenly distributed.
 double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent);
 
-/// The course of a micro-batch. Every piece of work has a deadline, counted from the beginning of
-/// the micro-batch, so that what one wait took too long is not added to the next.
+/// The course of a micro-batch. Every piece of work has a deadline, counted
+/// from the beginning of the micro-batch, so that what one wait took too long
+/// is not added to the next.
 class Schedule {
  public:
   /// Keeps `timepiece`, which outlives it.
@@ -62,11 +63,13 @@ class Schedule {
   HostMarks marks_;
 };
 
-/// A backend that computes nothing: it waits for a given time, with arenas of real size in
-/// host memory, so that communication and its overlap can be studied with more ranks than cores. A
-/// third of the time is forward's and two thirds are backward's, divided over the layers by their
-/// FLOPs, so that buckets of gradients are announced when a real backward would. Parameters stay as
-/// they are, gradients are zeros, losses are NaN, and there are no activations and no images.
+/// A backend that computes nothing: it waits for a given time, with arenas of
+/// real size in host memory, so that communication and its overlap can be
+/// studied with more ranks than cores. A third of the time is forward's and two
+/// thirds are backward's, divided over the layers by their FLOPs, so that
+/// buckets of gradients are announced when a real backward would. Parameters
+/// stay as they are, gradients are zeros, losses are NaN, and there are no
+/// activations and no images.
 class TimedBackend : public HostBackend {
  public:
   TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,

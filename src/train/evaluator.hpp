@@ -14,8 +14,8 @@
 
 namespace rueda {
 
-/// Scores the replicas on the test images: each rank its share, without augmentation, with running
-/// statistics.
+/// Scores the replicas on the test images: each rank its share, without
+/// augmentation, with running statistics.
 class Evaluator {
  public:
   /// Keeps `parts`.

@@ -9,8 +9,9 @@
 
 namespace rueda {
 
-/// Adds the gradient arenas of one step's micro-batches in the tree order that the fixed-order
-/// all-reduce uses over ranks. With one micro-batch it does nothing and owns nothing.
+/// Adds the gradient arenas of one step's micro-batches in the tree order that
+/// the fixed-order all-reduce uses over ranks. With one micro-batch it does
+/// nothing and owns nothing.
 class GradientAccumulator {
  public:
   GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches)

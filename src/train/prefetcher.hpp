@@ -13,13 +13,13 @@
 
 namespace rueda {
 
-/// What a Prefetcher prepares: batches in an order of the source's own, each in one of the slots.
-/// An error is thrown to the caller of take().
+/// What a Prefetcher prepares: batches in an order of the source's own, each in
+/// one of the slots. An error is thrown to the caller of take().
 class PrefetchSource {
  public:
   virtual ~PrefetchSource() = default;
-  /// Chooses the next batch and puts it into `slot`. Returns its number of images, 0 once there are
-  /// no more batches. One thread at a time.
+  /// Chooses the next batch and puts it into `slot`. Returns its number of
+  /// images, 0 once there are no more batches. One thread at a time.
   virtual std::size_t begin(std::size_t slot) = 0;
   /// Prepares some of its images. Several threads at a time, each with images of its own.
   virtual void prepare(std::size_t slot, Range images) = 0;
@@ -27,13 +27,13 @@ class PrefetchSource {
   virtual void complete(std::size_t slot, std::size_t images) = 0;
 };
 
-/// Prepares batches ahead of their use on threads of its own, in pieces of a few images, so that
-/// all threads work on the batch that is needed next. No value depends on the thread that prepares
-/// it.
+/// Prepares batches ahead of their use on threads of its own, in pieces of a
+/// few images, so that all threads work on the batch that is needed next. No
+/// value depends on the thread that prepares it.
 class Prefetcher {
  public:
-  /// `source` outlives it. Without workers, `take` itself does the work. Throws RunError if threads
-  /// are not to be had.
+  /// `source` outlives it. Without workers, `take` itself does the work. Throws
+  /// RunError if threads are not to be had.
   Prefetcher(PrefetchSource& source, std::size_t slots, std::size_t workers);
   /// Ends the workers; what they have not taken up is left undone.
   ~Prefetcher();

@@ -113,8 +113,8 @@ std::size_t largest_batch(std::size_t bytes, std::size_t most,
   std::size_t fits = 1;
   std::size_t fails = most + 1;
   std::size_t trial = 1 + (bytes - first) / per_image;
-  // From where the straight line points, in growing strides until the answer is bracketed, then by
-  // halves.
+  // From where the straight line points, in growing strides until the answer is
+  // bracketed, then by halves.
   for (std::size_t stride = 1; fails - fits > 1; stride *= 2) {
     if (trial <= fits || trial >= fails) trial = fits + (fails - fits) / 2;
     const bool enough = need(trial).total() <= bytes;

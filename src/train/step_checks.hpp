@@ -11,13 +11,14 @@
 
 namespace rueda {
 
-/// Injects the fault of `--inject` if `rank` and `step` (global, from 1) are those of the fault:
-/// flips one bit of the middle parameter, makes the first weight of the classifier NaN, or sends
-/// this process a signal. Called at the start of a step.
+/// Injects the fault of `--inject` if `rank` and `step` (global, from 1) are
+/// those of the fault: flips one bit of the middle parameter, makes the first
+/// weight of the classifier NaN, or sends this process a signal. Called at the
+/// start of a step.
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step, Replica& replica);
 
-/// Collective: throws RunError on every rank where `finite` is false on any. The message says
-/// `what` and names these ranks.
+/// Collective: throws RunError on every rank where `finite` is false on any.
+/// The message says `what` and names these ranks.
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what);
 
 /// One hash per tensor of a replica: every parameter, then all running statistics as one.
@@ -34,13 +35,14 @@ class ReplicaCheck {
       : group_(group), replica_(replica), often_(often) {}
 
   bool every_step() const { return often_ == CheckReplicas::step; }
-  /// Where every step is checked: remembers whether this rank's own copy changed since the last
-  /// check, when nothing should have touched it.
+  /// Where every step is checked: remembers whether this rank's own copy
+  /// changed since the last check, when nothing should have touched it.
   void before_update();
-  /// Collective: compares all ranks, unless the run wants no checks; returns the combined hash.
-  /// Where they differ, every rank throws the same RunError, which names tensor, element, values,
-  /// and the rank: the one whose own copy changed between two checks, else the one that the
-  /// majority contradicts, else both.
+  /// Collective: compares all ranks, unless the run wants no checks; returns
+  /// the combined hash. Where they differ, every rank throws the same RunError,
+  /// which names tensor, element, values, and the rank: the one whose own copy
+  /// changed between two checks, else the one that the majority contradicts,
+  /// else both.
   std::string compare(const std::string& when);
 
  private:

@@ -17,10 +17,11 @@
 
 namespace rueda {
 
-/// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A bucket's all-reduce
-/// cannot end before the last rank has begun it, so a rank waits from its own begin until then, as
-/// far as it spent that time in messages. All arguments are by rank; every rank has records of the
-/// same steps, which follow one another, and of the same buckets in the same order.
+/// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A
+/// bucket's all-reduce cannot end before the last rank has begun it, so a rank
+/// waits from its own begin until then, as far as it spent that time in
+/// messages. All arguments are by rank; every rank has records of the same
+/// steps, which follow one another, and of the same buckets in the same order.
 void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
                 const std::vector<ClockFit>& clocks);
 
@@ -32,8 +33,8 @@ std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpa
 /// Moves a rank's spans to rank 0's clock.
 void align(std::vector<TraceSpan>& spans, const ClockFit& clock);
 
-/// Samples a GPU from a thread of its own for as long as it lives: once at the beginning, then in
-/// every `interval` seconds.
+/// Samples a GPU from a thread of its own for as long as it lives: once at the
+/// beginning, then in every `interval` seconds.
 class DeviceWatch {
  public:
   /// Both outlive it.
@@ -53,9 +54,9 @@ class DeviceWatch {
   std::jthread thread_;  // last: it uses the others
 };
 
-/// Times one rank's steps and keeps the records of the current epoch: steps, buckets, trace,
-/// energy. It talks to the other ranks only before an epoch, after it, and in `gather`; never
-/// inside a step.
+/// Times one rank's steps and keeps the records of the current epoch: steps,
+/// buckets, trace, energy. It talks to the other ranks only before an epoch,
+/// after it, and in `gather`; never inside a step.
 class StepRecorder {
  public:
   explicit StepRecorder(const TrainerParts& parts);
@@ -66,15 +67,16 @@ class StepRecorder {
   void begin_step(std::size_t global_step);
   /// Of the step that runs.
   PhaseTimer& timer() { return timer_; }
-  /// A micro-batch is computed, which a device timed itself. The host was already waiting for the
-  /// rest, so the device's work for the input counts for `input`.
+  /// A micro-batch is computed, which a device timed itself. The host was
+  /// already waiting for the rest, so the device's work for the input counts
+  /// for `input`.
   void divide(const ComputeSeconds& seconds, Phase input);
   /// The step ends. `step` says which; scores and times are filled in here.
   void end_step(StepRecord step, const StepSums& sums, const InputBusy& input);
   /// Collective: the epoch's last step is over.
   void close_epoch();
-  /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks, energy and samples
-  /// of its GPU.
+  /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
+  /// energy and samples of its GPU.
   void gather(RunRecord& run, EpochRecord& epoch);
 
  private:

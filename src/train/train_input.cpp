@@ -9,13 +9,15 @@
 namespace rueda {
 namespace {
 
-// Mean and standard deviation of the CIFAR-10 training images per channel, for pixels in 0 ... 1,
-// in the rounding that kuangliu/pytorch-cifar made customary.
+// Mean and standard deviation of the CIFAR-10 training images per channel, for
+// pixels in 0 ... 1, in the rounding that kuangliu/pytorch-cifar made
+// customary.
 constexpr std::array<double, 3> kMean = {0.4914, 0.4822, 0.4465};
 constexpr std::array<double, 3> kDeviation = {0.2023, 0.1994, 0.2010};
 
-/// One rank's micro-batches of a whole run, in order; those without images are left out. It runs
-/// ahead of training, into the next epoch too, so it has a sampler of its own.
+/// One rank's micro-batches of a whole run, in order; those without images are
+/// left out. It runs ahead of training, into the next epoch too, so it has a
+/// sampler of its own.
 class Schedule {
  public:
   explicit Schedule(const TrainerParts& parts)

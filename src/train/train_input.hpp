@@ -11,8 +11,8 @@
 
 namespace rueda {
 
-/// Work on batches while a step computes, where there is any. Computation hides its seconds as long
-/// as they stay below those of a step.
+/// Work on batches while a step computes, where there is any. Computation hides
+/// its seconds as long as they stay below those of a step.
 struct InputBusy {
   double prepare = 0;  ///< seconds of all workers together
   double copy = 0;     ///< seconds of copying to the device
@@ -38,8 +38,8 @@ class TrainInput {
   virtual InputBusy take_busy() { return {}; }
 };
 
-/// Streamed, or resident on the device: as --input says. `sampler` is the trainer's, set to the
-/// epoch in hand; both outlive the input.
+/// Streamed, or resident on the device: as --input says. `sampler` is the
+/// trainer's, set to the epoch in hand; both outlive the input.
 std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler);
 
 /// The transform for training images, as the options say.

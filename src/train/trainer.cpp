@@ -191,8 +191,8 @@ class TrainLoop final : public Trainer {
     return check_.compare(when);
   }
 
-  /// A pause of the epoch on all ranks, and no step's time. The saved state passes the same checks
-  /// as at the end of an epoch.
+  /// A pause of the epoch on all ranks, and no step's time. The saved state
+  /// passes the same checks as at the end of an epoch.
   void save_within_epoch() {
     check_parameters("after " + in_words(position_.steps));
     parts_.save(position_, velocities());

@@ -20,8 +20,9 @@
 namespace rueda {
 namespace {
 
-/// The arena's axes in the origin's order, by the number of axes: 4 of a convolution (out, height,
-/// width, in), 2 of a dense weight (out, in), 1 of a vector.
+/// The arena's axes in the origin's order, by the number of axes: 4 of a
+/// convolution (out, height, width, in), 2 of a dense weight (out, in), 1 of a
+/// vector.
 std::vector<std::size_t> axes_of(std::size_t rank, Origin origin) {
   const bool keras = origin == Origin::keras;
   if (rank == 4)
@@ -68,8 +69,8 @@ void append(const Graph& graph, const Node& node, std::vector<OriginTensor>& ten
   append_statistic(keras ? "/moving_variance" : ".running_var", norm->statistics_offset + channels);
 }
 
-/// Calls `f(i, place)` for every element in the origin's order; `place` is where it lies in its
-/// arena.
+/// Calls `f(i, place)` for every element in the origin's order; `place` is
+/// where it lies in its arena.
 template <typename F>
 void for_each_element(const OriginTensor& tensor, F f) {
   const std::size_t count = tensor.elements();

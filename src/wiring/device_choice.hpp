@@ -13,8 +13,8 @@ namespace rueda {
 /// The value of an environment variable; null without it.
 const char* environment_variable(const char* name);
 
-/// This process's rank as its launcher (mpirun, srun ...) says in the environment, which is known
-/// before MPI is up; 0 without a launcher.
+/// This process's rank as its launcher (mpirun, srun ...) says in the
+/// environment, which is known before MPI is up; 0 without a launcher.
 int rank_by_launcher();
 
 /// Whether this process prints for all: the launcher's rank 0.
@@ -29,10 +29,11 @@ struct DeviceChoice {
   std::string remark;  ///< empty, or what the user should know
 };
 
-/// Which of `visible` GPUs, at least 1, a process takes. Where a site shows each process its own
-/// GPU only, that is the one; where it shows all, they are dealt out by `local_rank`, and again
-/// from the first where there are more ranks than GPUs. Without a local rank every process takes
-/// the first, which is remarked unless it is the only one (`has_peers`).
+/// Which of `visible` GPUs, at least 1, a process takes. Where a site shows
+/// each process its own GPU only, that is the one; where it shows all, they are
+/// dealt out by `local_rank`, and again from the first where there are more
+/// ranks than GPUs. Without a local rank every process takes the first, which
+/// is remarked unless it is the only one (`has_peers`).
 DeviceChoice choose_device(std::optional<int> local_rank, bool has_peers, int visible);
 
 /// The GPU of this process, once it is selected.
@@ -42,9 +43,9 @@ struct SelectedDevice {
   std::exception_ptr failure;  ///< to be thrown where all ranks can agree on it
 };
 
-/// Chooses and selects this process's GPU for the thread that calls, if the run wants one and there
-/// is one. To be called before MPI is initialised: MPI libraries that take GPU memory look then at
-/// the current device.
+/// Chooses and selects this process's GPU for the thread that calls, if the run
+/// wants one and there is one. To be called before MPI is initialised: MPI
+/// libraries that take GPU memory look then at the current device.
 SelectedDevice select_device(BackendChoice backend);
 
 /// Where a rank computes.
@@ -53,12 +54,13 @@ struct RankPlace {
   std::string uuid;  ///< of its GPU; empty without one
 };
 
-/// Which ranks compute on the same GPU, for example "ranks 0 and 2 on GPU-8f2c... of node17"; empty
-/// if each has its own.
+/// Which ranks compute on the same GPU, for example "ranks 0 and 2 on
+/// GPU-8f2c... of node17"; empty if each has its own.
 std::string shared_devices(const std::vector<RankPlace>& ranks);
 
-/// Collective: refuses ranks that share a GPU, with the same InputError on all of them. If sharing
-/// is `allowed`, rank 0 gets a remark instead; others an empty text.
+/// Collective: refuses ranks that share a GPU, with the same InputError on all
+/// of them. If sharing is `allowed`, rank 0 gets a remark instead; others an
+/// empty text.
 std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool allowed);
 
 }  // namespace rueda

@@ -146,8 +146,9 @@ class ReduceMaker {
     return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
   }
 
-  /// In the fixed order only where hosts are branches of the tree; else each chunk goes straight to
-  /// its owner, as --all-reduce ring does in the fixed order.
+  /// In the fixed order only where hosts are branches of the tree; else each
+  /// chunk goes straight to its owner, as --all-reduce ring does in the fixed
+  /// order.
   std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
     if (fixed() && !layout_.keeps_tree_order()) return make_ring(place_.world, way);
     HierarchicalParts parts{
@@ -195,8 +196,8 @@ class ReduceMaker {
   std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
 };
 
-/// Collective: the settings of `config`, with the table of --reduce-table, which has to fit ranks,
-/// `backend` and `transport`. Throws InputError.
+/// Collective: the settings of `config`, with the table of --reduce-table,
+/// which has to fit ranks, `backend` and `transport`. Throws InputError.
 ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
                                std::string_view backend, Transport transport) {
   ReduceSettings settings{.algorithm = config.all_reduce,
@@ -225,8 +226,9 @@ std::string describe_reduce(const ReduceSettings& settings, const AllReduce& mad
   return settings.verify_messages ? text + ", messages verified" : text;
 }
 
-/// Collective: what `auto` would take for the longest bucket, where that is another algorithm than
-/// the ring and its order of additions was not asked for.
+/// Collective: what `auto` would take for the longest bucket, where that is
+/// another algorithm than the ring and its order of additions was not asked
+/// for.
 std::string other_choice(const ReduceSettings& settings, const ReducePlace& place,
                          const RunRecord& run) {
   if (settings.algorithm != Algorithm::ring || settings.order == ReduceOrder::fixed) return "";

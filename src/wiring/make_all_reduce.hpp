@@ -32,18 +32,20 @@ struct ReducePlace {
   Communicator& world;
   ReduceDevice& device;
   Transport transport = Transport::host;
-  /// The longest arena that will be summed: AllReduce::arena() has that many floats where it has
-  /// any.
+  /// The longest arena that will be summed: AllReduce::arena() has that many
+  /// floats where it has any.
   std::size_t arena_floats = 0;
 };
 
-/// Collective. Throws InputError, alike on all ranks, for an algorithm that is impossible here.
-/// With verified messages `automatic` takes one that sends messages.
+/// Collective. Throws InputError, alike on all ranks, for an algorithm that is
+/// impossible here. With verified messages `automatic` takes one that sends
+/// messages.
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place);
 
-/// Collective: ncclAllReduce over `ranks`, each of which has `device`, a GPU of its own. Throws
-/// InputError if this program was built without NCCL or gradients are not on GPUs. Both outlive it.
+/// Collective: ncclAllReduce over `ranks`, each of which has `device`, a GPU of
+/// its own. Throws InputError if this program was built without NCCL or
+/// gradients are not on GPUs. Both outlive it.
 std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device);
 
 /// The sums of a run's gradients, for a GradientReducer.
@@ -53,8 +55,9 @@ struct GradientSums {
   std::string warning;                   ///< one line, or empty
 };
 
-/// Collective: chooses transport, buckets and all-reduce as `run.config` says, and records them in
-/// `run`. Keeps `world` and the backend's reduce device. Throws InputError.
+/// Collective: chooses transport, buckets and all-reduce as `run.config` says,
+/// and records them in `run`. Keeps `world` and the backend's reduce device.
+/// Throws InputError.
 GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
                                 Backend& backend);
 

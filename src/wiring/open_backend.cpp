@@ -76,8 +76,8 @@ std::string cudnn_version() {
   return "";
 }
 
-/// Sets the engines of a tuning file, by the work that they do, for all that is planned from now
-/// on. Not for the cpu backend.
+/// Sets the engines of a tuning file, by the work that they do, for all that is
+/// planned from now on. Not for the cpu backend.
 void use_engines(Backend& backend, const Engines& engines) {
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(backend)->use(engines);

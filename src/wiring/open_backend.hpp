@@ -16,8 +16,8 @@
 
 namespace rueda {
 
-/// Whether a run with this choice is to train on a GPU, if one is here. Asks the driver only where
-/// the choice leaves it open.
+/// Whether a run with this choice is to train on a GPU, if one is here. Asks
+/// the driver only where the choice leaves it open.
 bool wants_cuda(BackendChoice choice);
 
 struct BackendOptions {
@@ -30,8 +30,8 @@ struct BackendOptions {
   timed::JitterSeed jitter = {};
 };
 
-/// Throws InputError for a backend that is not available here, or that cannot compute in the
-/// precision.
+/// Throws InputError for a backend that is not available here, or that cannot
+/// compute in the precision.
 std::unique_ptr<Backend> open_backend(const BackendOptions& options);
 
 /// Watches the GPU with this UUID; null without a GPU (an empty UUID), or where NVML is missing.
@@ -64,8 +64,8 @@ std::string read_tuning_file(const std::string& file);
 void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
                       Backend& backend, const std::function<void(Backend&)>& plan);
 
-/// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)". Ranks of one run
-/// must agree on it.
+/// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)".
+/// Ranks of one run must agree on it.
 std::string program_version();
 
 /// This program and every library that it runs on, as the loaded libraries report themselves.

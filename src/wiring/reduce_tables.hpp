@@ -21,19 +21,21 @@ struct ReduceSituation {
 /// Up to here the messages are what a sum costs, beyond the bytes.
 inline constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 
-/// Segments of a host's memory stay in the processor's cache until they are added; those of a
-/// device are long enough for its links.
+/// Segments of a host's memory stay in the processor's cache until they are
+/// added; those of a device are long enough for its links.
 inline constexpr std::size_t kHostSegmentBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kDeviceSegmentBytes = std::size_t{4} << 20;
 
-/// One host and host memory: the shared window, at every length. Else up to kSmallBytes recursive
-/// doubling; above, the hierarchical sum for several hosts of several ranks, and the ring for all
-/// others. With bf16 on the wire there is no doubling.
+/// One host and host memory: the shared window, at every length. Else up to
+/// kSmallBytes recursive doubling; above, the hierarchical sum for several
+/// hosts of several ranks, and the ring for all others. With bf16 on the wire
+/// there is no doubling.
 ReduceTable reduce_rule(const ReduceSituation& situation);
 
-/// Segments where neither a table nor the user names any; 0: whole chunks. Over several hosts those
-/// of host memory are not cut: each piece would wait for the slower direction of its exchange,
-/// which over TCP takes up to twice the time (docs/cluster.md).
+/// Segments where neither a table nor the user names any; 0: whole chunks. Over
+/// several hosts those of host memory are not cut: each piece would wait for
+/// the slower direction of its exchange, which over TCP takes up to twice the
+/// time (docs/cluster.md).
 std::size_t usual_segment_bytes(bool memory_is_on_host, bool between_hosts);
 
 /// Where a table was measured: ranks and their connections. It fits no other place.
@@ -46,8 +48,9 @@ struct TablePlace {
 /// Each host's number, in the order in which ranks name them first.
 std::vector<int> layout_of(const std::vector<std::string>& hosts);
 
-/// The `rows` of a table file: [{"most_bytes": 65536, "algorithm": "doubling", "segment_bytes": 0},
-/// ...], JSON in the shape that docs/bench.md describes. The last row's most_bytes is null.
+/// The `rows` of a table file: [{"most_bytes": 65536, "algorithm": "doubling",
+/// "segment_bytes": 0}, ...], JSON in the shape that docs/bench.md describes.
+/// The last row's most_bytes is null.
 std::string rows_text(const ReduceTable& table);
 
 /// 16 hex digits that identify a table: tables of the same rows give sums of the same bits.

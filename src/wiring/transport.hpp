@@ -24,8 +24,8 @@ struct TransportDecision {
   std::string warning;  ///< one line, where staging was not asked for
 };
 
-/// The user's word, else what MPI says of itself, on one rank. Throws InputError where host memory
-/// is to be staged.
+/// The user's word, else what MPI says of itself, on one rank. Throws
+/// InputError where host memory is to be staged.
 TransportDecision decide_transport(TransportChoice choice, bool memory_is_on_host,
                                    const CudaVerdict& mpi);
 

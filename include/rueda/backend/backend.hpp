@@ -48,9 +48,9 @@ class Memory {
   std::size_t size_ = 0;
 };
 
-/// Where the values of an activation lie: channels come in blocks of `block` (channels last: one
-/// block of all of them; plain (N, C, H, W): blocks of one), pixels in between. `channels` is
-/// padded to whole blocks.
+/// Where the values of an activation lie: channels come in blocks of `block`
+/// (channels last: one block of all of them; plain (N, C, H, W): blocks of
+/// one), pixels in between. `channels` is padded to whole blocks.
 struct ActivationView {
   std::size_t channels = 0;
   std::size_t pixels = 0;
@@ -70,8 +70,9 @@ class DeviceImages {
   virtual ~DeviceImages() = default;
 };
 
-/// The arenas that operations read and write, all fp32. `values` and `gradients` follow
-/// Graph::parameters(); the statistics follow BatchNormNode::statistics_offset.
+/// The arenas that operations read and write, all fp32. `values` and
+/// `gradients` follow Graph::parameters(); the statistics follow
+/// BatchNormNode::statistics_offset.
 struct ParameterMemory {
   std::span<float> values;
   std::span<float> gradients;
@@ -105,9 +106,10 @@ struct BatchRequest {
 /// That a backend can announce.
 inline constexpr std::size_t kMostBuckets = 2048;
 
-/// What a device offers to one replica: memory, operations with forward and backward, the
-/// elementwise work around them, and the narrow view that the all-reduce takes. Pointers are the
-/// device's own. Work is done in the order of the calls; `finish` waits for it.
+/// What a device offers to one replica: memory, operations with forward and
+/// backward, the elementwise work around them, and the narrow view that the
+/// all-reduce takes. Pointers are the device's own. Work is done in the order
+/// of the calls; `finish` waits for it.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -117,15 +119,15 @@ class Backend {
   virtual ReduceDevice& reduce_device() = 0;
   /// Throws OutOfMemory.
   virtual Memory allocate(std::size_t bytes) = 0;
-  /// Bytes of the memory that `allocate` takes from which are free at the moment, for all who
-  /// share it; 0: the system does not tell.
+  /// Bytes of the memory that `allocate` takes from which are free at the
+  /// moment, for all who share it; 0: the system does not tell.
   virtual std::size_t free_memory() const = 0;
 
-  /// The graph as this backend runs it: with nodes fused where its kernels can. Parameters and
-  /// their places in the arenas stay as they are.
+  /// The graph as this backend runs it: with nodes fused where its kernels can.
+  /// Parameters and their places in the arenas stay as they are.
   virtual Graph prepare(const Graph& graph) const { return graph; }
-  /// Runs `work`, which makes the same calls with the same memory whenever `key` is the same: a
-  /// device may record it and replay the recording later.
+  /// Runs `work`, which makes the same calls with the same memory whenever
+  /// `key` is the same: a device may record it and replay the recording later.
   virtual void replay(std::uint64_t /*key*/, const std::function<void()>& work) { work(); }
 
   /// A stretch of the host's time that profilers show under `name`; they lie in each other.
@@ -137,18 +139,19 @@ class Backend {
   /// Between the marks of the last micro-batch; waits until its work is done.
   virtual ComputeSeconds compute_seconds() = 0;
 
-  /// Makes `announced` report that a bucket of gradients is complete once all work so far is
-  /// done; below kMostBuckets. A recording keeps its announcements.
+  /// Makes `announced` report that a bucket of gradients is complete once all
+  /// work so far is done; below kMostBuckets. A recording keeps its
+  /// announcements.
   virtual void announce(std::size_t bucket) = 0;
   /// How often `bucket` has been announced. Any thread may ask, at any time.
   virtual std::uint64_t announced(std::size_t bucket) const = 0;
-  /// Blocks the calling thread until `bucket` has been announced at least `count` times. Returns
-  /// when that happened: the moment of the announcement, or, from devices that do not tell it, the
-  /// one at which it was seen.
+  /// Blocks the calling thread until `bucket` has been announced at least
+  /// `count` times. Returns when that happened: the moment of the announcement,
+  /// or, from devices that do not tell it, the one at which it was seen.
   virtual std::chrono::steady_clock::time_point wait_announced(std::size_t bucket,
                                                                std::uint64_t count) const {
-    // A device cannot wake a thread. Far below the time of a bucket on the wire, and rare enough
-    // to leave the core to others.
+    // A device cannot wake a thread. Far below the time of a bucket on the
+    // wire, and rare enough to leave the core to others.
     constexpr std::chrono::microseconds kLook{20};
     while (announced(bucket) < count) std::this_thread::sleep_for(kLook);
     return std::chrono::steady_clock::now();
@@ -162,8 +165,9 @@ class Backend {
     return std::size_t(batch) * v.image_elements() *
            (v.bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
   }
-  /// Plans `node` for `batch` images. Packed weights and scratch that it will share with other
-  /// operations are counted by `packed_bytes` and `scratch_bytes` from then on.
+  /// Plans `node` for `batch` images. Packed weights and scratch that it will
+  /// share with other operations are counted by `packed_bytes` and
+  /// `scratch_bytes` from then on.
   virtual std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
                                                     Mode mode) = 0;
   virtual std::size_t packed_bytes() const = 0;
@@ -172,21 +176,21 @@ class Backend {
   virtual std::size_t buffer_bytes() const { return 0; }
   /// Bytes on the device that `hold` takes for a set of `images`.
   virtual std::size_t image_bytes(std::size_t /*images*/) const { return 0; }
-  /// Begins anew: as if nothing had been planned or bound. What was planned is destroyed before,
-  /// and must not be used any more.
+  /// Begins anew: as if nothing had been planned or bound. What was planned is
+  /// destroyed before, and must not be used any more.
   virtual void forget_plans() = 0;
-  /// Names the arenas and allocates what operations share. Comes after the last `make_operation`
-  /// and before the first `bind`.
+  /// Names the arenas and allocates what operations share. Comes after the last
+  /// `make_operation` and before the first `bind`.
   virtual void bind_parameters(const Graph& graph, const ParameterMemory& memory) = 0;
   /// Renews every packed copy from `values`: after the parameters have changed.
   virtual void pack_parameters() = 0;
 
   virtual std::unique_ptr<DeviceImages> hold(const ImageSet& images) = 0;
-  /// Gathers, crops, flips, resizes and normalises a batch into the input activation, in one pass,
-  /// and its labels into `labels`.
+  /// Gathers, crops, flips, resizes and normalises a batch into the input
+  /// activation, in one pass, and its labels into `labels`.
   virtual void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) = 0;
-  /// The way for batches of up to `batch` images of `image_size` pixels a side that the host
-  /// prepares. Goes before the backend.
+  /// The way for batches of up to `batch` images of `image_size` pixels a side
+  /// that the host prepares. Goes before the backend.
   virtual std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) = 0;
   /// Bytes of the device that it will hold, beyond what the replica does.
   virtual std::size_t stager_bytes(int image_size, std::size_t batch) const = 0;
@@ -231,8 +235,8 @@ class NamedRange {
   Backend& backend_;
 };
 
-/// What all backends have in common whose memory is the host's and whose work is done when a call
-/// returns.
+/// What all backends have in common whose memory is the host's and whose work
+/// is done when a call returns.
 class HostBackend : public Backend {
  public:
   using Time = std::chrono::steady_clock::time_point;

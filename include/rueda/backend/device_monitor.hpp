@@ -16,8 +16,8 @@ struct DeviceSample {
   double temperature_celsius = kUnknown;  ///< of the chip
 };
 
-/// What a GPU tells about itself while others compute on it. Any thread may call, one at a time.
-/// Nothing here is an error: what cannot be read is NaN.
+/// What a GPU tells about itself while others compute on it. Any thread may
+/// call, one at a time. Nothing here is an error: what cannot be read is NaN.
 class DeviceMonitor {
  public:
   virtual ~DeviceMonitor() = default;

@@ -7,8 +7,8 @@
 
 namespace rueda {
 
-/// What a step sums over all ranks besides gradients; the last floats of the gradient arena.
-/// Counts are exact in fp32 below 2^24 samples per step.
+/// What a step sums over all ranks besides gradients; the last floats of the
+/// gradient arena. Counts are exact in fp32 below 2^24 samples per step.
 struct StepSums {
   float loss = 0;  ///< of all samples, not divided
   float correct = 0;
@@ -25,9 +25,9 @@ inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
 
 inline constexpr std::size_t kArenaAlignment = 16;  ///< floats
 
-/// The gradient arena: parameter gradients in backward order, then the tail, which carries what
-/// else must be summed, so that no step needs another collective: batch-norm statistics weighted by
-/// samples, then StepSums.
+/// The gradient arena: parameter gradients in backward order, then the tail,
+/// which carries what else must be summed, so that no step needs another
+/// collective: batch-norm statistics weighted by samples, then StepSums.
 struct GradientLayout {
   explicit GradientLayout(const Graph& graph)
       : parameters(graph.parameter_count()),
@@ -36,9 +36,10 @@ struct GradientLayout {
   std::size_t parameters;
   std::size_t statistics;
   std::size_t last_offset;  ///< of the last parameter, the weights of the first layer
-  /// Floats by which both arenas begin later than their memory, so that all tensors between the
-  /// classifier and the first layer lie on addresses that GPU kernels like: their lengths are
-  /// multiples of kArenaAlignment in all our networks, the classifier's are not.
+  /// Floats by which both arenas begin later than their memory, so that all
+  /// tensors between the classifier and the first layer lie on addresses that
+  /// GPU kernels like: their lengths are multiples of kArenaAlignment in all
+  /// our networks, the classifier's are not.
   std::size_t lead() const noexcept {
     return (kArenaAlignment - last_offset % kArenaAlignment) % kArenaAlignment;
   }
@@ -55,18 +56,20 @@ struct BucketOptions {
   bool tail_apart = false;  ///< what is not a gradient (GradientLayout) in a bucket of its own
 };
 
-/// The longest first and last bucket: short ones, so that communication begins early, and little of
-/// it is left when backward ends.
+/// The longest first and last bucket: short ones, so that communication begins
+/// early, and little of it is left when backward ends.
 inline constexpr std::size_t kOuterBucketBytes = 1'000'000;
 
-/// Where the buckets end, in floats, in the order in which backward completes them. Tensors are not
-/// cut: one that is longer than the limit has a bucket for itself. The tail goes with the last.
+/// Where the buckets end, in floats, in the order in which backward completes
+/// them. Tensors are not cut: one that is longer than the limit has a bucket
+/// for itself. The tail goes with the last.
 std::vector<std::size_t> plan_buckets(const Graph& graph, const BucketOptions& options);
 
-/// Buckets are slices of the gradient arena, one after the other; bucket i ends before float
-/// `ends[i]`. By bucket: the node whose backward completes it, backward going from the last node to
-/// the first. A bucket without parameters counts as complete when the one before it is, or, as the
-/// first, after the last node.
+/// Buckets are slices of the gradient arena, one after the other; bucket i ends
+/// before float `ends[i]`. By bucket: the node whose backward completes it,
+/// backward going from the last node to the first. A bucket without parameters
+/// counts as complete when the one before it is, or, as the first, after the
+/// last node.
 std::vector<NodeId> completing_nodes(const Graph& graph, const std::vector<std::size_t>& ends);
 
 }  // namespace rueda

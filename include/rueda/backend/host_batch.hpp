@@ -27,8 +27,9 @@ struct BatchChoice {
   std::uint64_t epoch = 0;
 };
 
-/// Crops, flips, resizes and normalises image `i` of a batch, in host memory: the same values as
-/// Backend::make_batch gives it, bit for bit. `to` is where the image begins. Any thread.
+/// Crops, flips, resizes and normalises image `i` of a batch, in host memory:
+/// the same values as Backend::make_batch gives it, bit for bit. `to` is where
+/// the image begins. Any thread.
 void make_host_image(const ImageSet& images, const BatchChoice& choice, std::size_t i,
                      const InputFormat& format, std::byte* to);
 
@@ -38,9 +39,10 @@ struct CopyCost {
   std::uint64_t bytes = 0;
 };
 
-/// The way of batches that the host prepares: two slots of host memory, each filled by any threads
-/// with make_host_image, copied to the device during its other work, and delivered into a network.
-/// A slot goes fill, upload, wait, deliver, and then from the beginning.
+/// The way of batches that the host prepares: two slots of host memory, each
+/// filled by any threads with make_host_image, copied to the device during its
+/// other work, and delivered into a network. A slot goes fill, upload, wait,
+/// deliver, and then from the beginning.
 class BatchStager {
  public:
   static constexpr std::size_t kSlots = 2;  ///< one is computed with while the other is filled
@@ -48,8 +50,8 @@ class BatchStager {
   virtual ~BatchStager() = default;
 
   virtual InputFormat format() const = 0;
-  /// Host memory for the images of a slot, one after the other, and for their labels. May be
-  /// written as soon as the slot's last `deliver` has returned.
+  /// Host memory for the images of a slot, one after the other, and for their
+  /// labels. May be written as soon as the slot's last `deliver` has returned.
   virtual std::byte* input(std::size_t slot) = 0;
   virtual std::int32_t* labels(std::size_t slot) = 0;
 
@@ -59,8 +61,8 @@ class BatchStager {
   virtual void upload(std::size_t slot, std::size_t images) = 0;
   /// Blocks until they are there.
   virtual CopyCost wait(std::size_t slot) = 0;
-  /// Brings the slot's images into a network's input and its labels: device work in the order of
-  /// the backend's other calls, and after the upload.
+  /// Brings the slot's images into a network's input and its labels: device
+  /// work in the order of the backend's other calls, and after the upload.
   virtual void deliver(std::size_t slot, std::byte* input, std::int32_t* labels) = 0;
 };
 

@@ -14,8 +14,9 @@ struct Interval {
   }
 };
 
-/// When a buffer must exist: from `first` to `last`, and `again` if its contents are made a second
-/// time later. In between it lies at the same place, which others may use.
+/// When a buffer must exist: from `first` to `last`, and `again` if its
+/// contents are made a second time later. In between it lies at the same place,
+/// which others may use.
 struct BufferLife {
   std::size_t bytes = 0;
   int first = 0;
@@ -42,9 +43,10 @@ constexpr std::size_t aligned_bytes(std::size_t bytes) noexcept {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
-/// Lays buffers into one pool so that those that live at the same time never overlap and others
-/// reuse memory: largest first, each at the lowest gap that fits ("greedy by size" of Pisarchyk and
-/// Lee, arXiv 2001.03288). Deterministic.
+/// Lays buffers into one pool so that those that live at the same time never
+/// overlap and others reuse memory: largest first, each at the lowest gap that
+/// fits ("greedy by size" of Pisarchyk and Lee, arXiv 2001.03288).
+/// Deterministic.
 MemoryPlan plan_memory(const std::vector<BufferLife>& buffers);
 
 }  // namespace rueda

@@ -7,8 +7,8 @@
 
 namespace rueda {
 
-/// Training keeps what backward needs and uses batch statistics; inference keeps nothing and uses
-/// the running ones.
+/// Training keeps what backward needs and uses batch statistics; inference
+/// keeps nothing and uses the running ones.
 enum class Mode { train, infer };
 
 /// What an operation asks of the memory plan.

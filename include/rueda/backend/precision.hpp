@@ -8,9 +8,10 @@
 
 namespace rueda {
 
-/// What activations and packed weights are kept in and convolutions compute in. Parameters, their
-/// gradients, all statistics, and everything after the global pooling are fp32 in any case. tf32:
-/// all is kept in fp32, and convolutions may round their operands to 10 bits of mantissa.
+/// What activations and packed weights are kept in and convolutions compute in.
+/// Parameters, their gradients, all statistics, and everything after the global
+/// pooling are fp32 in any case. tf32: all is kept in fp32, and convolutions
+/// may round their operands to 10 bits of mantissa.
 enum class Precision { fp32, tf32, bf16 };
 
 /// The words of the command line.

@@ -15,22 +15,23 @@ namespace rueda {
 
 /// Which outputs are made again in backward, and when.
 struct RecomputePlan {
-  /// By node: before whose backward its output is made again; kNever if it is kept, or if
-  /// nothing needs it any more.
+  /// By node: before whose backward its output is made again; kNever if it is
+  /// kept, or if nothing needs it any more.
   std::vector<NodeId> before;
   static constexpr NodeId kNever = -1;
   bool repeats(NodeId node) const { return before[std::size_t(node)] != kNever; }
 };
 
-/// `needs` by node. Blocks end with additions, which may be fused into other nodes, and with the
-/// pooling of a stem; their last outputs are kept (Chen et al., arXiv 1604.06174, with blocks for
-/// segments).
+/// `needs` by node. Blocks end with additions, which may be fused into other
+/// nodes, and with the pooling of a stem; their last outputs are kept (Chen et
+/// al., arXiv 1604.06174, with blocks for segments).
 RecomputePlan plan_recompute(const Graph& graph, const std::vector<OperationNeeds>& needs,
                              Recompute what);
 
-/// A graph planned on a backend for one batch size and mode: its operations in order, and where
-/// each activation, gradient and workspace lies in a pool. Planning allocates nothing; `bind` fixes
-/// the addresses once, so that steps allocate nothing either.
+/// A graph planned on a backend for one batch size and mode: its operations in
+/// order, and where each activation, gradient and workspace lies in a pool.
+/// Planning allocates nothing; `bind` fixes the addresses once, so that steps
+/// allocate nothing either.
 class Program {
  public:
   Program(const Graph& graph, Backend& backend, int batch, Mode mode,
@@ -46,8 +47,8 @@ class Program {
   std::byte* logits() const { return place(activations_.back()); }
   std::byte* logits_gradient() const { return place(logits_gradient_); }
 
-  /// Backward announces these buckets as it completes them: bucket i of the gradient arena ends
-  /// before float `ends[i]`.
+  /// Backward announces these buckets as it completes them: bucket i of the
+  /// gradient arena ends before float `ends[i]`.
   void announce_buckets(const std::vector<std::size_t>& ends);
 
   void forward();

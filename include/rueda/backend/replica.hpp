@@ -15,8 +15,9 @@
 
 namespace rueda {
 
-/// A graph planned on a backend for every batch size that will occur, before anything is allocated:
-/// what a replica is made from, and what gives its memory before it exists.
+/// A graph planned on a backend for every batch size that will occur, before
+/// anything is allocated: what a replica is made from, and what gives its
+/// memory before it exists.
 class ReplicaPlan {
  public:
   using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
@@ -43,16 +44,18 @@ class ReplicaPlan {
   Programs infer_;
 };
 
-/// A graph bound to a backend: owns parameters, gradients and activations. All batch sizes that
-/// will occur are planned at construction and share one pool; afterwards nothing is allocated.
+/// A graph bound to a backend: owns parameters, gradients and activations. All
+/// batch sizes that will occur are planned at construction and share one pool;
+/// afterwards nothing is allocated.
 class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
           const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
-  /// From a plan for the same graph on the same backend. `gradients` is memory of the backend's
-  /// kind for the gradient arena, which outlives the replica: at least GradientLayout::memory()
-  /// floats, zeroed, aligned for kernels. Empty: the replica takes its own. Throws OutOfMemory.
+  /// From a plan for the same graph on the same backend. `gradients` is memory
+  /// of the backend's kind for the gradient arena, which outlives the replica:
+  /// at least GradientLayout::memory() floats, zeroed, aligned for kernels.
+  /// Empty: the replica takes its own. Throws OutOfMemory.
   Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
           std::span<float> gradients = {});
 
@@ -73,8 +76,9 @@ class Replica {
 
   // One training micro-batch is load, forward, loss, backward, in this order.
 
-  /// Makes the batch on the device. `indices` may be empty: then the following three only leave
-  /// zeros in the gradient arena, and the rank takes part in the collectives as it is.
+  /// Makes the batch on the device. `indices` may be empty: then the following
+  /// three only leave zeros in the gradient arena, and the rank takes part in
+  /// the collectives as it is.
   void load(const BatchRequest& request);
   /// The same with a batch of `images` that the host has prepared in a slot of `stager`.
   void load(BatchStager& stager, std::size_t slot, std::size_t images);
@@ -82,13 +86,15 @@ class Replica {
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
   void backward();
-  /// From the next step on backward announces, through Backend::announced, each bucket of the
-  /// gradient arena that it completes; bucket i ends before float `ends[i]`. An empty micro-batch
-  /// announces all of them. Before the first `compute`, whose recording keeps them. Throws RunError
-  /// for more than kMostBuckets.
+  /// From the next step on backward announces, through Backend::announced, each
+  /// bucket of the gradient arena that it completes; bucket i ends before float
+  /// `ends[i]`. An empty micro-batch announces all of them. Before the first
+  /// `compute`, whose recording keeps them. Throws RunError for more than
+  /// kMostBuckets.
   void announce_buckets(const std::vector<std::size_t>& ends);
-  /// The three at once, which a device may replay from a recording. Returns when they are done,
-  /// with the device's time for them and for the load before.
+  /// The three at once, which a device may replay from a recording. Returns
+  /// when they are done, with the device's time for them and for the load
+  /// before.
   ComputeSeconds compute(float scale);
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.

@@ -50,8 +50,8 @@ struct Manifest {
 /// The text of manifest.json. It contains a checksum of itself.
 std::string to_json(const Manifest& manifest);
 
-/// Reads that text. Throws InputError naming `path` and the fault: a changed byte, a newer schema,
-/// a field that is missing or impossible.
+/// Reads that text. Throws InputError naming `path` and the fault: a changed
+/// byte, a newer schema, a field that is missing or impossible.
 Manifest parse_manifest(const std::string& text, const fs::path& path);
 
 /// The state from which a run resumes, in host memory.
@@ -64,18 +64,19 @@ struct Snapshot {
   TextPieces history;  ///< JSON: the finished epochs
 };
 
-/// Writes a checkpoint into `directory`: under a temporary name, every file flushed to the disk,
-/// all read back and compared, then renamed; a directory that has the name is replaced. Fills
-/// `manifest.files`. A crash at any moment leaves no directory of a checkpoint's name that is not
-/// whole. Returns its path. Throws RunError naming path and reason; removes what is temporary.
+/// Writes a checkpoint into `directory`: under a temporary name, every file
+/// flushed to the disk, all read back and compared, then renamed; a directory
+/// that has the name is replaced. Fills `manifest.files`. A crash at any moment
+/// leaves no directory of a checkpoint's name that is not whole. Returns its
+/// path. Throws RunError naming path and reason; removes what is temporary.
 fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const Snapshot& snapshot,
                           Manifest& manifest);
 
 /// Reads a checkpoint's manifest alone. Throws InputError naming what is wrong.
 Manifest read_manifest(const fs::path& checkpoint);
 
-/// Reads the manifest and compares every file with it. Throws InputError naming the file
-/// and what is wrong with it.
+/// Reads the manifest and compares every file with it. Throws InputError naming
+/// the file and what is wrong with it.
 Manifest verify_checkpoint(const fs::path& checkpoint);
 
 /// Reads a verified checkpoint. Throws InputError where it does not fit `graph`.
@@ -84,16 +85,16 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
 /// The subdirectory of a run directory.
 inline constexpr const char* kCheckpointsName = "checkpoints";
 
-/// All entries of `directory` that have a checkpoint's name, the latest position first; none if the
-/// directory does not exist. Opens none of them. Throws InputError where the directory exists and
-/// cannot be read.
+/// All entries of `directory` that have a checkpoint's name, the latest
+/// position first; none if the directory does not exist. Opens none of them.
+/// Throws InputError where the directory exists and cannot be read.
 std::vector<fs::path> list_checkpoints(const fs::path& directory);
 
 /// Whether a checkpoint's name is that of a later position.
 bool is_later(const fs::path& checkpoint, const TrainPosition& position);
 
-/// Removes a checkpoint, if possible. Renames it first, so that no crash leaves a part of it under
-/// its name.
+/// Removes a checkpoint, if possible. Renames it first, so that no crash leaves
+/// a part of it under its name.
 void discard_checkpoint(const fs::path& checkpoint);
 
 /// Renames a checkpoint to `passed-over-<name>`, if it can: a run goes on from an earlier one.
@@ -106,8 +107,9 @@ void remove_older_checkpoints(const fs::path& directory, std::size_t keep,
 /// Removes unfinished checkpoints of processes that were killed.
 void remove_unfinished_checkpoints(const fs::path& directory);
 
-/// Writes checkpoints on a thread of its own, one at a time, and removes old ones once the new one
-/// is proven. One thread calls it. Its destructor waits for the last write.
+/// Writes checkpoints on a thread of its own, one at a time, and removes old
+/// ones once the new one is proven. One thread calls it. Its destructor waits
+/// for the last write.
 class CheckpointWriter {
  public:
   /// Creates `directory` if necessary. Adds what it has written to `records`. Both outlive it.

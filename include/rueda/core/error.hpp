@@ -13,8 +13,9 @@ enum class ExitCode : int {
   stopped = 75,    ///< asked to stop, and saved: to be resumed (EX_TEMPFAIL of sysexits.h)
 };
 
-/// A failure that a person can act on. `what()` is one message that names what, where and the
-/// remedy. main() prints it once, on one rank, and ends with `code()`.
+/// A failure that a person can act on. `what()` is one message that names what,
+/// where and the remedy. main() prints it once, on one rank, and ends with
+/// `code()`.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

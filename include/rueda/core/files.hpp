@@ -32,16 +32,17 @@ class OpenFile {
 /// Takes a text piece by piece, in order.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Writes what `write` gives to its sink to a temporary file, flushes it, renames it to `path` and
-/// flushes the directory: a crash at any moment leaves the old file or the new one, whole. Throws
-/// RunError naming path and reason, and what `write` throws; the temporary file is removed then.
+/// Writes what `write` gives to its sink to a temporary file, flushes it,
+/// renames it to `path` and flushes the directory: a crash at any moment leaves
+/// the old file or the new one, whole. Throws RunError naming path and reason,
+/// and what `write` throws; the temporary file is removed then.
 void write_atomically(const fs::path& path, const std::function<void(const TextSink&)>& write);
 
 /// The same for a text that is there.
 void write_atomically(const fs::path& path, std::string_view text);
 
-/// Whether `name` is that of a temporary file which a process left that was killed while it wrote
-/// `file`.
+/// Whether `name` is that of a temporary file which a process left that was
+/// killed while it wrote `file`.
 bool is_temporary_of(std::string_view name, std::string_view file);
 
 /// What is in a directory, in no order. `error`: why it could not be listed, or not to its end.
@@ -63,12 +64,12 @@ struct InputFile {
   [[noreturn]] void refuse(const std::string& why) const;
 };
 
-/// Refuses a file that is missing, is not regular (a pipe or a device might never end) or has more
-/// than `most_bytes`. Opens nothing.
+/// Refuses a file that is missing, is not regular (a pipe or a device might
+/// never end) or has more than `most_bytes`. Opens nothing.
 void require_regular_file(const InputFile& file, std::size_t most_bytes);
 
-/// All bytes of a regular file. Refuses as above before it allocates anything, and refuses a file
-/// that cannot be read to its end.
+/// All bytes of a regular file. Refuses as above before it allocates anything,
+/// and refuses a file that cannot be read to its end.
 std::string read_whole(const InputFile& file, std::size_t most_bytes);
 
 }  // namespace rueda

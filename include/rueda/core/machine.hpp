@@ -23,8 +23,9 @@ struct NodeCores {
   bool launched = true;  ///< by a launcher, which may bind ranks to cores
 };
 
-/// The share of the node's cores of local rank `local`: each core that it may use, divided by the
-/// number of local ranks that may use it too, within the quota.
+/// The share of the node's cores of local rank `local`: each core that it may
+/// use, divided by the number of local ranks that may use it too, within the
+/// quota.
 double core_share(const NodeCores& node, std::size_t local);
 
 /// Threads for a local rank, and a remark on them for the user.
@@ -33,13 +34,14 @@ struct ThreadChoice {
   std::string remark;  ///< empty, or one line with the option to add
 };
 
-/// `requested` threads; if that is 0, as many as the rank's share has whole cores (at least one).
-/// Remarks on threads beyond the cores that the launcher gave, on cores that the launcher leaves
-/// idle, and on ranks that share cores.
+/// `requested` threads; if that is 0, as many as the rank's share has whole
+/// cores (at least one). Remarks on threads beyond the cores that the launcher
+/// gave, on cores that the launcher leaves idle, and on ranks that share cores.
 ThreadChoice choose_threads(const NodeCores& node, std::size_t local, int requested);
 
-/// Bytes of this machine's memory that programs can still take without swapping, within the limit
-/// of this process's control group; 0 if the system does not report it.
+/// Bytes of this machine's memory that programs can still take without
+/// swapping, within the limit of this process's control group; 0 if the system
+/// does not report it.
 std::size_t available_host_memory();
 
 using SteadyClock = std::chrono::steady_clock;

@@ -7,8 +7,9 @@
 
 namespace rueda {
 
-/// Finaliser of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014): a bijection on 64 bits whose every input bit reaches every output bit.
+/// Finaliser of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
+/// number generators", OOPSLA 2014): a bijection on 64 bits whose every input
+/// bit reaches every output bit.
 RUEDA_HOST_DEVICE constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -16,8 +17,9 @@ RUEDA_HOST_DEVICE constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   return x ^ (x >> 31);
 }
 
-/// Counter-based random bits: a pure function of its keys. Nothing here has state, so a draw never
-/// depends on which rank or thread asks, nor on what was asked before.
+/// Counter-based random bits: a pure function of its keys. Nothing here has
+/// state, so a draw never depends on which rank or thread asks, nor on what was
+/// asked before.
 template <typename... Keys>
 RUEDA_HOST_DEVICE constexpr std::uint64_t random_bits(std::uint64_t seed, Keys... keys) noexcept {
   std::uint64_t h = mix64(seed);

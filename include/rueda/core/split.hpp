@@ -15,9 +15,10 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
-/// Part `index` of `total` items cut into `parts` contiguous parts whose sizes differ by at most
-/// one, the larger ones first. Exact for any total, also below `parts`; no product can overflow.
-/// The chunks of the ring and the ranks' shares of a global batch are both this cut.
+/// Part `index` of `total` items cut into `parts` contiguous parts whose sizes
+/// differ by at most one, the larger ones first. Exact for any total, also
+/// below `parts`; no product can overflow. The chunks of the ring and the
+/// ranks' shares of a global batch are both this cut.
 constexpr Range even_split(std::size_t total, std::size_t parts, std::size_t index) noexcept {
   const std::size_t base = total / parts;
   const std::size_t larger = total % parts;

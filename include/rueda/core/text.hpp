@@ -10,8 +10,8 @@
 
 namespace rueda {
 
-/// Text from a file as messages show it: at most 60 characters, and all but printable ASCII as
-/// \xNN.
+/// Text from a file as messages show it: at most 60 characters, and all but
+/// printable ASCII as \xNN.
 inline std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   constexpr std::string_view kDigits = "0123456789abcdef";

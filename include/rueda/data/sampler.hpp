@@ -8,9 +8,10 @@
 
 namespace rueda {
 
-/// How ranks share the data set. `step`: each takes its contiguous part of every global batch, so
-/// any number of ranks sees the same global batches. `fixed`: each draws from a slice of the data
-/// set that is its own for the whole run.
+/// How ranks share the data set. `step`: each takes its contiguous part of
+/// every global batch, so any number of ranks sees the same global batches.
+/// `fixed`: each draws from a slice of the data set that is its own for the
+/// whole run.
 enum class Shard { step, fixed };
 enum class LastBatch { keep, drop };
 
@@ -25,8 +26,9 @@ struct SamplerOptions {
 };
 
 /// Says which samples belong to which step and virtual rank: a pure function of
-/// (options, epoch, step, virtual rank). Virtual rank v = rank * micro_batches + micro_batch, so
-/// one rank with K micro-batches draws exactly what K ranks with one each would.
+/// (options, epoch, step, virtual rank). Virtual rank v = rank * micro_batches
+/// + micro_batch, so one rank with K micro-batches draws exactly what K ranks
+/// with one each would.
 class Sampler {
  public:
   /// Throws InputError if there are fewer samples than virtual ranks or no step would remain.

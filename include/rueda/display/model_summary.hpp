@@ -9,16 +9,18 @@
 
 namespace rueda {
 
-/// What `rueda summary` prints: a line per layer (name, type, output as channels x height x width,
-/// parameters, MFLOP of forward per image), then totals per image and per batch. A batch norm's
-/// running statistics count as non-trainable parameters; its line shows the trainable ones.
+/// What `rueda summary` prints: a line per layer (name, type, output as
+/// channels x height x width, parameters, MFLOP of forward per image), then
+/// totals per image and per batch. A batch norm's running statistics count as
+/// non-trainable parameters; its line shows the trainable ones.
 std::string model_summary(const Graph& graph, std::size_t batch_per_rank);
 
 /// The parts of a rank's memory in their two groups, with sums. Leaves out parts of 0 bytes.
 std::string memory_table(const MemoryNeed& need);
 
-/// The largest batch that fits into `memory` (as the user wrote it), and its table. `batch` 0 means
-/// that not even one image fits; then `need` is that of one.
+/// The largest batch that fits into `memory` (as the user wrote it), and its
+/// table. `batch` 0 means that not even one image fits; then `need` is that of
+/// one.
 std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need);
 
@@ -33,8 +35,8 @@ struct MemoryShortage {
   bool batch_is_fixed = false;  ///< by the run that is resumed
 };
 
-/// How much memory is missing on which rank, and the remedies: a smaller batch, or one of
-/// `remedies`, options with their values.
+/// How much memory is missing on which rank, and the remedies: a smaller batch,
+/// or one of `remedies`, options with their values.
 std::string shortage_text(const MemoryShortage& shortage, const Texts& remedies);
 
 }  // namespace rueda

@@ -26,8 +26,8 @@ class Terminal {
   static Terminal behind_stdout();
 
   bool interactive() const noexcept { return !path_.empty(); }
-  /// Columns now: the environment's COLUMNS if it is a positive number, else what the terminal
-  /// says, else 80.
+  /// Columns now: the environment's COLUMNS if it is a positive number, else
+  /// what the terminal says, else 80.
   int width() const;
 
  private:
@@ -48,12 +48,13 @@ struct Progress {
   std::size_t steps = 0;  ///< of an epoch
 };
 
-/// `Epoch 2/3 [=====>    ] 12/20 - loss: 1.2345 - 812 images/s - 0:05 left`, shortened from the
-/// right and by its bar until it has at most `columns` characters.
+/// `Epoch 2/3 [=====>    ] 12/20 - loss: 1.2345 - 812 images/s - 0:05 left`,
+/// shortened from the right and by its bar until it has at most `columns`
+/// characters.
 std::string progress_text(const Progress& progress, int columns);
 
-/// The line that rank 0 redraws in place while an epoch runs, at most ten times a second. In any
-/// mode but `bar` it writes nothing at all.
+/// The line that rank 0 redraws in place while an epoch runs, at most ten times
+/// a second. In any mode but `bar` it writes nothing at all.
 class ProgressBar {
  public:
   /// `out` must outlive the bar and end at `terminal`.
@@ -62,8 +63,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
-  /// Redraws, unless less than 0.1 s of the same epoch passed since the last time. The last step of
-  /// an epoch is always drawn.
+  /// Redraws, unless less than 0.1 s of the same epoch passed since the last
+  /// time. The last step of an epoch is always drawn.
   void update(const Progress& progress);
   /// Clears the line for other text. Call before any other output.
   void clear();
@@ -80,19 +81,21 @@ class ProgressBar {
 };
 
 /// The line of an epoch in the shape that Keras users know, without a line end:
-/// `Epoch 2/3 - 20/20 - 6.412 s - 0.321 s/step - loss: 1.2345 - accuracy: 0.5512 - 798 images/s
-/// (399 per rank) - val_loss: 1.1000 - val_accuracy: 0.6000`. The time is that of training steps
-/// only; the last two appear where the epoch was evaluated.
+/// `Epoch 2/3 - 20/20 - 6.412 s - 0.321 s/step - loss: 1.2345 - accuracy:
+/// 0.5512 - 798 images/s (399 per rank) - val_loss: 1.1000 - val_accuracy:
+/// 0.6000`. The time is that of training steps only; the last two appear where
+/// the epoch was evaluated.
 std::string epoch_line(const EpochRecord& epoch, std::size_t epochs, std::size_t ranks);
 
-/// The text before the first epoch: model, data, a line per rank, batches, learning rate,
-/// optimizer, all-reduce, run directory. From nine ranks on, ranks that differ only in their number
-/// share a line; if these are more than eight lines, hosts share lines too.
+/// The text before the first epoch: model, data, a line per rank, batches,
+/// learning rate, optimizer, all-reduce, run directory. From nine ranks on,
+/// ranks that differ only in their number share a line; if these are more than
+/// eight lines, hosts share lines too.
 std::string start_block(const RunRecord& run);
 
-/// The text at the end of a run: epochs, the time of a step by phases (steady epochs, full steps),
-/// start-up, totals, communication, files, definitions. Leaves out what a run without a finished
-/// epoch does not have.
+/// The text at the end of a run: epochs, the time of a step by phases (steady
+/// epochs, full steps), start-up, totals, communication, files, definitions.
+/// Leaves out what a run without a finished epoch does not have.
 std::string result_table(const RunRecord& run);
 
 /// How to resume a run that was asked to stop.
@@ -101,8 +104,8 @@ std::string stop_text(const RunRecord& run);
 /// The input mode of a run, and which threads make its batches: a line of both texts.
 std::string input_mode_text(const TrainConfig& config);
 
-/// A warning for readers of a run of the timed backend: what was timed, and that nothing was
-/// computed. Stands in both texts.
+/// A warning for readers of a run of the timed backend: what was timed, and
+/// that nothing was computed. Stands in both texts.
 std::string timed_text(const RunRecord& run);
 
 }  // namespace rueda

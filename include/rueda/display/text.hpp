@@ -8,8 +8,8 @@ namespace rueda {
 
 using Texts = std::vector<std::string>;
 
-/// Numbers as tables show them: never rounded to whole seconds, at least three digits that
-/// count. NaN and infinity are "nan" and "inf".
+/// Numbers as tables show them: never rounded to whole seconds, at least three
+/// digits that count. NaN and infinity are "nan" and "inf".
 
 /// 6.412, 0.321, 0.0214, 0.00123: three decimals, more below 0.1 so that three digits remain.
 std::string seconds_text(double seconds);
@@ -33,8 +33,8 @@ inline constexpr std::size_t kPageColumns = 80;
 
 enum class Align { left, right };
 
-/// Rows of cells in columns as wide as their widest cell, two blanks apart. The last column may be
-/// shortened (with "...") to keep a row within the page.
+/// Rows of cells in columns as wide as their widest cell, two blanks apart. The
+/// last column may be shortened (with "...") to keep a row within the page.
 class TextTable {
  public:
   TextTable(std::vector<Align> columns, std::size_t indent);
@@ -52,8 +52,9 @@ class TextTable {
   std::vector<Texts> rows_;
 };
 
-/// `text` in lines of at most kPageColumns, broken at blanks. Each line begins with `indent`
-/// blanks, the first one with `label` instead (padded to `indent`). Ends with a line end.
+/// `text` in lines of at most kPageColumns, broken at blanks. Each line begins
+/// with `indent` blanks, the first one with `label` instead (padded to
+/// `indent`). Ends with a line end.
 std::string paragraph(const std::string& label, std::size_t indent, const std::string& text);
 
 }  // namespace rueda

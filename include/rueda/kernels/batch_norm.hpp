@@ -27,15 +27,15 @@ RUEDA_HOST_DEVICE inline float normalised(float x, const NormChannel& c) {
   return standardised(x, c) * c.gamma + c.beta;
 }
 
-/// What backward needs to know of a whole channel: means over its values of the output's gradient
-/// and of its product with the standardised input.
+/// What backward needs to know of a whole channel: means over its values of the
+/// output's gradient and of its product with the standardised input.
 struct NormGradientMeans {
   float gradient = 0;
   float product = 0;
 };
 
-/// The gradient of one input: Ioffe and Szegedy, ICML 2015, section 3, with the batch's own
-/// statistics.
+/// The gradient of one input: Ioffe and Szegedy, ICML 2015, section 3, with the
+/// batch's own statistics.
 RUEDA_HOST_DEVICE inline float norm_input_gradient(float x, float gradient, const NormChannel& c,
                                                    const NormGradientMeans& means) {
   return c.gamma * c.inverse_deviation *
@@ -53,15 +53,16 @@ RUEDA_HOST_DEVICE inline float relu_gradient(float output, float gradient) {
 /// m / (m - 1), which makes a variance over m values unbiased; 1 where there is nothing to correct.
 RUEDA_HOST_DEVICE inline float bessel(float m) { return m > 1.0F ? m / (m - 1.0F) : 1.0F; }
 
-/// What one micro-batch contributes to the step's batch statistics: its own statistic weighted by
-/// its samples. `correction` is 1, or m/(m-1) for an unbiased variance over m values per channel.
+/// What one micro-batch contributes to the step's batch statistics: its own
+/// statistic weighted by its samples. `correction` is 1, or m/(m-1) for an
+/// unbiased variance over m values per channel.
 RUEDA_HOST_DEVICE inline float weighted_statistic(float statistic, float samples,
                                                   float correction) {
   return statistic * correction * samples;
 }
 
-/// The running statistic after a step in which the contributions of all micro-batches summed to
-/// `weighted_sum` over `samples` samples.
+/// The running statistic after a step in which the contributions of all
+/// micro-batches summed to `weighted_sum` over `samples` samples.
 RUEDA_HOST_DEVICE inline float updated_running(float running, float weighted_sum, float samples,
                                                float momentum) {
   return momentum * running + (1.0F - momentum) * (weighted_sum / samples);

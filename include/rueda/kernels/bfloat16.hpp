@@ -21,8 +21,8 @@ RUEDA_HOST_DEVICE inline float to_float(Bfloat16 value) {
   return result;
 }
 
-/// `value` in the type of an activation: itself, or rounded to the nearest bf16, ties to even. A
-/// NaN stays one.
+/// `value` in the type of an activation: itself, or rounded to the nearest
+/// bf16, ties to even. A NaN stays one.
 template <typename T>
 RUEDA_HOST_DEVICE inline T from_float(float value);
 

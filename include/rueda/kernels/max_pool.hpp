@@ -6,8 +6,9 @@
 
 namespace rueda::kernels {
 
-/// Lets `candidate`, at `place` of the window, replace the largest value so far if it is larger; of
-/// equals the first stays. A NaN wins and stays: a run that went wrong must show it.
+/// Lets `candidate`, at `place` of the window, replace the largest value so far
+/// if it is larger; of equals the first stays. A NaN wins and stays: a run that
+/// went wrong must show it.
 RUEDA_HOST_DEVICE inline void take_larger(float& largest, std::int32_t& winner, float candidate,
                                           std::int32_t place) {
   const bool takes = !(candidate <= largest) && largest == largest;

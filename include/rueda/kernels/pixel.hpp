@@ -48,8 +48,8 @@ RUEDA_HOST_DEVICE inline float cropped(const std::uint8_t* plane, const SampleAu
   return float(plane[sy * kSide + sx]);
 }
 
-/// Source coordinate of output pixel `i` with half-pixel centres, split into the two neighbours and
-/// the weight of the upper one.
+/// Source coordinate of output pixel `i` with half-pixel centres, split into
+/// the two neighbours and the weight of the upper one.
 struct Neighbours {
   int low = 0;
   int high = 0;

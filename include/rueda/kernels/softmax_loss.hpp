@@ -11,8 +11,9 @@ struct RowLoss {
   bool correct = false;  ///< the label has the largest logit (the first of equals)
 };
 
-/// Softmax cross entropy of one row of logits, stable by subtracting the largest. If `gradient` is
-/// not null it receives scale * (softmax - one_hot), the gradient of scale * loss.
+/// Softmax cross entropy of one row of logits, stable by subtracting the
+/// largest. If `gradient` is not null it receives scale * (softmax - one_hot),
+/// the gradient of scale * loss.
 RUEDA_HOST_DEVICE inline RowLoss softmax_cross_entropy_row(const float* logits, int classes,
                                                            int label, float scale,
                                                            float* gradient) {

@@ -6,9 +6,10 @@
 
 namespace rueda {
 
-/// Floating-point operations per image; a multiply-add counts as two. Only convolutions and dense
-/// layers count, without their biases: normalisation, ReLU, additions and pooling are left out, as
-/// is usual (they are about one per cent of a ResNet's arithmetic and bound by memory anyway).
+/// Floating-point operations per image; a multiply-add counts as two. Only
+/// convolutions and dense layers count, without their biases: normalisation,
+/// ReLU, additions and pooling are left out, as is usual (they are about one
+/// per cent of a ResNet's arithmetic and bound by memory anyway).
 
 /// Of one node: convolution 2 * filters * out height * out width * kernel^2 * in channels, dense
 /// 2 * units * inputs, anything else 0.

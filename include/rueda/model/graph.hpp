@@ -28,12 +28,13 @@ enum class Init {
   glorot_uniform,  ///< U(+-sqrt(6/(fan_in+fan_out))): Glorot and Bengio, AISTATS 2010
 };
 
-/// The framework in which a network was first written down: its names for tensors are ours, and its
-/// layouts are those of weight files.
+/// The framework in which a network was first written down: its names for
+/// tensors are ours, and its layouts are those of weight files.
 enum class Origin { pytorch, keras };
 
-/// A trainable tensor. In the arena it is plain and unpadded fp32: convolutions lie as
-/// (out, height, width, in), dense weights as (out, in), vectors as they are.
+/// A trainable tensor. In the arena it is plain and unpadded fp32: convolutions
+/// lie as (out, height, width, in), dense weights as (out, in), vectors as they
+/// are.
 struct Parameter {
   std::string name;
   std::vector<int> dims;
@@ -65,8 +66,9 @@ struct ConvNode {
 /// What goes into the running variance: the batch's own (divide by m) or Bessel-corrected (m-1).
 enum class RunningVariance { biased, unbiased };
 
-/// Batch normalisation over (batch, height, width), with a ReLU after it if `relu`.
-/// running = momentum * running + (1 - momentum) * batch statistic, once per optimizer step.
+/// Batch normalisation over (batch, height, width), with a ReLU after it if
+/// `relu`. running = momentum * running + (1 - momentum) * batch statistic,
+/// once per optimizer step.
 struct BatchNormNode {
   float epsilon = 1e-5F;
   float momentum = 0.9F;
@@ -83,8 +85,9 @@ struct AddNode {
   bool relu = false;
 };
 
-/// What stands in the padding of a max pooling: nothing, so that it never wins, or zeros, which win
-/// against negative values (Keras' networks pad with an explicit layer of zeros).
+/// What stands in the padding of a max pooling: nothing, so that it never wins,
+/// or zeros, which win against negative values (Keras' networks pad with an
+/// explicit layer of zeros).
 enum class PoolPadding { none, zeros };
 
 /// Max pooling over square windows; of equal values the first in rows and columns wins.
@@ -95,8 +98,8 @@ struct MaxPoolNode {
   PoolPadding filled_with = PoolPadding::none;
 };
 
-/// He's parameter-free shortcut ("option A"): every `stride`-th pixel, and zero channels added
-/// evenly before and after the input's.
+/// He's parameter-free shortcut ("option A"): every `stride`-th pixel, and zero
+/// channels added evenly before and after the input's.
 struct PadShortcutNode {
   int stride = 1;
 };
@@ -113,8 +116,8 @@ struct DenseNode {
 using NodeKind = std::variant<InputNode, ConvNode, BatchNormNode, AddNode, MaxPoolNode,
                               PadShortcutNode, GlobalAveragePoolNode, DenseNode>;
 
-/// Calls `f` with the number of every parameter that a node of this kind owns, weight or gamma
-/// first.
+/// Calls `f` with the number of every parameter that a node of this kind owns,
+/// weight or gamma first.
 template <typename Kind, typename F>
 void for_each_parameter(Kind& kind, const F& f) {
   std::visit(
@@ -139,10 +142,11 @@ struct Node {
 
 struct FusionRules;
 
-/// A network: nodes in forward order (inputs come before their users), parameters by name. It has
-/// no memory and no device; counts, FLOPs and offsets are known before anything is allocated.
-/// Parameters are numbered, and lie in the arenas, in the order in which backward finishes their
-/// gradients (last layer first), so that a bucket is a slice.
+/// A network: nodes in forward order (inputs come before their users),
+/// parameters by name. It has no memory and no device; counts, FLOPs and
+/// offsets are known before anything is allocated. Parameters are numbered, and
+/// lie in the arenas, in the order in which backward finishes their gradients
+/// (last layer first), so that a bucket is a slice.
 class Graph {
  public:
   const std::string& name() const noexcept { return name_; }
@@ -190,10 +194,11 @@ struct DenseOptions {
   Init bias_init = Init::zeros;
 };
 
-/// Writes a Graph down, layer by layer, in forward order; each call returns the new node.
-/// Parameter names are those of the origin: `<layer>.weight` and `<layer>.bias` (batch norm: gamma
-/// is the weight), or `<layer>/kernel`, `<layer>/bias`, `<layer>/gamma` and `<layer>/beta`.
-/// Impossible shapes throw InputError naming the layer.
+/// Writes a Graph down, layer by layer, in forward order; each call returns the
+/// new node. Parameter names are those of the origin: `<layer>.weight` and
+/// `<layer>.bias` (batch norm: gamma is the weight), or `<layer>/kernel`,
+/// `<layer>/bias`, `<layer>/gamma` and `<layer>/beta`. Impossible shapes throw
+/// InputError naming the layer.
 class GraphBuilder {
  public:
   GraphBuilder(std::string name, Shape input, Origin origin = Origin::pytorch);
@@ -209,8 +214,8 @@ class GraphBuilder {
   NodeId dense(const std::string& name, NodeId x, const DenseOptions& options);
   Shape shape(NodeId id) const { return graph_.shape(id); }
 
-  /// Numbers the parameters in backward order and hands the graph over. The last node is the
-  /// logits.
+  /// Numbers the parameters in backward order and hands the graph over. The
+  /// last node is the logits.
   Graph finish() &&;
 
  private:

@@ -10,14 +10,15 @@ namespace rueda {
 /// The names that `build_model` takes, in the order of a help text.
 std::vector<std::string> model_names();
 
-/// Builds a network by name for square images of `image_size` pixels. Throws InputError listing the
-/// known names, or naming the layer that the image size does not fit.
+/// Builds a network by name for square images of `image_size` pixels. Throws
+/// InputError listing the known names, or naming the layer that the image size
+/// does not fit.
 Graph build_model(const std::string& name, int image_size, int classes);
 
-/// The CIFAR networks of He et al., "Deep Residual Learning for Image Recognition" (CVPR 2016,
-/// section 4.2): 6n+2 layers, 16/32/64 filters, parameter-free shortcuts (option A), He
-/// initialisation. `depth` is 20, 32, 44, 56, 110 or any other 6n+2; anything else throws
-/// InputError.
+/// The CIFAR networks of He et al., "Deep Residual Learning for Image
+/// Recognition" (CVPR 2016, section 4.2): 6n+2 layers, 16/32/64 filters,
+/// parameter-free shortcuts (option A), He initialisation. `depth` is 20, 32,
+/// 44, 56, 110 or any other 6n+2; anything else throws InputError.
 Graph cifar_resnet(int depth, int image_size, int classes);
 
 /// ResNet-18 with basic blocks for small images as in kuangliu/pytorch-cifar: a 3x3 stem without

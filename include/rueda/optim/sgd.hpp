@@ -7,8 +7,8 @@
 
 namespace rueda {
 
-/// Stochastic gradient descent with momentum over the parameter arena. Owns one velocity per
-/// parameter, zero at first, on the backend's device.
+/// Stochastic gradient descent with momentum over the parameter arena. Owns one
+/// velocity per parameter, zero at first, on the backend's device.
 class Sgd {
  public:
   struct Options {
@@ -22,8 +22,9 @@ class Sgd {
         options_(options),
         velocities_(backend.allocate(parameters * sizeof(float))) {}
 
-  /// Updates a slice of the parameters that starts `offset` floats into the arena, by the gradients
-  /// of the same slice: slice by slice or all at once, the bits are the same.
+  /// Updates a slice of the parameters that starts `offset` floats into the
+  /// arena, by the gradients of the same slice: slice by slice or all at once,
+  /// the bits are the same.
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
               double learning_rate) {
     backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients,

@@ -11,16 +11,17 @@
 
 namespace rueda::predict {
 
-/// What a message costs on a link: alpha + bytes * beta (R. Hockney: The communication challenge
-/// for MPP, *Parallel Computing* 20(3), 389-398, 1994).
+/// What a message costs on a link: alpha + bytes * beta (R. Hockney: The
+/// communication challenge for MPP, *Parallel Computing* 20(3), 389-398, 1994).
 struct Link {
   double alpha = 0;  ///< seconds for each message
   double beta = 0;   ///< seconds for each byte, 1 / bandwidth
   double message_seconds(double bytes) const noexcept { return alpha + bytes * beta; }
 };
 
-/// A machine of nodes with `ranks_per_node` ranks each, the last node with as many as are left.
-/// Ranks are dealt node by node. One level: all ranks on one node, or one rank on each.
+/// A machine of nodes with `ranks_per_node` ranks each, the last node with as
+/// many as are left. Ranks are dealt node by node. One level: all ranks on one
+/// node, or one rank on each.
 struct Machine {
   Link inside;       ///< between ranks of a node
   Link between;      ///< between nodes
@@ -32,28 +33,30 @@ struct Machine {
   bool spans_nodes(std::size_t ranks) const noexcept { return ranks > ranks_per_node; }
 };
 
-/// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes for each slice the
-/// one that the model says is the quickest.
+/// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes
+/// for each slice the one that the model says is the quickest.
 enum class Scheme { ring, hierarchical, doubling, best };
 /// The word of the command line.
 const char* to_string(Scheme scheme);
 
-/// Seconds of a sum of `bytes` over all ranks, from the moment at which all have begun to the one
-/// at which all are done. 0 on one rank. Sources: P. Patarasuk, X. Yuan, *JPDC* 69(2), 2009, for
-/// the ring; R. Thakur, R. Rabenseifner, W. Gropp, *IJHPCA* 19(1), 2005, for the model and
-/// doubling.
+/// Seconds of a sum of `bytes` over all ranks, from the moment at which all
+/// have begun to the one at which all are done. 0 on one rank. Sources: P.
+/// Patarasuk, X. Yuan, *JPDC* 69(2), 2009, for the ring; R. Thakur, R.
+/// Rabenseifner, W. Gropp, *IJHPCA* 19(1), 2005, for the model and doubling.
 
 /// 2(P-1) messages of 1/P; the first half is added. All ranks of a ring move in step, so each step
 /// takes as long as its slowest link. Only one rank of a node sends to another node.
 double ring_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
-/// As HierarchicalAllReduce: reduce-scatter inside each node, rings between ranks of equal place on
-/// all nodes, all at the same time, all-gather inside. Nodes are taken to have the same number of
-/// ranks. On one level it is the ring.
+/// As HierarchicalAllReduce: reduce-scatter inside each node, rings between
+/// ranks of equal place on all nodes, all at the same time, all-gather inside.
+/// Nodes are taken to have the same number of ranks. On one level it is the
+/// ring.
 double hierarchical_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
-/// As DoublingAllReduce, for any number of ranks: the longest chain of messages, each of all bytes.
-/// Blocks of ranks that are larger than a node talk between nodes, with all their ranks at once.
+/// As DoublingAllReduce, for any number of ranks: the longest chain of
+/// messages, each of all bytes. Blocks of ranks that are larger than a node
+/// talk between nodes, with all their ranks at once.
 double doubling_seconds(const Machine& machine, std::size_t ranks, double bytes);
 
 /// Bytes that a rank of a ring adds.
@@ -66,20 +69,22 @@ struct RingSimulation {
   std::size_t ranks = 1;
   double message_seconds = 0;  ///< mean of a message of one chunk
   double add_seconds = 0;      ///< of adding one
-  /// How much messages vary: each takes message_seconds * (1 + noise * (e - 1)), e drawn from an
-  /// exponential distribution of mean 1, anew for each message. From 0 to 1: their standard
-  /// deviation relative to their mean.
+  /// How much messages vary: each takes message_seconds * (1 + noise * (e -
+  /// 1)), e drawn from an exponential distribution of mean 1, anew for each
+  /// message. From 0 to 1: their standard deviation relative to their mean.
   double noise = 0;
   std::uint64_t seed = 1;
 };
 
-/// Seconds until the last rank has all sums. Follows every rank through the 2(P-1) steps: a step
-/// begins when the rank and its left neighbour have finished the one before. Deterministic.
+/// Seconds until the last rank has all sums. Follows every rank through the
+/// 2(P-1) steps: a step begins when the rank and its left neighbour have
+/// finished the one before. Deterministic.
 ///
-/// Without noise it is ring_seconds(). With it, a rank that waits delays its right neighbour: the
-/// time is that of the slowest chain of messages through the ring. For large P it tends to (1 +
-/// noise) times the messages' share, because the largest sum of n exponential values along such
-/// chains tends to 2n (H. Rost: Non-equilibrium behaviour of a many particle process, *Z.
+/// Without noise it is ring_seconds(). With it, a rank that waits delays its
+/// right neighbour: the time is that of the slowest chain of messages through
+/// the ring. For large P it tends to (1 + noise) times the messages' share,
+/// because the largest sum of n exponential values along such chains tends to
+/// 2n (H. Rost: Non-equilibrium behaviour of a many particle process, *Z.
 /// Wahrscheinlichkeitstheorie* 58, 41-53, 1981).
 double simulate_ring(const RingSimulation& ring);
 
@@ -88,16 +93,17 @@ class Distribution {
  public:
   /// The one value.
   explicit Distribution(double value = 0) : knots_{{0, value}, {1, value}} {}
-  /// Measured values, linear between neighbours as `quantile` of record/statistics.hpp. Nothing
-  /// lies beyond the least and the most of them. Throws std::invalid_argument without values.
+  /// Measured values, linear between neighbours as `quantile` of
+  /// record/statistics.hpp. Nothing lies beyond the least and the most of them.
+  /// Throws std::invalid_argument without values.
   static Distribution of_sample(std::vector<double> values);
   /// From the least, the median, the 90th percentile and the most of a spread.
   static Distribution of_spread(const Spread& spread);
   /// The value below which the share `u` of the values lies.
   double quantile(double u) const;
   double mean() const { return expected_max(1); }
-  /// The mean of the largest of `count` independent values: the integral of the quantile function
-  /// to v^count, in closed form between knots.
+  /// The mean of the largest of `count` independent values: the integral of the
+  /// quantile function to v^count, in closed form between knots.
   double expected_max(double count) const;
   /// The same mean, every distance from it times `factor`.
   Distribution spread_by(double factor) const;
@@ -130,11 +136,11 @@ struct Bucket {
   double ready = 1;  ///< share of backward after which it is complete
 };
 
-/// Buckets as training would cut the gradients of `graph` (docs/overlap.md). The time of backward
-/// is divided over the layers by their FLOPs.
+/// Buckets as training would cut the gradients of `graph` (docs/overlap.md).
+/// The time of backward is divided over the layers by their FLOPs.
 std::vector<Bucket> bucket_schedule(const Graph& graph, std::size_t most_bytes);
-/// The same for buckets that a run had, by their bytes in the order of summing. Those that do not
-/// fit the graph are complete when backward ends.
+/// The same for buckets that a run had, by their bytes in the order of summing.
+/// Those that do not fit the graph are complete when backward ends.
 std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> bytes);
 
 /// Moments of one step's communication, from the beginning of backward; seconds.
@@ -144,8 +150,9 @@ struct BucketTimes {
   double exposed = 0;     ///< of this, after backward
 };
 
-/// Buckets are summed one at a time and in order, each not before it is complete; without overlap,
-/// not before backward is over. `seconds` is how long each takes.
+/// Buckets are summed one at a time and in order, each not before it is
+/// complete; without overlap, not before backward is over. `seconds` is how
+/// long each takes.
 BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double> seconds,
                         double backward, bool overlap);
 
@@ -207,13 +214,13 @@ struct SimulatedSum {
   double noisy = 0;       ///< simulated, mean over rings
   std::size_t rings = 0;  ///< with noise
 
-  /// By what share messages took longer than without noise; 0 on one rank. `gamma`: seconds for
-  /// each byte added, which no noise prolongs.
+  /// By what share messages took longer than without noise; 0 on one rank.
+  /// `gamma`: seconds for each byte added, which no noise prolongs.
   double delay(double gamma) const noexcept;
 };
 
-/// The largest bucket of the model on a ring whose every link is as slow as the slowest. Small
-/// rings are simulated up to 1000 times, large ones once.
+/// The largest bucket of the model on a ring whose every link is as slow as the
+/// slowest. Small rings are simulated up to 1000 times, large ones once.
 SimulatedSum simulate_sum(const CostModel& model, std::size_t ranks, std::uint64_t seed);
 
 }  // namespace rueda::predict

@@ -47,9 +47,9 @@ struct PairFit {
   double typical_error = 0;  ///< root of the mean square of (fitted - y) / y
 };
 
-/// Least squares of the relative errors (fitted - y) / y, so that small measurements count as much
-/// as large ones. Neither cost becomes negative. Rows whose y is not positive are left out; all 0
-/// if none are left.
+/// Least squares of the relative errors (fitted - y) / y, so that small
+/// measurements count as much as large ones. Neither cost becomes negative.
+/// Rows whose y is not positive are left out; all 0 if none are left.
 PairFit fit_pair(std::vector<PairRow> rows);
 
 struct ComputeFit {
@@ -58,13 +58,14 @@ struct ComputeFit {
   std::size_t runs = 0;
 };
 
-/// From the steady full steps of runs of one model on one kind of device: means over ranks. t0 and
-/// t1 by least squares of relative errors over (micro-batch, time); t0 is 0 where only one batch
-/// was run. Throws InputError if no run has a full step.
+/// From the steady full steps of runs of one model on one kind of device: means
+/// over ranks. t0 and t1 by least squares of relative errors over (micro-batch,
+/// time); t0 is 0 where only one batch was run. Throws InputError if no run has
+/// a full step.
 ComputeFit fit_compute(const Runs& runs);
 
-/// How the time of a rank's full step without waiting for the all-reduce varies relative to its
-/// mean over steps and ranks of the run, which is 1.
+/// How the time of a rank's full step without waiting for the all-reduce varies
+/// relative to its mean over steps and ranks of the run, which is 1.
 struct NoiseFit {
   Distribution noise{1};
   std::size_t samples = 0;  ///< steps of a rank; 0: nothing is known
@@ -87,17 +88,18 @@ struct MachineFit {
   std::optional<LinkFit> between;  ///< several hosts
   double gamma = 0;                ///< seconds for each byte added; 0: unknown
   std::size_t gamma_rows = 0;      ///< buckets that it was fitted to
-  /// Standard deviation of a message relative to its mean, if messages are independent; NaN:
-  /// unknown.
+  /// Standard deviation of a message relative to its mean, if messages are
+  /// independent; NaN: unknown.
   double message_noise = kUnknown;
   Texts notes;  ///< what was left out, and why
 };
 
-/// gamma from the runs' buckets, by the median of seconds adding / bytes added. Alpha and beta of a
-/// level from the rows of bench records that are the ring's; without any, from the runs' buckets:
-/// the median of each bucket's time in messages. The ring's closed form ties them to P and bytes. A
-/// ring over several hosts goes as fast as the links between these, and shows nothing else.
-/// `gamma`: as it is known from elsewhere.
+/// gamma from the runs' buckets, by the median of seconds adding / bytes added.
+/// Alpha and beta of a level from the rows of bench records that are the
+/// ring's; without any, from the runs' buckets: the median of each bucket's
+/// time in messages. The ring's closed form ties them to P and bytes. A ring
+/// over several hosts goes as fast as the links between these, and shows
+/// nothing else. `gamma`: as it is known from elsewhere.
 MachineFit fit_machine(const Runs& runs, const Benches& benches, std::optional<double> gamma = {});
 
 /// What is given instead of being fitted. Nothing: fitted.
@@ -135,12 +137,13 @@ struct CostFit {
 CostFit fit_cost(const Runs& runs, const Benches& benches, const Target& target,
                  const Given& given);
 
-/// Of runs with an epoch, those that a fit goes by: with a core for each thread. `notes`
-/// names what is left out.
+/// Of runs with an epoch, those that a fit goes by: with a core for each
+/// thread. `notes` names what is left out.
 Runs usable_runs(const Runs& runs, Texts& notes);
 
-/// Amounts as people write them, a number and a unit: 5us, 544ms, 10GB/s, 1Gbit/s. Units are powers
-/// of 1000. Each throws InputError naming `option`, which takes the text, and the units.
+/// Amounts as people write them, a number and a unit: 5us, 544ms, 10GB/s,
+/// 1Gbit/s. Units are powers of 1000. Each throws InputError naming `option`,
+/// which takes the text, and the units.
 
 /// Seconds, of s, ms, us or ns; 0 is allowed.
 double parse_seconds(const std::string& option, const std::string& text);
@@ -149,9 +152,9 @@ double parse_rate(const std::string& option, const std::string& text);
 /// A share, as 20% or 0.2; from 0 on.
 double parse_share(const std::string& option, const std::string& text);
 
-/// Numbers of ranks, as 1,2,4, or 1,2,4,...,64 for what goes on by the same factor or, if the last
-/// two of three do not have the factor of the first two, by the same difference. Ascending, each
-/// once.
+/// Numbers of ranks, as 1,2,4, or 1,2,4,...,64 for what goes on by the same
+/// factor or, if the last two of three do not have the factor of the first two,
+/// by the same difference. Ascending, each once.
 std::vector<std::size_t> parse_rank_list(const std::string& option, const std::string& text);
 
 /// Another machine: one figure of the model changed, by a factor or to a value.
@@ -161,10 +164,11 @@ struct Change {
   bool is_factor = true;
 };
 
-/// Reads "bandwidth=2x,latency=5us": bandwidth and latency (between nodes; of all links where there
-/// is one level), inside-bandwidth and inside-latency (within nodes), add-rate (bytes added per
-/// second); compute-time (of a step, all but communication) and noise (of the ranks' steps) take a
-/// factor only. Empty: no change. Throws InputError naming the part.
+/// Reads "bandwidth=2x,latency=5us": bandwidth and latency (between nodes; of
+/// all links where there is one level), inside-bandwidth and inside-latency
+/// (within nodes), add-rate (bytes added per second); compute-time (of a step,
+/// all but communication) and noise (of the ranks' steps) take a factor only.
+/// Empty: no change. Throws InputError naming the part.
 std::vector<Change> parse_changes(const std::string& text);
 
 /// An epoch time of P ranks.
@@ -180,15 +184,16 @@ struct Price {
   double least_efficiency = 0.8;        ///< a share
 };
 
-/// `forecasts` by P. `one_rank`: the epoch on one rank of the same batch per rank, or, for one
-/// global batch, of that.
+/// `forecasts` by P. `one_rank`: the epoch on one rank of the same batch per
+/// rank, or, for one global batch, of that.
 Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank, const Price& price);
 Table fit_table(const CostFit& fit);
-/// All runs of the network that the model is for, each next to its prediction. Those on `fit_ranks`
-/// count as fitted; empty: all.
+/// All runs of the network that the model is for, each next to its prediction.
+/// Those on `fit_ranks` count as fitted; empty: all.
 Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::size_t>& fit_ranks);
-/// Measured epochs, and how much of their loss compared with perfect scaling the model explains.
-/// `scenarios`: of each of them, as for the forecast. Throws InputError without one on one rank.
+/// Measured epochs, and how much of their loss compared with perfect scaling
+/// the model explains. `scenarios`: of each of them, as for the forecast.
+/// Throws InputError without one on one rank.
 Table loss_table(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
                  const std::vector<Scenario>& scenarios);
 Table simulation_table(const std::vector<SimulatedSum>& sums, double noise);

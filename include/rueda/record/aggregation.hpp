@@ -34,8 +34,9 @@ struct StepBreakdown {
 /// Uses the steps' records, or their sums where the records were released.
 StepBreakdown break_down(Epochs epochs, std::size_t global_batch, StepKind kind);
 
-/// The last epochs that follow a first one, up to the next first one; none unless they are of as
-/// many ranks as the last epoch. An epoch is a first one if a process `resumed` the run in it.
+/// The last epochs that follow a first one, up to the next first one; none
+/// unless they are of as many ranks as the last epoch. An epoch is a first one
+/// if a process `resumed` the run in it.
 template <typename Epoch, typename Resumed, typename Ranks>
 std::span<const Epoch> steady_stretch(std::span<const Epoch> epochs, Resumed resumed, Ranks ranks) {
   const auto is_first = [&](std::size_t i) { return i == 0 || std::invoke(resumed, epochs[i]); };
@@ -48,8 +49,8 @@ std::span<const Epoch> steady_stretch(std::span<const Epoch> epochs, Resumed res
   return epochs.subspan(begin, end - begin);
 }
 
-/// The epochs of the steady state (steady_stretch). Where there are none, the last epoch stands for
-/// them.
+/// The epochs of the steady state (steady_stretch). Where there are none, the
+/// last epoch stands for them.
 struct SteadyState {
   Epochs epochs;
   bool includes_warm_up = false;  ///< there are no others than first epochs
@@ -86,8 +87,8 @@ inline constexpr std::array kDeviceQuantities = {
 double training_seconds(const RunRecord& run);
 double evaluation_seconds(const RunRecord& run);
 
-/// Joules of all GPUs during an epoch's steps. A GPU that several ranks share counts once. Nothing
-/// if one of them does not report it.
+/// Joules of all GPUs during an epoch's steps. A GPU that several ranks share
+/// counts once. Nothing if one of them does not report it.
 std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run);
 
 }  // namespace rueda

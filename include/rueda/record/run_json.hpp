@@ -14,12 +14,12 @@ namespace rueda {
 /// Names of the files in a run directory.
 inline constexpr const char* kRunJsonName = "run.json";
 inline constexpr const char* kStepsCsvName = "steps.csv";
-/// `schema_version` of run.json: raised when a field changes its meaning or goes; new fields alone
-/// leave it.
+/// `schema_version` of run.json: raised when a field changes its meaning or
+/// goes; new fields alone leave it.
 inline constexpr int kRunSchemaVersion = 1;
 
-/// The record as JSON text, as docs/run-json.md describes it. NaN and infinity become null; bytes
-/// that are not UTF-8 become U+FFFD.
+/// The record as JSON text, as docs/run-json.md describes it. NaN and infinity
+/// become null; bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunRecord& run);
 
 /// The configuration alone, a JSON object of options by their names on the command line.
@@ -28,42 +28,47 @@ std::string options_json(const TrainConfig& config);
 /// The same, one option a line: what ranks compare.
 std::string config_text(const TrainConfig& config);
 
-/// Writes `to_json` to `path` atomically (write_atomically). Throws RunError naming path and
-/// reason.
+/// Writes `to_json` to `path` atomically (write_atomically). Throws RunError
+/// naming path and reason.
 void write_run_json(const std::filesystem::path& path, const RunRecord& run);
 
-/// The past of a run as run.json holds it: its start, resumptions and epochs. A checkpoint keeps
-/// it, so that the run.json of a resumed run has all epochs.
+/// The past of a run as run.json holds it: its start, resumptions and epochs. A
+/// checkpoint keeps it, so that the run.json of a resumed run has all epochs.
 TextPieces history_json(const RunRecord& run);
 
-/// Adds to `run` what history_json wrote. Epochs keep their elements of run.json as they are, and
-/// have no records of their steps. Throws InputError, whose message begins with `what`, where the
-/// text is no such history.
+/// Adds to `run` what history_json wrote. Epochs keep their elements of
+/// run.json as they are, and have no records of their steps. Throws InputError,
+/// whose message begins with `what`, where the text is no such history.
 void restore_history(RunRecord& run, const std::string& text, const std::string& what);
 
-/// Replaces the records of an epoch's steps by its element of run.json, so that memory does not
-/// grow with epochs. Only `steady_communication.buckets` of the summary loses these steps.
+/// Replaces the records of an epoch's steps by its element of run.json, so that
+/// memory does not grow with epochs. Only `steady_communication.buckets` of the
+/// summary loses these steps.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
 
-/// Appends the lines of one epoch, one per step and rank in this order. With `first` it writes a
-/// new file with a header. A crash may cut the last line. Throws RunError naming path and reason.
+/// Appends the lines of one epoch, one per step and rank in this order. With
+/// `first` it writes a new file with a header. A crash may cut the last line.
+/// Throws RunError naming path and reason.
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first);
 
-/// Copies the header and the whole lines of epochs up to `last` to `to`. `from` need not exist, and
-/// may be the same file: `to` is written atomically. Throws RunError naming path and reason.
+/// Copies the header and the whole lines of epochs up to `last` to `to`. `from`
+/// need not exist, and may be the same file: `to` is written atomically. Throws
+/// RunError naming path and reason.
 void copy_steps_csv(const std::filesystem::path& from, const std::filesystem::path& to,
                     std::size_t last);
 
-/// Reads a steps.csv: calls `use` with these columns of each row, in their order; a value is NaN
-/// where the row or the file lacks it. Memory does not grow with the file. Returns false if the
-/// file does not exist or is empty. Throws InputError naming it if it is not regular, is larger
-/// than 10 GB, or has a line of more than 64 KB.
+/// Reads a steps.csv: calls `use` with these columns of each row, in their
+/// order; a value is NaN where the row or the file lacks it. Memory does not
+/// grow with the file. Returns false if the file does not exist or is empty.
+/// Throws InputError naming it if it is not regular, is larger than 10 GB, or
+/// has a line of more than 64 KB.
 bool for_each_step(const std::filesystem::path& file, std::span<const std::string_view> columns,
                    const std::function<void(std::span<const double>)>& use);
 
-/// The trace of a run in the Chrome Trace Event Format, which Perfetto and chrome://tracing show:
-/// a process for each rank, a row for each TraceLane. Times are microseconds since the first span
-/// on rank 0's clock; the largest error of the clocks is noted.
+/// The trace of a run in the Chrome Trace Event Format, which Perfetto and
+/// chrome://tracing show: a process for each rank, a row for each TraceLane.
+/// Times are microseconds since the first span on rank 0's clock; the largest
+/// error of the clocks is noted.
 std::string to_trace_json(const RunRecord& run);
 
 }  // namespace rueda

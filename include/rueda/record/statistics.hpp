@@ -30,16 +30,17 @@ auto values_of(const Items& items, Value value) {
   return values;
 }
 
-/// The first of `groups` that `is_same` accepts, or a new one: groups are in the order in which
-/// their members were given.
+/// The first of `groups` that `is_same` accepts, or a new one: groups are in
+/// the order in which their members were given.
 template <typename Group, typename IsSame>
 Group& group_of(std::vector<Group>& groups, IsSame is_same) {
   const auto found = std::ranges::find_if(groups, is_same);
   return found == groups.end() ? groups.emplace_back() : *found;
 }
 
-/// The value below which the share `q` (0 ... 1) of the values lies, linear between neighbours
-/// (position q * (count - 1) of the sorted values). NaN where there are none.
+/// The value below which the share `q` (0 ... 1) of the values lies, linear
+/// between neighbours (position q * (count - 1) of the sorted values). NaN
+/// where there are none.
 double quantile(std::vector<double> values, double q);
 double median_of(std::vector<double> values);
 

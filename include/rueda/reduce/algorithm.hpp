@@ -44,8 +44,8 @@ struct ReduceWay {
   bool operator==(const ReduceWay&) const = default;
 };
 
-/// Which way to take for which length, for one number of ranks on one layout of hosts. It decides
-/// the bits of every sum, so a measured one is written down.
+/// Which way to take for which length, for one number of ranks on one layout of
+/// hosts. It decides the bits of every sum, so a measured one is written down.
 struct ReduceTable {
   struct Row {
     std::size_t most_bytes = SIZE_MAX;  ///< up to this length

@@ -13,9 +13,10 @@
 
 namespace rueda {
 
-/// Sums one slice of the gradient arena over all ranks, in place. It only sums: the loss gradient
-/// is divided by the global sample count before, so partial batches, empty shards and accumulation
-/// follow by themselves. Afterwards every rank holds the same bits.
+/// Sums one slice of the gradient arena over all ranks, in place. It only sums:
+/// the loss gradient is divided by the global sample count before, so partial
+/// batches, empty shards and accumulation follow by themselves. Afterwards
+/// every rank holds the same bits.
 class AllReduce {
  public:
   virtual ~AllReduce() = default;
@@ -23,19 +24,19 @@ class AllReduce {
   /// How it cuts a slice, or why it was chosen, for people: "2 chunks a bucket in segments of
   /// 256 KiB". May be empty.
   virtual std::string details() const { return ""; }
-  /// Collective: all ranks pass slices of equal length in the same order. The slice may be read
-  /// once `ready` has passed; it is reduced once the returned event has. Throws RunError on MPI
-  /// failure.
+  /// Collective: all ranks pass slices of equal length in the same order. The
+  /// slice may be read once `ready` has passed; it is reduced once the returned
+  /// event has. Throws RunError on MPI failure.
   virtual Event sum(std::span<float> slice, Event ready) = 0;
-  /// The same with fp32 on the wire whatever was asked for: for counts and statistics, which must
-  /// not be rounded.
+  /// The same with fp32 on the wire whatever was asked for: for counts and
+  /// statistics, which must not be rounded.
   virtual Event sum_exactly(std::span<float> slice, Event ready) { return sum(slice, ready); }
 
   /// The all-reduce for slices of `length` floats: this one, or one among which it chooses.
   virtual AllReduce& for_length(std::size_t /*length*/) { return *this; }
 
-  /// Memory of the length that it was made for, zeroed, from whose slices it sums without a copy;
-  /// empty: any of the device's memory will do.
+  /// Memory of the length that it was made for, zeroed, from whose slices it
+  /// sums without a copy; empty: any of the device's memory will do.
   virtual std::span<float> arena() { return {}; }
 
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
@@ -43,8 +44,9 @@ class AllReduce {
   /// Floats of the device's memory that it keeps from sum to sum of such a slice.
   virtual std::size_t kept_floats(std::size_t /*length*/) const { return 0; }
 
-  /// The memory that this rank keeps, in the order in which slices were first summed. A checkpoint
-  /// must hold it, so that later sums have the same bits. Empty where nothing is kept.
+  /// The memory that this rank keeps, in the order in which slices were first
+  /// summed. A checkpoint must hold it, so that later sums have the same bits.
+  /// Empty where nothing is kept.
   virtual std::vector<std::span<float>> carried() { return {}; }
 
   /// The journal of its own work.

@@ -7,8 +7,8 @@
 
 namespace rueda {
 
-/// Memory to send from and to receive into, of the kind that MPI is tried with: a host's, or a
-/// device's, whose pointers MPI receives as they are.
+/// Memory to send from and to receive into, of the kind that MPI is tried with:
+/// a host's, or a device's, whose pointers MPI receives as they are.
 class ExchangeBuffer {
  public:
   virtual ~ExchangeBuffer() = default;

@@ -8,8 +8,8 @@
 
 namespace rueda {
 
-/// The reduce device of host memory, for one thread. Work is done when the call returns, so
-/// every event has passed already.
+/// The reduce device of host memory, for one thread. Work is done when the call
+/// returns, so every event has passed already.
 class HostAdder : public ReduceDevice {
  public:
   void add(std::span<float> into, std::span<const float> from) override {

@@ -20,8 +20,9 @@ struct ClockOffset {
   double error = 0;    ///< by which that is wrong at most
 };
 
-/// The ranks of a run, for everything outside `mpi/`. Every member but rank() and size()
-/// is a collective: all ranks call it in the same order. Failures throw RunError.
+/// The ranks of a run, for everything outside `mpi/`. Every member but rank()
+/// and size() is a collective: all ranks call it in the same order. Failures
+/// throw RunError.
 class RankGroup {
  public:
   using Bytes = std::vector<std::byte>;
@@ -40,9 +41,10 @@ class RankGroup {
   virtual ClockOffset clock_offset() { return {}; }
 };
 
-/// Marks an error that every rank throws alike: one rank reports it for all, and MPI can still be
-/// finalized. Any other error may be of one rank alone, while its peers wait in a collective: that
-/// rank must report it and abort the job.
+/// Marks an error that every rank throws alike: one rank reports it for all,
+/// and MPI can still be finalized. Any other error may be of one rank alone,
+/// while its peers wait in a collective: that rank must report it and abort the
+/// job.
 struct Agreed {};
 
 /// Whether all ranks throw `error` alike.
@@ -51,10 +53,11 @@ bool is_agreed(const std::exception& error);
 /// Throws InputError or RunError, by `code`, marked as agreed. Every rank calls it, alike.
 [[noreturn]] void throw_agreed(ExitCode code, const std::string& message);
 
-/// Runs `work` (no collectives inside) on every rank, then agrees on failure: if it threw anywhere,
-/// every rank throws the error of the lowest failing rank, with that rank named in front unless all
-/// failed alike. So a rank that finds its input damaged never leaves the others in a collective.
-/// The exit code is kept; an exception that is not a rueda::Error becomes a RunError.
+/// Runs `work` (no collectives inside) on every rank, then agrees on failure:
+/// if it threw anywhere, every rank throws the error of the lowest failing
+/// rank, with that rank named in front unless all failed alike. So a rank that
+/// finds its input damaged never leaves the others in a collective. The exit
+/// code is kept; an exception that is not a rueda::Error becomes a RunError.
 void together(RankGroup& group, const std::function<void()>& work);
 
 /// Collective: every rank's text, in rank order, on every rank.
@@ -104,9 +107,10 @@ T max_over_ranks(RankGroup& group, const T& mine) {
 /// Collective: the ranks for which `condition` holds, ascending, on every rank.
 std::vector<std::size_t> ranks_where(RankGroup& group, bool condition);
 
-/// Collective: refuses ranks that do not have the same `text`, one fact a line. Every rank throws
-/// the same InputError, which names the first rank that differs from rank 0, its host, and the
-/// first line that differs. `what` is its subject, for example "the configuration".
+/// Collective: refuses ranks that do not have the same `text`, one fact a line.
+/// Every rank throws the same InputError, which names the first rank that
+/// differs from rank 0, its host, and the first line that differs. `what` is
+/// its subject, for example "the configuration".
 void require_same(RankGroup& group, const std::string& what, const std::string& text);
 
 /// "rank 2", "ranks 0 and 2", "ranks 0, 2 and 5".
@@ -115,8 +119,9 @@ std::string rank_list(const std::vector<std::size_t>& ranks);
 /// The name of this machine in messages and run records; "unknown host" if it has none.
 std::string host_name();
 
-/// Prints `message` and ends this process at once: no destructor runs, which might wait for a
-/// thread that is stuck. The launcher then ends the other ranks.
+/// Prints `message` and ends this process at once: no destructor runs, which
+/// might wait for a thread that is stuck. The launcher then ends the other
+/// ranks.
 [[noreturn]] void end_process(const std::string& message, ExitCode code) noexcept;
 
 }  // namespace rueda

@@ -13,9 +13,9 @@ struct Event {
   std::uint64_t id = 0;
 };
 
-/// The part of a device that an all-reduce needs: it adds, copies and orders work. Pointers are the
-/// device's own, unless they are called host memory. Work that is queued through one object is done
-/// in the order of the calls.
+/// The part of a device that an all-reduce needs: it adds, copies and orders
+/// work. Pointers are the device's own, unless they are called host memory.
+/// Work that is queued through one object is done in the order of the calls.
 class ReduceDevice {
  public:
   virtual ~ReduceDevice() = default;
@@ -43,34 +43,39 @@ class ReduceDevice {
   /// `count` floats of the device's memory, zeroed, for as long as this object lives.
   virtual std::span<float> keep(std::size_t count) = 0;
 
-  /// Of a device whose memory is the host's: to[k][i] = the sum of all from[r][i] in the order of
-  /// TreeOrder, for all k and all i below `count` (tree_sum). Done on return.
+  /// Of a device whose memory is the host's: to[k][i] = the sum of all
+  /// from[r][i] in the order of TreeOrder, for all k and all i below `count`
+  /// (tree_sum). Done on return.
   virtual void sum_all(std::span<const float* const> from, std::span<float* const> to,
                        std::size_t count) {
     tree_sum(from, to, count);
   }
-  /// The check sum of a message: kernels::message_check of all i, summed modulo 2^64. Done on
-  /// return. All work on `values` has passed before; nothing else is waited for.
+  /// The check sum of a message: kernels::message_check of all i, summed modulo
+  /// 2^64. Done on return. All work on `values` has passed before; nothing else
+  /// is waited for.
   virtual std::uint64_t check_sum(std::span<const float> values) {
     return check_part(values, 0, values.size());
   }
-  /// An event that passes when all work that the device was given so far is done, through this
-  /// object or not. It is waited for, once: until then the device keeps it.
+  /// An event that passes when all work that the device was given so far is
+  /// done, through this object or not. It is waited for, once: until then the
+  /// device keeps it.
   virtual Event record() = 0;
-  /// The same for what was queued through this object: a device that computes meanwhile is not
-  /// waited for.
+  /// The same for what was queued through this object: a device that computes
+  /// meanwhile is not waited for.
   virtual Event record_own() { return record(); }
   /// Blocks the calling thread until `event` has passed: needed before MPI reads or reuses memory.
   virtual void wait(Event event) = 0;
-  /// Work that this object or another user of the device queues from now on begins after all work
-  /// that both have queued so far. Does not block. Nothing to do where there is one queue only.
+  /// Work that this object or another user of the device queues from now on
+  /// begins after all work that both have queued so far. Does not block.
+  /// Nothing to do where there is one queue only.
   virtual void join() {}
-  /// Memory of at least `count` floats that MPI may receive into. The same memory at every call;
-  /// grown, hence moved, only when `count` exceeds every earlier one.
+  /// Memory of at least `count` floats that MPI may receive into. The same
+  /// memory at every call; grown, hence moved, only when `count` exceeds every
+  /// earlier one.
   virtual std::span<float> scratch(std::size_t count) = 0;
 
-  /// Whether the device's memory is the host's, so that every MPI can read it. The rest is for
-  /// devices of which that is not so.
+  /// Whether the device's memory is the host's, so that every MPI can read it.
+  /// The rest is for devices of which that is not so.
   virtual bool memory_is_on_host() const = 0;
   /// Host memory of at least `count` floats, made for fast copies. Same and grown as `scratch`.
   virtual std::span<float> host_scratch(std::size_t count) = 0;

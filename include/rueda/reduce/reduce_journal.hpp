@@ -42,9 +42,10 @@ struct ReduceNow {
   SteadyTime since;
 };
 
-/// The journal of an all-reduce's work, written by the thread that sums. It always adds up times,
-/// and keeps single acts on request (for a trace). Any other thread (a watchdog) can read the
-/// current act, without a lock that could delay the sum.
+/// The journal of an all-reduce's work, written by the thread that sums. It
+/// always adds up times, and keeps single acts on request (for a trace). Any
+/// other thread (a watchdog) can read the current act, without a lock that
+/// could delay the sum.
 class ReduceJournal {
  public:
   /// Does `work` as the act `act`.

@@ -11,8 +11,9 @@
 
 namespace rueda {
 
-// A device's loops for a wire of bf16 and for checked messages, on elements begin ... end-1, and
-// for sums of several arrays. The calling thread does them alone.
+// A device's loops for a wire of bf16 and for checked messages, on elements
+// begin ... end-1, and for sums of several arrays. The calling thread does them
+// alone.
 
 inline void narrow_part(std::span<kernels::Bfloat16> to, std::span<const float> from,
                         std::span<float> lost, std::size_t begin, std::size_t end) {
@@ -56,8 +57,8 @@ inline void add_to(float* __restrict to, const float* __restrict a, std::size_t 
   for (std::size_t i = 0; i < count; ++i) to[i] = to[i] + a[i];
 }
 
-/// The tree is that of TreeOrder: its left part is the largest power of two below the number of
-/// summands. `at` is where the block begins in each source.
+/// The tree is that of TreeOrder: its left part is the largest power of two
+/// below the number of summands. `at` is where the block begins in each source.
 inline void sum_block(std::span<const float* const> from, std::size_t at, std::size_t count,
                       float* to) {
   if (from.size() == 1) {
@@ -75,9 +76,10 @@ inline void sum_block(std::span<const float* const> from, std::size_t at, std::s
 
 }  // namespace tree_sum_detail
 
-/// Adds up arrays in host memory element by element in the order of TreeOrder: to[k][i] for every k
-/// and every i below `count` becomes the sum over r of from[r][i]. One pass over memory, by the
-/// calling thread alone. A target may be one of the sources; else nothing overlaps.
+/// Adds up arrays in host memory element by element in the order of TreeOrder:
+/// to[k][i] for every k and every i below `count` becomes the sum over r of
+/// from[r][i]. One pass over memory, by the calling thread alone. A target may
+/// be one of the sources; else nothing overlaps.
 inline void tree_sum(std::span<const float* const> from, std::span<float* const> to,
                      std::size_t count) {
   using namespace tree_sum_detail;

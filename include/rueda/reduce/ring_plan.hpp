@@ -9,12 +9,14 @@ namespace rueda {
 
 /// Which rank sends which chunk in which step: the arithmetic of the ring, without messages.
 ///
-/// The slice is cut into P chunks. Rank r always sends to its right neighbour r+1 and receives from
-/// its left neighbour r-1 (mod P). In step s of the reduce-scatter (s = 0 ... P-2) it sends chunk
-/// r-s and receives chunk r-s-1, which it adds to its own. After P-1 steps rank r holds the full
-/// sum of chunk r+1. In step s of the all-gather it sends chunk r+1-s, which is complete, and
-/// receives chunk r-s, which it keeps. (Patarasuk and Yuan, JPDC 69(2), 2009: this moves the least
-/// possible bytes, 2(P-1)/P of the slice per rank each way.)
+/// The slice is cut into P chunks. Rank r always sends to its right neighbour
+/// r+1 and receives from its left neighbour r-1 (mod P). In step s of the
+/// reduce-scatter (s = 0 ... P-2) it sends chunk r-s and receives chunk r-s-1,
+/// which it adds to its own. After P-1 steps rank r holds the full sum of chunk
+/// r+1. In step s of the all-gather it sends chunk r+1-s, which is complete,
+/// and receives chunk r-s, which it keeps. (Patarasuk and Yuan, JPDC 69(2),
+/// 2009: this moves the least possible bytes, 2(P-1)/P of the slice per rank
+/// each way.)
 struct RingPlan {
   std::size_t length = 0;  ///< elements of the slice; may be 0 or below `size`
   int rank = 0;
@@ -41,9 +43,10 @@ struct RingPlan {
   int wrap(int i) const noexcept { return ((i % size) + size) % size; }
 };
 
-/// The cut of each chunk into segments, which travel one after another. All chunks have as many, at
-/// the same positions, so that all ranks agree on every message; where a chunk is shorter than the
-/// largest, its last segment is shorter, or empty.
+/// The cut of each chunk into segments, which travel one after another. All
+/// chunks have as many, at the same positions, so that all ranks agree on every
+/// message; where a chunk is shorter than the largest, its last segment is
+/// shorter, or empty.
 struct Segments {
   std::size_t length = 1;  ///< floats of each but the last
   std::size_t count = 1;   ///< at least 1
@@ -63,8 +66,8 @@ struct Segments {
   constexpr std::size_t in_flight() const noexcept { return std::min<std::size_t>(count, 2); }
 };
 
-/// Floats that each of `ranks` ranks receives into while the ring sums a slice of `length` in
-/// segments of `segment` floats, 0: whole chunks.
+/// Floats that each of `ranks` ranks receives into while the ring sums a slice
+/// of `length` in segments of `segment` floats, 0: whole chunks.
 inline std::size_t ring_scratch_floats(std::size_t length, int ranks,
                                        std::size_t segment = 0) noexcept {
   if (ranks == 1 || length == 0) return 0;

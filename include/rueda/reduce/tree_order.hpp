@@ -5,17 +5,19 @@
 
 namespace rueda {
 
-/// The fixed order in which contributions 0, 1, 2, ... are added: by the owner of a chunk over
-/// ranks, or by one rank over its micro-batches. Both follow this class, hence N ranks and one rank
-/// of N micro-batches round alike.
+/// The fixed order in which contributions 0, 1, 2, ... are added: by the owner
+/// of a chunk over ranks, or by one rank over its micro-batches. Both follow
+/// this class, hence N ranks and one rank of N micro-batches round alike.
 ///
-/// It counts in binary. A contribution comes with level 0 on top of a stack; while the two topmost
-/// entries have equal level they merge into one of the next level. What is left at the end is
-/// merged from the top of the stack down. So 3 give (0+1)+2, 4 give (0+1)+(2+3) and 5 give
-/// ((0+1)+(2+3))+4. For K a power of two, the tree over P of trees over K is the tree over P*K.
+/// It counts in binary. A contribution comes with level 0 on top of a stack;
+/// while the two topmost entries have equal level they merge into one of the
+/// next level. What is left at the end is merged from the top of the stack
+/// down. So 3 give (0+1)+2, 4 give (0+1)+(2+3) and 5 give ((0+1)+(2+3))+4. For
+/// K a power of two, the tree over P of trees over K is the tree over P*K.
 ///
-/// An entry's position in the stack is its slot, a number that the caller maps to memory. Only
-/// `slots_needed(n)` of them exist at a time, because contributions may come one after another:
+/// An entry's position in the stack is its slot, a number that the caller maps
+/// to memory. Only `slots_needed(n)` of them exist at a time, because
+/// contributions may come one after another:
 ///
 ///     TreeOrder order;
 ///     for (each contribution) {
@@ -36,8 +38,9 @@ class TreeOrder {
   /// Where the next contribution belongs. Each bit set in the count is one entry of the stack.
   constexpr std::size_t next_slot() const noexcept { return std::size_t(std::popcount(count_)); }
 
-  /// Takes note that the next slot is filled and calls `merge(into, from)` for each merge now due.
-  /// `into` is the left operand and `from` = `into` + 1 the right one, which is free afterwards.
+  /// Takes note that the next slot is filled and calls `merge(into, from)` for
+  /// each merge now due. `into` is the left operand and `from` = `into` + 1 the
+  /// right one, which is free afterwards.
   template <class Merge>
   constexpr void push(Merge&& merge) {
     std::size_t top = next_slot();

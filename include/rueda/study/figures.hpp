@@ -30,14 +30,14 @@ struct Series : Subject {
   std::vector<Point> points;
 };
 
-/// Sorts observations into series. A run belongs to the weak series of its rank batch and to the
-/// strong one of its global batch, so a P = 1 run may serve both; a series needs two values of P,
-/// and runs that then belong to none form series of one point. A series has one subject and one
-/// number of images.
+/// Sorts observations into series. A run belongs to the weak series of its rank
+/// batch and to the strong one of its global batch, so a P = 1 run may serve
+/// both; a series needs two values of P, and runs that then belong to none form
+/// series of one point. A series has one subject and one number of images.
 std::vector<Series> make_series(const Observations& observations);
 
-/// What P ranks gained over the fewest that were run, P0 (1 where there is such a run), which count
-/// as P0. Efficiency is S / P.
+/// What P ranks gained over the fewest that were run, P0 (1 where there is such
+/// a run), which count as P0. Efficiency is S / P.
 struct Speedup {
   Estimate speedup;
   Estimate efficiency;
@@ -48,28 +48,29 @@ Speedup epoch_speedup(const Series& series, const Point& point,
 /// S = P0 (B(P) / t(P)) / (B(P0) / t(P0)) from full steps t and global batches B.
 Speedup step_speedup(const Series& series, const Point& point);
 
-/// The serial fraction s of Amdahl's law, T(P) / T(1) = s + (1 - s) / P (Amdahl, AFIPS 1967), by
-/// least squares over the epoch times of a series; P counts from the series' fewest ranks. The
-/// interval is that of the fits to the extremes: all T(P) high with T(1) low, and the other way
-/// round. Without oversubscribed points; none if fewer than two are left. A value below 0 is
+/// The serial fraction s of Amdahl's law, T(P) / T(1) = s + (1 - s) / P
+/// (Amdahl, AFIPS 1967), by least squares over the epoch times of a series; P
+/// counts from the series' fewest ranks. The interval is that of the fits to
+/// the extremes: all T(P) high with T(1) low, and the other way round. Without
+/// oversubscribed points; none if fewer than two are left. A value below 0 is
 /// superlinear speedup.
 std::optional<Estimate> amdahl_fraction(const Series& series);
 
-/// Serial fraction that one measured speedup S on `ranks` implies: (1/S - 1/P) / (1 - 1/P) (Karp
-/// and Flatt, CACM 33(5), 1990). One that grows with P is overhead, not serial work. Unknown for P
-/// = 1.
+/// Serial fraction that one measured speedup S on `ranks` implies: (1/S - 1/P)
+/// / (1 - 1/P) (Karp and Flatt, CACM 33(5), 1990). One that grows with P is
+/// overhead, not serial work. Unknown for P = 1.
 double karp_flatt(double speedup, double ranks) noexcept;
 
 /// Share of a step on P ranks that would not have been faster on more (Gustafson, CACM 31(5),
 /// 1988): from the scaled speedup S = P - s (P - 1), s = (P - S) / (P - 1). Unknown for P = 1.
 double gustafson_fraction(double scaled_speedup, double ranks) noexcept;
 
-/// Communication of a mean steady epoch; seconds, of one repeat (see PointFigures). `bytes` are
-/// those of a step.
+/// Communication of a mean steady epoch; seconds, of one repeat (see
+/// PointFigures). `bytes` are those of a step.
 struct CommunicationFigures : CommunicationTimes {
   double inferred = kUnknown;  ///< T(P) - T(P0) P0 / P
-  /// The same against P = 1 at this rank batch instead of this global batch, where that was run:
-  /// small batches are slower, which is no communication.
+  /// The same against P = 1 at this rank batch instead of this global batch,
+  /// where that was run: small batches are slower, which is no communication.
   double inferred_same_batch = kUnknown;
   double link_busbw = kUnknown;  ///< GB/s, of the time in transfer alone
 };
@@ -81,9 +82,9 @@ struct StragglerFigures {
   std::string slowest_host;
 };
 
-/// Time lost compared with ideal scaling, T(P) - T(P0) P0 / P, and what of it each phase explains:
-/// the phase's seconds per epoch less its share of the fewest ranks' ones. The rest lies between
-/// steps or in the ranks' unevenness.
+/// Time lost compared with ideal scaling, T(P) - T(P0) P0 / P, and what of it
+/// each phase explains: the phase's seconds per epoch less its share of the
+/// fewest ranks' ones. The rest lies between steps or in the ranks' unevenness.
 struct Losses {
   double lost = kUnknown;  ///< seconds per epoch
   PhaseSeconds phases{};
@@ -91,9 +92,9 @@ struct Losses {
   double rest = kUnknown;
 };
 
-/// Everything that is derived of a point. Times and speedups are medians over repeats; parts of an
-/// epoch or a step are those of the repeat whose epochs are nearest to the median, so that they add
-/// up.
+/// Everything that is derived of a point. Times and speedups are medians over
+/// repeats; parts of an epoch or a step are those of the repeat whose epochs
+/// are nearest to the median, so that they add up.
 struct PointFigures {
   const Series* series = nullptr;
   const Point* point = nullptr;
@@ -124,8 +125,8 @@ using StudyFigures = std::vector<SeriesFigures>;
 /// `all` has to outlive the result.
 StudyFigures evaluate(const std::vector<Series>& all);
 
-/// The parts of a mean steady epoch other than full steps of median length; seconds, of the repeat
-/// whose epochs are nearest to the point's.
+/// The parts of a mean steady epoch other than full steps of median length;
+/// seconds, of the repeat whose epochs are nearest to the point's.
 struct EpochParts {
   double slow_steps = kUnknown;  ///< what full steps took beyond the median of all
   double partial = kUnknown;     ///< everything but full steps

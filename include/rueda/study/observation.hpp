@@ -12,8 +12,8 @@
 
 namespace rueda {
 
-/// A value and how far it may be off: the range over repeats, or what rounding leaves. low <= value
-/// <= high; all NaN if unknown.
+/// A value and how far it may be off: the range over repeats, or what rounding
+/// leaves. low <= value <= high; all NaN if unknown.
 struct Estimate {
   double value = kUnknown;
   double low = kUnknown;
@@ -54,8 +54,9 @@ struct Subject {
   auto operator<=>(const Subject&) const = default;
 };
 
-/// One training run as a scaling study sees it, or all repeats of one: of rueda, from the log of a
-/// framework, or from a published table. Times in seconds.
+/// One training run as a scaling study sees it, or all repeats of one: of
+/// rueda, from the log of a framework, or from a published table. Times in
+/// seconds.
 struct Observation : Subject {
   std::size_t ranks = 1;  ///< P; replicas, GPUs
   std::size_t hosts = 1;
@@ -83,16 +84,16 @@ using Observations = std::vector<Observation>;
 /// Observations that have something in common.
 using Members = std::vector<const Observation*>;
 
-/// A finished or interrupted run of rueda; it has to outlive the observation. Throws
-/// std::invalid_argument if it has no epoch.
+/// A finished or interrupted run of rueda; it has to outlive the observation.
+/// Throws std::invalid_argument if it has no epoch.
 Observation observe(const RunResult& run);
 
-/// All runs that have an epoch. `variant` names the options that change the time of a step and are
-/// not the same in all runs ("overlap off, wire bf16").
+/// All runs that have an epoch. `variant` names the options that change the
+/// time of a step and are not the same in all runs ("overlap off, wire bf16").
 Observations observe_all(const Runs& runs);
 
-/// Repeats of one configuration as one observation: of each time the median, the least low and the
-/// greatest high of those that are known.
+/// Repeats of one configuration as one observation: of each time the median,
+/// the least low and the greatest high of those that are known.
 Observation merged(const Members& repeats);
 
 /// Whether their epochs have the same images, or are both of an unknown number.
@@ -118,21 +119,24 @@ struct LoggedRun : Subject {
   std::vector<LoggedEpoch> epochs;
 };
 
-/// "14s", "544ms", "73us", "23.44s", "8.715 s": in seconds, with what rounding to the last digit
-/// leaves, never below 0. Nothing if the text is not a whole duration.
+/// "14s", "544ms", "73us", "23.44s", "8.715 s": in seconds, with what rounding
+/// to the last digit leaves, never below 0. Nothing if the text is not a whole
+/// duration.
 std::optional<Estimate> printed_duration(std::string_view text);
 
-/// What both ranges leave, and the value of the narrower one within it; `first` if they exclude
-/// each other.
+/// What both ranges leave, and the value of the narrower one within it; `first`
+/// if they exclude each other.
 Estimate narrowed(const Estimate& first, const Estimate& second);
 
-/// Images that an epoch of `steps` steps takes of `images`: all of them with a partial last step,
-/// or steps x batch where a remainder is left out. NaN if neither fits.
+/// Images that an epoch of `steps` steps takes of `images`: all of them with a
+/// partial last step, or steps x batch where a remainder is left out. NaN if
+/// neither fits.
 double images_of_epoch(double images, std::size_t steps, std::size_t global_batch);
 
-/// Steady: medians of values and bounds over the epochs after the first. Without a partial last
-/// step a full step takes epoch / steps. With one its value supposes that time follows images, and
-/// its bounds that the partial step took from nothing to as long as a full one. Throws
+/// Steady: medians of values and bounds over the epochs after the first.
+/// Without a partial last step a full step takes epoch / steps. With one its
+/// value supposes that time follows images, and its bounds that the partial
+/// step took from nothing to as long as a full one. Throws
 /// std::invalid_argument if there is no epoch.
 Observation observe(const LoggedRun& run);
 
@@ -166,8 +170,9 @@ Observations read_keras_log(const KerasLog& log);
 /// The observations of the chapter whose figures docs/published.md discusses have this source.
 inline constexpr const char* kBookSource = "Torres 2026, ch. 10";
 
-/// The published runs of docs/data/published.json, which is compiled into the program. `which` is a
-/// set ("book", "nyu"), or "all". Throws InputError naming the sets for any other word.
+/// The published runs of docs/data/published.json, which is compiled into the
+/// program. `which` is a set ("book", "nyu"), or "all". Throws InputError
+/// naming the sets for any other word.
 Observations published(const std::string& which);
 
 }  // namespace rueda

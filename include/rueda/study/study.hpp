@@ -16,8 +16,8 @@ namespace rueda {
 /// The value of a figure that a file does not have.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Where the time of a mean step went; seconds, mean over ranks. `count` is 0 if there was no such
-/// step.
+/// Where the time of a mean step went; seconds, mean over ranks. `count` is 0
+/// if there was no such step.
 struct MeanStep {
   std::size_t count = 0;
   double seconds = kUnknown;
@@ -101,15 +101,15 @@ struct RunResult {
 };
 using Runs = std::vector<RunResult>;
 
-/// Reads a run.json. Ignores unknown fields; fields that an older version did not write stay
-/// unknown. Throws InputError naming file, field and remedy.
+/// Reads a run.json. Ignores unknown fields; fields that an older version did
+/// not write stay unknown. Throws InputError naming file, field and remedy.
 RunResult read_run(const std::filesystem::path& file);
 
 /// The epochs that count (steady_stretch); if there are none, the last one.
 std::span<const EpochResult> steady_epochs(const RunResult& run);
 
-/// What jobs/scale.sh wrote about one run that it started (attempt.json): also of those that were
-/// refused or failed before they had a run.json.
+/// What jobs/scale.sh wrote about one run that it started (attempt.json): also
+/// of those that were refused or failed before they had a run.json.
 struct Attempt {
   std::filesystem::path file;
   std::string model;
@@ -134,10 +134,11 @@ struct Study {
   std::vector<Unreadable> unreadable;  ///< in directories that hold others
 };
 
-/// Reads run.json and attempt.json of every directory below `places` (five levels deep, symbolic
-/// links are not followed); a place may also be such a file. Files found below count once. Throws
-/// InputError if a place is not there or none holds anything, and if a place's own file cannot be
-/// read; one that lies deeper is put into `unreadable`.
+/// Reads run.json and attempt.json of every directory below `places` (five
+/// levels deep, symbolic links are not followed); a place may also be such a
+/// file. Files found below count once. Throws InputError if a place is not
+/// there or none holds anything, and if a place's own file cannot be read; one
+/// that lies deeper is put into `unreadable`.
 Study load_study(const std::vector<std::filesystem::path>& places);
 
 }  // namespace rueda

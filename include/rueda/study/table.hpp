@@ -52,8 +52,8 @@ struct TableField : Column {
 };
 using Fields = std::vector<TableField>;
 
-/// A table for people and programs: one source for Markdown, CSV and JSON. Numbers are
-/// stored unrounded in SI units; only Markdown rounds.
+/// A table for people and programs: one source for Markdown, CSV and JSON.
+/// Numbers are stored unrounded in SI units; only Markdown rounds.
 struct Table {
   std::string id;     ///< for programs and file names: snake_case
   std::string title;  ///< one line
@@ -74,8 +74,8 @@ std::string cell_text(const Cell& cell, Show show);
 
 /// A heading, the table, and its notes as a list.
 std::string to_markdown(const Table& table);
-/// One header line of keys, then a line for each row; RFC 4180 quoting; empty where there is
-/// nothing.
+/// One header line of keys, then a line for each row; RFC 4180 quoting; empty
+/// where there is nothing.
 std::string to_csv(const Table& table);
 /// For a terminal: columns padded, notes wrapped.
 std::string to_text(const Table& table);

@@ -40,15 +40,17 @@ struct ReducerParts {
 ///     for (each bucket, in order) { wait(bucket); ... its gradients are read ... }
 ///     end();
 ///
-/// Without a thread of its own it sums in `wait`. With one it sums each bucket as soon as that is
-/// complete, while the backward pass computes the next one. Then the thread has the turn to call
-/// MPI between `begin` and `end`; it sleeps while it waits for buckets and never enters OpenMP.
-/// Either way nothing else may use MPI between `begin` and `end`, and a sum has the same bits.
+/// Without a thread of its own it sums in `wait`. With one it sums each bucket
+/// as soon as that is complete, while the backward pass computes the next one.
+/// Then the thread has the turn to call MPI between `begin` and `end`; it
+/// sleeps while it waits for buckets and never enters OpenMP. Either way
+/// nothing else may use MPI between `begin` and `end`, and a sum has the same
+/// bits.
 class GradientReducer {
  public:
   explicit GradientReducer(ReducerParts parts);
-  /// Ends the process if it is busy(): the thread may be inside MPI, from which it never returns
-  /// when this rank has failed.
+  /// Ends the process if it is busy(): the thread may be inside MPI, from which
+  /// it never returns when this rank has failed.
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
@@ -56,8 +58,8 @@ class GradientReducer {
   /// Collective. Sums the zeros of a new arena, which opens connections and takes scratch memory.
   void warm_up();
 
-  /// A training step begins (global, from 1). `announced`: its buckets are complete as soon as the
-  /// backend announces them; otherwise with `complete`.
+  /// A training step begins (global, from 1). `announced`: its buckets are
+  /// complete as soon as the backend announces them; otherwise with `complete`.
   void begin(std::size_t train_step, bool announced);
   /// The whole arena is written.
   void complete();
@@ -106,8 +108,9 @@ class GradientReducer {
   std::vector<BoundSum> sums_;  ///< by bucket
   std::vector<BucketRecord> records_;
 
-  // The training thread begins a step and says when all is written; the other thread counts the
-  // buckets that it has summed. Without it there is no competition for the lock.
+  // The training thread begins a step and says when all is written; the other
+  // thread counts the buckets that it has summed. Without it there is no
+  // competition for the lock.
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::uint64_t> counts_;  ///< of announcements at which each bucket is complete

@@ -12,8 +12,8 @@
 
 namespace rueda {
 
-// The one table of the options of `rueda train`. The command line, recipes, the record, resuming,
-// studies and the checks of ranges derive from it.
+// The one table of the options of `rueda train`. The command line, recipes, the
+// record, resuming, studies and the checks of ranges derive from it.
 
 /// What a resumed run does with an option of the interrupted run.
 enum class Resume {
@@ -112,8 +112,9 @@ OptionValue value_of(const TrainOption& option, const TrainConfig& config);
 /// As the command line takes it; empty for null.
 std::string to_string(const OptionValue& value);
 
-/// Takes the value from the words of the command line. Throws InputError, which does not name the
-/// option, for a text of the wrong form; ranges are `check_range`'s part.
+/// Takes the value from the words of the command line. Throws InputError, which
+/// does not name the option, for a text of the wrong form; ranges are
+/// `check_range`'s part.
 void set_option(const TrainOption& option, TrainConfig& config, const std::string& text);
 
 /// Throws InputError naming the option where its number is out of range.

@@ -15,8 +15,8 @@
 
 namespace rueda {
 
-/// Full steps take the whole global batch. The last step of an epoch is partial where the data set
-/// leaves less; the two are never mixed in a mean.
+/// Full steps take the whole global batch. The last step of an epoch is partial
+/// where the data set leaves less; the two are never mixed in a mean.
 enum class StepKind { full, partial, all };
 
 bool is_kind(const StepRecord& step, std::size_t global_batch, StepKind kind) noexcept;
@@ -90,9 +90,10 @@ struct Totals {
   }
 };
 
-/// Where a run stands at the end of a step. With parameters, running statistics and velocities it
-/// is all that training needs to go on: every random choice is hashed from seed, epoch and sample,
-/// so that epoch and step are the counters of the generators, too.
+/// Where a run stands at the end of a step. With parameters, running statistics
+/// and velocities it is all that training needs to go on: every random choice
+/// is hashed from seed, epoch and sample, so that epoch and step are the
+/// counters of the generators, too.
 struct TrainPosition {
   std::size_t epochs = 0;  ///< finished, evaluated and recorded
   std::size_t steps = 0;   ///< taken in the epoch after them; of all, it is still to be evaluated
@@ -112,16 +113,18 @@ struct EpochRecord {
   double seconds = 0;            ///< training steps only, barrier to barrier, slowest rank
   double images_per_second = 0;  ///< train.samples / seconds
   std::string parameter_hash;    ///< 16 hex digits over all parameters and running statistics
-  /// Where a process resumed a run with this epoch: the steps of it that an earlier process took.
-  /// There are no records of these, and the time includes warming up.
+  /// Where a process resumed a run with this epoch: the steps of it that an
+  /// earlier process took. There are no records of these, and the time includes
+  /// warming up.
   std::optional<std::size_t> resumed_at_step;
   ByRank<StepRecord> step_records;      ///< [rank][step]; see `written`
   ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;         ///< [rank]
   /// [rank]: of its GPU during the steps, for all ranks that share it; NaN: unknown.
   std::vector<double> energy_joules;
-  /// Its element of run.json once that is written for good. The records of its steps are released
-  /// then, so that long runs need no more memory than short ones, and `sums` stands for them.
+  /// Its element of run.json once that is written for good. The records of its
+  /// steps are released then, so that long runs need no more memory than short
+  /// ones, and `sums` stands for them.
   SharedText written;
   EpochSums sums;
 };

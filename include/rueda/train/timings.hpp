@@ -30,8 +30,8 @@ inline constexpr std::array<std::string_view, kPhases> kPhaseNames = {
 
 using PhaseSeconds = std::array<double, kPhases>;
 
-/// One bucket of one step on one rank. Moments are seconds on the rank's steady clock. Plain bytes:
-/// it is gathered over ranks as it is.
+/// One bucket of one step on one rank. Moments are seconds on the rank's steady
+/// clock. Plain bytes: it is gathered over ranks as it is.
 struct BucketRecord {
   std::uint32_t epoch = 0;   ///< from 1
   std::uint32_t step = 0;    ///< from 1
@@ -64,8 +64,8 @@ struct StepRecord {
   double learning_rate = 0;   ///< of this step's update
 };
 
-/// The offset of one rank's clock to rank 0's at two moments, between which it drifts evenly. Plain
-/// bytes.
+/// The offset of one rank's clock to rank 0's at two moments, between which it
+/// drifts evenly. Plain bytes.
 struct ClockFit {
   double first_time = 0;  ///< on this rank's clock
   ClockOffset first;
@@ -132,8 +132,8 @@ class PhaseTimer {
     current_ = phase;
   }
 
-  /// Books the time since the current phase began: on `parts` as far as it reaches, the rest on
-  /// `other`. The current phase goes on from now.
+  /// Books the time since the current phase began: on `parts` as far as it
+  /// reaches, the rest on `other`. The current phase goes on from now.
   void divide(const PhaseSeconds& parts) {
     const SteadyTime now = SteadyClock::now();
     const double passed = seconds_between(last_, now);

@@ -19,8 +19,8 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   /// A step of the epoch after `position.epochs` is done.
   virtual void on_step(const TrainPosition& position) = 0;
-  /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the step records, which
-  /// may be released here once they are written.
+  /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the
+  /// step records, which may be released here once they are written.
   virtual void on_epoch(RunRecord& run) = 0;
 };
 
@@ -39,8 +39,9 @@ struct TrainerParts {
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
   /// Whether this rank is to stop: asked before every step.
   std::function<bool()> stop_requested = [] { return false; };
-  /// Collective: copies the state for a checkpoint, which is written while training goes on. Throws
-  /// RunError, alike on every rank, if this one or the one before cannot be written.
+  /// Collective: copies the state for a checkpoint, which is written while
+  /// training goes on. Throws RunError, alike on every rank, if this one or the
+  /// one before cannot be written.
   std::function<void(const TrainPosition&, std::span<float> velocities)> save =
       [](const TrainPosition&, std::span<float>) {};
 
@@ -51,9 +52,10 @@ struct TrainerParts {
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  /// Trains until the last epoch, the target accuracy, or the step in which a rank asks to stop;
-  /// fills `run.epochs`, `outcome` and `seconds_to_target`. Collective. Throws RunError, alike on
-  /// every rank, on a loss that is not finite (step and rank named) and on replicas that differ.
+  /// Trains until the last epoch, the target accuracy, or the step in which a
+  /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
+  /// Collective. Throws RunError, alike on every rank, on a loss that is not
+  /// finite (step and rank named) and on replicas that differ.
   virtual void run(RunRecord& run) = 0;
   /// Of the optimizer, on the replica's device: to be filled before a resumed run.
   virtual std::span<float> velocities() = 0;

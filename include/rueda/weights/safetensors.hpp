@@ -10,9 +10,10 @@
 
 namespace rueda {
 
-// Files of named tensors in the safetensors format: 8 bytes with the length of the header, little
-// endian; the header, a JSON object of {name: {dtype, shape, data_offsets}} with an optional
-// "__metadata__" of texts; then the data of all tensors without gaps.
+// Files of named tensors in the safetensors format: 8 bytes with the length of
+// the header, little endian; the header, a JSON object of {name: {dtype, shape,
+// data_offsets}} with an optional "__metadata__" of texts; then the data of all
+// tensors without gaps.
 
 /// What a file says about one of its tensors.
 struct TensorEntry {
@@ -23,22 +24,23 @@ struct TensorEntry {
   std::size_t end = 0;
 };
 
-/// A file open for reading. It may come from anywhere: every field of its header is checked before
-/// memory is allocated for it.
+/// A file open for reading. It may come from anywhere: every field of its
+/// header is checked before memory is allocated for it.
 class SafetensorsFile {
  public:
-  /// Reads the header. Throws InputError naming the file, the tensor if it is about one, what is
-  /// wrong and the remedy: no regular file, cut off, a header above 100 MB or not as described
-  /// above, a name twice, an unknown dtype, bytes that do not fit the shape, data that overlaps,
-  /// has holes or is not all described.
+  /// Reads the header. Throws InputError naming the file, the tensor if it is
+  /// about one, what is wrong and the remedy: no regular file, cut off, a
+  /// header above 100 MB or not as described above, a name twice, an unknown
+  /// dtype, bytes that do not fit the shape, data that overlaps, has holes or
+  /// is not all described.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
   /// In the order of the header.
   const std::vector<TensorEntry>& tensors() const noexcept { return tensors_; }
 
-  /// Reads the values of an F32 tensor of `tensors()`; `out` has exactly its elements. Throws
-  /// InputError if the file cannot be read any more.
+  /// Reads the values of an F32 tensor of `tensors()`; `out` has exactly its
+  /// elements. Throws InputError if the file cannot be read any more.
   void read(const TensorEntry& tensor, std::span<float> out);
 
  private:
@@ -56,9 +58,10 @@ struct TensorData {
   std::span<const std::byte> bytes;
 };
 
-/// Writes a file with the tensors in the given order, its data beginning at a multiple of 8 bytes.
-/// Readers want every tensor at a multiple of its element's size: the widest dtype goes first. A
-/// crash leaves the old file or the new one, whole. Throws RunError naming path and reason.
+/// Writes a file with the tensors in the given order, its data beginning at a
+/// multiple of 8 bytes. Readers want every tensor at a multiple of its
+/// element's size: the widest dtype goes first. A crash leaves the old file or
+/// the new one, whole. Throws RunError naming path and reason.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorData> tensors,
                        const std::map<std::string, std::string>& metadata);
 

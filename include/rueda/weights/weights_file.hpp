@@ -10,21 +10,22 @@ namespace rueda {
 
 // Weight files: safetensors with the names and layouts of the network's origin; docs/weights.md.
 
-/// Fills both arenas (host memory) from a file that has exactly the tensors of the network, as F32
-/// and finite; PyTorch's num_batches_tracked are ignored. Throws
-/// InputError naming the tensor that is missing, too many, of another shape or dtype, or not
-/// finite; the arenas may then be filled in part.
+/// Fills both arenas (host memory) from a file that has exactly the tensors of
+/// the network, as F32 and finite; PyTorch's num_batches_tracked are ignored.
+/// Throws InputError naming the tensor that is missing, too many, of another
+/// shape or dtype, or not finite; the arenas may then be filled in part.
 void load_weights(const Graph& graph, const std::filesystem::path& path,
                   std::span<float> parameters, std::span<float> statistics);
 
-/// Writes both arenas (host memory). `steps` optimizer steps led to them: PyTorch's
-/// num_batches_tracked. Throws RunError if the file cannot be written.
+/// Writes both arenas (host memory). `steps` optimizer steps led to them:
+/// PyTorch's num_batches_tracked. Throws RunError if the file cannot be
+/// written.
 void save_weights(const Graph& graph, const std::filesystem::path& path,
                   std::span<const float> parameters, std::span<const float> statistics,
                   std::uint64_t steps);
 
-/// The same for an array with one value per parameter, such as an optimizer's velocities: a file of
-/// the trainable tensors alone, under the same names.
+/// The same for an array with one value per parameter, such as an optimizer's
+/// velocities: a file of the trainable tensors alone, under the same names.
 void load_per_parameter(const Graph& graph, const std::filesystem::path& path,
                         std::span<float> values);
 void save_per_parameter(const Graph& graph, const std::filesystem::path& path,

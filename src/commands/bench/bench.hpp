@@ -32,9 +32,10 @@ struct Size {
 inline constexpr const char* kDefaultSizes =
     "4,64,1k,4k,10k,40k,100k,400k,resnet20,4M,10M,40M,resnet18,resnet50v2,100M,256M";
 
-/// Sizes between commas: bytes, with k, M, G for powers of 1000 and Ki, Mi, Gi for powers of 1024,
-/// or the name of a network for what its training sums in a step (`GradientLayout`). Ascending,
-/// each once. Throws InputError naming the word.
+/// Sizes between commas: bytes, with k, M, G for powers of 1000 and Ki, Mi, Gi
+/// for powers of 1024, or the name of a network for what its training sums in a
+/// step (`GradientLayout`). Ascending, each once. Throws InputError naming the
+/// word.
 std::vector<Size> parse_sizes(const std::string& words);
 
 /// KiB between commas, as bytes; ascending, each once. Throws InputError naming the word.
@@ -50,8 +51,8 @@ struct Entry {
 /// Stands for all ways. Those that this machine does not offer are left out then.
 inline constexpr const char* kAllWords = "all";
 
-/// The words of --all-reduce and "fixed" between commas, each once, or "all". Throws InputError
-/// naming the word.
+/// The words of --all-reduce and "fixed" between commas, each once, or "all".
+/// Throws InputError naming the word.
 std::vector<Entry> parse_entries(const std::string& words);
 
 /// "auto, ring, ..., fixed".
@@ -105,20 +106,21 @@ void validate(BenchAllReduceOptions& options);
 void validate(BenchTuneOptions& options);
 void validate(BenchExplainOptions& options);
 
-/// `rueda bench all-reduce`: measures all-reduces on the ranks of the run; table, JSON and plot as
-/// asked. Returns the exit code. Throws AlreadyReported for an error that all ranks agreed on,
-/// InputError and RunError otherwise.
+/// `rueda bench all-reduce`: measures all-reduces on the ranks of the run;
+/// table, JSON and plot as asked. Returns the exit code. Throws AlreadyReported
+/// for an error that all ranks agreed on, InputError and RunError otherwise.
 int run_bench_all_reduce(const BenchAllReduceOptions& options);
 
-/// `rueda bench tune`: measures own algorithms and segment sizes on the ranks of the run, and
-/// writes the table of the fastest to a file for training. Returns and throws as
-/// run_bench_all_reduce.
+/// `rueda bench tune`: measures own algorithms and segment sizes on the ranks
+/// of the run, and writes the table of the fastest to a file for training.
+/// Returns and throws as run_bench_all_reduce.
 int run_bench_tune(const BenchTuneOptions& options);
 
 namespace bench {
 
-/// `rueda bench explain`: who sends which chunk to whom at each step, what every rank holds after
-/// it, and the bytes sent and the least possible. Needs no MPI.
+/// `rueda bench explain`: who sends which chunk to whom at each step, what
+/// every rank holds after it, and the bytes sent and the least possible. Needs
+/// no MPI.
 std::string explain(const BenchExplainOptions& options);
 
 }  // namespace bench

@@ -32,14 +32,15 @@ class KnownSums {
 
   /// What rank `rank` brings, from index `first` on.
   void fill(int rank, std::size_t first, std::span<float> values) const;
-  /// The first index of `sums`, which begins at index `first` of the slice, that is not the sum of
-  /// what all ranks brought; nothing if all are right.
+  /// The first index of `sums`, which begins at index `first` of the slice,
+  /// that is not the sum of what all ranks brought; nothing if all are right.
   std::optional<std::size_t> first_wrong(std::size_t first, std::span<const float> sums) const;
 
-  /// How far a sum of real numbers may be off, as a share of the sum of their magnitudes:
-  /// (1+u)^(P-1) - 1 with u = 2^-24, since no order of P-1 additions rounds a value oftener. With
-  /// w = 2^-8 for a bf16 wire, where a value is also rounded at each of at most P hops and once by
-  /// the owner, (1+u)^(P-1) (1+w)^(P+1) - 1.
+  /// How far a sum of real numbers may be off, as a share of the sum of their
+  /// magnitudes: (1+u)^(P-1) - 1 with u = 2^-24, since no order of P-1
+  /// additions rounds a value oftener. With w = 2^-8 for a bf16 wire, where a
+  /// value is also rounded at each of at most P hops and once by the owner,
+  /// (1+u)^(P-1) (1+w)^(P+1) - 1.
   static double error_bound(int ranks, Wire wire);
 
  private:
@@ -72,11 +73,12 @@ struct Effort {
   double seconds = 10;          ///< after this no further repetition begins, except the first 3
 };
 
-/// Collective: each candidate sums the first `floats` of its memory again and again. They take
-/// turns, and take turns in going first. A barrier precedes each sum. Every element of every sum is
-/// tested, whole numbers and real ones alternately. Warm-up sums are not counted. On every rank the
-/// same times, in the order of `candidates`. Throws RunError naming algorithm, rank and element for
-/// a wrong sum.
+/// Collective: each candidate sums the first `floats` of its memory again and
+/// again. They take turns, and take turns in going first. A barrier precedes
+/// each sum. Every element of every sum is tested, whole numbers and real ones
+/// alternately. Warm-up sums are not counted. On every rank the same times, in
+/// the order of `candidates`. Throws RunError naming algorithm, rank and
+/// element for a wrong sum.
 std::vector<Seconds> measure(const TestBed& bed, std::span<const Candidate> candidates,
                              std::size_t floats, const Effort& effort);
 
@@ -141,18 +143,19 @@ std::string record_json(const Record& record);
 /// 16 B, 64 B, ... by fours, up to `most_bytes`; at least one.
 std::vector<std::size_t> tuned_lengths(std::size_t most_bytes);
 
-/// Each algorithm with its usual segments and, where chunks travel in pieces (ring, hierarchical),
-/// with each of `segments` (bytes; 0 are the usual ones).
+/// Each algorithm with its usual segments and, where chunks travel in pieces
+/// (ring, hierarchical), with each of `segments` (bytes; 0 are the usual ones).
 std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
                                   const std::vector<std::size_t>& segments);
 
-/// Whether `way` differs from the usual segments: chunks of a slice of `bytes` over `ranks` are
-/// longer than its segments. True for the usual ones.
+/// Whether `way` differs from the usual segments: chunks of a slice of `bytes`
+/// over `ranks` are longer than its segments. True for the usual ones.
 bool is_distinct(const ReduceWay& way, std::size_t bytes, std::size_t ranks);
 
-/// For each length, ascending, the way of the least median, or that of the length before where it
-/// takes at most 3 % longer: noise makes no rows. Between two lengths the geometric mean divides.
-/// `trials` are grouped by length.
+/// For each length, ascending, the way of the least median, or that of the
+/// length before where it takes at most 3 % longer: noise makes no rows.
+/// Between two lengths the geometric mean divides. `trials` are grouped by
+/// length.
 ReduceTable choose_table(std::span<const Row> trials);
 
 /// "ring", "ring, 64 KiB segments".

@@ -146,8 +146,8 @@ class TuneRun {
   }
 
  private:
-  /// The way is named twice: as the algorithm, and as the only row of a table, because 0 as a
-  /// segment size means "as the table has it".
+  /// The way is named twice: as the algorithm, and as the only row of a table,
+  /// because 0 as a segment size means "as the table has it".
   void add(const ReduceWay& way) {
     ReduceSettings settings{.algorithm = way.algorithm,
                             .segment_bytes = way.segment_bytes,

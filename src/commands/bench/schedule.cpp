@@ -41,8 +41,9 @@ Schedule ring_schedule(int ranks, std::size_t length) {
   return schedule;
 }
 
-/// Adds messages that two ranks exchange at the same time, in the step after the last one in which
-/// either takes part. Where phases meet in a step, it is named by its first sender's.
+/// Adds messages that two ranks exchange at the same time, in the step after
+/// the last one in which either takes part. Where phases meet in a step, it is
+/// named by its first sender's.
 void send(std::vector<Step>& steps, const char* phase, std::initializer_list<Message> messages) {
   const std::set<int> ranks = {messages.begin()->from, messages.begin()->to};
   const auto is_busy = [&](const Step& step) {

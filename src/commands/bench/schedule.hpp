@@ -32,8 +32,9 @@ struct Schedule {
   std::vector<Step> steps;
 };
 
-/// The messages of ring (by RingPlan), doubling or central. A message is in the first step in which
-/// its sender and its receiver have done all before it. Throws InputError for other algorithms.
+/// The messages of ring (by RingPlan), doubling or central. A message is in the
+/// first step in which its sender and its receiver have done all before it.
+/// Throws InputError for other algorithms.
 Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length);
 
 /// Whose values each rank has summed: [rank][chunk], a bit for each rank.

@@ -66,8 +66,9 @@ class BenchSession {
     if (world_.rank() == 0) std::cout << text << std::flush;
   }
 
-  /// Collective: makes one more all-reduce to measure. Rows call it `way` and `words`. Returns why
-  /// this machine does not offer it, the same on all ranks; empty if it does.
+  /// Collective: makes one more all-reduce to measure. Rows call it `way` and
+  /// `words`. Returns why this machine does not offer it, the same on all
+  /// ranks; empty if it does.
   std::string add(const ReduceWay& way, const std::string& words, const ReduceSettings& settings) {
     Sum sum{way, words, nullptr};
     std::string refusal;
@@ -91,8 +92,9 @@ class BenchSession {
     together(world_, [&] { memory_ = backend_->allocate(most_bytes_); });
   }
 
-  /// Collective: measures a slice of this size with the all-reduces whose way is distinct for it.
-  /// One sums in its own memory if it has some, and else in the session's.
+  /// Collective: measures a slice of this size with the all-reduces whose way
+  /// is distinct for it. One sums in its own memory if it has some, and else in
+  /// the session's.
   std::vector<Row> measure(const Size& size, const Effort& effort) {
     const std::size_t floats = size.bytes / sizeof(float);
     std::vector<Candidate> candidates;
@@ -128,8 +130,9 @@ class BenchSession {
   SystemInfo system_;
 };
 
-/// Calls `perform` between the start of MPI and its end. `prepare` comes before MPI on this rank;
-/// an error of it is the device's, which BenchSession reports to all ranks. Returns the exit code.
+/// Calls `perform` between the start of MPI and its end. `prepare` comes before
+/// MPI on this rank; an error of it is the device's, which BenchSession reports
+/// to all ranks. Returns the exit code.
 inline int in_session(BackendChoice backend, const std::function<void()>& prepare,
                       const std::function<void(const SelectedDevice&)>& perform) {
   SelectedDevice device;

@@ -30,9 +30,9 @@ volatile std::sig_atomic_t interruption = 0;
 
 extern "C" void note_interruption(int signal) { interruption = signal; }
 
-/// The doctor of one rank. It never calls MPI or a driver itself, so that nothing in these can
-/// crash or hang it. It starts a worker for them, collects the worker's facts, and limits the time
-/// of each step.
+/// The doctor of one rank. It never calls MPI or a driver itself, so that
+/// nothing in these can crash or hang it. It starts a worker for them, collects
+/// the worker's facts, and limits the time of each step.
 class Supervisor {
  public:
   /// `speaks`: this rank writes the report.
@@ -53,8 +53,8 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Returns the exit code when the worker has written its last line or will write none, and the
-  /// report is out.
+  /// Returns the exit code when the worker has written its last line or will
+  /// write none, and the report is out.
   ExitCode run() {
     while (!done_) {
       if (const auto line = child_.next_line(kPollMilliseconds)) {
@@ -156,14 +156,14 @@ class Supervisor {
     child_.end(0);
   }
 
-  /// After a transfer that went wrong on this rank: writes it for the others and, if this rank
-  /// speaks, reads theirs.
+  /// After a transfer that went wrong on this rank: writes it for the others
+  /// and, if this rank speaks, reads theirs.
   void compare_notes() {
     mailbox_.put(*mine_);
     if (!asked_at_) mailbox_.ask_to_stop();
     if (speaks_) return collect(std::size_t(self().size));
-    // Until the rank that speaks has read the notes: once this process is gone without its worker
-    // having left MPI, launchers end all ranks.
+    // Until the rank that speaks has read the notes: once this process is gone
+    // without its worker having left MPI, launchers end all ranks.
     if (mailbox_.reachable()) {
       return wait(3 * kGraceSeconds, 0, [&] { return !mailbox_.reachable(); });
     }
@@ -186,8 +186,8 @@ class Supervisor {
     cluster_.transfers.at(std::size_t(self().rank)) = *mine_;
   }
 
-  /// The report comes in two parts, and the file is written with each: the launcher may end the run
-  /// when the transfer crashes.
+  /// The report comes in two parts, and the file is written with each: the
+  /// launcher may end the run when the transfer crashes.
   void introduce() {
     if (!speaks_) return;
     std::cout << machine_report(cluster_) << std::flush;

@@ -37,10 +37,11 @@ struct DoctorOptions {
 /// Reads `options.fault` and checks the rest; throws InputError naming the option.
 void validate(DoctorOptions& options);
 
-/// Examines machine, launch, MPI, GPUs and data on all processes of the run. One of them, which
-/// speaks, prints a report and returns the exit code: 0 if training would work, 1 if not. What may
-/// crash or hang runs in a process of its own. The other processes return 0: no launcher then ends
-/// the one that speaks.
+/// Examines machine, launch, MPI, GPUs and data on all processes of the run.
+/// One of them, which speaks, prints a report and returns the exit code: 0 if
+/// training would work, 1 if not. What may crash or hang runs in a process of
+/// its own. The other processes return 0: no launcher then ends the one that
+/// speaks.
 int run_doctor(const DoctorOptions& options);
 
 }  // namespace rueda

@@ -14,9 +14,9 @@
 #include "rueda/data/cifar10.hpp"
 #include "rueda/display/text.hpp"
 
-// What the doctor gathers, as plain data, which goes to JSON and back by the names of its members.
-// One rank is enough to know each fact. Findings and report
-// read nothing else.
+// What the doctor gathers, as plain data, which goes to JSON and back by the
+// names of its members. One rank is enough to know each fact. Findings and
+// report read nothing else.
 
 namespace rueda::doctor {
 

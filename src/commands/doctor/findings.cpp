@@ -118,8 +118,8 @@ std::string how_it_ended(const std::vector<TransferFacts>& transfers) {
   return outside.empty() ? "did not end" : "was ended from outside (" + outside + ")";
 }
 
-/// If MPI says that it is not CUDA-aware, the device's memory may arrive all the same: so does UCX
-/// below an Open MPI that was built without CUDA.
+/// If MPI says that it is not CUDA-aware, the device's memory may arrive all
+/// the same: so does UCX below an Open MPI that was built without CUDA.
 Finding find_in_transfers(const ClusterFacts& cluster) {
   const auto& transfers = cluster.transfers;
   const bool on_device = std::ranges::any_of(transfers, &TransferFacts::device);

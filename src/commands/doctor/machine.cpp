@@ -29,8 +29,9 @@ int number(const Environment& environment, const char* name, int otherwise = 0) 
   return text == nullptr || *text < '0' || *text > '9' ? otherwise : std::atoi(text);
 }
 
-/// Launchers and the variables by which each says how many processes it started, and which this is.
-/// Open MPI's mpirun first: it may itself run below Slurm's srun or inside its allocation.
+/// Launchers and the variables by which each says how many processes it
+/// started, and which this is. Open MPI's mpirun first: it may itself run below
+/// Slurm's srun or inside its allocation.
 constexpr const char* kLaunchers[][3] = {{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
                                          {"srun", "SLURM_NTASKS", "SLURM_PROCID"},
                                          {"the launcher", "PMI_SIZE", "PMI_RANK"}};
@@ -166,8 +167,8 @@ std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes,
   std::map<Precision, std::unique_ptr<Backend>> opened;
   for (const std::string& model : model_names()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      // CIFAR-10's own for the networks made for it; Keras' larger ones are trained on resized
-      // ones.
+      // CIFAR-10's own for the networks made for it; Keras' larger ones are
+      // trained on resized ones.
       const int image_size = model.ends_with("v2") ? 128 : 32;
       BatchFacts& facts =
           all.emplace_back(BatchFacts{model, image_size, to_string(precision), 0, {}});

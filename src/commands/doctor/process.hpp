@@ -25,8 +25,9 @@
 #include "rueda/core/error.hpp"
 #include "rueda/train/timings.hpp"
 
-// The two processes of a rank: a supervisor, and a worker that may crash or hang. And how the
-// supervisors of a run reach each other when MPI no longer can.
+// The two processes of a rank: a supervisor, and a worker that may crash or
+// hang. And how the supervisors of a run reach each other when MPI no longer
+// can.
 
 namespace rueda::doctor {
 
@@ -38,29 +39,31 @@ inline std::string signal_text(int signal) {
   return fmt::format("signal {}, {}", signal, strsignal(signal));
 }
 
-/// How a transfer ended whose worker `signal` ended; 0: none. `waited` if the signal came from
-/// outside: launchers end the neighbours of a crashed rank by SIGTERM (and this process with them
-/// if by SIGKILL); supervisors end a worker by kEndTransfer, and by SIGKILL if they were `forced`.
+/// How a transfer ended whose worker `signal` ended; 0: none. `waited` if the
+/// signal came from outside: launchers end the neighbours of a crashed rank by
+/// SIGTERM (and this process with them if by SIGKILL); supervisors end a worker
+/// by kEndTransfer, and by SIGKILL if they were `forced`.
 inline TransferFacts::End end_by_signal(int signal, bool forced) {
   constexpr int kFromOutside[] = {SIGTERM, SIGINT, SIGHUP, kEndTransfer};
   const bool outside = std::ranges::find(kFromOutside, signal) != std::end(kFromOutside);
   return outside || forced ? TransferFacts::End::waited : TransferFacts::End::crashed;
 }
 
-/// The process that does what may crash or hang: everything with MPI and devices. It writes each
-/// fact to the socket `channel` as soon as it is known. The risky transfer comes last, when a byte
-/// has come from there: then the report is out. Returns the exit code.
+/// The process that does what may crash or hang: everything with MPI and
+/// devices. It writes each fact to the socket `channel` as soon as it is known.
+/// The risky transfer comes last, when a byte has come from there: then the
+/// report is out. Returns the exit code.
 ///
-/// Lines of JSON: {"step", "factor"}: it begins a step, which may take `factor` times the time
-/// limit; {"ranks"}: the facts of its own rank alone, later of all; {"largest_batch"};
-/// {"mailbox"}: the path; {"transfer"}: how its own ended; {"transfers"}: how all ended;
-/// {"failed"}: an error ended the step.
+/// Lines of JSON: {"step", "factor"}: it begins a step, which may take `factor`
+/// times the time limit; {"ranks"}: the facts of its own rank alone, later of
+/// all; {"largest_batch"}; {"mailbox"}: the path; {"transfer"}: how its own
+/// ended; {"transfers"}: how all ended; {"failed"}: an error ended the step.
 int run_worker(const DoctorOptions& options, int channel);
 
 // What the worker learns.
 
-/// What the environment says of the launch. `refusal` stays empty, for MPI's world is not known
-/// yet.
+/// What the environment says of the launch. `refusal` stays empty, for MPI's
+/// world is not known yet.
 LaunchFacts read_launch(const Environment& environment);
 
 /// Fills `refusal`, now that MPI's world is known.
@@ -69,16 +72,18 @@ void judge_launch(LaunchFacts& launch, const Environment& environment, int size)
 /// Fills share, threads and remark of all ranks from the cores of their hosts' ranks.
 void share_out_cores(Ranks& ranks);
 
-/// All that a rank can know before MPI is initialised: that is when to call it, since it opens a
-/// GPU.
+/// All that a rank can know before MPI is initialised: that is when to call it,
+/// since it opens a GPU.
 RankFacts look_at_machine(const Environment& environment, BackendChoice backend);
 
-/// Bytes that every rank has for training on what its backend trains on: the least over ranks of
-/// the free memory, divided by the ranks that share it, less a twentieth.
+/// Bytes that every rank has for training on what its backend trains on: the
+/// least over ranks of the free memory, divided by the ranks that share it,
+/// less a twentieth.
 std::size_t memory_per_rank(const Ranks& ranks);
 
-/// For each model at its usual image size, in fp32 and bf16, the largest batch of a rank whose
-/// training fits into `bytes` on `choice`, which is planned as training plans it.
+/// For each model at its usual image size, in fp32 and bf16, the largest batch
+/// of a rank whose training fits into `bytes` on `choice`, which is planned as
+/// training plans it.
 std::vector<BatchFacts> largest_batches(BackendChoice choice, std::size_t bytes, int ranks,
                                         int threads);
 
@@ -92,8 +97,9 @@ struct Ending {
 /// A worker process and the lines that it writes.
 class Child {
  public:
-  /// Starts `work` in a process of its own, whose standard output goes to standard error. It is
-  /// ended with its parent. Throws RunError if the system starts no more processes.
+  /// Starts `work` in a process of its own, whose standard output goes to
+  /// standard error. It is ended with its parent. Throws RunError if the system
+  /// starts no more processes.
   explicit Child(const std::function<int(int channel)>& work) {
     std::array<int, 2> ends{};
     const pid_t parent = getpid();
@@ -178,9 +184,10 @@ class Child {
   Ending ending_;
 };
 
-/// A folder of small files by which the supervisors of a run exchange how the transfer ended. The
-/// first rank makes all files in advance, empty: on network file systems a file that is opened anew
-/// is seen as it is, while one that was not there stays unseen for a while.
+/// A folder of small files by which the supervisors of a run exchange how the
+/// transfer ended. The first rank makes all files in advance, empty: on network
+/// file systems a file that is opened anew is seen as it is, while one that was
+/// not there stays unseen for a while.
 class Mailbox {
   using Path = std::filesystem::path;
 

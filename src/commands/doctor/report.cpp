@@ -33,8 +33,9 @@ std::string lines(const std::vector<std::pair<std::string, std::string>>& rows) 
   return text;
 }
 
-/// A table of the ranks' cells with a line for each rank up to kMostLines; beyond, ranks whose
-/// cells agree share one, and after so many lines the rest is counted.
+/// A table of the ranks' cells with a line for each rank up to kMostLines;
+/// beyond, ranks whose cells agree share one, and after so many lines the rest
+/// is counted.
 std::string rank_table(Cells head, std::vector<Align> align, const std::vector<Cells>& cells) {
   struct Line {
     std::vector<int> ranks;
@@ -79,8 +80,9 @@ std::string table_of_extremes(const std::vector<LinkFacts>& links) {
   return table.text();
 }
 
-/// The links by rank; of more than kMostLines the best, the median and the worst. Empty if a rank
-/// has not measured its own: one rank, or the run never came to it.
+/// The links by rank; of more than kMostLines the best, the median and the
+/// worst. Empty if a rank has not measured its own: one rank, or the run never
+/// came to it.
 template <class Facts>
 std::string links_section(const char* memory, const std::vector<Facts>& ranks,
                           LinkFacts Facts::*link_of) {

@@ -76,8 +76,8 @@ extern "C" void leap(int signal) {
   if (meets == 0 || signal != kEndTransfer) siglongjmp(way_out, 1);
 }
 
-/// Whether the neighbours have come this far. Where one crashed before, a rank waits here, and can
-/// leave without a leap out of MPI.
+/// Whether the neighbours have come this far. Where one crashed before, a rank
+/// waits here, and can leave without a leap out of MPI.
 bool neighbours_come(Communicator& world) {
   meets = 1;
   const bool here = meet_neighbours(world, [] { return caught != 0; });
@@ -119,13 +119,15 @@ int survive(const std::function<void()>& work) {
   return caught;
 }
 
-/// Collective: sends patterns round the ring in small and large messages and checks what comes,
-/// then measures the link of device memory. It may crash and may never end: kEndTransfer ends it.
-/// `injected` is the fault of this very rank, if it has one.
+/// Collective: sends patterns round the ring in small and large messages and
+/// checks what comes, then measures the link of device memory. It may crash and
+/// may never end: kEndTransfer ends it. `injected` is the fault of this very
+/// rank, if it has one.
 ///
-/// After a signal the stack is gone without its destructors having run, and MPI or a driver may be
-/// in any state: the caller leaves MPI and ends the process, nothing else. It leaves MPI at all
-/// because launchers take a process that vanishes for a failed run and end the others.
+/// After a signal the stack is gone without its destructors having run, and MPI
+/// or a driver may be in any state: the caller leaves MPI and ends the process,
+/// nothing else. It leaves MPI at all because launchers take a process that
+/// vanishes for a failed run and end the others.
 TransferFacts try_transfer(Communicator& world, bool device, const std::string& injected) {
   TransferFacts facts{.device = device, .detail = {}, .link = {}};
   const int signal = survive([&] {
@@ -243,8 +245,8 @@ class Worker {
     write_line({{"transfers", all_gather_facts(world, mine)}});
   }
 
-  /// On one host in its temporary folder; else in the current one, which hosts share on most
-  /// clusters.
+  /// On one host in its temporary folder; else in the current one, which hosts
+  /// share on most clusters.
   std::string make_mailbox(Communicator& world) const {
     std::string path;
     std::error_code ignored;
@@ -257,8 +259,8 @@ class Worker {
     return all_gather_text(world, path).front();
   }
 
-  /// Keeps the facts of all ranks that are known. The rank that speaks needs all of them, each
-  /// other rank its own.
+  /// Keeps the facts of all ranks that are known. The rank that speaks needs
+  /// all of them, each other rank its own.
   void keep(Ranks ranks) {
     ranks_ = std::move(ranks);
     share_out_cores(ranks_);

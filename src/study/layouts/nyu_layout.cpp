@@ -35,8 +35,8 @@ double gradient_bytes(const std::string& model) {
   }
 }
 
-/// What the homework derives of one batch on P ranks; seconds of an epoch. NaN where there was no
-/// run on one rank, or a figure is unknown.
+/// What the homework derives of one batch on P ranks; seconds of an epoch. NaN
+/// where there was no run on one rank, or a figure is unknown.
 Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
   const PointFigures& base = series.points.front();
   const Point& point = *figures.point;

@@ -60,8 +60,8 @@ bool take_time(std::string_view& line, Figures& figures) {
   return true;
 }
 
-/// A bar's time per step leaves out the first step. It bounds the epoch from below, and is its time
-/// if the first step was like the others.
+/// A bar's time per step leaves out the first step. It bounds the epoch from
+/// below, and is its time if the first step was like the others.
 Estimate with_bar(const Estimate& seconds, const Estimate& per_step, double steps) {
   const double low = std::max(seconds.low, std::min(seconds.high, per_step.low * (steps - 1)));
   return {std::clamp(per_step.value * steps, low, seconds.high), low, seconds.high};
@@ -143,8 +143,9 @@ std::optional<LoggedEpoch> parse_finished_line(std::string_view line) {
   LoggedEpoch epoch;
   Figures figures;
   if (!take_time(line, figures) || !figures.seconds) return {};
-  // Fields are separated by " - "; one may hold several times. Metrics are not read, but those of a
-  // validation ("val_loss: 2.1") say that its time is included.
+  // Fields are separated by " - "; one may hold several times. Metrics are not
+  // read, but those of a validation ("val_loss: 2.1") say that its time is
+  // included.
   while (!line.empty()) {
     skip(line, " -");
     if (take_time(line, figures)) continue;
@@ -152,8 +153,8 @@ std::optional<LoggedEpoch> parse_finished_line(std::string_view line) {
     line.remove_prefix(std::min(line.find(" - "), line.size()));
   }
   const auto count = double(*done);
-  // Keras 3 prints the remaining time ("0s"), also at the last step, at the position of the time of
-  // a finished epoch.
+  // Keras 3 prints the remaining time ("0s"), also at the last step, at the
+  // position of the time of a finished epoch.
   if (figures.per_step && figures.seconds->high < figures.per_step->low * (count - 1)) return {};
   (figures.per_sample ? epoch.samples : epoch.steps) = *done;
   epoch.printed = *figures.seconds;

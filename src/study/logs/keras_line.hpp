@@ -28,8 +28,8 @@ struct RunHeader {
   std::size_t global_batch = 0;
 };
 
-/// "Model ResNet50 4 GPUs", `Model: "resnet50v2"`, "Batch_size: 2048", "Num_replicas: 4"; nothing
-/// for any other line.
+/// "Model ResNet50 4 GPUs", `Model: "resnet50v2"`, "Batch_size: 2048",
+/// "Num_replicas: 4"; nothing for any other line.
 std::optional<RunHeader> parse_run_header(std::string_view line);
 
 /// A finished epoch in any of these forms, after blanks and without line end:

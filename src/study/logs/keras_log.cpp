@@ -28,8 +28,9 @@ class LogReader {
  public:
   explicit LogReader(const KerasLog& log) : log_(&log) {}
 
-  /// Cuts lines as a terminal would have shown them in time: line feeds, carriage returns and
-  /// backspaces end lines, escape sequences are left out, and a line is cut after 4096 bytes.
+  /// Cuts lines as a terminal would have shown them in time: line feeds,
+  /// carriage returns and backspaces end lines, escape sequences are left out,
+  /// and a line is cut after 4096 bytes.
   void add(char c) {
     if (c == '\n' || c == '\r' || c == '\b')
       end_line();
