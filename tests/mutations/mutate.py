@@ -102,7 +102,7 @@ def main():
     file = options.work / "results.jsonl"
     known = known_results(file)
     if options.table:
-        print(table(known))
+        print(table({m[:3]: known[m[:3]] for m in MUTATIONS if m[:3] in known}))
         return 0
     prepare(options.work / "tree")
     todo = [m for m in MUTATIONS if m[:3] not in known and options.only in "".join(m[:3])]
