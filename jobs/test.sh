@@ -61,7 +61,7 @@ chosen_tests() {
   if [ -n "$sanitizer" ]; then all_tests | grep -vxE "$not_sanitized"; fi
 }
 
-# Uses the meson that built; it records every test in testlog.json. Two tests more than cores, because
+# Uses the meson that built; it records every test in testlog.json. Three tests more than cores, because
 # some of them mostly wait.
 run_tests() {
   local names=() patience=()
@@ -71,7 +71,7 @@ run_tests() {
     export RUEDA_TEST_PATIENCE=10
   fi
   if [ "$sanitizer" = thread ]; then see_openmp; fi
-  "$meson" test -C "$directory" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
+  "$meson" test -C "$directory" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 3)) \
     "${patience[@]}" "${names[@]}"
 }
 

@@ -88,7 +88,9 @@ def known_results(file):
 
 def table(results):
     rows = ["| file | before | after | result |", "|---|---|---|---|"]
-    rows += [f"| `{r['file']}` | `{r['before']}` | `{r['after']}` | {r['result']} |" for r in results.values()]
+    for r in results.values():
+        before, after = (f"`{text}`".replace("|", "\\|") if text else "" for text in (r["before"], r["after"]))
+        rows.append(f"| `{r['file']}` | {before} | {after} | {r['result']} |")
     return "\n".join(" ".join(row.split()) for row in rows)
 
 
