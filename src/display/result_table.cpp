@@ -207,7 +207,7 @@ std::string target(const RunRecord& run) {
   return wanted + " after " + seconds_text(*run.seconds_to_target) + " s";
 }
 
-/// Of whatever the checkpoints cost.
+/// What the checkpoints cost.
 std::string checkpoint_cost(const RunRecord& run) {
   if (run.checkpoints.empty()) return "";
   double pause = 0;

@@ -64,7 +64,7 @@ inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_r
   return true;
 }
 
-/// Waiting around training is this much more patient than --stall-seconds: for disks.
+/// Calls before and after training may take this many times --stall-seconds, because disks are slow.
 inline constexpr double kPatience = 10;
 
 /// The steps by which a run restores the state of a checkpoint. Each is a

@@ -72,6 +72,21 @@ TEST_CASE("Two runs give the same bits, another seed gives others", "[backend][t
   CHECK(SoloTraining(config).train().epochs[0].parameter_hash != first.epochs[0].parameter_hash);
 }
 
+TEST_CASE("An epoch has the energy between its ends, and the clock at both", "[backend][trainer]") {
+  struct Meter final : DeviceMonitor {
+    double energy_joules() override { return joules *= 2; }
+    DeviceSample sample() override { return {}; }
+    double joules = 1;
+  } meter;
+  SoloTraining training(small_run());
+  training.monitor = &meter;
+  const RunRecord run = training.train();
+  CHECK(run.epochs[0].energy_joules == std::vector<double>{4 - 2});
+  CHECK(run.epochs[1].energy_joules == std::vector<double>{16 - 8});
+  CHECK(run.epochs[1].clocks.at(0).first.seconds == 3);
+  CHECK(run.epochs[1].clocks.at(0).last.seconds == 4);
+}
+
 TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.accumulate = 5;

@@ -10,6 +10,7 @@
 
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/session/communicator.hpp"
+#include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"
 #include "rueda/core/error.hpp"

@@ -109,8 +109,9 @@ def main():
     prepare(options.work / "tree")
     todo = [m for m in MUTATIONS if m[:3] not in known and options.only in "".join(m[:3])]
     for suite in sorted({suite for *_, suites in todo for suite in suites}):
-        if not passes(options.work / "tree", suite):
-            sys.exit(f"mutate: {suite} fails without a fault")
+        passed = passes(options.work / "tree", suite)
+        if not passed:
+            sys.exit(f"mutate: {suite} {'does not build' if passed is None else 'fails'} without a fault")
     for name, before, after, suites in todo:
         begin = time.monotonic()
         result = try_one(options.work / "tree", name, before, after, suites)

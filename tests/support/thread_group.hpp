@@ -12,7 +12,7 @@
 namespace rueda::test {
 
 /// Ranks as threads of one process, to test what stands on RankGroup without a launcher.
-class ThreadGroup final : public RankGroup {
+class ThreadGroup : public RankGroup {
  public:
   /// A group of one.
   ThreadGroup() : ThreadGroup(std::make_shared<Shared>(1), 0) {}

@@ -43,6 +43,12 @@ struct NoReduce final : AllReduce {
   std::chrono::milliseconds takes{0};  ///< each of the two
 };
 
+/// Its clock is ahead by one more second each time that it is asked.
+struct OneRank final : ThreadGroup {
+  ClockOffset clock_offset() override { return {.seconds = ++ahead, .error = 0}; }
+  double ahead = 0;
+};
+
 /// One rank's training run without MPI.
 struct SoloTraining {
   /// On the backend under test unless `on` is another.
@@ -73,6 +79,7 @@ struct SoloTraining {
     const Stopwatch clock;
     const auto reducer = make_reducer();
     TrainerParts parts{config, plan, group, replica, *reducer, data, listener, clock};
+    parts.monitor = monitor;
     parts.save = [this](const TrainPosition& at, std::span<float>) { on_save(at); };
     make_trainer(parts)->run(run);
     return run;
@@ -84,9 +91,10 @@ struct SoloTraining {
   RunPlan plan;
   std::unique_ptr<Backend> backend;
   Replica replica;
-  ThreadGroup group;
+  OneRank group;
   NoReduce reduce;
   Listener listener;
+  DeviceMonitor* monitor = nullptr;
   std::function<void(const TrainPosition&)> on_save = [](const TrainPosition&) {};
 };
 

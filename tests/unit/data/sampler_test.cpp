@@ -131,6 +131,15 @@ TEST_CASE("fixed slices are contiguous, disjoint and complete", "[sampler]") {
   }
 }
 
+TEST_CASE("each fixed slice has an order of its own", "[sampler]") {
+  Sampler sampler({.samples = 100, .global_batch = 100, .parts = 2, .shard = Shard::fixed});
+  sampler.set_epoch(0);
+  Indices other = sampler.indices(0, 1);
+  for (std::uint32_t& index : other) index -= 50;
+  CHECK(sorted(other) == identity(50));
+  CHECK(sampler.indices(0, 0) != other);
+}
+
 TEST_CASE("fixed slices with a dropped last batch stay disjoint and reach all samples",
           "[sampler]") {
   Sampler sampler({.samples = 39,

@@ -212,6 +212,10 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
          "348 images/s (174 per rank) evaluation 0.630 s all together 4.500 s target val_accuracy "
          "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
          "parameter hash 0123456789abcde3", "runs/sample/run.json runs/sample/steps.csv"});
+  run.checkpoints = {{.pause_seconds = 0.125, .write_seconds = 1},
+                     {.pause_seconds = 0.25, .write_seconds = 2}};
+  check(result_table(run),
+        {"2 written; training paused for 0.375 s, and went on during 3.000 s of writing"});
   run.global_batch = 1000;
   check(result_table(run), {"Time of a partial step (epochs 2-3, 6 steps)"});
   run.global_batch = 128;
@@ -232,7 +236,10 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   check(result_table(test::sample_run(1, 1)), {}, {"algbw 0"});
   run = test::sample_run();
   run.auto_all_reduce = "shared";
-  check(result_table(run), {}, {"advice"});  // 9.7 % of a step
+  // 45 and 45/1.1 ms busy, 0 and 10 waiting, 5 and 5.5 adding, 40 and 40/1.21 exposed.
+  check(result_table(run),
+        {"busy 42.955 ms: waiting 5.000, transfer 32.705, adding 5.250; exposed 36.529 ms"},
+        {"advice"});  // 9.7 % of a step
   change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 2; });
   check(result_table(run), {"% of a step: --all-reduce auto takes shared here"});
   run.auto_all_reduce.clear();

@@ -235,6 +235,10 @@ TEST_CASE("communication in three ways, and the parts of the lost time", "[study
   CHECK(two.losses->phases[kAllReduce] == Approx(1.0));
   CHECK(two.losses->waiting == Approx(0.75));
   CHECK(two.losses->rest == Approx(0.15));
+  // A study may begin with more ranks than one.
+  const auto later = runs_of({{2, 10}, {4, 6}});
+  const Evaluated from_two(observe_all(later));
+  CHECK(from_two.figures[0].points[1].communication.inferred == Approx(6 - 10.0 * 2 / 4));
 }
 
 TEST_CASE("with a fixed global batch the cost of the small batch is separate", "[study]") {

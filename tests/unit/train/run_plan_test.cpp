@@ -63,6 +63,8 @@ TEST_CASE("Every micro-batch size that occurs is planned", "[run_plan]") {
   auto sizes = micro_batch_sizes(plan, sampler, 0);
   std::sort(sizes.begin(), sizes.end());
   CHECK(sizes == std::vector<std::size_t>{6, 7, 20});
+  CHECK(plan.rank_samples(20, 0) == 20);
+  CHECK(plan_run(config_with(10, 3), 2, 500).rank_samples(20, 0) == 4 + 4 + 3);
 }
 
 TEST_CASE("Fewer images than ranks and a fault that would never come are refused", "[run_plan]") {
