@@ -90,12 +90,12 @@ TEST_CASE("an interrupted run is read as far as it came", "[study]") {
 }
 
 TEST_CASE("unknown fields are ignored and later ones may be missing", "[study]") {
-  ordered_json json = sample_json();
-  json["from_the_future"] = {{"a", 1}};
-  json["summary"].erase("steady_communication");
-  json["epochs"][0].erase("energy");
-  json["epochs"][0].erase("ranks");
-  const RunResult run = read(json);
+  ordered_json document = sample_json();
+  document["from_the_future"] = {{"a", 1}};
+  document["summary"].erase("steady_communication");
+  document["epochs"][0].erase("energy");
+  document["epochs"][0].erase("ranks");
+  const RunResult run = read(document);
   CHECK(std::isnan(run.steady_communication.bytes));
   CHECK(std::isnan(run.epochs[0].joules));
   CHECK(run.epochs[0].ranks.empty());
@@ -126,9 +126,9 @@ TEST_CASE("other files are refused with file, place and remedy", "[study]") {
       {"does not have an entry for each rank", [](auto& j) { j["ranks"].erase(0); }},
       {"startup is not an object", [](auto& j) { j["startup"] = "soon"; }}};
   for (const auto& [message, change] : changes) {
-    ordered_json json = sample_json();
-    change(json);
-    CHECK_THAT(refusal_of(json.dump()), Contains(message));
+    ordered_json document = sample_json();
+    change(document);
+    CHECK_THAT(refusal_of(document.dump()), Contains(message));
   }
 }
 
