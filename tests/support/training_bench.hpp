@@ -51,14 +51,15 @@ struct OneRank final : ThreadGroup {
 
 /// One rank's training run without MPI.
 struct SoloTraining {
-  /// On the backend under test unless `on` is another.
-  explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40},
-                        std::unique_ptr<Backend> on = nullptr)
+  /// On the backend under test.
+  explicit SoloTraining(const TrainConfig& c, SynthOptions images = {.train = 96, .test = 40})
+      : SoloTraining(c, images, open_backend_under_test(c.precision)) {}
+  SoloTraining(const TrainConfig& c, SynthOptions images, std::unique_ptr<Backend> on)
       : config(c),
         data(draw_synthetic(images)),
         graph(build_model(config.model, config.image_size, kClasses)),
         plan(plan_run(config, 1, data.train.size())),
-        backend(on ? std::move(on) : open_backend_under_test(config.precision)),
+        backend(std::move(on)),
         replica(graph, *backend, micro_batch_sizes(plan, Sampler(plan.sampler), 0),
                 plan_evaluation(data.test.size(), 1, 0, largest()).batch_sizes()) {
     replica.initialise(config.seed);
