@@ -149,6 +149,7 @@ class CudaBackend final : public CudaWork {
     close_phase();
     push_range("forward and backward");
     recordings_[key].run(stream(), work);
+    marks_.close(stream());
     close_phase();
     pop_range();
   }
@@ -190,7 +191,7 @@ class CudaBackend final : public CudaWork {
     if (node == graph.input()) return nullptr;
     largest_batch_ = std::max(largest_batch_, std::size_t(batch));
     const bool full = mode == Mode::train && std::size_t(batch) == largest_batch_;
-    context_.plans->tune_on(tunes_ && full ? stream() : nullptr);
+    context_.plans->tune(tunes_ && full);
     const OperationRequest request{context_, graph, node, batch, mode, full};
     check_inputs(request);
     const auto make = [&]<typename Kind>(const Kind& kind) -> OperationPtr {

@@ -13,11 +13,6 @@
 
 namespace rueda::cuda {
 
-inline void queue_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                       cudaStream_t stream) {
-  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
-}
-
 /// Pinned host memory, and a copy stream of its own to as much memory of the
 /// device, next to the compute stream. A recorded step reads its input until
 /// its last convolution has its weight gradient, so no copy from the host could

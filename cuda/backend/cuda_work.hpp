@@ -14,18 +14,20 @@ struct GpuImages final : DeviceImages {
   DeviceMemory labels;
 };
 
-inline DeviceMemory copy_of(std::span<const std::uint8_t> host) {
-  DeviceMemory memory = make_device_memory(host.size());
-  if (!host.empty())
-    check(cudaMemcpy(memory.get(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  return memory;
-}
-
+/// Returns when the copy is done: cudaMemcpy on the default stream may return
+/// earlier from memory that is not pinned, and the compute stream does not wait
+/// for the default one.
 inline void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                  cudaStream_t stream) {
   if (bytes == 0) return;
   queue_copy(to, from, bytes, kind, stream);
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+inline DeviceMemory copy_of(std::span<const std::uint8_t> host, cudaStream_t stream) {
+  DeviceMemory memory = make_device_memory(host.size());
+  copy(memory.get(), host.data(), host.size(), cudaMemcpyHostToDevice, stream);
+  return memory;
 }
 
 inline InputFormat input_format(Element element) {
@@ -49,8 +51,8 @@ class CudaWork : public Backend {
 
   std::unique_ptr<DeviceImages> hold(const ImageSet& images) override {
     auto held = std::make_unique<GpuImages>();
-    held->pixels = copy_of(images.pixels);
-    held->labels = copy_of(images.labels);
+    held->pixels = copy_of(images.pixels, stream());
+    held->labels = copy_of(images.labels, stream());
     return held;
   }
 

@@ -71,9 +71,16 @@ class StreamMarks {
     check(cudaEventRecordWithFlags(at(mark), stream, flags), "cudaEventRecordWithFlags");
   }
 
-  /// Waits for the last mark.
+  /// All marks up to now are queued on `stream`. CUDA does not promise that the
+  /// host, waiting for an event inside a recording, waits for the launch that
+  /// it has just made; hence this one.
+  void close(cudaStream_t stream) {
+    check(cudaEventRecord(closed_.get(), stream), "cudaEventRecord");
+  }
+
+  /// Waits for the marks of the last `close`.
   ComputeSeconds seconds() const {
-    check(cudaEventSynchronize(at(Mark::end)), "cudaEventSynchronize");
+    check(cudaEventSynchronize(closed_.get()), "cudaEventSynchronize");
     return {between(Mark::load, Mark::forward), between(Mark::forward, Mark::loss),
             between(Mark::loss, Mark::backward), between(Mark::backward, Mark::end)};
   }
@@ -83,6 +90,7 @@ class StreamMarks {
   double between(Mark from, Mark to) const { return seconds_between(at(from), at(to)); }
 
   std::array<Event, kMarks> events_;
+  Event closed_ = make_event();
 };
 
 }  // namespace rueda::cuda

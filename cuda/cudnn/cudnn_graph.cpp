@@ -34,12 +34,16 @@ constexpr ConvNames kConvNames[] = {
 
 }  // namespace
 
-void throw_cudnn_error(cudnnStatus_t status, const std::string& call, std::source_location place) {
+std::string cudnn_words(cudnnStatus_t status) {
   char details[2048] = "";
   cudnnGetLastErrorString(details, sizeof details);
   const std::string more = details[0] != '\0' ? fmt::format(" ({})", details) : "";
-  throw RunError(fmt::format("{} failed: {}{} [{}:{}]", call, cudnnGetErrorString(status), more,
-                             place.file_name(), place.line()));
+  return cudnnGetErrorString(status) + more;
+}
+
+void throw_cudnn_error(cudnnStatus_t status, const std::string& call, std::source_location place) {
+  throw RunError(fmt::format("{} failed: {} [{}:{}]", call, cudnn_words(status), place.file_name(),
+                             place.line()));
 }
 
 Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {
@@ -85,14 +89,6 @@ std::vector<Descriptor> Descriptor::get_descriptors(cudnnBackendAttributeName_t 
   copies.resize(
       std::min(copies.size(), get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data())));
   return copies;
-}
-
-bool Descriptor::try_finalize() {
-  const cudnnStatus_t status = cudnnBackendFinalize(get());
-  // cuDNN understood the question and has nothing for it.
-  if (status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR) return false;
-  check(status, "cudnnBackendFinalize");
-  return true;
 }
 
 CudnnGraph::Tensor CudnnGraph::tensor(Tensor id, const TensorSpec& spec) {

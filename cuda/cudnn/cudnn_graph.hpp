@@ -18,6 +18,9 @@
 
 namespace rueda::cuda {
 
+/// What cuDNN says of a call of this thread that failed.
+std::string cudnn_words(cudnnStatus_t status);
+
 /// Throws the RunError that belongs to a failed cuDNN call: its name, what cuDNN says, the place.
 [[noreturn]] void throw_cudnn_error(cudnnStatus_t status, const std::string& call,
                                     std::source_location place);
@@ -87,8 +90,7 @@ class Descriptor {
                                           std::size_t most) const;
 
   void finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
-  /// false if cuDNN does not support what was described; other failures throw.
-  bool try_finalize();
+  cudnnStatus_t try_finalize() { return cudnnBackendFinalize(get()); }
 
   cudnnBackendDescriptor_t get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }

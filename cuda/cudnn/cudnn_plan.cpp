@@ -3,39 +3,90 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/random.hpp"
 
 namespace rueda::cuda {
 namespace {
 
 constexpr int kWarmUps = 2;
-constexpr std::size_t kTimes = 7;
-/// Every byte of the operands: small positive numbers as fp32 and as bf16, so
-/// that no sum overflows and no multiplier idles on zeros.
-constexpr int kFill = 0x3c;
+constexpr int kTimes = 7;
+constexpr std::size_t kMostSets = 64;
 
 std::size_t bytes_of(const TensorSpec& spec) {
   return spec.elements() * (spec.type == CUDNN_DATA_BFLOAT16 ? 2 : 4);
 }
 
+/// Random numbers of magnitude 0.5 to 1, as bf16; pairs of them are such
+/// numbers as fp32. No sum overflows, and multipliers draw the power that they
+/// draw in training.
+std::vector<std::uint16_t> random_values() {
+  std::vector<std::uint16_t> values(499'979);  // a prime: no two rows of a tensor are the same
+  std::uint64_t n = 0;
+  for (std::uint16_t& v : values) v = std::uint16_t((mix64(++n) & 0x807FU) | 0x3F00U);
+  return values;
+}
+
+/// A plan's tensors with random contents, in several sets: together they are
+/// larger than the device's cache, so no execution finds what one before it
+/// left there.
+class Operands {
+ public:
+  Operands(const CudnnGraph& graph, std::size_t workspace_bytes, cudaStream_t stream)
+      : workspace_(make_device_memory(workspace_bytes)) {
+    std::size_t bytes = 0;
+    for (const auto& [id, spec] : graph.in_memory()) bytes += bytes_of(spec);
+    const std::size_t sets = std::min(kMostSets, 2 * cache_bytes() / bytes + 1);
+    for (std::size_t i = 0; i < sets; ++i) add_set(graph, stream);
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  }
+
+  const Descriptor& next() { return packs_[turn_++ % packs_.size()]; }
+
+ private:
+  static std::size_t cache_bytes() {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    return std::size_t(properties.l2CacheSize);
+  }
+
+  void add_set(const CudnnGraph& graph, cudaStream_t stream) {
+    static const std::vector<std::uint16_t> values = random_values();
+    constexpr std::size_t kValue = sizeof(std::uint16_t);
+    std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
+    for (const auto& [id, spec] : graph.in_memory()) {
+      auto* tensor =
+          static_cast<std::byte*>(memory_.emplace_back(make_device_memory(bytes_of(spec))).get());
+      for (std::size_t done = 0; done < bytes_of(spec); done += values.size() * kValue) {
+        const std::size_t count = std::min(values.size() * kValue, bytes_of(spec) - done);
+        queue_copy(tensor + done, values.data(), count, cudaMemcpyHostToDevice, stream);
+      }
+      tensors.emplace_back(id, tensor);
+    }
+    packs_.push_back(bind_tensors(tensors, workspace_.get()));
+  }
+
+  DeviceMemory workspace_;
+  std::vector<DeviceMemory> memory_;
+  std::vector<Descriptor> packs_;
+  std::size_t turn_ = 0;
+};
+
 /// Seconds of one execution of `plan`, which was made for `graph`, on memory of
 /// its own: the median of several after a warm-up.
-double time_plan(cudnnHandle_t cudnn, cudaStream_t stream, const CudnnPlan& plan,
-                 const CudnnGraph& graph) {
-  std::vector<DeviceMemory> memory;
-  std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors;
-  for (const auto& [id, spec] : graph.in_memory()) {
-    void* tensor = memory.emplace_back(make_device_memory(bytes_of(spec))).get();
-    check(cudaMemsetAsync(tensor, kFill, bytes_of(spec), stream), "cudaMemsetAsync");
-    tensors.emplace_back(id, tensor);
-  }
-  memory.push_back(make_device_memory(plan.workspace_bytes));
-  const Descriptor pack = bind_tensors(tensors, memory.back().get());
+double time_plan(cudnnHandle_t cudnn, const CudnnPlan& plan, const CudnnGraph& graph) {
+  cudaStream_t stream = nullptr;
+  check(cudnnGetStream(cudnn, &stream), "cudnnGetStream");
+  Operands operands(graph, plan.workspace_bytes, stream);
   const auto run = [&] {
-    check(cudnnBackendExecute(cudnn, plan.plan.get(), pack.get()), "cudnnBackendExecute");
+    check(cudnnBackendExecute(cudnn, plan.plan.get(), operands.next().get()),
+          "cudnnBackendExecute");
   };
   for (int i = 0; i < kWarmUps; ++i) run();
   const Event begin = make_timing_event();
@@ -61,7 +112,7 @@ std::vector<Descriptor> configs_by(cudnnBackendHeurMode_t mode, const CudnnTarge
   if (target.properties != nullptr)
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties);
 #endif
-  if (!heuristics.try_finalize()) return {};
+  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return {};
   constexpr std::size_t kMost = 100;
   return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMost);
@@ -90,7 +141,9 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
                      choices);
 }
 
-std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine) {
+/// Nothing if cuDNN cannot. An answer other than "not supported" goes to `filter.failed`.
+std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine,
+                                 const PlanFilter& filter) {
   CudnnPlan made{Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), std::move(config),
                  std::move(engine), 0};
   made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, made.config);
@@ -99,7 +152,12 @@ std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, s
   if (target.properties != nullptr)
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties);
 #endif
-  if (!made.plan.try_finalize()) return std::nullopt;
+  const cudnnStatus_t status = made.plan.try_finalize();
+  if (status != CUDNN_STATUS_SUCCESS) {
+    const bool known = status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
+    if (!known) filter.failed(made.engine, cudnn_words(status));
+    return std::nullopt;
+  }
   made.workspace_bytes =
       std::size_t(made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   return made;
@@ -129,31 +187,48 @@ const CudnnPlan* PlanStore::find(const std::string& key, const Build& build) {
 /// An empty plan if there is none.
 CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
                           const Descriptor& operations) {
-  PlanLimits limits = limits_;
   const auto chosen = chosen_.find(key);
-  if (chosen != chosen_.end()) {
-    limits.most = 1;
-    auto plans = make_plans(target_, operations, limits, chosen->second);
-    if (!plans.empty()) return std::move(plans.front());
+  const bool is_chosen = chosen != chosen_.end();
+  const bool tunes = tunes_ && !is_chosen;
+  PlanLimits limits = limits_;
+  if (!tunes) limits.most = 1;
+
+  std::map<std::string, double> seconds;
+  PlanFilter filter;
+  if (is_chosen) filter.only = chosen->second;
+  filter.failed = [&](const std::string& engine, const std::string& why) {
+    failures_.push_back(fmt::format("{} for \"{}\": {}", engine, key, why));
+  };
+  filter.works = [&](const CudnnPlan& plan) {
+    if (!tunes) return true;
+    try {
+      seconds[plan.engine] = time_plan(target_.handle, plan, graph);
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const RunError& error) {
+      static_cast<void>(cudaGetLastError());  // else the check of a later launch finds it
+      filter.failed(plan.engine, error.what());
+      return false;
+    }
+    return true;
+  };
+  auto plans = make_plans(target_, operations, limits, filter);
+  if (plans.empty() && is_chosen) {
     throw InputError(fmt::format(
         "the tuning file names engine {} for \"{}\", which this cuDNN does not offer here: tune "
         "again (--tune-engines), or leave out --tuning-file",
         chosen->second, key));
   }
-  if (tuning_ == nullptr) limits.most = 1;
-  auto plans = make_plans(target_, operations, limits);
   if (plans.empty()) return {};
-  if (tuning_ == nullptr) return std::move(plans.front());
-  std::vector<double> seconds;
-  for (const CudnnPlan& plan : plans)
-    seconds.push_back(time_plan(target_.handle, tuning_, plan, graph));
-  const auto best = std::ranges::min_element(seconds) - seconds.begin();
-  return std::move(plans[std::size_t(best)]);
+  if (tunes) times_[key] = seconds;
+  return std::move(*std::ranges::min_element(
+      plans, {}, [&](const CudnnPlan& plan) { return seconds[plan.engine]; }));
 }
 
 std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& graph,
-                                  const PlanLimits& limits, const std::string& only) {
+                                  const PlanLimits& limits, const PlanFilter& filter) {
   std::vector<CudnnPlan> plans;
+  std::map<std::int64_t, std::set<std::string>> seen;  // by engine
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : configs_by(mode, target, graph)) {
       if (plans.size() == limits.most) return plans;
@@ -161,9 +236,11 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
           config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
       if (!allowed(engine, limits)) continue;
       std::string name = name_of(config, engine);
-      if (!only.empty() && name != only) continue;
-      if (auto plan = compile(target, std::move(config), std::move(name)))
-        plans.push_back(*std::move(plan));
+      if (!filter.only.empty() && name != filter.only) continue;
+      auto& of_engine = seen[engine.get_one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)];
+      if (of_engine.size() == limits.most_of_engine || !of_engine.insert(name).second) continue;
+      auto plan = compile(target, std::move(config), std::move(name), filter);
+      if (plan && filter.works(*plan)) plans.push_back(*std::move(plan));
     }
   }
   return plans;

@@ -13,9 +13,10 @@ namespace rueda::cuda {
 
 /// What an engine may do.
 struct PlanLimits {
-  bool tensor_cores = true;    ///< TF32 for fp32 data; bf16 data uses them in any case
-  bool deterministic = false;  ///< same input, same bits
-  std::size_t most = 8;        ///< plans at most
+  bool tensor_cores = true;        ///< TF32 for fp32 data; bf16 data uses them in any case
+  bool deterministic = false;      ///< same input, same bits
+  std::size_t most = 8;            ///< plans at most
+  std::size_t most_of_engine = 3;  ///< of these: cuDNN may list 27 variants of one first
 };
 
 /// One way to execute an operation graph: an engine with its knobs, compiled.
@@ -26,11 +27,20 @@ struct CudnnPlan {
   std::size_t workspace_bytes = 0;
 };
 
+/// Which of the plans that cuDNN offers are taken.
+struct PlanFilter {
+  std::string only = {};  ///< names the one engine that is wanted; empty: any
+  /// Asked once for each plan that compiles, in cuDNN's order.
+  std::function<bool(const CudnnPlan&)> works = [](const CudnnPlan&) { return true; };
+  /// Gets each engine that does not compile although cuDNN offers it, and why.
+  std::function<void(const std::string& engine, const std::string& why)> failed =
+      [](const std::string&, const std::string&) {};
+};
+
 /// Plans for `graph`, those that cuDNN's heuristics think fastest first; empty
-/// if no engine within the limits supports it. `only`, if not empty, names the
-/// one engine that is wanted.
+/// if no engine within the limits supports it.
 std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& graph,
-                                  const PlanLimits& limits, const std::string& only = "");
+                                  const PlanLimits& limits, const PlanFilter& filter = {});
 
 /// A plan's tensors and workspace, fixed once.
 Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>& tensors,
@@ -40,7 +50,12 @@ Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>&
 /// says what is computed on which shapes, the value is CudnnPlan::engine.
 using EngineChoices = std::map<std::string, std::string>;
 
-/// Makes one plan for each kind of work and keeps it: layers of equal shape share theirs.
+/// Seconds of every engine that was timed, by work and engine.
+using EngineTimes = std::map<std::string, std::map<std::string, double>>;
+
+/// Makes one plan for each kind of work and keeps it: layers of equal shape
+/// share theirs. An engine that does not compile is left out, and so is one
+/// that does not run when it is timed.
 class PlanStore {
  public:
   /// The target outlives the store.
@@ -57,12 +72,15 @@ class PlanStore {
   /// more.
   const CudnnPlan* find(const std::string& key, const Build& build);
 
-  /// From now on work that is new is timed on `stream` among the first few
-  /// suggestions, and the fastest is taken; null ends it.
-  void tune_on(cudaStream_t stream) { tuning_ = stream; }
+  /// From now on, work that is new is timed among the first few suggestions,
+  /// and the fastest is taken.
+  void tune(bool on) { tunes_ = on; }
 
   /// Every engine in use, by key.
   const EngineChoices& engines() const noexcept { return engines_; }
+  const EngineTimes& times() const noexcept { return times_; }
+  /// Engines that were left out, each with its work and the reason.
+  const std::vector<std::string>& failures() const noexcept { return failures_; }
 
  private:
   CudnnPlan make(const std::string& key, const CudnnGraph& graph, const Descriptor& operations);
@@ -71,7 +89,9 @@ class PlanStore {
   PlanLimits limits_;
   EngineChoices chosen_;
   EngineChoices engines_;
-  cudaStream_t tuning_ = nullptr;
+  EngineTimes times_;
+  std::vector<std::string> failures_;
+  bool tunes_ = false;
   /// A plan and all that it was made from, which cuDNN is not known to copy.
   struct Entry {
     CudnnGraph graph;

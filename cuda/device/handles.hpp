@@ -100,6 +100,11 @@ inline double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
   return double(milliseconds) / 1000;
 }
 
+inline void queue_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                       cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync");
+}
+
 /// Plain cudaMalloc, whose memory MPI can share between processes. Not zeroed;
 /// 0 bytes give an empty handle.
 inline DeviceMemory make_device_memory(std::size_t bytes) {

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
-#include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {
+
+/// cuDNN says nothing of a workspace's alignment; cudaMalloc's own is safe.
+constexpr std::size_t kWorkspaceAlignment = 256;
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that. The weight gradient goes to
@@ -65,9 +67,11 @@ class Conv final : public Operation {
       const char* why = r_.context.deterministic
                             ? ", none that is deterministic; try without --deterministic"
                             : "";
-      throw RunError(
-          fmt::format("cuDNN has no engine for the {} of layer {} in this precision on this GPU{}",
-                      what, r_.self().name, why));
+      const auto& failures = r_.context.plans->failures();
+      const std::string tried = failures.empty() ? "" : "; left out: " + failures.back();
+      throw RunError(fmt::format(
+          "cuDNN has no engine for the {} of layer {} in this precision on this GPU{}{}", what,
+          r_.self().name, why, tried));
     }
     r_.context.request_scratch(staging_bytes() + plan->workspace_bytes);
     return plan;
@@ -96,7 +100,9 @@ class Conv final : public Operation {
   bool staged() const { return padded() || r_.element() != Element::fp32; }
   /// At the start of the scratch memory, before the workspace.
   std::size_t staging_bytes() const {
-    return staged() ? aligned_bytes(plans_.weight_count() * bytes_of(r_.element())) : 0;
+    if (!staged()) return 0;
+    const std::size_t bytes = plans_.weight_count() * bytes_of(r_.element());
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   }
   void* plan_workspace() const {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();

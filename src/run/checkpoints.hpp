@@ -64,7 +64,8 @@ inline bool restore_carried(RankGroup& world, Backend& backend, AllReduce& all_r
   return true;
 }
 
-/// Calls before and after training may take this many times --stall-seconds, because disks are slow.
+/// Calls before and after training may take this many times --stall-seconds:
+/// disks are slow.
 inline constexpr double kPatience = 10;
 
 /// The steps by which a run restores the state of a checkpoint. Each is a

@@ -156,7 +156,7 @@ class TrainRun {
 
   void build_replica() {
     const auto choose_engines = [this](const std::function<void(Backend&)>& plan) {
-      agree_on_engines(world_, config_, options_, *backend_, plan);
+      warnings_.push_back(agree_on_engines(world_, config_, options_, *backend_, plan));
     };
     FittedReplica fitted = fit_replica(
         world_, {config_, *graph_, *backend_, *sums_.all_reduce, sums_.bucket_ends, data_,
@@ -167,6 +167,7 @@ class TrainRun {
     run_.micro_batch_asked = fitted.asked;
     self_.memory = fitted.memory;
     warnings_.push_back(fitted.warning);
+    warnings_.push_back(left_out_engines(*backend_));
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->announce_buckets(sums_.bucket_ends);

@@ -1,5 +1,8 @@
 #include "open_backend.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
@@ -87,29 +90,34 @@ void use_engines(Backend& backend, const Engines& engines) {
 #endif
 }
 
-/// What the operations planned so far compute with; empty on the cpu backend.
-Engines engines_in_use(const Backend& backend) {
+/// Adds what the operations planned so far compute with, and what was timed.
+void add_engines(const Backend& backend, Tuning& tuning) {
 #if RUEDA_CUDA_TRAINS
-  if (const auto* store = cuda::plan_store(backend)) return store->engines();
-#endif
+  const auto* store = cuda::plan_store(backend);
+  for (const auto& [work, engine] : store->engines()) tuning.engines[work] = engine;
+  for (const auto& [work, seconds] : store->times()) tuning.seconds[work] = seconds;
+#else
   static_cast<void>(backend);
-  return {};
+  static_cast<void>(tuning);
+#endif
 }
 
 /// What the file says already stays: only work that it does not name is measured.
 std::string tune(const TrainConfig& config, BackendOptions options,
-                 const std::function<void(Backend&)>& plan) {
+                 const std::function<void(Backend&)>& plan, std::string& left_out) {
   options.tune = true;
   const auto backend = open_backend(options);
-  Tuning tuning{std::string(backend->device()), cudnn_version(), {}};
+  Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
   if (fs::exists(config.tuning_file)) {
     const Tuning before = parse_tuning(read_tuning_file(config.tuning_file), config.tuning_file);
     check_tuning(before, config.tuning_file, tuning.device, tuning.cudnn);
     tuning.engines = before.engines;
+    tuning.seconds = before.seconds;
     use_engines(*backend, before.engines);
   }
   plan(*backend);
-  for (const auto& [work, engine] : engines_in_use(*backend)) tuning.engines[work] = engine;
+  add_engines(*backend, tuning);
+  left_out = left_out_engines(*backend);
   const std::string text = tuning_text(tuning);
   write_atomically(config.tuning_file, text);
   return text;
@@ -142,8 +150,9 @@ Tuning parse_tuning(const std::string& text, const std::string& file) {
   try {
     if (!json.is_object() || json.at("rueda_tuning") != kFormat)
       tuning_file(file).refuse("not a tuning file");
-    Tuning tuning{json.at("device"), json.at("cudnn"), {}};
+    Tuning tuning{json.at("device"), json.at("cudnn"), {}, {}};
     for (const auto& [key, engine] : json.at("engines").items()) tuning.engines[key] = engine;
+    if (json.contains("seconds")) json["seconds"].get_to(tuning.seconds);
     return tuning;
   } catch (const Json::exception&) {
     tuning_file(file).refuse("not a complete tuning file");
@@ -154,7 +163,8 @@ std::string tuning_text(const Tuning& tuning) {
   const Json json = {{"rueda_tuning", kFormat},
                      {"device", tuning.device},
                      {"cudnn", tuning.cudnn},
-                     {"engines", tuning.engines}};
+                     {"engines", tuning.engines},
+                     {"seconds", tuning.seconds}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -174,22 +184,42 @@ std::string read_tuning_file(const std::string& file) {
   return read_whole(tuning_file(file), kMostBytes);
 }
 
-void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
-                      Backend& backend, const std::function<void(Backend&)>& plan) {
-  if (config.tuning_file.empty()) return;
+std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
+                             const BackendOptions& options, Backend& backend,
+                             const std::function<void(Backend&)>& plan) {
+  std::string left_out;
+  if (config.tuning_file.empty()) return left_out;
   together(world, [&] {
     if (backend.name() == "cuda") return;
     throw InputError("--tuning-file names engines of GPUs, and this run trains on the " +
                      std::string(backend.name()) + " backend: leave it out");
   });
   const std::string text = text_of_rank_0(world, [&] {
-    return config.tune ? tune(config, options, plan) : read_tuning_file(config.tuning_file);
+    return config.tune ? tune(config, options, plan, left_out)
+                       : read_tuning_file(config.tuning_file);
   });
   together(world, [&] {
     const Tuning tuning = parse_tuning(text, config.tuning_file);
     check_tuning(tuning, config.tuning_file, std::string(backend.device()), cudnn_version());
     use_engines(backend, tuning.engines);
   });
+  return left_out;
+}
+
+std::string left_out_engines(const Backend& backend) {
+  std::string text;
+#if RUEDA_CUDA_TRAINS
+  const auto* store = cuda::plan_store(backend);
+  if (store == nullptr || store->failures().empty()) return "";
+  constexpr std::size_t kShown = 4;
+  const std::span<const std::string> all = store->failures();
+  text = std::to_string(all.size()) + " engines of cuDNN do not compile or run; others are used:";
+  for (const std::string& one : all.first(std::min(kShown, all.size()))) text += "\n  " + one;
+  if (all.size() > kShown) text += "\n  and " + std::to_string(all.size() - kShown) + " more";
+#else
+  static_cast<void>(backend);
+#endif
+  return text;
 }
 
 std::string program_version() {

@@ -45,6 +45,8 @@ struct Tuning {
   std::string device;  ///< GPU name
   std::string cudnn;   ///< version: engines are numbered anew in each
   Engines engines;
+  /// Seconds of each engine that was timed, by work and engine. For people: it decides nothing.
+  std::map<std::string, std::map<std::string, double>> seconds = {};
 };
 
 /// Throws InputError naming the file for anything but a tuning file.
@@ -58,11 +60,18 @@ void check_tuning(const Tuning& tuning, const std::string& file, const std::stri
 /// The file's text; throws InputError if it cannot be read.
 std::string read_tuning_file(const std::string& file);
 
-/// Collective. Sets the engines of --tuning-file in `backend`, which has no plans yet. With
-/// --tune-engines rank 0 measures them first: `plan` plans all that training will need on a backend
-/// of rank 0's own, and rank 0 writes the file. Throws InputError alike on all ranks.
-void agree_on_engines(RankGroup& world, const TrainConfig& config, const BackendOptions& options,
-                      Backend& backend, const std::function<void(Backend&)>& plan);
+/// Collective. Sets the engines of --tuning-file in `backend`, which has no
+/// plans yet. With --tune-engines rank 0 measures them first: `plan` plans all
+/// that training will need on a backend of rank 0's own, and rank 0 writes the
+/// file. Returns, on rank 0, a warning that names engines which measuring left
+/// out. Throws InputError alike on all ranks.
+std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
+                             const BackendOptions& options, Backend& backend,
+                             const std::function<void(Backend&)>& plan);
+
+/// A warning that names the engines which `backend` left out because they did
+/// not compile or run; empty if none.
+std::string left_out_engines(const Backend& backend);
 
 /// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)".
 /// Ranks of one run must agree on it.

@@ -20,11 +20,7 @@
 
 namespace {
 
-using rueda::test::DeviceVector;
-using rueda::test::filled;
-using rueda::test::first_difference;
-using rueda::test::kNoDifference;
-using rueda::test::rough_value;
+using namespace rueda::test;
 using Floats = std::vector<float>;
 
 constexpr std::size_t kMargin = 8;

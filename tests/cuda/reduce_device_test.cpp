@@ -6,12 +6,8 @@
 #include "cuda/backend/cuda_reduce_device.hpp"
 #include "device_tools.hpp"
 
-using rueda::cuda::check;
-using rueda::cuda::CudaReduceDevice;
-using rueda::test::DeviceVector;
-using rueda::test::first_difference;
-using rueda::test::Gate;
-using rueda::test::kNoDifference;
+using namespace rueda::cuda;
+using namespace rueda::test;
 
 namespace {
 

@@ -20,15 +20,8 @@
 namespace {
 
 using Catch::Matchers::Contains;
-using rueda::cuda::CudnnGraph;
-using rueda::cuda::CudnnPlan;
-using rueda::cuda::Descriptor;
-using rueda::cuda::make_device_memory;
-using rueda::cuda::make_event;
-using rueda::cuda::make_stream;
-using rueda::cuda::TensorSpec;
-using rueda::test::DeviceVector;
-using rueda::test::Gate;
+using namespace rueda::cuda;
+using namespace rueda::test;
 using Floats = std::vector<float>;
 
 constexpr unsigned kFresh = 0xA5A5A5A5U;  // memory as it was allocated
@@ -201,7 +194,12 @@ namespace {
 
 const TensorSpec kFour{{1, 4, 1, 1}};
 
-/// Plans of y = a + b, the tensors 3, 1 and 2, on a stream of their own.
+/// y = a + b, the tensors 3, 1 and 2.
+void add_up(CudnnGraph& g) {
+  g.binary(CUDNN_POINTWISE_ADD, g.tensor(1, kFour), g.tensor(2, kFour), g.tensor(3, kFour));
+}
+
+/// Plans of that, on a stream of their own.
 struct Sum {
   Sum() {
     cudnnHandle_t raw = nullptr;
@@ -209,8 +207,7 @@ struct Sum {
     handle = rueda::cuda::CudnnHandle(raw);
     rueda::cuda::check(cudnnSetStream(raw, stream.get()), "cudnnSetStream");
     CudnnGraph sum;
-    sum.binary(CUDNN_POINTWISE_ADD, sum.tensor(1, kFour), sum.tensor(2, kFour),
-               sum.tensor(3, kFour));
+    add_up(sum);
     graph = sum.finish({raw});
     plans = rueda::cuda::make_plans({raw}, graph, {});
   }
@@ -259,6 +256,24 @@ TEST_CASE("operations whose shapes do not fit are refused") {
   CHECK_THROWS_WITH(graph.conv(rueda::cuda::ConvDirection::forward, graph.tensor(4, image(8, 3)),
                                graph.tensor(3, image(8, 7)), graph.tensor(5, image(2, 7)), {2, 1}),
                     Contains("shapes"));
+}
+
+TEST_CASE("an engine that does not compile or run is left out and named") {
+  // Whether an engine runs is seen when it is timed.
+  const bool tunes = GENERATE(false, true);
+  const char* fault = tunes ? "RUEDA_STANDIN_NO_RUN" : "RUEDA_STANDIN_NO_COMPILE";
+  const Sum other;  // for its handle and stream
+  rueda::cuda::PlanStore store({other.handle.get()}, {});
+  store.tune(tunes);
+  setenv(fault, "0", 1);
+  const CudnnPlan* plan = store.find("a sum", add_up);
+  unsetenv(fault);
+  REQUIRE(plan != nullptr);
+  CHECK_THAT(plan->engine, !Contains("eng0"));
+  CHECK(store.failures().size() == 1);
+  CHECK_THAT(store.failures().at(0),
+             Contains("eng0{k") && Contains("\"a sum\"") && Contains(fault));
+  CHECK(store.times().size() == std::size_t(tunes));
 }
 
 TEST_CASE("a workspace that overlaps a tensor shows") {

@@ -81,11 +81,15 @@ Plan::Plan(const Descriptor& engine_config) {
   graph_ = std::make_shared<const OperationGraph>(
       *engine->child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   engine_ = engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  require(setting("RUEDA_STANDIN_NO_COMPILE", kEngines) != std::size_t(engine_),
+          "RUEDA_STANDIN_NO_COMPILE", CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED);
 }
 
 std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::size_t(engine_); }
 
 std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* workspace) const {
+  require(setting("RUEDA_STANDIN_NO_RUN", kEngines) != std::size_t(engine_), "RUEDA_STANDIN_NO_RUN",
+          CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
   Bindings bindings(pointers);
   for (const auto& [id, tensor] : graph_->tensors) {
     if (tensor.is_virtual) continue;

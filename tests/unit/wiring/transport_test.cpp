@@ -166,13 +166,17 @@ TEST_CASE("chunks of host memory are cut inside a host, not between hosts", "[re
         kHostSegmentBytes);
 }
 
-const Tuning kTuning{"NVIDIA H200", "9.19.0", {{"forward bf16 1x2x3x4", "eng7{k1=2}"}}};
+const Tuning kTuning{"NVIDIA H200",
+                     "9.19.0",
+                     {{"forward bf16 1x2x3x4", "eng7{k1=2}"}},
+                     {{"forward bf16 1x2x3x4", {{"eng7{k1=2}", 1e-4}, {"eng1{}", 2e-4}}}}};
 
 TEST_CASE("tuning file: what is written is read") {
   const Tuning read = parse_tuning(tuning_text(kTuning), "t.json");
   CHECK(read.device == kTuning.device);
   CHECK(read.cudnn == kTuning.cudnn);
   CHECK(read.engines == kTuning.engines);
+  CHECK(read.seconds == kTuning.seconds);
 }
 
 TEST_CASE("tuning file: anything else is refused by name") {
