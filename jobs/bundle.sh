@@ -2,33 +2,36 @@
 # Packs rueda for a machine without compilers, root or network. The archive holds the program, its tests,
 # the job scripts and the shared libraries that a bare node lacks. It runs wherever it is unpacked.
 #
-#   jobs/bundle.sh [--with-mpi PREFIX] [--with-cuda] [--out FILE] [-- MESON_OPTION...]
+#   jobs/bundle.sh [--with-mpi PREFIX] [--with-cuda] [--most MB] [--out FILE] [-- MESON_OPTION...]
 #
 #   --with-mpi   builds with the Open MPI in PREFIX and packs it (jobs/cluster/build_openmpi_cuda.sh makes
 #                one). Without it the node's MPI must have the binary interface of the one here
 #   --with-cuda  packs cuDNN and cuBLAS, more than 1 GB. Without it the node must have them where they are
 #                here, or in LD_LIBRARY_PATH
+#   --most       fails if the archive is larger than so many MB (10^6 bytes)
 #   --out        [rueda-bundle-VERSION.tar.xz]
 #
-# Builds in build-bundle or build-bundle-mpi. The node needs a glibc as new as the one here.
+# Builds in build-bundle or build-bundle-mpi, without NCCL (218 MB) unless -Dnccl=enabled asks for it. The node needs a glibc as new as the one here.
 set -euo pipefail
 
 usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 with_mpi=
 with_cuda=no
+most=
 out=
 while [ $# -gt 0 ]; do
   case $1 in
     --with-mpi) with_mpi=${2:?--with-mpi takes the folder of an Open MPI}; shift 2 ;;
     --with-cuda) with_cuda=yes; shift ;;
+    --most) most=${2:?--most takes MB}; shift 2 ;;
     --out) out=$(realpath -m "${2:?--out takes a file}"); shift 2 ;;
     --) shift; break ;;
     -h | --help) usage; exit 0 ;;
     *) echo "unknown option $1" >&2; usage >&2; exit 2 ;;
   esac
 done
-meson_options=("$@")
+meson_options=(-Dnccl=disabled "$@")
 
 # shellcheck source=jobs/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -147,4 +150,9 @@ copy_libraries
 copy_scripts
 if [ -n "$with_mpi" ]; then cp -r "$with_mpi" "$bundle/openmpi"; fi
 stage archive tar -C "$staging" -cJf "$out" rueda-bundle
+if [ -n "$most" ] && [ "$(stat -c %s "$out")" -gt $((most * 1000000)) ]; then
+  echo "bundle: $out is larger than --most $most MB. Its largest libraries:" >&2
+  du -a --apparent-size "$bundle/lib" | sort -rn | sed -n '2,6p' >&2
+  exit 1
+fi
 echo "$out: $(du -h --apparent-size "$out" | cut -f 1), unpacked $(du -sh "$bundle" | cut -f 1)"

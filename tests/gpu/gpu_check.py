@@ -77,15 +77,14 @@ def describe(tools):
 
 
 def collect(names, tools, results):
-    """The items to run, short and important ones first."""
+    """The items to run, short and important ones first: whether it lives, figures, then whether all is right."""
     makers = {
         "tests": lambda: tests_part.items(tools), "bench": lambda: bench_part.items(tools, results),
         "ring": lambda: bench_part.ring_items(tools), "sanitizer": lambda: tests_part.sanitizer_items(tools),
     }  # fmt: skip
     items = {part: makers[part]() if part in names else [] for part in PARTS}
-    # The ring and one tool of the sanitizer are short, and come before the long tail of figures.
-    bench = items["bench"]
-    return items["tests"] + bench[:3] + items["ring"] + items["sanitizer"][:1] + bench[3:] + items["sanitizer"][1:]
+    tests, bench, sanitizer = items["tests"], items["bench"], items["sanitizer"]
+    return tests[:2] + bench[:3] + tests[2:] + items["ring"] + sanitizer[:1] + bench[3:] + sanitizer[1:]
 
 
 def passed_before(file):
@@ -116,7 +115,7 @@ def main():
         return 2
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    tools = find_tools(arguments.programs, arguments.rehearsal)
+    tools = find_tools(arguments.programs, arguments.rehearsal, out)
     about = describe(tools)
     results = list(kept)
 

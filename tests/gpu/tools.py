@@ -37,6 +37,7 @@ class Tools:
     # For rueda's own programs alone: PyTorch brings its libraries itself.
     library_path: str = ""
     rehearsal: bool = False  # networks and buffers as small as can be
+    kept: Path = Path()  # what is to outlive the run goes here
 
     def launch(self, ranks, program, *words):
         """A command; one rank needs no launcher."""
@@ -90,7 +91,7 @@ def library_path(program):
     return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
 
 
-def find_tools(given, rehearsal):
+def find_tools(given, rehearsal, kept):
     """`given`: a folder with rueda's programs, or nothing."""
     programs = {name: find_program(name, given) for name in PROGRAMS}
     return Tools(
@@ -100,6 +101,7 @@ def find_tools(given, rehearsal):
         torch_python=find_torch_python(),
         library_path=library_path(programs["rueda"]),
         rehearsal=rehearsal,
+        kept=kept,
     )
 
 
