@@ -92,8 +92,9 @@ Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
   const Texts named = named_parts(loss);
   if (named.empty()) return {};
   std::string text =
-      fmt::format("Compared with ideal scaling {} lose {} s an epoch. The causes are {}.",
-                  ranks_text(f.ranks()), seconds_text(loss.lost), joined(named));
+      fmt::format("Compared with ideal scaling {} lose {} s an epoch. {} {}.",
+                  ranks_text(f.ranks()), seconds_text(loss.lost),
+                  named.size() == 1 ? "The cause is" : "The causes are", joined(named));
   const double exposed = loss.phases[kAllReduce];
   if (loss.waiting / exposed >= 0.5 && exposed / loss.lost >= kWorthNaming) {
     text += " Most of the wait for the all-reduce (" + percent(loss.waiting / exposed) +

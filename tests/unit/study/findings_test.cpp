@@ -61,7 +61,7 @@ TEST_CASE("findings have speedup, efficiency, loss and the effect of whole secon
         "63.2 %",
         "would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %: "
         "rounding would have changed the conclusion",
-        "4 ranks lose 1.980 s an epoch. The causes are waiting for the all-reduce 1.980 s (100.0 "
+        "4 ranks lose 1.980 s an epoch. The cause is waiting for the all-reduce 1.980 s (100.0 "
         "%)."}) {
     CHECK_THAT(text, Contains(sentence));
   }
