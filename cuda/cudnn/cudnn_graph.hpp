@@ -90,7 +90,6 @@ class Descriptor {
                                           std::size_t most) const;
 
   void finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
-  cudnnStatus_t try_finalize() { return cudnnBackendFinalize(get()); }
 
   cudnnBackendDescriptor_t get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }

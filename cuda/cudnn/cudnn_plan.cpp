@@ -103,8 +103,19 @@ double time_plan(cudnnHandle_t cudnn, const CudnnPlan& plan, const CudnnGraph& g
   return seconds[kTimes / 2];
 }
 
+/// Finalizes `made`, which `name` names. False if cuDNN cannot; an answer other
+/// than "not supported" goes to `filter.failed`.
+bool finalized(Descriptor& made, const std::string& name, const PlanFilter& filter) {
+  const cudnnStatus_t status = cudnnBackendFinalize(made.get());
+  if (status == CUDNN_STATUS_SUCCESS) return true;
+  const bool unsupported =
+      status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
+  if (!unsupported) filter.failed(name, cudnn_words(status));
+  return false;
+}
+
 std::vector<Descriptor> configs_by(cudnnBackendHeurMode_t mode, const CudnnTarget& target,
-                                   const Descriptor& graph) {
+                                   const Descriptor& graph, const PlanFilter& filter) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
@@ -112,7 +123,7 @@ std::vector<Descriptor> configs_by(cudnnBackendHeurMode_t mode, const CudnnTarge
   if (target.properties != nullptr)
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties);
 #endif
-  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return {};
+  if (!finalized(heuristics, "heuristics", filter)) return {};
   constexpr std::size_t kMost = 100;
   return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMost);
@@ -141,7 +152,6 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
                      choices);
 }
 
-/// Nothing if cuDNN cannot. An answer other than "not supported" goes to `filter.failed`.
 std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, std::string engine,
                                  const PlanFilter& filter) {
   CudnnPlan made{Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), std::move(config),
@@ -152,12 +162,7 @@ std::optional<CudnnPlan> compile(const CudnnTarget& target, Descriptor config, s
   if (target.properties != nullptr)
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties);
 #endif
-  const cudnnStatus_t status = made.plan.try_finalize();
-  if (status != CUDNN_STATUS_SUCCESS) {
-    const bool known = status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
-    if (!known) filter.failed(made.engine, cudnn_words(status));
-    return std::nullopt;
-  }
+  if (!finalized(made.plan, made.engine, filter)) return std::nullopt;
   made.workspace_bytes =
       std::size_t(made.plan.get_one<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
   return made;
@@ -204,7 +209,7 @@ CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
     try {
       seconds[plan.engine] = time_plan(target_.handle, plan, graph);
     } catch (const OutOfMemory&) {
-      throw;
+      throw;  // no engine's fault: the batch is too large to be timed
     } catch (const RunError& error) {
       static_cast<void>(cudaGetLastError());  // else the check of a later launch finds it
       filter.failed(plan.engine, error.what());
@@ -230,7 +235,7 @@ std::vector<CudnnPlan> make_plans(const CudnnTarget& target, const Descriptor& g
   std::vector<CudnnPlan> plans;
   std::map<std::int64_t, std::set<std::string>> seen;  // by engine
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (Descriptor& config : configs_by(mode, target, graph)) {
+    for (Descriptor& config : configs_by(mode, target, graph, filter)) {
       if (plans.size() == limits.most) return plans;
       const Descriptor engine =
           config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);

@@ -32,7 +32,7 @@ struct PlanFilter {
   std::string only = {};  ///< names the one engine that is wanted; empty: any
   /// Asked once for each plan that compiles, in cuDNN's order.
   std::function<bool(const CudnnPlan&)> works = [](const CudnnPlan&) { return true; };
-  /// Gets each engine that does not compile although cuDNN offers it, and why.
+  /// Gets each engine that cuDNN offers and then cannot compile, and why.
   std::function<void(const std::string& engine, const std::string& why)> failed =
       [](const std::string&, const std::string&) {};
 };

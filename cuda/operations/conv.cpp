@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
+#include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
@@ -100,9 +101,8 @@ class Conv final : public Operation {
   bool staged() const { return padded() || r_.element() != Element::fp32; }
   /// At the start of the scratch memory, before the workspace.
   std::size_t staging_bytes() const {
-    if (!staged()) return 0;
     const std::size_t bytes = plans_.weight_count() * bytes_of(r_.element());
-    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    return staged() ? aligned_bytes(bytes, kWorkspaceAlignment) : 0;
   }
   void* plan_workspace() const {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();

@@ -77,6 +77,11 @@ class GpuCheckTest(unittest.TestCase):
             self.assertIn(why, results[name]["why"])
         self.assertIn("Invalid read", str(results["racecheck"]["data"]["remarks"]))
 
+    def test_bad_usage(self):
+        done, _ = self.check("--only", "tests,colour")
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("gpu-check: ", done.stderr)
+
     def test_the_floor_counts_the_networks(self):
         counted = {"resnet18": 11_173_962, "resnet50v2": 23_539_850, "resnet152v2": 58_208_394}
         self.assertEqual({model: floor.count(model, 32, "bf16").parameters for model in counted}, counted)

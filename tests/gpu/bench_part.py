@@ -123,7 +123,7 @@ def images_of(case, floor_speed):
 def run_rueda(shell, tools, case, images, turn):
     """The first turn measures what no case before has measured; the second uses it."""
     label = f"bench-{case.model}-{case.side}-{case.batch}-{case.precision}-{case.recompute}-{turn}"
-    tuning = {"tuning-file": tools.kept / "tuning.json", **({"tune-engines": None} if turn == 1 else {})}
+    tuning = {"tuning-file": tools.kept / "gpu-check-tuning.json", **({"tune-engines": None} if turn == 1 else {})}
     record = train(shell, tools, 1, label, {
         "model": case.model, "image-size": case.side, "batch-per-rank": case.batch,
         "data": data_set(shell, tools, 100 if tools.rehearsal else TRAIN_IMAGES), "data-limit": images,

@@ -39,8 +39,9 @@ struct MemoryPlan {
 inline constexpr std::size_t kBufferAlignment = 64;
 
 /// `bytes`, rounded up to a multiple of the alignment.
-constexpr std::size_t aligned_bytes(std::size_t bytes) noexcept {
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+constexpr std::size_t aligned_bytes(std::size_t bytes,
+                                    std::size_t alignment = kBufferAlignment) noexcept {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 /// Lays buffers into one pool so that those that live at the same time never

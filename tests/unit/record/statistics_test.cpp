@@ -126,7 +126,7 @@ TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistic
 
 TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics]") {
   RunRecord run = test::sample_run();
-  run.ranks[0].startup.emplace_back("graph", 3.0);  // not the last rank is the slowest
+  run.ranks[0].startup.emplace_back("graph", 3.0);  // the last rank is not the slowest
   const auto items = startup_items(run.ranks);
   REQUIRE(items.size() == 4);
   CHECK(items[0].first == "mpi");
