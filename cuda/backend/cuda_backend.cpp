@@ -171,6 +171,7 @@ class CudaBackend final : public CudaWork {
 
   /// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
   void announce(std::size_t bucket) override {
+    context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
     check(count_up(counters(), bucket, stream()), "count_up");
   }
   std::uint64_t announced(std::size_t bucket) const override {

@@ -36,6 +36,20 @@ cudaError_t add_bf16(float* into, const kernels::Bfloat16* from, std::size_t cou
 cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count,
                     cudaStream_t stream);
 
+/// Parts of an array, which a kernel takes by value: as many as parameters have room for.
+struct Slices {
+  static constexpr unsigned kMost = 240;
+  struct Slice {
+    std::size_t begin;
+    std::size_t count;
+  };
+  unsigned size = 0;
+  Slice at[kMost];
+};
+/// The same for slices of both arrays, in one launch.
+cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices,
+                    cudaStream_t stream);
+
 /// kernels::sgd_update on every element.
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream);

@@ -12,8 +12,8 @@ constexpr std::size_t kWorkspaceAlignment = 256;
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
 /// the forward epilogue where an engine has that. The weight gradient goes to
-/// the arena at once where it is fp32 and unpadded; else it is staged in
-/// scratch memory and converted.
+/// the arena at once where it is fp32 and unpadded. In bf16 it is converted
+/// together with others; a padded one is staged in scratch memory.
 class Conv final : public Operation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv) : r_(r), conv_(conv), plans_(r, conv) {
@@ -98,18 +98,24 @@ class Conv final : public Operation {
   bool padded() const {
     return plans_.stored_input_channels() != r_.graph.shape(r_.input()).channels;
   }
-  bool staged() const { return padded() || r_.element() != Element::fp32; }
   /// At the start of the scratch memory, before the workspace.
   std::size_t staging_bytes() const {
     const std::size_t bytes = plans_.weight_count() * bytes_of(r_.element());
-    return staged() ? aligned_bytes(bytes, kWorkspaceAlignment) : 0;
+    return padded() ? aligned_bytes(bytes, kWorkspaceAlignment) : 0;
   }
   void* plan_workspace() const {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();
   }
   void* gradient_target() const {
-    return staged() ? r_.context.scratch.get()
-                    : static_cast<void*>(r_.context.gradient(r_.graph, conv_.weight));
+    if (padded()) return r_.context.scratch.get();
+    if (r_.element() == Element::fp32) return r_.context.gradient(r_.graph, conv_.weight);
+    return r_.context.packed.gradient_at(r_.graph, conv_.weight);
+  }
+  /// Whether backward computes no weight gradient after this one.
+  bool is_last_in_backward() const {
+    for (NodeId node = 1; node < r_.node; ++node)
+      if (std::holds_alternative<ConvNode>(r_.graph.node(node).kind)) return false;
+    return true;
   }
 
   void bind_forward(void* weights) {
@@ -128,23 +134,23 @@ class Conv final : public Operation {
   }
 
   void unpack() {
-    if (!staged()) return;
-    float* to = r_.context.gradient(r_.graph, conv_.weight);
-    const std::size_t stored = std::size_t(plans_.stored_input_channels());
+    float* arena = r_.context.parameters.gradients.data();
     if (padded()) {
-      check(drop_channels(r_.element(), to, r_.context.scratch.get(),
-                          plans_.weight_count() / stored, plans_.stored_input_channels(),
-                          r_.graph.shape(r_.input()).channels, r_.stream()),
+      const int stored = plans_.stored_input_channels();
+      check(drop_channels(r_.element(), r_.context.gradient(r_.graph, conv_.weight),
+                          r_.context.scratch.get(), plans_.weight_count() / std::size_t(stored),
+                          stored, r_.graph.shape(r_.input()).channels, r_.stream()),
             "drop_channels");
-    } else {
-      const auto* from = static_cast<const kernels::Bfloat16*>(r_.context.scratch.get());
-      check(to_fp32(to, from, plans_.weight_count(), r_.stream()), "to_fp32");
+    } else if (r_.element() == Element::bf16) {
+      r_.context.packed.gradient_computed(r_.graph, conv_.weight, arena, r_.stream());
     }
+    if (is_last_) r_.context.packed.unpack_gradients(arena, r_.stream());
   }
 
   OperationRequest r_;
   ConvNode conv_;
   ConvPlans plans_;
+  bool is_last_ = is_last_in_backward();
   bool fused_ = false;
   const CudnnPlan* forward_ = nullptr;
   const CudnnPlan* data_ = nullptr;

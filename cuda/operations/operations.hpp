@@ -18,10 +18,10 @@
 
 namespace rueda::cuda {
 
-/// Convolution weights as kernels read them. fp32 weights are read where they
-/// lie in the arena; for bf16 there is a copy of the whole arena, tensor by
-/// tensor at the same places; weights whose input channels are padded have a
-/// copy of their own.
+/// Convolution weights and their gradients as kernels have them. fp32 ones are
+/// read and written where they lie in the arenas; for bf16 there is a copy of
+/// each arena, tensor by tensor at the same places; weights whose input
+/// channels are padded have a copy of their own.
 class PackedWeights {
  public:
   /// Convolution weights `id` will be read as `element`, padded to `stored` input channels.
@@ -31,9 +31,18 @@ class PackedWeights {
 
   /// After the last request. `values` is the parameter arena.
   void allocate(std::span<const float> values);
-  /// Renews all copies.
+  /// Renews all copies of weights.
   void pack_all(const Graph& graph, cudaStream_t stream);
   const void* at(const Graph& graph, ParameterId id) const;
+
+  /// Where the bf16 gradient of weights without padding is computed.
+  kernels::Bfloat16* gradient_at(const Graph& graph, ParameterId id) const {
+    return mirror(gradients_) + graph.parameter(id).offset;
+  }
+  /// It is computed: the next `unpack_gradients` converts it.
+  void gradient_computed(const Graph& graph, ParameterId id, float* arena, cudaStream_t stream);
+  /// Converts them into `arena`: all of a bucket, as a rule, in one launch.
+  void unpack_gradients(float* arena, cudaStream_t stream);
 
  private:
   struct Padded {
@@ -45,14 +54,16 @@ class PackedWeights {
     std::size_t bytes() const { return rows * std::size_t(stored) * bytes_of(element); }
   };
 
-  kernels::Bfloat16* mirror() const {
-    return static_cast<kernels::Bfloat16*>(mirror_.get()) + lead_;
+  kernels::Bfloat16* mirror(const DeviceMemory& memory) const {
+    return static_cast<kernels::Bfloat16*>(memory.get()) + lead_;
   }
 
   std::map<ParameterId, Padded> padded_;
   std::size_t mirrored_ = 0;  ///< elements of the arena's copy; 0: none
   std::size_t lead_ = 0;      ///< of these before the first, as in the arena, for alignment
   DeviceMemory mirror_;
+  DeviceMemory gradients_;  ///< of the same size
+  Slices computed_;         ///< of these, not yet converted
   std::span<const float> values_;
 };
 

@@ -16,7 +16,7 @@ void PackedWeights::request(const Graph& graph, ParameterId id, Element element,
 }
 
 std::size_t PackedWeights::bytes() const {
-  std::size_t sum = mirrored_ * sizeof(kernels::Bfloat16);
+  std::size_t sum = 2 * mirrored_ * sizeof(kernels::Bfloat16);
   for (const auto& [id, padded] : padded_) sum += padded.bytes();
   return sum;
 }
@@ -24,11 +24,13 @@ std::size_t PackedWeights::bytes() const {
 void PackedWeights::allocate(std::span<const float> values) {
   values_ = values;
   mirror_ = make_device_memory(mirrored_ * sizeof(kernels::Bfloat16));
+  gradients_ = make_device_memory(mirrored_ * sizeof(kernels::Bfloat16));
   for (auto& [id, padded] : padded_) padded.memory = make_device_memory(padded.bytes());
 }
 
 void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
-  if (mirror_) check(to_bf16(mirror(), values_.data(), nullptr, values_.size(), stream), "to_bf16");
+  if (mirror_)
+    check(to_bf16(mirror(mirror_), values_.data(), nullptr, values_.size(), stream), "to_bf16");
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
     check(pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream),
@@ -41,7 +43,19 @@ const void* PackedWeights::at(const Graph& graph, ParameterId id) const {
   if (padded != padded_.end()) return padded->second.memory.get();
   const std::size_t offset = graph.parameter(id).offset;
   if (!mirror_) return values_.data() + offset;
-  return mirror() + offset;
+  return mirror(mirror_) + offset;
+}
+
+void PackedWeights::gradient_computed(const Graph& graph, ParameterId id, float* arena,
+                                      cudaStream_t stream) {
+  const Parameter& p = graph.parameter(id);
+  if (computed_.size == Slices::kMost) unpack_gradients(arena, stream);
+  computed_.at[computed_.size++] = {p.offset, p.count};
+}
+
+void PackedWeights::unpack_gradients(float* arena, cudaStream_t stream) {
+  check(to_fp32(arena, mirror(gradients_), computed_, stream), "to_fp32");
+  computed_.size = 0;
 }
 
 }  // namespace rueda::cuda
