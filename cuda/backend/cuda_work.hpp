@@ -58,11 +58,12 @@ class CudaWork : public Backend {
 
   /// The pinned indices may still be on their way to the device for the batch before.
   void make_batch(const BatchRequest& request, std::byte* input, std::int32_t* labels) override {
-    finish();
+    check(cudaEventSynchronize(indices_copied_.get()), "cudaEventSynchronize");
     const BatchChoice& choice = request.choice;
     const std::size_t bytes = choice.indices.size_bytes();
     std::memcpy(host_indices_.get(), choice.indices.data(), bytes);
     queue_copy(indices_.get(), host_indices_.get(), bytes, cudaMemcpyHostToDevice, stream());
+    check(cudaEventRecord(indices_copied_.get(), stream()), "cudaEventRecord");
     const auto& images = static_cast<const GpuImages&>(*request.images);
     const BatchSource source{.pixels = static_cast<const std::uint8_t*>(images.pixels.get()),
                              .labels = static_cast<const std::uint8_t*>(images.labels.get()),
@@ -147,6 +148,13 @@ class CudaWork : public Backend {
   void download(std::span<float> host, std::span<const float> device) override {
     copy(host.data(), device.data(), device.size_bytes(), cudaMemcpyDeviceToHost, stream());
   }
+  Memory allocate_host(std::size_t bytes) override {
+    return {make_pinned_memory(bytes).release(), bytes, cudaFreeHost};
+  }
+  bool queue_download(std::span<float> host, std::span<const float> device) override {
+    queue_copy(host.data(), device.data(), device.size_bytes(), cudaMemcpyDeviceToHost, stream());
+    return false;
+  }
   void finish() override { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
  protected:
@@ -156,6 +164,7 @@ class CudaWork : public Backend {
   DeviceMemory losses_;   ///< RowLoss of each row
   DeviceMemory indices_;  ///< of the batch in hand
   PinnedMemory host_indices_;
+  Event indices_copied_ = make_event();
   DeviceMemory hash_;
 };
 

@@ -79,6 +79,7 @@ void Replica::allocate() {
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
   scalars_ = backend_.allocate(sizeof(Scalars));
+  result_ = backend_.allocate_host(sizeof(StepResult));
   pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
@@ -175,6 +176,7 @@ ComputeSeconds Replica::compute(float scale) {
   if (current_ == nullptr) {
     loss(scale);
     for (std::size_t bucket = 0; bucket < buckets_; ++bucket) backend_.announce(bucket);
+    backend_.finish();
     return {};
   }
   set_scale(scale);
@@ -217,12 +219,6 @@ void Replica::ask_to_stop() {
   backend_.upload({&scalars().flags.stop, 1}, std::array{1.0F});
 }
 
-bool Replica::was_finite() {
-  float nonfinite = 0;
-  backend_.download({&nonfinite, 1}, {&scalars().flags.nonfinite, 1});
-  return nonfinite == 0.0F;
-}
-
 bool Replica::parameters_are_finite() {
   std::vector<float> host(layout_.parameters);
   backend_.download(host, parameters());
@@ -245,10 +241,13 @@ LossSums Replica::infer(const BatchRequest& request) {
   return sums;
 }
 
-StepSums Replica::step_sums() {
-  StepSums sums;
-  backend_.download({&sums.loss, kStepSums}, gradients().subspan(layout_.sums_offset(), kStepSums));
-  return sums;
+bool Replica::read_step_sums() {
+  constexpr std::size_t kFlags = sizeof(RankFlags) / sizeof(float);
+  const auto sums = gradients().subspan(layout_.sums_offset(), kStepSums);
+  const bool there = backend_.queue_download({&result().sums.loss, kStepSums}, sums);
+  return backend_.queue_download({&result().flags.nonfinite, kFlags},
+                                 {&scalars().flags.nonfinite, kFlags}) &&
+         there;
 }
 
 /// Neighbours of equal momentum, hence as a rule all of them, take one call.

@@ -37,6 +37,7 @@ void GradientReducer::begin(std::size_t train_step, bool announced) {
   }
   change([&] {
     train_step_ = train_step;
+    final_ = announced;
     announced_ = announced && parts_.overlaps;
     complete_ = false;
     summed_ = 0;
@@ -46,7 +47,7 @@ void GradientReducer::begin(std::size_t train_step, bool announced) {
 }
 
 void GradientReducer::complete() {
-  if (!announced_) {
+  if (!final_) {
     ReduceDevice& device = backend().reduce_device();
     device.wait(device.record());
   }

@@ -119,6 +119,7 @@ StepRecorder::StepRecorder(const TrainerParts& parts)
 
 void StepRecorder::open_epoch() {
   steps_.clear();
+  scores_.clear();
   buckets_.clear();
   clock_.first = note_clock(clock_.first_time);
   group_.barrier();
@@ -143,11 +144,7 @@ void StepRecorder::divide(const ComputeSeconds& seconds, Phase input) {
   timer_.enter(Phase::other);
 }
 
-void StepRecorder::end_step(StepRecord step, const StepSums& sums, const InputBusy& input) {
-  const auto samples = double(sums.samples);
-  step.global_samples = std::uint32_t(sums.samples);
-  step.train_loss = double(sums.loss) / samples;
-  step.train_accuracy = double(sums.correct) / samples;
+void StepRecorder::end_step(StepRecord step, const InputBusy& input) {
   std::vector<BucketRecord> buckets = reducer_.take_records();
   step.prepare_busy = input.prepare;
   step.copy_busy = input.copy;
@@ -171,6 +168,10 @@ void StepRecorder::end_step(StepRecord step, const StepSums& sums, const InputBu
 void StepRecorder::close_epoch() {
   clock_.last = note_clock(clock_.last_time);
   energy_ = joules_so_far() - energy_;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
+    steps_[i].train_accuracy = double(scores_[i].correct) / scores_[i].samples;
+  }
 }
 
 void StepRecorder::gather(RunRecord& run, EpochRecord& epoch) {

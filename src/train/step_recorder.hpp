@@ -72,8 +72,10 @@ class StepRecorder {
   /// for `input`.
   void divide(const ComputeSeconds& seconds, Phase input);
   /// The step ends. `step` says which; scores and times are filled in here.
-  void end_step(StepRecord step, const StepSums& sums, const InputBusy& input);
-  /// Collective: the epoch's last step is over.
+  void end_step(StepRecord step, const InputBusy& input);
+  /// The score of the next step, in order: it may be known later than its times.
+  void score(const StepSums& sums) { scores_.push_back(sums); }
+  /// Collective: the epoch's last step is over, and scored.
   void close_epoch();
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
@@ -91,6 +93,7 @@ class StepRecorder {
   std::size_t global_step_ = 0;
   PhaseTimer timer_;
   std::vector<StepRecord> steps_;
+  std::vector<StepSums> scores_;  ///< of the same steps
   std::vector<BucketRecord> buckets_;
   ClockFit clock_;
   std::vector<TraceSpan> trace_;

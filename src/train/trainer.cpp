@@ -53,24 +53,21 @@ class TrainLoop final : public Trainer {
     const NamedRange range(replica_.backend(), "epoch " + std::to_string(epoch()));
     watch_ = Stopwatch();
     while (position_.steps < sampler_.steps_per_epoch()) {
-      const bool stops = train_step(position_.steps + 1).stop > 0;
-      const std::size_t done = global_step(position_.steps);
-      const bool due = config_.checkpoint_every.due(CheckpointEvery::Unit::steps, done);
-      if (stops || due) save_within_epoch();
-      if (stops) return false;
+      train_step(position_.steps + 1);
+      if (stops_ || saves_after(position_.steps)) save_within_epoch();
+      if (stops_) return false;
     }
     parts_.group.barrier();
     return true;
   }
 
-  StepSums train_step(std::size_t step) {
+  void train_step(std::size_t step) {
     const NamedRange range(replica_.backend(), "step " + std::to_string(step));
     begin_step(step);
     run_micro_batches(step);
     reduce_and_update(step);
-    const StepSums sums = finish_step(step);
-    record_step(step, sums);
-    return sums;
+    finish_step(step);
+    record_step(step);
   }
 
   void begin_step(std::size_t step) {
@@ -112,31 +109,48 @@ class TrainLoop final : public Trainer {
     parts_.reducer.end();
   }
 
-  StepSums finish_step(std::size_t step) {
-    const StepSums sums = replica_.step_sums();
-    if (sums.nonfinite != 0.0F) {
-      stop_unless_finite(parts_.group, replica_.was_finite(),
-                         "the loss or a batch statistic is NaN or infinite at " + in_words(step));
-    }
-    replica_.update_running_statistics(sums.samples);
+  /// A device that works on its own gets the next step before this one's sums
+  /// are looked at, so that it never waits for the host. It is waited for where
+  /// something else follows than a step.
+  void finish_step(std::size_t step) {
+    if (unsettled_) settle();  // the step before
+    timer().enter(Phase::optimizer);
+    const bool there = replica_.read_step_sums();
+    replica_.update_running_statistics(float(sampler_.step_samples(step - 1)));
     replica_.parameters_changed();
-    replica_.backend().finish();  // so that a device's time for it is not the next step's
+    const bool last = step == sampler_.steps_per_epoch();
+    unsettled_ = !(there || last || stops_ || saves_after(step) || check_.every_step());
+    if (!unsettled_) replica_.backend().finish();
+    position_.steps = step;
+    position_.seconds += watch_.lap();
+    if (!unsettled_) settle();
     timer().enter(Phase::other);
     if (check_.every_step()) check_.compare("after " + in_words(step));
-    return sums;
   }
 
-  void record_step(std::size_t step, const StepSums& sums) {
+  /// Looks at the sums of the last step, which are there.
+  void settle() {
+    timer().enter(Phase::other);
+    const StepSums& sums = replica_.step_sums();
+    if (sums.nonfinite != 0.0F) {
+      stop_unless_finite(
+          parts_.group, replica_.was_finite(),
+          "the loss or a batch statistic is NaN or infinite at " + in_words(position_.steps));
+    }
+    stops_ = sums.stop > 0;
+    position_.so_far += {sums.loss, sums.correct, sums.samples};
+    recorder_.score(sums);
+    parts_.observer.on_step(position_);
+  }
+
+  void record_step(std::size_t step) {
     const std::size_t samples = sampler_.step_samples(step - 1);
     recorder_.end_step({.epoch = std::uint32_t(epoch()),
                         .step = std::uint32_t(step),
                         .samples = std::uint32_t(plan_.rank_samples(samples, parts_.rank())),
+                        .global_samples = std::uint32_t(samples),
                         .learning_rate = rate_of(step)},
-                       sums, input_->take_busy());
-    position_.steps = step;
-    position_.so_far += {sums.loss, sums.correct, sums.samples};
-    position_.seconds += watch_.lap();
-    parts_.observer.on_step(position_);
+                       input_->take_busy());
   }
 
   void finish_epoch(RunRecord& run) {
@@ -202,6 +216,9 @@ class TrainLoop final : public Trainer {
 
   /// The current one, from 1.
   std::size_t epoch() const { return position_.epochs + 1; }
+  bool saves_after(std::size_t step) const {
+    return config_.checkpoint_every.due(CheckpointEvery::Unit::steps, global_step(step));
+  }
   std::size_t global_step(std::size_t step) const {
     return position_.epochs * sampler_.steps_per_epoch() + step;
   }
@@ -227,6 +244,8 @@ class TrainLoop final : public Trainer {
   StepRecorder recorder_;
   Stopwatch watch_;  ///< since the last step or pause
   std::optional<std::size_t> resumed_at_;
+  bool unsettled_ = false;  ///< the sums of the last step are still to be looked at
+  bool stops_ = false;      ///< a rank asked to
 };
 
 }  // namespace

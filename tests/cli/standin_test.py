@@ -150,7 +150,7 @@ class Faults(StandInCase):
         corrupt = ["--verify-messages", "--inject", "corrupt-message:1:2", "--transport"]
         corrupted = ("a message of gradients was corrupted", "step 2", "to rank 1")
         for words, parts in (
-            (["--inject", "nan:1:2"], ("step 2",)),
+            (["--inject", "nan:1:2"], ("step 2", "rank 1")),
             (["--inject", "flip-bit:1:2", "--check-replicas", "step"], ("step 2", "rank 1")),
             ([*corrupt, "device"], corrupted),
             ([*corrupt, "staged"], corrupted),

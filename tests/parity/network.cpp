@@ -85,7 +85,9 @@ double Network::step(std::size_t index) {
   replica_.forward();
   replica_.loss(1.0F / float(batch_));
   replica_.backward();
-  const StepSums sums = replica_.step_sums();
+  replica_.read_step_sums();
+  replica_.backend().finish();
+  const StepSums& sums = replica_.step_sums();
   return double(sums.loss) / double(sums.samples);
 }
 

@@ -87,12 +87,14 @@ class ReplicaBench {
   }
 
   void load(const std::vector<std::uint32_t>& indices) { replica_.load(request(indices)); }
-  /// One micro-batch, forward and backward.
+  /// One micro-batch, forward and backward; its sums are read.
   void step(const std::vector<std::uint32_t>& indices, float scale) {
     load(indices);
     replica_.forward();
     replica_.loss(scale);
     replica_.backward();
+    replica_.read_step_sums();
+    backend_->finish();
   }
   LossSums infer(const std::vector<std::uint32_t>& indices) {
     return replica_.infer(request(indices));

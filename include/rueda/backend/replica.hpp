@@ -105,12 +105,15 @@ class Replica {
   /// Sums of loss and correct answers over a batch, with running statistics.
   LossSums infer(const BatchRequest& request);
 
-  /// Reads the summed tail.
-  StepSums step_sums();
+  /// Reads the summed tail and this rank's flags as all work so far leaves
+  /// them. Whether they can be looked at: false where the device works on its
+  /// own, until Backend::finish or the next `compute` has returned.
+  bool read_step_sums();
+  const StepSums& step_sums() const { return result().sums; }
   /// From the next micro-batch on this rank adds 1 to StepSums::stop.
   void ask_to_stop();
-  /// Whether every loss and batch statistic of this rank has been finite so far.
-  bool was_finite();
+  /// Whether every loss and batch statistic of this rank had been finite when it was read.
+  bool was_finite() const { return result().flags.nonfinite == 0.0F; }
   /// running = momentum * running + (1 - momentum) * summed statistics / samples, for every node.
   void update_running_statistics(float samples);
 
@@ -126,6 +129,12 @@ class Replica {
     RankFlags flags;
   };
   Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_.data()); }
+  /// What was read of a step, on the host.
+  struct StepResult {
+    StepSums sums;
+    RankFlags flags;
+  };
+  StepResult& result() const { return *reinterpret_cast<StepResult*>(result_.data()); }
   std::vector<float> values_per_image() const;
   void set_scale(float scale);
   void compute_loss();
@@ -137,6 +146,7 @@ class Replica {
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
   Memory values_, own_gradients_, batch_statistics_, running_, values_per_image_, scalars_, pool_;
+  Memory result_;
   std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
   float scale_ = 0;                   ///< the one on the device
   bool asks_to_stop_ = false;

@@ -59,7 +59,8 @@ class GradientReducer {
   void warm_up();
 
   /// A training step begins (global, from 1). `announced`: its buckets are
-  /// complete as soon as the backend announces them; otherwise with `complete`.
+  /// complete as soon as the backend announces them, and all are when
+  /// `complete` is called; otherwise the device is waited for there.
   void begin(std::size_t train_step, bool announced);
   /// The whole arena is written.
   void complete();
@@ -115,7 +116,8 @@ class GradientReducer {
   std::condition_variable_any changed_;
   std::vector<std::uint64_t> counts_;  ///< of announcements at which each bucket is complete
   std::size_t train_step_ = 0;
-  bool announced_ = false;  ///< this step's buckets are
+  bool final_ = false;      ///< this step has one micro-batch, whose gradients are final
+  bool announced_ = false;  ///< its buckets are
   bool complete_ = false;
   SteadyTime completed_at_;
   std::size_t summed_ = 0;  ///< buckets of this step

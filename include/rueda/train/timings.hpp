@@ -133,7 +133,8 @@ class PhaseTimer {
   }
 
   /// Books the time since the current phase began: on `parts` as far as it
-  /// reaches, the rest on `other`. The current phase goes on from now.
+  /// reaches, the rest on `optimizer`: a device that works on its own was still
+  /// at the update of the step before. The current phase goes on from now.
   void divide(const PhaseSeconds& parts) {
     const SteadyTime now = SteadyClock::now();
     const double passed = seconds_between(last_, now);
@@ -142,7 +143,7 @@ class PhaseTimer {
     for (const double part : parts) sum += part;
     const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
     for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
-    seconds_[std::size_t(Phase::other)] += passed - sum * share;
+    seconds_[std::size_t(Phase::optimizer)] += passed - sum * share;
     keep_parts(parts, share, sum * share, now);
   }
 

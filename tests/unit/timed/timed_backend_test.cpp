@@ -150,7 +150,8 @@ TEST_CASE("timed: buckets are announced once each, and nothing is changed", "[ti
 TEST_CASE("timed: samples are counted, loss and accuracy do not exist", "[timed]") {
   Bench bench({0.3, 8}, {8});
   bench.compute(8);
-  const StepSums sums = bench.replica.step_sums();
+  REQUIRE(bench.replica.read_step_sums());
+  const StepSums& sums = bench.replica.step_sums();
   CHECK(sums.samples == 8);
   CHECK(sums.nonfinite == 0);
   CHECK((std::isnan(sums.loss) && std::isnan(sums.correct)));

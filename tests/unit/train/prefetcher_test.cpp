@@ -236,14 +236,14 @@ void check_sum(PhaseTimer& timer) {
         Approx(total).epsilon(1e-9));
 }
 
-TEST_CASE("phase timer: parts that fit are booked as they are, the rest on other", "[timer]") {
+TEST_CASE("phase timer: parts that fit are booked as they are, the rest on the update", "[timer]") {
   PhaseTimer timer = in_forward();
   spend_time();
   timer.divide(parts(1e-9, 2e-9, 4e-9));
   CHECK(of(timer.seconds(), Phase::load) == 1e-9);
   CHECK(of(timer.seconds(), Phase::forward) == 2e-9);
   CHECK(of(timer.seconds(), Phase::backward) == 4e-9);
-  CHECK(of(timer.seconds(), Phase::other) >= 1e-6 - 7e-9);
+  CHECK(of(timer.seconds(), Phase::optimizer) >= 1e-6 - 7e-9);
   check_sum(timer);
 }
 
