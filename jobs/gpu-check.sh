@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Tests and measures rueda on a machine with a GPU: the tests on the device, compute-sanitizer, training
-# compared with PyTorch, the all-reduce over device buffers. Needs bash and Python 3.10 or newer. Names what
-# else is missing and leaves it out.
+# Tests and measures rueda on a machine with a GPU, in three calls that each take minutes, or a bit of everything
+# without a letter. Needs bash and Python 3.10 or newer. Names what else is missing and leaves it out.
 #
-#   jobs/gpu-check.sh [--minutes 9] [--only tests,bench,ring,sanitizer] [--out DIR] [--resume FILE]
+#   jobs/gpu-check.sh A    does it live: test programs; times engines, counts what each kernel moves
+#   jobs/gpu-check.sh B    speed, compared with PyTorch
+#   jobs/gpu-check.sh C    ranks that share the GPU, all-reduce over device buffers, compute-sanitizer
+#
+#   [--minutes N] [--only smoke,tune,tests,bench,ring,sanitizer] [--out DIR] [--with ARCHIVE] [--resume FILE]
 #
 # Runs from a build tree or from an unpacked bundle (jobs/bundle.sh), with the Open MPI in it or else the one
-# in PATH. Writes gpu-check.json and gpu-check.md; ends with "N passed, N failed, N not run".
+# in PATH. Writes DIR/gpu-check-LETTER.json and .md after each step, and what each command said into DIR/logs;
+# ends with "N passed, N failed, N not run". A writes DIR/gpu-check-carry.tar.xz, which B takes by --with.
 # --resume takes an earlier gpu-check.json and runs what did not pass.
 # RUEDA_TORCH_PYTHON names a Python with PyTorch if python3 has none.
 set -euo pipefail

@@ -4,7 +4,7 @@
 usage: torch_gpu_worker.py TASK    (JSON; prints a line of JSON for each variant, or one for the probe)
 
 A TASK with "probe" measures the products and the copy that the floor is computed from. Any other one
-trains: model, image_size, batch, precision (bf16 or tf32), and variants, which share the process.
+trains: model, side, batch, precision (bf16 or tf32), and variants, which share the process.
 """
 
 import json
@@ -59,7 +59,7 @@ def probe():
 
 def draw_batches(task):
     """Random images and labels, resident and ready in the network's layout."""
-    side, batch = task["image_size"], task["batch"]
+    side, batch = task["side"], task["batch"]
     batches = []
     for _ in range(BATCHES):
         images = torch.randn(batch, 3, side, side, device="cuda").to(memory_format=torch.channels_last)

@@ -3,8 +3,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -41,9 +43,12 @@ def says(text, code=0):
     return f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {code}\n"
 
 
+LINE = "-" * 79
+FAILED = f"{LINE}\nsums of columns\n  bf16\n{LINE}\ncolumns.cpp:9\n{'.' * 79}\ntest cases: 5 | 3 passed | 2 failed"
 PASSED = says("All tests passed (8 assertions in 5 test cases)")
+HANGS = '#!/bin/sh\ntrap "" TERM\nsleep 99 &\necho on its way $!\nwhile true; do sleep 9; done\n'
 PRETENDED = {
-    "rueda": PRETENDED_RUEDA, "cuda": says("test cases: 5 | 3 passed | 2 failed", 1), "backend_cuda": PASSED,
+    "rueda": PRETENDED_RUEDA, "cuda": says(FAILED, 1), "backend_cuda": PASSED,
     "parity_cuda": PASSED, "mpi": says("skipped: no CUDA device: none\n3 passed, 0 failed, 2 skipped"),
     "mpirun": PRETENDED_MPIRUN, "nvidia-smi": says("Pretended GPU"),
     "compute-sanitizer": says("========= Invalid read\n========= ERROR SUMMARY: 1 error", 99),
@@ -51,31 +56,62 @@ PRETENDED = {
 
 
 class GpuCheckTest(unittest.TestCase):
-    def check(self, *options):
+    def check(self, *options, **replaced):
         """How it ended, and the results by name."""
-        with tempfile.TemporaryDirectory(prefix="rueda-pretended-") as folder:
-            for name, text in PRETENDED.items():
-                Path(folder, name).write_text(text, encoding="utf-8")
-                Path(folder, name).chmod(0o755)
-            words = [ROOT / "jobs" / "gpu-check.sh", "--out", folder, "--programs", folder, *options]
-            done = subprocess.run(
-                words, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-            )  # fmt: skip
-            written = Path(folder, "gpu-check.json")
-            results = json.loads(written.read_text(encoding="utf-8"))["results"] if written.exists() else []
-        return done, {one["name"]: one for one in results}
+        temporary = tempfile.TemporaryDirectory(prefix="rueda-pretended-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        for name, text in {**PRETENDED, **replaced}.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).chmod(0o755)
+        words = [ROOT / "jobs" / "gpu-check.sh", "--out", self.folder, "--programs", self.folder, *options]
+        done = subprocess.run(
+            words, env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        written = [json.loads(file.read_text(encoding="utf-8")) for file in self.folder.glob("gpu-check*.json")]
+        return done, {one["name"]: one for report in written for one in report["results"]}
 
     def test_failures_are_reported_with_what_was_found(self):
         done, results = self.check("--only", "tests,ring,sanitizer")
         self.assertEqual(done.returncode, 1, done)
         for name, why in (
-            ("doctor", "exit code 1: will not work"), ("cuda tests", "2 of 5 cases failed"),
+            ("doctor", "exit code 1: will not work"), ("cuda tests", "2 of 5 cases failed: sums of columns"),
             ("mpi tests on 2", "skipped: no CUDA device: none"), ("train on 2", "different bits"),
             ("all-reduce on 2, device", "exit code 2: rueda: what?"),
         ):  # fmt: skip
             self.assertIn(why, results[name]["why"])
-        self.assertIn("Invalid read", str(results["racecheck"]["data"]["remarks"]))
+        self.assertIn("Invalid read", str(results["racecheck of cuda"]["data"]["remarks"]))
+
+    def test_a_smoke_run_that_fails_is_tried_in_ways_that_tell_more(self):
+        _, results = self.check("A", rueda="#!/bin/sh\necho rueda: no engine >&2\nexit 1\n")
+        for attempt in ("as it is: exit code 1: rueda: no engine", "BLOCKING: exit code 1", "sanitizer: exit code 99"):
+            self.assertIn(attempt, results["smoke"]["why"])
+        for name, one in results.items():
+            if name.startswith(("tune", "kernels")):
+                self.assertEqual(one["why"], "smoke failed")
+        self.assertEqual(results["backend_cuda tests"]["status"], "passed")
+
+    def test_a_step_that_hangs_is_killed_with_all_that_it_started(self):
+        _, results = self.check("C", "--only", "tests", "--minutes", "0.1", mpirun=HANGS)
+        self.assertIn("no end after 6 s: mpirun", results["train on 2"]["why"])
+        self.assertIn("no time left", results["train on 4"]["why"])
+        log = (self.folder / "logs" / "train-on-2.txt").read_text(encoding="utf-8")
+        self.assertIn("SIGKILL, ended at its limit", log)
+        child = Path("/proc", re.search(r"on its way (\d+)", log)[1], "cmdline")
+        self.assertFalse(child.exists() and child.read_bytes())  # a zombie has none
+
+    def test_an_archive_reaches_no_file_outside_its_folder(self):
+        for name, kind in (("../escaped", tarfile.REGTYPE), ("/escaped", tarfile.REGTYPE), ("escaped", tarfile.SYMTYPE)):
+            with tempfile.TemporaryDirectory() as folder:
+                archive = Path(folder, "carry.tar")
+                with tarfile.open(archive, "w") as tar:
+                    member = tarfile.TarInfo(name)
+                    member.type, member.linkname = kind, "/etc"
+                    tar.addfile(member)
+                done, _ = self.check("B", "--with", str(archive))
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(f"gpu-check: --with {archive} can not be used: it holds {name}", done.stderr)
 
     def test_bad_usage(self):
         done, _ = self.check("--only", "tests,colour")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""jobs/gpu-check.sh rehearsed on the stand-in: its options are those of the programs, and it reads what
-they write. Programs of tests are left out; they have suites of their own.
+"""The three calls of jobs/gpu-check.sh rehearsed on the stand-in, each in a folder that knows nothing of the others: its
+options are those of the programs, and it reads what they write. Programs of tests are left out; they have suites of
+their own. What NVIDIA's tools say is made up.
 
 usage: gpu_rehearsal_test.py RUEDA_STANDIN
 """
@@ -15,44 +16,61 @@ from pathlib import Path
 from rueda_runs import ProgramCase, environment, main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "gpu-check.sh"
+COUNTED = """dram__bytes_read.sum,dram__bytes_write.sum,gpu__time_duration.sum byte,byte,ns '"1,000",24,5' 2,1,5"""
+NCU = f"""#!/bin/sh
+[ "$1" = --log-file ] && printf '"ID",%s\\n' {COUNTED} >"$2"
+while [ ! -x "$1" ]; do shift; done
+exec "$@"
+"""
+PRETENDED = {"nvidia-smi": "#!/bin/sh\necho Made-up GPU\n", "ncu": NCU}
+PROGRAMS = {"cuda tests", "backend_cuda tests", "parity_cuda tests", "device properties", "mpi tests on 1", "mpi tests on 2"}
+PYTORCH = {"rates", "compile resnet20@8, batch 4, bf16"}
 
 
 class Rehearsal(unittest.TestCase):
-    def test_every_part_runs(self):
-        folder = tempfile.TemporaryDirectory(prefix="rueda-rehearsal-")
-        self.addCleanup(folder.cleanup)
-        folder = Path(folder.name)
-        os.symlink(Path(ProgramCase.paths[0]).resolve(), folder / "rueda")
-        words = [SCRIPT, "--rehearsal", "--programs", folder, "--out", folder, "--minutes", "15"]
-        words += ["--only", "tests,bench,ring"]
+    def call(self, letter, *words):
+        """Its folder, and what passed by name."""
+        out = self.folder / letter
+        words = [SCRIPT, letter, "--rehearsal", "--programs", self.folder, "--out", out, "--minutes", "15", *words]
+        paths = f"{self.folder}:{os.environ['PATH']}"
         done = subprocess.run(
-            words, env=environment({"RUEDA_TORCH_PYTHON": "/nowhere"}), stdin=subprocess.DEVNULL,
+            words, env=environment({"RUEDA_TORCH_PYTHON": "/nowhere", "PATH": paths}), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=1000, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done)
-        report = json.loads((folder / "gpu-check.json").read_text(encoding="utf-8"))
-        left_out = {"cuda tests", "backend tests", "parity tests", "rates"}
-        left_out |= {f"mpi tests on {ranks}" for ranks in (1, 2)}
-        for one in report["results"]:
-            status = "not run" if one["name"] in left_out else "passed"
-            self.assertEqual(one["status"], status, one)
-        self.check_figures([one for one in report["results"] if one["status"] == "passed"])
-        text = (folder / "gpu-check.md").read_text(encoding="utf-8")
-        self.assertIn("A rehearsal", text)
-
-    def check_figures(self, results):
-        data = {one["name"]: one["data"] for one in results}
-        self.assertIn("works", data["doctor"]["verdict"])
-        for part, number in (("bench", 3), ("ring", 2), ("tests", 4)):
-            self.assertEqual(sum(one["part"] == part for one in results), number, part)
+        results = json.loads((out / f"gpu-check-{letter}.json").read_text(encoding="utf-8"))["results"]
         for one in results:
-            if one["part"] == "bench":
-                rueda = one["data"]["contestants"]["rueda"]
-                for what in ("images_per_second", "peak_memory_bytes", "share_of_floor"):
-                    self.assertGreater(rueda[what], 0)
-            if one["part"] == "ring":
-                rows = [row["algorithm"] for row in one["data"]["rows"]]
-                self.assertEqual(rows, ["ring", "fixed", "mpi"] * 2)
+            left_out = one["name"] in PROGRAMS | PYTORCH or one["part"] == "sanitizer"
+            self.assertEqual(one["status"], "not run" if left_out else "passed", one)
+        self.assertIn("A rehearsal", (out / f"gpu-check-{letter}.md").read_text(encoding="utf-8"))
+        return out, {one["name"]: one for one in results if one["status"] == "passed"}
+
+    def test_three_calls(self):
+        folder = tempfile.TemporaryDirectory(prefix="rueda-rehearsal-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        os.symlink(Path(ProgramCase.paths[0]).resolve(), self.folder / "rueda")
+        for name, text in PRETENDED.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).chmod(0o755)
+        first, passed = self.call("A")
+        self.assertIn("works", passed["doctor"]["data"]["verdict"])
+        self.assertEqual(list(passed["kernels of a step"]["data"].values()), [2, 1002, 25, 10])
+        self.assertIn("rueda train", (first / "logs" / "smoke.txt").read_text(encoding="utf-8"))
+        second, passed = self.call("B", "--with", first / "gpu-check-carry.tar.xz")
+        tuned = [(out / "carried" / "tuning" / "Made-up-GPU.json").read_text(encoding="utf-8") for out in (first, second)]
+        self.assertEqual(*tuned)  # nothing was timed again
+        cases = [one for one in passed.values() if one["part"] == "bench"]
+        self.assertEqual(len(cases), 3)
+        for one in cases:
+            rueda = one["data"]["contestants"]["rueda"]
+            for what in ("images_per_second", "peak_memory_bytes", "share_of_floor"):
+                self.assertGreater(rueda[what], 0)
+        _, passed = self.call("C")
+        self.assertLess({"train on 2", "4 ranks equal 4 micro-batches"}, passed.keys())
+        for transport in ("device", "staged"):
+            rows = [row["algorithm"] for row in passed[f"all-reduce on 2, {transport}"]["data"]["rows"]]
+            self.assertEqual(rows, ["ring", "fixed", "mpi"] * 2)
 
 
 if __name__ == "__main__":

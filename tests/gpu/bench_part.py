@@ -5,11 +5,13 @@ through the host, and MPI_Allreduce for comparison."""
 import json
 import math
 import sys
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from time import monotonic
 
-from runner import Failure, Item, NotRun, Shell, complaint
+from runner import Failure, NotRun, complaint
 from tools import data_set, require, train
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
@@ -26,8 +28,6 @@ EPOCHS = 3
 EPOCH_SECONDS = 0.6  # at half of the floor: an epoch is long against the clock and short against the budget
 SIZES = "resnet18,resnet50v2"
 REHEARSAL_WORDS = ("--repetitions", 2, "--sizes", "100k,400k")
-RING_RANKS = (2, 4)
-REHEARSAL_RING_RANKS = (2,)
 TRANSPORTS = ("device", "staged")
 RING_WORDS = ("bench", "all-reduce", "--algorithms", "ring,fixed,mpi", "--backend", "cuda", "--allow-shared-gpu")
 
@@ -48,23 +48,20 @@ class Case:
 
     @property
     def limit(self):
-        return 300 if "compile" in self.variants else 90  # tuning and torch.compile take minutes the first time
+        """Tuning and torch.compile take minutes the first time; the case that counts most gets them."""
+        return 300 if self == cases()[0] else 150 if "compile" in self.variants else 90
 
 
 def cases():
     """The most telling ones first; what the time does not allow for is reported as not run."""
     graphs = ("eager", "compile", "compile-graphs")
-    found = [Case("resnet50v2", 128, 256, "bf16"), Case("resnet18", 32, 128, "bf16", graphs)]
-    found += [Case("resnet50v2", 128, 256, "tf32"), Case("resnet18", 32, 512, "bf16")]
+    found = [Case("resnet50v2", 128, batch, "bf16") for batch in (256, 1024)]
+    found += [Case("resnet18", 32, 128, "bf16", graphs), Case("resnet50v2", 128, 256, "tf32")]
     found += [Case(model, 128, 256, "bf16") for model in ("resnet101v2", "resnet152v2")]
-    found += [Case("resnet18", 32, 32, "bf16", graphs), Case("resnet18", 32, 2048, "bf16")]
-    found += [Case("resnet50v2", 128, 1024, "bf16")]
+    found += [Case("resnet18", 32, 512, "bf16"), Case("resnet18", 32, 32, "bf16", graphs), Case("resnet18", 32, 2048, "bf16")]
     found += [Case("resnet50v2", 128, 256, "bf16", (), word) for word in ("bn", "block")]
     found += [Case("resnet18", 32, batch, "tf32", ("eager",)) for batch in (128, 512, 2048, 32)]
-    found += [Case(model, 128, 256, "tf32", ("eager",)) for model in ("resnet101v2", "resnet152v2")]
-    found += [Case(model, 128, 1024, "bf16", ("eager",)) for model in ("resnet101v2", "resnet152v2")]
-    names = ("resnet50v2", "resnet101v2", "resnet152v2")
-    return found + [Case(model, 128, 1024, "tf32", ("eager",)) for model in names]
+    return found + [Case(model, 128, 256, "tf32", ("eager",)) for model in ("resnet101v2", "resnet152v2")]
 
 
 def rehearsal_cases():
@@ -82,28 +79,19 @@ def rates_of(results):
     return {**ASSUMED_RATES, "measured": False}
 
 
-def items(places, results):
-    """`results` is the list that the run fills; it has the rates once they are measured."""
-    found = [Item("bench", "rates", 60, lambda shell: probe(shell, places), needs=15)]
-    chosen = rehearsal_cases() if places.rehearsal else cases()
-    return found + [bench_item(places, case, results) for case in chosen]
-
-
-def bench_item(tools, case, results):
-    def work(shell):
-        return compare(shell, tools, case, rates_of(results))
-
-    return Item("bench", case.name, case.limit, work, needs=20)
-
-
-def torch_words(tools, task):
+def run_worker(shell, tools, task):
+    """PyTorch in a process; what it compiles lies where later processes and calls find it."""
     if tools.torch_python is None:
         raise NotRun("no Python with PyTorch")
-    return [tools.torch_python, BENCH / "torch_gpu_worker.py", json.dumps(task)]
+    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tools.carried / "inductor"), "TRITON_CACHE_DIR": str(tools.carried / "triton")}
+    return shell.run([tools.torch_python, BENCH / "torch_gpu_worker.py", json.dumps(task)], **caches)
 
 
 def probe(shell, tools):
-    return json.loads(shell.run_well(torch_words(tools, {"probe": True})).stdout.splitlines()[-1])
+    done = run_worker(shell, tools, {"probe": True})
+    if done.returncode != 0:
+        raise Failure(complaint(done))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def floor_of(case, rates):
@@ -120,16 +108,21 @@ def images_of(case, floor_speed):
     return case.batch * min(batches, TRAIN_IMAGES // case.batch)
 
 
+def options_of(tools, case, tunes, images, epochs):
+    """Of a run that first times the engines that no run before has, or uses what was found."""
+    return {
+        "model": case.model, "image-size": case.side, "batch-per-rank": case.batch, "precision": case.precision,
+        "recompute": case.recompute, "lr": 0.002, "scale-lr": "none", "lr-schedule": "constant", "check-replicas": "off",
+        "data-limit": images, "epochs": epochs, "tuning-file": tools.tuning_file, **({"tune-engines": None} if tunes else {}),
+    }  # fmt: skip
+
+
 def run_rueda(shell, tools, case, images, turn):
     """The first turn measures what no case before has measured; the second uses it."""
     label = f"bench-{case.model}-{case.side}-{case.batch}-{case.precision}-{case.recompute}-{turn}"
-    tuning = {"tuning-file": tools.kept / "gpu-check-tuning.json", **({"tune-engines": None} if turn == 1 else {})}
-    record = train(shell, tools, 1, label, {
-        "model": case.model, "image-size": case.side, "batch-per-rank": case.batch,
-        "data": data_set(shell, tools, 100 if tools.rehearsal else TRAIN_IMAGES), "data-limit": images,
-        "precision": case.precision, "recompute": case.recompute, "epochs": 2 if tools.rehearsal else EPOCHS, "lr": 0.002,
-        "scale-lr": "none", "lr-schedule": "constant", "check-replicas": "off", **tuning,
-    })  # fmt: skip
+    options = options_of(tools, case, turn == 1, images, 2 if tools.rehearsal else EPOCHS)
+    data = data_set(shell, tools, 100 if tools.rehearsal else TRAIN_IMAGES)
+    record = train(shell, tools, 1, label, {**options, "data": data})
     return {
         "images_per_second": record["summary"]["steady_images_per_second"],
         "peak_memory_bytes": record["ranks"][0]["memory_bytes"],
@@ -141,17 +134,9 @@ def run_rueda(shell, tools, case, images, turn):
 
 def run_torch(shell, tools, case):
     """Variant to its report. A worker that dies leaves the reports of the variants before."""
-    if not case.variants:
-        return {}
-    task = {
-        "model": case.model, "image_size": case.side, "batch": case.batch,
-        "precision": case.precision, "variants": case.variants,
-    }  # fmt: skip
     try:
-        done = shell.run(torch_words(tools, task))
+        done = run_worker(shell, tools, vars(case))
         output, why = done.stdout, complaint(done)
-    except NotRun:
-        return {}
     except Failure as failure:
         output, why = (failure.data or {}).get("output", ""), str(failure)
     reports = {}
@@ -168,18 +153,21 @@ def together(runs):
     return {**runs[-1], "images_per_second": fmean(speeds), "runs": speeds}
 
 
-def compare(shell, tools, case, rates):
+def compare(shell, tools, case):
     require(tools, 1)
+    rates = rates_of(tools.results)
     best = floor_of(case, rates)
     images = 2 * case.batch if tools.rehearsal else images_of(case, best)
     contestants, failure = {}, None
+    most = replace(shell, deadline=(2 * shell.deadline + monotonic()) / 3)  # if it hangs, PyTorch still runs
     try:
-        first = run_rueda(shell, tools, case, images, 1)
+        first = run_rueda(most, tools, case, images, 1)
     except Failure as why:
         failure = why
     # Time for rueda's second turn is kept back.
-    others = Shell(shell.deadline - 15, shell.folder)
-    contestants.update(run_torch(others, tools, case))
+    others = replace(shell, deadline=shell.deadline - 15)
+    with suppress(NotRun):
+        contestants.update(run_torch(others, tools, case) if case.variants else {})
     if failure is None:
         try:
             contestants["rueda"] = together([first, run_rueda(shell, tools, case, images, 2)])
@@ -203,16 +191,6 @@ def add_shares(contestants, best):
             figure["rueda_is_times_as_fast"] = own["images_per_second"] / figure["images_per_second"]
             figure["rueda_memory_ratio"] = own["peak_memory_bytes"] / figure["peak_memory_bytes"]
     return contestants
-
-
-def ring_items(tools):
-    every = REHEARSAL_RING_RANKS if tools.rehearsal else RING_RANKS
-    return [ring_item(tools, ranks, transport) for ranks in every for transport in TRANSPORTS]
-
-
-def ring_item(tools, ranks, transport):
-    name = f"all-reduce on {ranks}, {transport}"
-    return Item("ring", name, 60, lambda shell: measure(shell, tools, ranks, transport), needs=10)
 
 
 def rows_of(record):

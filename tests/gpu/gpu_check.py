@@ -1,36 +1,85 @@
 #!/usr/bin/env python3
 """Tests and measures rueda on a GPU; run it by jobs/gpu-check.sh. docs/cluster.md says how to read it.
 
-Writes gpu-check.json and gpu-check.md after every item, so that nothing is lost when the run ends early.
-The last line is "N passed, N failed, N not run"; exit code 1 if anything failed, 2 for bad usage.
+Writes the report after every step, so that nothing is lost when the run ends early. The last line is
+"N passed, N failed, N not run"; exit code 1 if anything failed, 2 for bad usage.
 """
 
 import argparse
 import datetime
 import json
+import lzma
 import os
 import platform
-import shutil
-import subprocess
 import sys
+import tarfile
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import bench_part
+import carry
+import first_part
 import tests_part
 from tools import find_tools
 from report import as_markdown, summary_line
-from runner import FAILED, PASSED, run_items
+from runner import FAILED, PASSED, Failure, Item, Shell, run_items, slug
 
-PARTS = ("tests", "bench", "ring", "sanitizer")  # in the order in which they run
+PARTS = ("smoke", "tune", "tests", "bench", "ring", "sanitizer")
+MINUTES = {"A": 6, "B": 9, "C": 7, None: 9}
+PACK_MINUTES = 0.25  # of A, kept for the archive
+
+
+# What a call does, in order: whether it lives, then what is worth most.
+def steps(call, rehearsal):
+    cases = bench_part.rehearsal_cases() if rehearsal else bench_part.cases()
+    every = tests_part.REHEARSAL_RANKS if rehearsal else tests_part.RANKS
+    first = [Item("smoke", "nvidia-smi", 20, first_part.ask_smi), Item("smoke", "smoke", 130, first_part.smoke)]
+    doctor = Item("tests", "doctor", 60, tests_part.doctor)
+    properties = Item("smoke", "device properties", 30, first_part.ask_properties)
+    tuned = [Item("tune", f"tune {case.name}", 150, first_part.tune, (case,), needs=20, after="smoke") for case in cases[:3]]
+    compiled = [
+        Item("tune", f"compile {case.name}", 150, bench_part.run_torch, (replace(case, variants=case.variants[1:]),),
+             after="smoke", group="untimed")
+        for case in cases[:3] if "compile" in case.variants
+    ]  # fmt: skip
+    kernels = Item("tune", "kernels of a step", 100, first_part.count_kernels, (cases[0],), needs=20, after="smoke")
+    programs = [
+        Item("tests", f"{program} tests", 150, tests_part.run_tests, (1, program), group="untimed")
+        for program in ("cuda", "backend_cuda", "parity_cuda")
+    ]
+    trains = [Item("tests", f"train on {ranks}", 90, tests_part.same_bits, (ranks,)) for ranks in every]
+    fixed = Item("tests", "4 ranks equal 4 micro-batches", 60, tests_part.fixed_order)
+    mpi = [Item("tests", f"mpi tests on {ranks}", 150, tests_part.run_tests, (ranks, "mpi")) for ranks in every]
+    rates = Item("bench", "rates", 60, bench_part.probe, needs=15)
+    compared = [Item("bench", case.name, case.limit, bench_part.compare, (case,), needs=20, after="smoke") for case in cases]
+    rings = [
+        Item("ring", f"all-reduce on {ranks}, {transport}", 60, bench_part.measure, (ranks, transport), needs=10)
+        for ranks in every[1:] for transport in bench_part.TRANSPORTS
+    ]  # fmt: skip
+    sanitizers = [
+        Item("sanitizer", f"{tool} of {program}", 180, tests_part.sanitize, (tool, program), needs=20, group="sanitizer")
+        for tool, program in tests_part.SANITIZERS
+    ]
+    return {
+        "A": [*first, doctor, properties, tuned[0], *programs, *compiled, kernels, *tuned[1:]],
+        "B": [*first, rates, *compared],
+        "C": [*first, *trains[1:], fixed, *rings, *sanitizers, *mpi[1:], trains[0], mpi[0]],
+        None: [*first, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,
+               *compared[2:]],
+    }[call]  # fmt: skip
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="gpu-check", description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=9, help="after which nothing runs any more [%(default)s]")
+    parser.add_argument("call", nargs="?", choices=("A", "B", "C"), help="A: does it live; B: speed; C: ranks that share the GPU, "
+                        "memory errors; without: a bit of everything")  # fmt: skip
+    parser.add_argument("--minutes", type=float, help="after which nothing runs any more [A: 6, B: 9, C: 7, else 9]")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run [%(default)s]")
-    parser.add_argument("--out", default=".", metavar="DIR", help="folder of gpu-check.json and .md [%(default)s]")
-    parser.add_argument("--resume", metavar="FILE", help="gpu-check.json whose passed items are kept, not run")
+    parser.add_argument("--out", default=".", metavar="DIR", help="folder of reports and logs [%(default)s]")
+    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="what call A tuned and compiled: its gpu-check-carry.tar.xz")
+    parser.add_argument("--resume", metavar="FILE", help="earlier report (JSON) whose passed steps are kept, not run")
     parser.add_argument("--programs", metavar="DIR", help="folder with rueda and its test programs")
     parser.add_argument("--rehearsal", action="store_true",
                         help="tiny networks and buffers: tries this script, measures nothing")  # fmt: skip
@@ -38,28 +87,27 @@ def parse_arguments():
     unknown = set(arguments.only.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"--only: {', '.join(sorted(unknown))} is not one of {', '.join(PARTS)}")
+    arguments.minutes = MINUTES[arguments.call] if arguments.minutes is None else arguments.minutes
     if not arguments.minutes > 0:
         parser.error("--minutes is a number above 0")
     return arguments
 
 
-def output_of(*words):
+def output_of(shell, *words):
     """The first line that a command prints, or nothing."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = shell.run(words)
+    except (OSError, Failure):
         return ""
     return (done.stdout.splitlines() or [""])[0].strip()
 
 
-def asked_smi(what):
-    if not shutil.which("nvidia-smi"):
-        return ""
-    return output_of("nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader")
+def describe(tools, shell):
+    def asked_smi(what):
+        return output_of(shell, "nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader")
 
-
-def describe(tools):
-    rueda = tools.programs["rueda"]
+    rueda, python = tools.programs["rueda"], tools.torch_python
+    torch = "from importlib.metadata import version; print(version('torch'))"
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "device": asked_smi("name") or "device unknown (no nvidia-smi)",
@@ -68,23 +116,13 @@ def describe(tools):
         "host_cores": len(os.sched_getaffinity(0)),
         "rehearsal": tools.rehearsal,
         "versions": {
-            "rueda": output_of(rueda, "--version").removeprefix("rueda ") if rueda else "not there",
+            "rueda": output_of(shell, rueda, "--version").removeprefix("rueda ") if rueda else "not there",
             "Python": platform.python_version(),
+            **({"PyTorch": output_of(shell, python, "-c", torch)} if python else {}),
         },
-        "programs": {**tools.programs, "mpirun": tools.mpirun, "compute-sanitizer": tools.sanitizer,
-                     "Python with PyTorch": tools.torch_python},
+        "programs": {**tools.programs, "mpirun": tools.mpirun, "compute-sanitizer": tools.sanitizer, "ncu": tools.ncu,
+                     "Python with PyTorch": python},
     }  # fmt: skip
-
-
-def collect(names, tools, results):
-    """The items to run, short and important ones first: whether it lives, figures, then whether all is right."""
-    makers = {
-        "tests": lambda: tests_part.items(tools), "bench": lambda: bench_part.items(tools, results),
-        "ring": lambda: bench_part.ring_items(tools), "sanitizer": lambda: tests_part.sanitizer_items(tools),
-    }  # fmt: skip
-    items = {part: makers[part]() if part in names else [] for part in PARTS}
-    tests, bench, sanitizer = items["tests"], items["bench"], items["sanitizer"]
-    return tests[:2] + bench[:3] + tests[2:] + items["ring"] + sanitizer[:1] + bench[3:] + sanitizer[1:]
 
 
 def passed_before(file):
@@ -94,46 +132,59 @@ def passed_before(file):
     return [one for one in results if one["status"] == PASSED]
 
 
-def write(folder, about, results):
+def write(base, about, results):
+    """Both reports, `base`.json and `base`.md."""
     rates = bench_part.rates_of(results)
-    texts = {
-        "gpu-check.json": json.dumps({"about": about, "rates": rates, "results": results}, indent=1) + "\n",
-        "gpu-check.md": as_markdown(about, results, rates),
-    }
-    for name, text in texts.items():
-        temporary = Path(folder, name + ".part")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(Path(folder, name))
+    report = json.dumps({"about": about, "rates": rates, "results": results}, indent=1) + "\n"
+    for ending, text in ((".json", report), (".md", as_markdown(about, results, rates))):
+        Path(f"{base}.part").write_text(text, encoding="utf-8")
+        Path(f"{base}.part").replace(f"{base}{ending}")
+
+
+# All of a call. The report is rewritten after each step.
+def check(arguments, tools, kept, folder):
+    call = arguments.call
+    tools.logs.mkdir(exist_ok=True)
+    base = tools.out / "-".join(filter(None, ("gpu-check", call)))
+    about = describe(tools, Shell(monotonic() + 30, folder, tools.logs / "about.txt"))
+    tools.tuning_file = tools.carried / "tuning" / f"{slug(about['device'])}.json"
+    anew = "" if tools.tuning_file.exists() else ", no engines timed on this kind of GPU"
+    about["carried"] = (arguments.carried or "nothing") + anew
+    tools.tuning_file.parent.mkdir(parents=True, exist_ok=True)
+    done = {(one["part"], one["name"]) for one in kept}
+    parts = arguments.only.split(",")
+    items = [one for one in steps(call, tools.rehearsal) if one.part in parts and (one.part, one.name) not in done]
+
+    def after_each(new):
+        tools.results[:] = kept + new
+        write(base, about, tools.results)
+
+    after_each([])
+    run_items(items, arguments.minutes - (PACK_MINUTES if call == "A" else 0), tools, folder, after_each)
+    if call == "A":
+        about["packed"] = carry.pack(tools.carried, tools.out / "gpu-check-carry.tar.xz")
+        write(base, about, tools.results)
+    print(Path(f"{base}.md").read_text(encoding="utf-8"))
 
 
 def main():
     arguments = parse_arguments()
-    try:
-        kept = passed_before(arguments.resume)
-    except (OSError, ValueError, KeyError) as error:
-        print(f"gpu-check: --resume {arguments.resume} can not be used: {error}", file=sys.stderr)
-        return 2
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
     tools = find_tools(arguments.programs, arguments.rehearsal, out)
-    about = describe(tools)
-    results = list(kept)
-
-    def after_each(new):
-        results[:] = kept + new
-        write(out, about, results)
-
-    done = {(one["part"], one["name"]) for one in kept}
-    items = [
-        item for item in collect(arguments.only.split(","), tools, results)
-        if (item.part, item.name) not in done
-    ]  # fmt: skip
-    after_each([])
+    option = f"--resume {arguments.resume}"
+    try:
+        kept = passed_before(arguments.resume)
+        option = f"--with {arguments.carried}"
+        if arguments.carried:
+            carry.unpack(arguments.carried, tools.carried)
+    except (OSError, ValueError, KeyError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        print(f"gpu-check: {option} can not be used: {error}", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="rueda-gpu-check-") as folder:
-        run_items(items, arguments.minutes, folder, after_each)
-    print((out / "gpu-check.md").read_text(encoding="utf-8"))
-    print(summary_line(results))
-    return 1 if any(one["status"] == FAILED for one in results) else 0
+        check(arguments, tools, kept, folder)
+    print(summary_line(tools.results))
+    return 1 if any(one["status"] == FAILED for one in tools.results) else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ def heading(about):
     return [
         f"## {about['device']}, {about['date']}",
         f"{versions or 'versions unknown'}; {about['host_cores']} CPU cores; driver {about['driver']}.",
+        f"Taken along: {about['carried']}." + (f" Packed for later calls: {about['packed']}." if "packed" in about else ""),
     ]
 
 

@@ -3,10 +3,11 @@ over the small tests of the CUDA part: own kernels by all of them, single operat
 as well, by the one that finds what own code hands them."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
-from runner import Failure, Item, NotRun, complaint, tail
+from runner import Failure, NotRun, complaint, ending, tail
 from tools import parameter_hash, require, train
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,29 +23,12 @@ SMALL_RUN = {
 REHEARSAL_WORDS = {"backend_cuda": ["[operations]"], "parity_cuda": ["-c", "resnet20"]}
 REHEARSAL_RANKS = (1, 2)
 REHEARSAL_RUN = {**SMALL_RUN, "model": "resnet20", "image-size": 8, "data-limit": 8, "batch-per-rank": 4}
-SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
+SANITIZERS = (
+    ("memcheck", "cuda"), ("racecheck", "cuda"), ("memcheck", "backend_cuda"), ("synccheck", "cuda"), ("initcheck", "cuda"),
+)  # fmt: skip
 SANITIZED = {"cuda": "[device]~[large]", "backend_cuda": "[operations]~[large]"}
-ERROR_CODE = 99
-
-
-def items(tools):
-    every = REHEARSAL_RANKS if tools.rehearsal else RANKS
-    found = [Item("tests", "doctor", 60, lambda shell: doctor(shell, tools))]
-    found += [train_item(tools, ranks) for ranks in every]
-    found.append(program_item(tools, "cuda tests", "cuda"))
-    found.append(program_item(tools, "backend tests", "backend_cuda"))
-    found += [program_item(tools, f"mpi tests on {ranks}", "mpi", ranks) for ranks in every]
-    found.append(Item("tests", "4 ranks equal 4 micro-batches", 60, lambda shell: fixed_order(shell, tools)))
-    found.append(program_item(tools, "parity tests", "parity_cuda"))
-    return found
-
-
-def program_item(tools, name, program, ranks=1):
-    return Item("tests", name, 150, lambda shell: run_tests(shell, tools, ranks, program))
-
-
-def train_item(tools, ranks):
-    return Item("tests", f"train on {ranks}", 90, lambda shell: same_bits(shell, tools, ranks))
+SANITIZER_WORDS = ("--target-processes", "all", "--error-exitcode", 99)
+FAILED_CASE = re.compile(r"^-{79}\n(\S.*)\n(?:(?![-.]{79}).*\n)*-{79}$", re.MULTILINE)  # as Catch2 heads its complaints
 
 
 def doctor(shell, tools):
@@ -78,10 +62,11 @@ def run_tests(shell, tools, ranks, program):
     count = count_of_output(done.stdout)
     output = (done.stdout + done.stderr)[-4000:]
     if count is None:
-        raise Failure(f"exit code {done.returncode} without a summary", {"output": output})
+        raise Failure(f"{ending(done)} without a summary", {"output": output})
     data = count._asdict()
     if done.returncode != 0 or count.failed:
-        raise Failure(f"{count.failed} of {sum(count)} cases failed", {**data, "output": output})
+        names = "; ".join(dict.fromkeys(FAILED_CASE.findall(done.stdout)))
+        raise Failure(f"{ending(done)}, {count.failed} of {sum(count)} cases failed: {names}", {**data, "output": output})
     skipped = [line for line in done.stdout.splitlines() if line.startswith("skipped: ")]
     if any("CUDA" in line for line in skipped):
         raise Failure(skipped[0], data)
@@ -112,21 +97,11 @@ def fixed_order(shell, tools):
     return {"parameter_hashes": hashes}
 
 
-def sanitizer_items(tools):
-    return [sanitizer_item(tools, tool, "cuda") for tool in SANITIZERS] + [sanitizer_item(tools, "memcheck", "backend_cuda")]
-
-
-def sanitizer_item(tools, tool, program):
-    name = tool if program == "cuda" else f"{tool}, operations"
-    return Item("sanitizer", name, 180, lambda shell: sanitize(shell, tools, tool, program), needs=20)
-
-
 def sanitize(shell, tools, tool, program):
     require(tools, 1, program)
     if tools.sanitizer is None:
         raise NotRun("no compute-sanitizer")
-    words = [tools.sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", ERROR_CODE]
-    words += [tools.programs[program], SANITIZED[program]]
+    words = [tools.sanitizer, "--tool", tool, *SANITIZER_WORDS, tools.programs[program], SANITIZED[program]]
     done = shell.run(words, LD_LIBRARY_PATH=tools.library_path)
     remarks = [line for line in done.stdout.splitlines() if line.startswith("=========")]
     if done.returncode != 0:

@@ -34,10 +34,15 @@ class Tools:
     mpirun: str | None = None
     sanitizer: str | None = None
     torch_python: str | None = None
+    ncu: str | None = None
     # For rueda's own programs alone: PyTorch brings its libraries itself.
     library_path: str = ""
     rehearsal: bool = False  # networks and buffers as small as can be
-    kept: Path = Path()  # what is to outlive the run goes here
+    out: Path = Path()
+    logs: Path = Path()
+    carried: Path = Path()  # what was tuned and compiled and serves later calls
+    tuning_file: Path = Path()  # there, of this kind of GPU: rueda refuses that of another
+    results: list = field(default_factory=list)  # so far
 
     def launch(self, ranks, program, *words):
         """A command; one rank needs no launcher."""
@@ -91,17 +96,21 @@ def library_path(program):
     return ":".join([*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *extra])
 
 
-def find_tools(given, rehearsal, kept):
+def find_tools(given, rehearsal, out):
     """`given`: a folder with rueda's programs, or nothing."""
     programs = {name: find_program(name, given) for name in PROGRAMS}
+    path = f"{os.environ['PATH']}:{cuda_home() / 'bin'}"
     return Tools(
         programs=programs,
         mpirun=shutil.which("mpirun") or shutil.which("mpiexec"),
-        sanitizer=shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:{cuda_home() / 'bin'}"),
+        sanitizer=shutil.which("compute-sanitizer", path=path),
+        ncu=shutil.which("ncu", path=path),
         torch_python=find_torch_python(),
         library_path=library_path(programs["rueda"]),
         rehearsal=rehearsal,
-        kept=kept,
+        out=out,
+        logs=out / "logs",
+        carried=out / "carried",
     )
 
 
@@ -112,8 +121,9 @@ def require(tools, ranks, program="rueda"):
         raise NotRun("no mpirun")
 
 
-def train(shell, tools, ranks, label, options):
-    """run.json of a run of as many ranks on the one GPU. `options`: name to value; None for a flag."""
+def train(shell, tools, ranks, label, options, prefix=(), **environment):
+    """run.json of a run of as many ranks on the one GPU. `options`: name to value; None for a flag. `prefix`: words of
+    a tool that watches the run."""
     require(tools, ranks)
     run_dir = Path(shell.folder, label)
     every = {
@@ -121,7 +131,8 @@ def train(shell, tools, ranks, label, options):
         "progress": "off", "overwrite": None, "run-dir": run_dir, **options,
     }  # fmt: skip
     words = [word for name, value in every.items() for word in (f"--{name}", value) if word is not None]
-    shell.run_well(tools.launch(ranks, "rueda", "train", *words), LD_LIBRARY_PATH=tools.library_path)
+    words = [*prefix, *tools.launch(ranks, "rueda", "train", *words)]
+    shell.run_well(words, LD_LIBRARY_PATH=tools.library_path, **environment)
     try:
         record = json.loads((run_dir / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
