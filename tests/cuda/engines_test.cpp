@@ -101,8 +101,7 @@ TEST_CASE("cuDNN has an engine for every convolution of every model on an A100 a
 }
 
 // Hidden: jobs/gpu-check.sh keeps what it prints. With it, plans for that GPU can be made anywhere.
-TEST_CASE("the properties of the GPU that is here, as cuDNN describes them",
-          "[.][device][properties]") {
+TEST_CASE("the properties of the GPU that is here, as cuDNN describes them", "[.properties]") {
   cudnnHandle_t raw = nullptr;
   check(cudnnCreate(&raw), "cudnnCreate");
   const CudnnHandle handle(raw);

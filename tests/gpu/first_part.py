@@ -50,13 +50,6 @@ def text_of(file):
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
-def ask_smi(shell, tools):
-    try:
-        (tools.out / "nvidia-smi.txt").write_text(shell.run_well(["nvidia-smi", "-q"]).stdout, encoding="utf-8")
-    except FileNotFoundError:
-        raise NotRun("no nvidia-smi") from None
-
-
 def ask_properties(shell, tools):
     """As cuDNN describes the GPU: with this it makes plans for it on any machine."""
     require(tools, 1, "cuda")
@@ -76,17 +69,14 @@ def count_kernels(shell, tools, case):
     """Sums of what Nsight Compute writes of each kernel into kernels.csv: a first step is not yet a CUDA graph."""
     if tools.ncu is None:
         raise NotRun("no ncu")
-    file, failure = tools.out / "kernels.csv", None
+    file = tools.out / "kernels.csv"
     options = bench_part.options_of(tools, case, not tools.tuning_file.exists(), case.batch, 1)
     try:
         train(shell, tools, 1, "kernels", options, [tools.ncu, "--log-file", file, *NCU_WORDS])
-    except Failure as why:
-        failure = why
-    text = text_of(file)
-    if "ERR_NVGPUCTRPERM" in text:
-        raise NotRun("this user may not read the GPU's counters (ERR_NVGPUCTRPERM)")
-    rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))[1:]  # the first has the units
-    if failure or not rows:
-        raise failure or Failure("ncu saw no kernel", {"output": tail(text)})
+    except Failure as failure:
+        raise Failure(f"{failure}: {text_of(file)[-300:]}", failure.data) from failure
+    rows = list(csv.DictReader(line for line in text_of(file).splitlines() if line.startswith('"')))[1:]  # first: units
+    if not rows:
+        raise Failure(f"ncu saw no kernel: {text_of(file)[-300:]}")
     total = {name: sum(float(row[name].replace(",", "")) for row in rows) for name in METRICS}
     return {"kernels": len(rows), **total}

@@ -35,7 +35,7 @@ PACK_MINUTES = 0.25  # of A, kept for the archive
 def steps(call, rehearsal):
     cases = bench_part.rehearsal_cases() if rehearsal else bench_part.cases()
     every = tests_part.REHEARSAL_RANKS if rehearsal else tests_part.RANKS
-    first = [Item("smoke", "nvidia-smi", 20, first_part.ask_smi), Item("smoke", "smoke", 130, first_part.smoke)]
+    smoke = Item("smoke", "smoke", 130, first_part.smoke)
     doctor = Item("tests", "doctor", 60, tests_part.doctor)
     properties = Item("smoke", "device properties", 30, first_part.ask_properties)
     tuned = [Item("tune", f"tune {case.name}", 150, first_part.tune, (case,), needs=20, after="smoke") for case in cases[:3]]
@@ -63,10 +63,10 @@ def steps(call, rehearsal):
         for tool, program in tests_part.SANITIZERS
     ]
     return {
-        "A": [*first, doctor, properties, tuned[0], *programs, *compiled, kernels, *tuned[1:]],
-        "B": [*first, rates, *compared],
-        "C": [*first, *trains[1:], fixed, *rings, *sanitizers, *mpi[1:], trains[0], mpi[0]],
-        None: [*first, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,
+        "A": [smoke, doctor, properties, tuned[0], *programs, *compiled, kernels, *tuned[1:]],
+        "B": [smoke, rates, *compared],
+        "C": [smoke, *trains[1:], fixed, *rings, *sanitizers, *mpi[1:], trains[0], mpi[0]],
+        None: [smoke, doctor, trains[0], rates, *compared[:2], *programs, *trains[1:], *mpi, fixed, *rings, *sanitizers,
                *compared[2:]],
     }[call]  # fmt: skip
 
@@ -106,6 +106,7 @@ def describe(tools, shell):
     def asked_smi(what):
         return output_of(shell, "nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader")
 
+    output_of(shell, "nvidia-smi", "-q")  # for the log
     rueda, python = tools.programs["rueda"], tools.torch_python
     torch = "from importlib.metadata import version; print(version('torch'))"
     return {
@@ -125,13 +126,6 @@ def describe(tools, shell):
     }  # fmt: skip
 
 
-def passed_before(file):
-    if not file:
-        return []
-    results = json.loads(Path(file).read_text(encoding="utf-8"))["results"]
-    return [one for one in results if one["status"] == PASSED]
-
-
 def write(base, about, results):
     """Both reports, `base`.json and `base`.md."""
     rates = bench_part.rates_of(results)
@@ -143,13 +137,13 @@ def write(base, about, results):
 
 # All of a call. The report is rewritten after each step.
 def check(arguments, tools, kept, folder):
-    call = arguments.call
+    call, begin = arguments.call, monotonic()
     tools.logs.mkdir(exist_ok=True)
     base = tools.out / "-".join(filter(None, ("gpu-check", call)))
-    about = describe(tools, Shell(monotonic() + 30, folder, tools.logs / "about.txt"))
+    about = describe(tools, Shell(begin + 30, folder, tools.logs / "about.txt"))
     tools.tuning_file = tools.carried / "tuning" / f"{slug(about['device'])}.json"
-    anew = "" if tools.tuning_file.exists() else ", no engines timed on this kind of GPU"
-    about["carried"] = (arguments.carried or "nothing") + anew
+    known = tools.tuning_file.exists()
+    about["carried"] = (arguments.carried or "nothing") + ", no engines timed on this kind of GPU" * (not known)
     tools.tuning_file.parent.mkdir(parents=True, exist_ok=True)
     done = {(one["part"], one["name"]) for one in kept}
     parts = arguments.only.split(",")
@@ -160,7 +154,7 @@ def check(arguments, tools, kept, folder):
         write(base, about, tools.results)
 
     after_each([])
-    run_items(items, arguments.minutes - (PACK_MINUTES if call == "A" else 0), tools, folder, after_each)
+    run_items(items, begin + 60 * (arguments.minutes - PACK_MINUTES * (call == "A")), tools, folder, after_each)
     if call == "A":
         about["packed"] = carry.pack(tools.carried, tools.out / "gpu-check-carry.tar.xz")
         write(base, about, tools.results)
@@ -174,7 +168,8 @@ def main():
     tools = find_tools(arguments.programs, arguments.rehearsal, out)
     option = f"--resume {arguments.resume}"
     try:
-        kept = passed_before(arguments.resume)
+        before = json.loads(Path(arguments.resume).read_text(encoding="utf-8"))["results"] if arguments.resume else []
+        kept = [one for one in before if one["status"] == PASSED]
         option = f"--with {arguments.carried}"
         if arguments.carried:
             carry.unpack(arguments.carried, tools.carried)
