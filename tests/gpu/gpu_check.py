@@ -73,12 +73,12 @@ def steps(call, rehearsal):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="gpu-check", description=__doc__.splitlines()[0])
-    parser.add_argument("call", nargs="?", choices=("A", "B", "C"), help="A: does it live; B: speed; C: ranks that share the GPU, "
-                        "memory errors; without: a bit of everything")  # fmt: skip
+    parser.add_argument("call", nargs="?", choices=("A", "B", "C"), help="A: does it live; B: speed; C: ranks that "
+                        "share the GPU, memory errors; without: a bit of everything")  # fmt: skip
     parser.add_argument("--minutes", type=float, help="after which nothing runs any more [A: 6, B: 9, C: 7, else 9]")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run [%(default)s]")
     parser.add_argument("--out", default=".", metavar="DIR", help="folder of reports and logs [%(default)s]")
-    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="what call A tuned and compiled: its gpu-check-carry.tar.xz")
+    parser.add_argument("--with", dest="carried", metavar="ARCHIVE", help="A's gpu-check-carry.tar.xz")
     parser.add_argument("--resume", metavar="FILE", help="earlier report (JSON) whose passed steps are kept, not run")
     parser.add_argument("--programs", metavar="DIR", help="folder with rueda and its test programs")
     parser.add_argument("--rehearsal", action="store_true",
