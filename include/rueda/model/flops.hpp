@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "rueda/model/graph.hpp"
 
@@ -20,5 +24,37 @@ std::uint64_t forward_flops(const Graph& graph);
 /// its input, each as costly as forward, but the gradient of the image itself is not needed. So
 /// 3 * forward less one forward of the convolutions that read the input.
 std::uint64_t training_flops(const Graph& graph);
+
+/// What a kernel has to do at least. Bytes: what it reads and writes, each once.
+struct Work {
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// What a device reaches at best, a second.
+struct Roof {
+  double flops = 0;  ///< of a product of large matrices
+  double bytes = 0;  ///< read and written by a copy
+  /// Williams et al., "Roofline", CACM 52(4), 2009: what takes longer, for each kernel.
+  double seconds(const std::vector<Work>& kernels) const {
+    double sum = 0;
+    for (const Work& work : kernels) sum += std::max(work.flops / flops, work.bytes / bytes);
+    return sum;
+  }
+};
+
+/// A time at which a layer works. `recompute` makes its output once more, from known statistics.
+enum class Pass { forward, recompute, backward };
+constexpr auto words_of(Pass) { return std::array{"forward", "recompute", "backward"}; }
+
+/// The kernels of one node and pass for `batch` images, as conventional fusion
+/// leaves them, where no activation stays in a cache. Activations and the
+/// weights that are multiplied take `element_bytes` an element, weight gradients
+/// 4. A convolution's backward is two products. Batch norm reads its input
+/// twice: for sums, then for the result. ReLU and additions are part of what
+/// comes before or after where that can be. Of a tensor with several readers,
+/// the first (the last one in backward) adds the others' gradients to its own.
+std::vector<Work> work_of(const Graph& graph, NodeId id, Pass pass, std::size_t batch,
+                          std::size_t element_bytes);
 
 }  // namespace rueda

@@ -190,6 +190,55 @@ TEST_CASE("flops: convolution and dense by hand, the rest nothing", "[flops]") {
   CHECK(training_flops(graph) == 2 * 3456 + 3 * (768 + 120));
 }
 
+/// FLOPs and bytes of each kernel.
+std::vector<std::pair<double, double>> kernels(const Graph& graph, NodeId id, Pass pass) {
+  std::vector<std::pair<double, double>> found;
+  for (const Work& work : work_of(graph, id, pass, 5, 2))
+    found.emplace_back(work.flops, work.bytes);
+  return found;
+}
+
+TEST_CASE("work: each kernel of a layer by hand, for 5 images of 2-byte elements", "[flops]") {
+  using Kernels = std::vector<std::pair<double, double>>;
+  using enum Pass;
+  GraphBuilder g("forked", {3, 8, 8});
+  const NodeId first = g.conv("first", g.input(), {.filters = 4, .kernel = 3});
+  const NodeId norm = g.batch_norm("norm", first, {.relu = true});
+  const NodeId strided =
+      g.conv("strided", norm, {.filters = 6, .kernel = 1, .stride = 2, .padding = 0});
+  const NodeId padded = g.pad_shortcut("padded", norm, 6, 2);
+  const NodeId sum = g.add("sum", strided, padded, true);
+  const NodeId plain = g.add("plain", sum, strided, false);
+  const NodeId pool = g.max_pool("pool", plain, {.kernel = 2, .stride = 2});
+  const NodeId mean = g.global_average_pool("mean", pool);
+  const NodeId dense = g.dense("dense", mean, {.units = 10});
+  const Graph graph = std::move(g).finish();
+  constexpr double kImage = 3 * 64, kWide = 4 * 64, kSmall = 6 * 16, kTiny = 6 * 4;
+  constexpr double kFirst = 2.0 * 5 * kWide * 27, kStrided = 2.0 * 5 * kSmall * 4;
+  CHECK(kernels(graph, first, forward) == Kernels{{kFirst, 10 * (kImage + kWide) + 2 * 108}});
+  // The image needs no gradient.
+  CHECK(kernels(graph, first, backward) == Kernels{{kFirst, 10 * (kImage + kWide) + 4 * 108}});
+  CHECK(kernels(graph, norm, forward) == Kernels{{0, 10 * kWide}, {0, 20 * kWide}});
+  CHECK(kernels(graph, norm, recompute) == Kernels{{0, 20 * kWide}});
+  CHECK(kernels(graph, norm, backward) == Kernels{{0, 20 * kWide}, {0, 30 * kWide}});
+  // It reads a quarter of the pixels, writes a gradient of all, and adds that of the shortcut.
+  CHECK(kernels(graph, strided, forward) == Kernels{{kStrided, 10 * (64 + kSmall) + 2 * 24}});
+  CHECK(kernels(graph, strided, backward) ==
+        Kernels{{kStrided, 10 * (64 + kSmall) + 4 * 24},
+                {kStrided, 10 * (2 * kWide + kSmall) + 2 * 24}});
+  CHECK(kernels(graph, padded, forward) == Kernels{{0, 10 * (64 + kSmall)}});
+  CHECK(kernels(graph, padded, backward) == Kernels{{0, 10 * (kWide + kSmall)}});
+  CHECK(kernels(graph, sum, backward) == Kernels{{0, 40 * kSmall}});
+  CHECK(kernels(graph, plain, forward) == Kernels{{0, 30 * kSmall}});
+  CHECK(kernels(graph, plain, backward).empty());
+  CHECK(kernels(graph, pool, backward) == Kernels{{0, 10 * (kSmall + 2 * kTiny)}});
+  CHECK(kernels(graph, mean, forward) == Kernels{{0, 10 * (kTiny + 6)}});
+  CHECK(kernels(graph, dense, backward) ==
+        Kernels{{2.0 * 5 * 60, 10 * 16 + 4 * 70}, {2.0 * 5 * 60, 10 * 16 + 2 * 70}});
+  // One kernel waits for arithmetic, the other for memory.
+  CHECK(Roof{.flops = 10, .bytes = 2}.seconds({{100, 4}, {10, 6}}) == 10 + 3);
+}
+
 TEST_CASE("flops: ResNet-18 at 32 pixels", "[flops]") {
   const Graph graph = build_model("resnet18", 32, 10);
   CHECK(double(forward_flops(graph)) / 1e9 == Approx(1.111).margin(0.0005));

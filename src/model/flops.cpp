@@ -1,0 +1,101 @@
+#include "rueda/model/flops.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace rueda {
+namespace {
+
+/// Side of the windows through which a node looks at its first input.
+int window_of(const Graph& graph, const Node& node) {
+  if (const auto* conv = std::get_if<ConvNode>(&node.kind)) return conv->kernel;
+  if (const auto* pool = std::get_if<MaxPoolNode>(&node.kind)) return pool->kernel;
+  if (std::holds_alternative<PadShortcutNode>(node.kind)) return 1;
+  return graph.shape(node.inputs.front()).height;
+}
+
+/// Values that the other readers of a node's first input have made of its
+/// gradient, for one image: the first reader, the last in backward, adds them.
+double forked_elements(const Graph& graph, NodeId id) {
+  const NodeId input = graph.node(id).inputs.front();
+  const std::vector<NodeId> readers = graph.readers(input);
+  return readers.front() == id
+             ? (double(readers.size()) - 1) * double(graph.shape(input).elements())
+             : 0;
+}
+
+/// Elements of the first input that a node reads: strides may leave out most of them.
+double touched_elements(const Graph& graph, const Node& node) {
+  const Shape in = graph.shape(node.inputs.front());
+  const int window = window_of(graph, node);
+  const double read = double(window) * window * node.output.height * node.output.width;
+  return std::min(double(in.elements()), read * in.channels);
+}
+
+}  // namespace
+
+std::uint64_t forward_flops(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (const auto* conv = std::get_if<ConvNode>(&node.kind)) {
+    const auto kernel = std::uint64_t(conv->kernel);
+    const auto channels = std::uint64_t(graph.shape(node.inputs.at(0)).channels);
+    return 2 * node.output.elements() * kernel * kernel * channels;
+  }
+  if (std::holds_alternative<DenseNode>(node.kind))
+    return 2 * node.output.elements() * graph.shape(node.inputs.at(0)).elements();
+  return 0;
+}
+
+std::uint64_t forward_flops(const Graph& graph) {
+  std::uint64_t sum = 0;
+  for (NodeId id = 0; id <= graph.logits(); ++id) sum += forward_flops(graph, id);
+  return sum;
+}
+
+std::uint64_t training_flops(const Graph& graph) {
+  std::uint64_t sum = 0;
+  for (NodeId id = 0; id <= graph.logits(); ++id) {
+    const bool reads_image = std::ranges::count(graph.node(id).inputs, graph.input()) > 0;
+    sum += (reads_image ? 2 : 3) * forward_flops(graph, id);
+  }
+  return sum;
+}
+
+std::vector<Work> work_of(const Graph& graph, NodeId id, Pass pass, std::size_t batch,
+                          std::size_t element_bytes) {
+  const Node& node = graph.node(id);
+  if (node.inputs.empty()) return {};
+  const bool backward = pass == Pass::backward;
+  const double image_bytes = double(batch) * double(element_bytes);
+  const auto move = [&](double elements) { return Work{0, elements * image_bytes}; };
+  const auto x = double(graph.shape(node.inputs.front()).elements());
+  const auto y = double(node.output.elements());
+  const double residual = node.inputs.size() > 1 ? y : 0;
+  const double forked = backward ? forked_elements(graph, id) : 0;
+  if (const auto* norm = std::get_if<BatchNormNode>(&node.kind)) {
+    const double masked = norm->relu ? residual : 0;  // the residual's gradient, made on the way
+    if (backward) return {move(2 * y + 2 * masked), move(3 * y + forked)};
+    if (pass == Pass::recompute) return {move(2 * y + residual)};
+    return {move(y), move(2 * y + residual)};
+  }
+  if (const auto* add = std::get_if<AddNode>(&node.kind)) {
+    if (backward && !add->relu) return {};  // the gradient of a sum is that of its summands
+    return {move(3 * y + forked)};
+  }
+  const double touched = touched_elements(graph, node);
+  const double flops = double(batch) * double(forward_flops(graph, id));
+  if (flops == 0) {
+    const double winners = std::holds_alternative<MaxPoolNode>(node.kind) ? y : 0;
+    return {move(backward ? x + y + winners + forked : touched + y)};
+  }
+  double weights = 0;
+  for_each_parameter(node.kind, [&](auto p) { weights += double(graph.parameter(p).count); });
+  const auto product = [&](double elements, std::size_t weight_bytes) {
+    return Work{flops, elements * image_bytes + weights * double(weight_bytes)};
+  };
+  if (!backward) return {product(touched + y + residual, element_bytes)};
+  if (node.inputs.front() == graph.input()) return {product(touched + y, sizeof(float))};
+  return {product(touched + y, sizeof(float)), product(x + y + forked, element_bytes)};
+}
+
+}  // namespace rueda
