@@ -145,10 +145,13 @@ class CudaBackend final : public CudaWork {
   Graph prepare(const Graph& graph) const override {
     return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
   }
-  void replay(std::uint64_t key, const std::function<void()>& work) override {
+  void replay(std::optional<std::uint64_t> key, const std::function<void()>& work) override {
     close_phase();
     push_range("forward and backward");
-    recordings_[key].run(stream(), work);
+    if (key)
+      recordings_[*key].run(stream(), work);
+    else
+      work();
     marks_.close(stream());
     close_phase();
     pop_range();
@@ -168,6 +171,19 @@ class CudaBackend final : public CudaWork {
     marks_.set(mark, stream());
   }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
+  void tick() override {
+    if (++ticked_ > ticks_.size()) ticks_.push_back(make_timing_event());
+    check(cudaEventRecord(ticks_[ticked_ - 1].get(), stream()), "cudaEventRecord");
+  }
+  std::vector<double> take_ticks() override {
+    finish();
+    std::vector<double> gaps;
+    for (std::size_t i = 1; i < ticked_; ++i)
+      gaps.push_back(seconds_between(ticks_[i - 1].get(), ticks_[i].get()));
+    ticked_ = 0;
+    return gaps;
+  }
+  std::optional<Roof> roof() override { return roof_of(device(), context_.precision); }
 
   /// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
   void announce(std::size_t bucket) override {
@@ -251,6 +267,8 @@ class CudaBackend final : public CudaWork {
   std::unique_ptr<CudaReduceDevice> reduce_device_;
   Graph graph_;  ///< of the parameters
   StreamMarks marks_;
+  std::vector<Event> ticks_;
+  std::size_t ticked_ = 0;      ///< of these, since they were taken
   PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
   bool in_phase_ = false;       ///< a range of a mark is open
   std::map<std::uint64_t, Recording> recordings_;

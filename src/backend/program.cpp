@@ -170,8 +170,20 @@ void Program::bind(std::byte* pool) {
     operations_[index(node)]->bind(memory_of(node));
 }
 
+/// Does the work, between two ticks where a micro-batch is profiled.
+template <typename Work>
+void Program::timed(NodeId node, Pass pass, const Work& work) {
+  if (!profiles_) return work();
+  backend_.tick();
+  work();
+  backend_.tick();
+  const bool first = passes_.empty() || passes_.front().seconds.empty();
+  if (first) passes_.push_back({.node = node, .pass = pass});
+}
+
 void Program::forward() {
-  for (NodeId node = 1; node <= graph_.logits(); ++node) operations_[index(node)]->forward();
+  for (NodeId node = 1; node <= graph_.logits(); ++node)
+    timed(node, Pass::forward, [&] { operations_[index(node)]->forward(); });
 }
 
 void Program::sum_incoming(NodeId node) {
@@ -187,16 +199,43 @@ void Program::sum_incoming(NodeId node) {
 /// In forward order, since one may read what another made.
 void Program::repeat_before(NodeId node) {
   for (NodeId earlier = 1; earlier <= node; ++earlier)
-    if (recompute_.before[index(earlier)] == node) operations_[index(earlier)]->recompute();
+    if (recompute_.before[index(earlier)] == node)
+      timed(earlier, Pass::recompute, [&] { operations_[index(earlier)]->recompute(); });
 }
 
 void Program::backward() {
   for (NodeId node = graph_.logits(); node >= 1; --node) {
     repeat_before(node);
-    sum_incoming(node);
-    operations_[index(node)]->backward();
+    timed(node, Pass::backward, [&] {
+      sum_incoming(node);
+      operations_[index(node)]->backward();
+    });
     announce_after(node);
   }
+}
+
+void Program::profile(const std::function<void()>& work) {
+  profiles_ = true;
+  work();
+  profiles_ = false;
+  const std::vector<double> gaps = backend_.take_ticks();
+  for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].seconds.push_back(gaps.at(2 * i));
+}
+
+LayerProfile Program::profiled() const {
+  LayerProfile profile{std::size_t(batch_), backend_.roof(), passes_};
+  for (LayerTime& layer : profile.layers) {
+    const Node& node = graph_.node(layer.node);
+    const std::size_t bytes = backend_.view(graph_, node.inputs.front()).bf16 ? 2 : sizeof(float);
+    const auto kernels = work_of(graph_, layer.node, layer.pass, profile.batch, bytes);
+    layer.layer = node.name;
+    for (const Work& work : kernels) {
+      layer.flops += work.flops;
+      layer.bytes += work.bytes;
+    }
+    if (profile.roof) layer.best = profile.roof->seconds(kernels);
+  }
+  return profile;
 }
 
 void Program::announce_buckets(const std::vector<std::size_t>& ends) {

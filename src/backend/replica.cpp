@@ -172,7 +172,7 @@ void Replica::announce_buckets(const std::vector<std::size_t>& ends) {
   buckets_ = ends.size();
 }
 
-ComputeSeconds Replica::compute(float scale) {
+ComputeSeconds Replica::compute(float scale, bool profile) {
   if (current_ == nullptr) {
     loss(scale);
     for (std::size_t bucket = 0; bucket < buckets_; ++bucket) backend_.announce(bucket);
@@ -180,7 +180,7 @@ ComputeSeconds Replica::compute(float scale) {
     return {};
   }
   set_scale(scale);
-  backend_.replay(std::uint64_t(current_->batch()), [this] {
+  const auto work = [this] {
     backend_.mark(Mark::forward);
     forward();
     backend_.mark(Mark::loss);
@@ -188,8 +188,16 @@ ComputeSeconds Replica::compute(float scale) {
     backend_.mark(Mark::backward);
     backward();
     backend_.mark(Mark::end);
-  });
+  };
+  if (profile && current_ == plan_->train().rbegin()->second.get())
+    current_->profile([&] { backend_.replay(std::nullopt, work); });
+  else
+    backend_.replay(std::uint64_t(current_->batch()), work);
   return backend_.compute_seconds();
+}
+
+LayerProfile Replica::profiled() const {
+  return plan_->train().empty() ? LayerProfile{} : plan_->train().rbegin()->second->profiled();
 }
 
 void Replica::backward() {

@@ -1,11 +1,14 @@
 #include "rueda/display/model_summary.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <variant>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "rueda/model/flops.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda {
 namespace {
@@ -109,6 +112,44 @@ std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
          paragraph("training", 10,
                    "forward, backward to the weights and backward to the inputs; "
                    "the first convolution needs no gradient of the image");
+}
+
+std::string layer_table(const LayerProfile& profile) {
+  constexpr std::size_t kShown = 20;
+  std::vector<LayerTime> passes = profile.layers;
+  if (passes.empty()) return "";
+  const std::size_t count = passes.front().seconds.size();
+  double whole = 0;
+  for (LayerTime& pass : passes) {
+    pass.layer += std::string(" ") + to_string(pass.pass);
+    whole += (pass.seconds = {median_of(pass.seconds)}).front();
+  }
+  const auto time_of = [](const LayerTime& pass) { return pass.seconds.front(); };
+  std::ranges::stable_sort(passes, std::greater(), time_of);
+  if (passes.size() > kShown) {
+    LayerTime rest{.seconds = {0}, .layer = fmt::format("{} others", passes.size() - kShown)};
+    for (std::size_t i = kShown; i < passes.size(); ++i) rest.seconds[0] += time_of(passes[i]);
+    passes.resize(kShown);
+    passes.push_back(std::move(rest));
+  }
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
+  table.add({"ms per micro-batch", "median", "share", "GFLOP/s", "GB/s", "of roof"});
+  for (const LayerTime& pass : passes) {
+    const double seconds = time_of(pass);
+    const auto rate = [seconds](double amount, const char* unit) {
+      return amount > 0 && seconds > 0 ? rate_text(amount / seconds) + unit : "-";
+    };
+    table.add({pass.layer, fmt::format("{:.3f}", 1e3 * seconds),
+               fmt::format("{:.1f} %", 100 * seconds / whole), rate(pass.flops / 1e9, ""),
+               rate(pass.bytes / 1e9, ""), rate(100 * pass.best.value_or(0), " %")});
+  }
+  std::string text =
+      fmt::format("Layers, rank 0 ({} times {})\n", count, counted(profile.batch, "image")) +
+      table.text();
+  if (!profile.roof) return text;
+  return text + fmt::format("  roof: {} GFLOP/s, {} GB/s\n", rate_text(profile.roof->flops / 1e9),
+                            rate_text(profile.roof->bytes / 1e9));
 }
 
 std::string memory_table(const MemoryNeed& need) {

@@ -4,6 +4,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "rueda/display/model_summary.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/record/aggregation.hpp"
@@ -265,6 +266,7 @@ std::string result_table(const RunRecord& run) {
   Texts blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
                   epoch_table(run),
                   time_table(run),
+                  layer_table(run.profile),
                   startup_table(run),
                   device_table(run),
                   totals(run),

@@ -6,28 +6,21 @@
 namespace rueda {
 namespace {
 
-/// Side of the windows through which a node looks at its first input.
-int window_of(const Graph& graph, const Node& node) {
-  if (const auto* conv = std::get_if<ConvNode>(&node.kind)) return conv->kernel;
-  if (const auto* pool = std::get_if<MaxPoolNode>(&node.kind)) return pool->kernel;
-  if (std::holds_alternative<PadShortcutNode>(node.kind)) return 1;
-  return graph.shape(node.inputs.front()).height;
-}
-
 /// Values that the other readers of a node's first input have made of its
 /// gradient, for one image: the first reader, the last in backward, adds them.
 double forked_elements(const Graph& graph, NodeId id) {
   const NodeId input = graph.node(id).inputs.front();
   const std::vector<NodeId> readers = graph.readers(input);
-  return readers.front() == id
-             ? (double(readers.size()) - 1) * double(graph.shape(input).elements())
-             : 0;
+  if (readers.front() != id) return 0;
+  return double((readers.size() - 1) * graph.shape(input).elements());
 }
 
 /// Elements of the first input that a node reads: strides may leave out most of them.
 double touched_elements(const Graph& graph, const Node& node) {
   const Shape in = graph.shape(node.inputs.front());
-  const int window = window_of(graph, node);
+  int window = std::holds_alternative<PadShortcutNode>(node.kind) ? 1 : in.height;
+  if (const auto* conv = std::get_if<ConvNode>(&node.kind)) window = conv->kernel;
+  if (const auto* pool = std::get_if<MaxPoolNode>(&node.kind)) window = pool->kernel;
   const double read = double(window) * window * node.output.height * node.output.width;
   return std::min(double(in.elements()), read * in.channels);
 }

@@ -63,6 +63,23 @@ const std::tuple kSpreadFields{
 const std::tuple kRangeFields{Field{"min", &Spread::min}, Field{"mean", &Spread::mean},
                               Field{"max", &Spread::max}};
 
+const std::tuple kRoofFields{Field{"flops_per_second", &Roof::flops},
+                             Field{"bytes_per_second", &Roof::bytes}};
+const std::tuple kLayerFields{
+    Field{"layer", &LayerTime::layer},
+    Field{"pass", [](const LayerTime& t) { return to_string(t.pass); }},
+    Field{"seconds", [](const LayerTime& t) { return median_of(t.seconds); }},
+    Field{"flops", &LayerTime::flops},
+    Field{"bytes", &LayerTime::bytes},
+    Field{"roof_seconds", &LayerTime::best}};
+
+Json profile_json(const LayerProfile& profile) {
+  return {{"micro_batch", profile.batch},
+          {"micro_batches", profile.layers.front().seconds.size()},
+          {"roof", profile.roof ? fields_json(*profile.roof, kRoofFields) : Json()},
+          {"passes", list_json(profile.layers, kLayerFields)}};
+}
+
 Json all_reduce_json(const RunRecord& run) {
   Json j;
   j["algorithm"] = run.all_reduce;
@@ -137,6 +154,7 @@ Json frame_json(const RunRecord& run) {
   j["epochs"] = Json::array();
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));
+  if (!run.profile.layers.empty()) j["profile"] = profile_json(run.profile);
   j["summary"] = summary_json(run);
   return j;
 }

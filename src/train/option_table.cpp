@@ -221,6 +221,9 @@ const std::vector<TrainOption> kOptions = {
      "Writes what each rank did when, for Perfetto or chrome://tracing"},
     {"trace-steps", kOutput, number(&C::trace_steps), own, none, "N",
      "Steps in the trace, from the first"},
+    {"profile-layers", kOutput, Flag{&C::profile_layers}, free, variant, "",
+     "Takes the time of each layer in the last five steps of the first epoch, which run without a "
+     "recording on a GPU; shows FLOP/s, GB/s and the share of what the device can do"},
     {"log-level", kOutput, words<&C::log_level>(), free, none, "",
      "Logs messages of this importance and above, on the terminal and below --log-dir"},
     {"log-dir", kOutput, Text{&C::log_dir}, own, none, "DIR",

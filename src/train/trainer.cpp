@@ -84,7 +84,7 @@ class TrainLoop final : public Trainer {
     for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
       input_->load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
       timer().enter(Phase::forward);
-      recorder_.divide(replica_.compute(scale), input_->device_phase());
+      recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());
       accumulator_.push(replica_.gradients());
     }
     accumulator_.finish(replica_.gradients());
@@ -161,7 +161,10 @@ class TrainLoop final : public Trainer {
     run.epochs.push_back(std::move(record));
     note_target(run);
     run.total_seconds = parts_.since_start.seconds();
-    together(parts_.group, [&] { parts_.observer.on_epoch(run); });
+    together(parts_.group, [&] {
+      if (config_.profile_layers && run.profile.batch == 0) run.profile = replica_.profiled();
+      parts_.observer.on_epoch(run);
+    });
     const CheckpointEvery& every = config_.checkpoint_every;
     if (every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||
         (is_over(run) && every.count > 0))
@@ -221,6 +224,12 @@ class TrainLoop final : public Trainer {
   }
   std::size_t global_step(std::size_t step) const {
     return position_.epochs * sampler_.steps_per_epoch() + step;
+  }
+  /// Whether the layers of this step are timed: warm ones, and none that a steady epoch counts.
+  bool profiles(std::size_t step) const {
+    constexpr std::size_t kSteps = 5;
+    return config_.profile_layers && position_.epochs == parts_.from.epochs && step > 1 &&
+           step + kSteps > sampler_.steps_per_epoch();
   }
   double rate_of(std::size_t step) const {
     return learning_rate(plan_.schedule, global_step(step) - 1);

@@ -86,6 +86,38 @@ class OverlapTest(ProgramCase):
         whole = sum(communication[part]["mean"] for part in ("wait", "transfer", "add"))
         self.assertAlmostEqual(whole, communication["busy"]["mean"])
 
+    def check_passes(self, record, micro_batches):
+        """Every layer once in each direction, with its own work."""
+        profile, images = record["profile"], record["batch"]["micro_batch"]
+        self.assertEqual((profile["micro_batch"], profile["micro_batches"]), (images, micro_batches))
+        made = {word: [] for word in ("forward", "recompute", "backward")}
+        for one in profile["passes"]:
+            made[one["pass"]].append(one["layer"])
+            self.assertGreaterEqual(one["seconds"], 0)
+            self.assertEqual(one["roof_seconds"] is None, BACKEND == "cuda")  # a stand-in has no roof
+        forward = made["forward"]
+        self.assertEqual(forward[::-1], made["backward"])
+        # 19 convolutions and batch norms, 9 additions, 2 shortcuts, pooling, classifier. cuda fuses additions.
+        self.assertEqual(len(forward), len(set(forward)))
+        self.assertEqual(len(forward), 19 + 19 + 9 * (BACKEND == "cpu") + 2 + 2)
+        self.assertEqual(bool(made["recompute"]), record["config"]["recompute"] != "none")
+        self.assertLess(set(made["recompute"]), set(forward))
+        flops = {(one["layer"], one["pass"]): one["flops"] for one in profile["passes"]}
+        first, strided = 2 * images * 8 * 8 * 16 * 27, 2 * images * 4 * 4 * 32 * 16 * 9
+        for layer, forward, backward in (("conv1", first, first), ("layer2.0.conv1", strided, 2 * strided)):
+            self.assertEqual([flops[layer, word] for word in ("forward", "backward")], [forward, backward])
+        self.assertIn("Layers, rank 0 (", record["said"])
+
+    def test_the_clock_of_layers_changes_no_bit(self):
+        many = ("--accumulate", "2", "--recompute", "block", "--input", "stream", "--overlap", "on")
+        # Step 2 of the epoch is timed, and of step 3 (6 images) the micro-batches that are as large as in step 2.
+        for ranks, words, micro_batches in ((1, (), 1), (2, many, 4)):
+            timed = self.trained(ranks, *BUCKETS, *words, "--profile-layers")
+            plain = self.known_run(ranks, *BUCKETS, *words)
+            self.assertEqual(hashes(timed), hashes(plain))
+            self.assertNotIn("profile", plain)
+            self.check_passes(timed, micro_batches)
+
     def spans_of(self, trace, rank, step, row):
         """Spans of one row of one rank's step, in the order of time."""
         chosen = [

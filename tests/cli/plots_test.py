@@ -22,6 +22,7 @@ JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
+    import plot_layers
     from plotting import bandwidth, bars, batches, communication, lines, output, phases, predictions, quantity, slides
     from plotting.chart import new_figure
     from plotting.number_text import cell_text
@@ -130,6 +131,14 @@ class Charts(unittest.TestCase):
             (float("nan"), "ratio", "-"), ("refused", "seconds", "refused"), (64.0, "text", "64"), (0.1, "text", "0.1"),
         ):  # fmt: skip
             self.assertEqual(cell_text(cell, show), wanted, (cell, show))
+
+    def test_layers_and_what_the_roof_allows_of_them(self):
+        # The first is faster than its roof, of the others none is known.
+        passes = [{"layer": "l", "pass": "forward", "seconds": i / 1e3, "roof_seconds": None} for i in range(33, 1, -1)]
+        passes[0]["roof_seconds"] = 1
+        axes = drawn(plot_layers.draw, passes)
+        self.assertEqual([round(bar.get_width(), 9) for bar in axes.patches], [*range(33, 3, -1), 33, *[0] * 29])
+        self.assertTrue(axes.get_xlabel().endswith("all other passes: 5"))
 
 
 class Page(HTMLParser):

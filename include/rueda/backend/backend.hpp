@@ -8,16 +8,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/operation.hpp"
+#include "rueda/backend/roof.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/bfloat16.hpp"
@@ -128,7 +131,10 @@ class Backend {
   virtual Graph prepare(const Graph& graph) const { return graph; }
   /// Runs `work`, which makes the same calls with the same memory whenever
   /// `key` is the same: a device may record it and replay the recording later.
-  virtual void replay(std::uint64_t /*key*/, const std::function<void()>& work) { work(); }
+  /// Without a key it neither records nor replays.
+  virtual void replay(std::optional<std::uint64_t> /*key*/, const std::function<void()>& work) {
+    work();
+  }
 
   /// A stretch of the host's time that profilers show under `name`; they lie in each other.
   virtual void begin_range(const char* /*name*/) {}
@@ -138,6 +144,14 @@ class Backend {
   virtual void mark(Mark mark) = 0;
   /// Between the marks of the last micro-batch; waits until its work is done.
   virtual ComputeSeconds compute_seconds() = 0;
+
+  /// Notes the moment at which all work so far is done. Not in a recording.
+  virtual void tick() = 0;
+  /// Seconds between each tick and the next; waits for the last one, and forgets all.
+  virtual std::vector<double> take_ticks() = 0;
+  /// What the device reaches at best; a backend may take half a second to
+  /// measure it. Nothing: unknown.
+  virtual std::optional<Roof> roof() { return std::nullopt; }
 
   /// Makes `announced` report that a bucket of gradients is complete once all
   /// work so far is done; below kMostBuckets. A recording keeps its
@@ -253,6 +267,14 @@ class HostBackend : public Backend {
   std::size_t free_memory() const override { return available_host_memory(); }
   void mark(Mark mark) override { marks_.set(mark); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
+  void tick() override { ticks_.push_back(std::chrono::steady_clock::now()); }
+  std::vector<double> take_ticks() override {
+    std::vector<double> gaps;
+    for (std::size_t i = 1; i < ticks_.size(); ++i)
+      gaps.push_back(std::chrono::duration<double>(ticks_[i] - ticks_[i - 1]).count());
+    ticks_.clear();
+    return gaps;
+  }
   void announce(std::size_t bucket) override {
     times_.at(bucket).store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
     counts_.at(bucket).fetch_add(1, std::memory_order_release);
@@ -278,6 +300,7 @@ class HostBackend : public Backend {
 
  private:
   HostMarks marks_;
+  std::vector<Time> ticks_;
   std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
   std::array<std::atomic<Time>, kMostBuckets> times_{};            ///< of the last ones
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -55,6 +56,11 @@ class Program {
   /// From the logits' gradient to the gradient of every parameter.
   void backward();
 
+  /// Does `work`, a micro-batch, and takes the time of each pass of each layer.
+  void profile(const std::function<void()>& work);
+  /// Of all micro-batches that were profiled.
+  LayerProfile profiled() const;
+
  private:
   using BufferId = int;
 
@@ -85,6 +91,8 @@ class Program {
   Gradients& gradients_of(NodeId node) { return gradients_[std::size_t(node)]; }
   void sum_incoming(NodeId node);
   void announce_after(NodeId node);
+  template <typename Work>
+  void timed(NodeId node, Pass pass, const Work& work);
 
   const Graph& graph_;
   Backend& backend_;
@@ -102,6 +110,8 @@ class Program {
   BufferId logits_gradient_ = -1;
   MemoryPlan plan_;
   std::byte* pool_ = nullptr;
+  bool profiles_ = false;
+  std::vector<LayerTime> passes_;  ///< of a profiled micro-batch, in their order
 };
 
 }  // namespace rueda

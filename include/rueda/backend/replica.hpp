@@ -94,8 +94,11 @@ class Replica {
   void announce_buckets(const std::vector<std::size_t>& ends);
   /// The three at once, which a device may replay from a recording. Returns
   /// when they are done, with the device's time for them and for the load
-  /// before.
-  ComputeSeconds compute(float scale);
+  /// before. `profile`: takes the time of each layer, if the micro-batch is a
+  /// full one; then nothing is replayed.
+  ComputeSeconds compute(float scale, bool profile = false);
+  /// Of the micro-batches so far.
+  LayerProfile profiled() const;
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.
   bool parameters_are_finite();

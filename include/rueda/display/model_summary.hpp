@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rueda/backend/memory_need.hpp"
+#include "rueda/backend/roof.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/model/graph.hpp"
 
@@ -14,6 +15,10 @@ namespace rueda {
 /// totals per image and per batch. A batch norm's running statistics count as
 /// non-trainable parameters; its line shows the trainable ones.
 std::string model_summary(const Graph& graph, std::size_t batch_per_rank);
+
+/// Passes of layers by time, the longest first: rates, and the share of what the
+/// roof allows. Empty without a profile.
+std::string layer_table(const LayerProfile& profile);
 
 /// The parts of a rank's memory in their two groups, with sums. Leaves out parts of 0 bytes.
 std::string memory_table(const MemoryNeed& need);

@@ -117,6 +117,7 @@ struct TrainConfig {
   std::size_t stall_seconds = 120;  ///< in one call of MPI, after which a run ends; 0: never
   std::string trace;                ///< where the trace goes; empty: nowhere
   std::size_t trace_steps = 50;     ///< that it shows, from the first on
+  bool profile_layers = false;      ///< takes the time of each layer in some steps
   TransportChoice transport = TransportChoice::automatic;
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;

@@ -9,6 +9,7 @@
 #include "rueda/backend/device_monitor.hpp"
 #include "rueda/backend/memory_need.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/backend/roof.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/timings.hpp"
@@ -180,6 +181,7 @@ struct RunRecord {
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
   std::vector<CheckpointRecord> checkpoints;  ///< that this process has written
+  LayerProfile profile;                       ///< of this rank, where one is made
   ByRank<TraceSpan> trace;                    ///< [rank], where one is kept
   ByRank<DeviceSample> gpu_samples;           ///< [rank], in the order of time
   std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"

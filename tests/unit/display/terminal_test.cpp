@@ -281,6 +281,25 @@ TEST_CASE("model summary: every kind of layer says what it is", "[model_summary]
     CHECK_THAT(line_with(text, line.substr(0, line.find(' ') + 1)), Catch::StartsWith(line));
 }
 
+TEST_CASE("layer table: the slowest first, the rest in one line", "[model_summary]") {
+  LayerProfile profile{.batch = 8, .roof = Roof{.flops = 2e12, .bytes = 1e11}};
+  for (int i = 1; i <= 23; ++i)
+    profile.layers.push_back(
+        {.seconds = {1e-3 * i, 5e-3 * i, 2e-3 * i}, .layer = "l" + std::to_string(i)});
+  profile.layers[22].flops = 2.3e10;
+  profile.layers[22].bytes = 4.6e8;
+  profile.layers[22].best = 0.0115;
+  const std::string text = layer_table(profile);
+  CHECK_THAT(text, Catch::StartsWith("Layers, rank 0 (3 times 8 images)\n"));
+  CHECK(line_with(text, "  l23 ") == "l23 forward 46.000 8.3 % 500 10.0 25.0 %");
+  CHECK(line_with(text, "  l4 ") == "l4 forward 8.000 1.4 % - - -");
+  CHECK(text.find("  l23") < text.find("  l22"));
+  CHECK(line_with(text, "  l3 ").empty());
+  CHECK(line_with(text, "  3 others") == "3 others 12.000 2.2 % - - -");
+  CHECK(line_with(text, "  roof") == "roof: 2000 GFLOP/s, 100 GB/s");
+  CHECK(layer_table({}).empty());
+}
+
 TEST_CASE("model summary: fits 80 columns for every model", "[model_summary]") {
   for (const std::string& name : model_names()) {
     std::istringstream lines(model_summary(build_model(name, 32, 10), 128));

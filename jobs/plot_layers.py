@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Draws where the time of a run's layers goes, as `rueda train --profile-layers` wrote it: the passes that take
+longest, and how much of each the device would need at its best. Needs matplotlib.
+
+usage: plot_layers.py RUN.json PICTURE      PICTURE ends in .png or .pdf
+"""
+
+import json
+import sys
+from pathlib import Path
+
+SHOWN = 30
+
+
+def draw(axes, passes):
+    from matplotlib.patches import Patch
+    from plotting.chart import legend_below
+    from plotting.style import LIGHT, MEASURED
+
+    rows = [(f"{one['layer']} {one['pass']}", 1e3 * one["seconds"], 1e3 * (one["roof_seconds"] or 0)) for one in passes]
+    names, times, best = zip(*rows[:SHOWN])
+    axes.barh(range(len(names)), times, 0.75, color=LIGHT)
+    axes.barh(range(len(names)), [min(both) for both in zip(times, best)], 0.75, color=MEASURED)
+    axes.set_yticks(range(len(names)), names, fontsize="x-small")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlabel(f"ms of a micro-batch (median); all other passes: {sum(row[1] for row in rows[SHOWN:]):.4g}")
+    legend_below(axes, [Patch(color=MEASURED, label="what the roof allows"), Patch(color=LIGHT, label="beyond it")])
+
+
+def main():
+    if len(sys.argv) != 3 or Path(sys.argv[2]).suffix not in (".png", ".pdf"):
+        sys.exit(__doc__)
+    try:
+        from plotting.chart import Chart, render
+
+        with open(sys.argv[1], encoding="utf-8") as file:
+            run = json.load(file)
+        passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
+        title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
+        height = 1.2 + 0.22 * min(len(passes), SHOWN)
+        chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
+        Path(sys.argv[2]).write_bytes(render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
+    except (ImportError, OSError, ValueError, KeyError) as error:
+        sys.exit(f"plot_layers: {type(error).__name__}: {error}; write RUN.json with --profile-layers")
+
+
+if __name__ == "__main__":
+    main()
