@@ -235,6 +235,7 @@ class CudaBackend final : public CudaWork {
     context_.packed = {};
     context_.scratch = {};
     context_.scratch_bytes = kCublasWorkspace;
+    context_.summed = {};
     largest_batch_ = 0;
     losses_ = {};
     indices_ = {};

@@ -60,11 +60,11 @@ std::string ConvPlans::key(const char* what) const {
                      w_.alignment == 16 ? "" : fmt::format(" aligned {}", w_.alignment));
 }
 
-const CudnnPlan* ConvPlans::forward(bool fused) const {
+const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
   const bool bias = fused && has_bias_;
   const bool residual = fused && r_.has_residual();
-  const std::string name =
-      key("forward") + (bias ? " + bias" : "") + (residual ? " + residual" : "");
+  const std::string name = key("forward") + (bias ? " + bias" : "") +
+                           (residual ? " + residual" : "") + (sums ? " + statistics" : "");
   return r_.context.plans->find(name, [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
     auto result = bias || residual ? g.intermediate(in_fp32(y_)) : y;
@@ -75,6 +75,8 @@ const CudnnPlan* ConvPlans::forward(bool fused) const {
       result = sum;
     }
     if (residual) g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kResidual, y_), y);
+    const TensorSpec channels{{1, y_.dims[1], 1, 1}};
+    if (sums) g.channel_sums(y, g.tensor(kSums, channels), g.tensor(kSquareSums, channels));
   });
 }
 

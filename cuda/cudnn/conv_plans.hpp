@@ -12,10 +12,11 @@ class ConvPlans {
   ConvPlans(const OperationRequest& request, const ConvNode& conv);
 
   /// Tensors of the plans; kX and kW stand for their gradients where these are computed.
-  enum : CudnnGraph::Tensor { kX, kW, kY, kBias, kResidual, kDy };
+  enum : CudnnGraph::Tensor { kX, kW, kY, kBias, kResidual, kDy, kSums, kSquareSums };
 
-  /// With bias and residual in its epilogue if `fused`. Null: no engine.
-  const CudnnPlan* forward(bool fused) const;
+  /// With bias and residual in its epilogue if `fused`, and there, if `sums`,
+  /// the sums of the output's channels too. Null: no engine.
+  const CudnnPlan* forward(bool fused, bool sums = false) const;
   const CudnnPlan* gradient(ConvDirection direction) const;
 
   /// Numbers in the weights, padded channels included.

@@ -157,6 +157,16 @@ void CudnnGraph::binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y)
   operation.finalize();
 }
 
+void CudnnGraph::channel_sums(Tensor x, Tensor sums, Tensor square_sums) {
+  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, at(x));
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, at(sums));
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, at(square_sums));
+  operation.finalize();
+}
+
 Descriptor CudnnGraph::finish(const CudnnTarget& target) {
   std::vector<cudnnBackendDescriptor_t> operations;
   for (const Descriptor& operation : operations_) operations.push_back(operation.get());

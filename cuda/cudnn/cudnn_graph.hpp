@@ -39,6 +39,7 @@ constexpr auto attribute_type(cudnnHandle_t) { return CUDNN_TYPE_HANDLE; }
 constexpr auto attribute_type(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
 constexpr auto attribute_type(cudnnConvolutionMode_t) { return CUDNN_TYPE_CONVOLUTION_MODE; }
 constexpr auto attribute_type(cudnnPointwiseMode_t) { return CUDNN_TYPE_POINTWISE_MODE; }
+constexpr auto attribute_type(cudnnGenStatsMode_t) { return CUDNN_TYPE_GENSTATS_MODE; }
 constexpr auto attribute_type(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
 constexpr auto attribute_type(cudnnBackendKnobType_t) { return CUDNN_TYPE_KNOB_TYPE; }
 constexpr auto attribute_type(cudnnBackendNumericalNote_t) { return CUDNN_TYPE_NUMERICAL_NOTE; }
@@ -153,6 +154,8 @@ class CudnnGraph {
   void conv(ConvDirection direction, Tensor w, Tensor x, Tensor y, const ConvGeometry& geometry);
   /// y = mode(a, b), in fp32; extents of 1 are broadcast.
   void binary(cudnnPointwiseMode_t mode, Tensor a, Tensor b, Tensor y);
+  /// Sums of each channel of x (N, C, H, W) and of its squares, in fp32: (1, C, 1, 1) each.
+  void channel_sums(Tensor x, Tensor sums, Tensor square_sums);
 
   /// Hands the finished operation graph over.
   Descriptor finish(const CudnnTarget& target);

@@ -227,6 +227,19 @@ cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
   });
 }
 
+cudaError_t norm_finish_sums(float* statistics, std::size_t rows, int channels,
+                             cudaStream_t stream) {
+  const auto finish = [=] __device__(std::size_t channel) {
+    float* mean = statistics + channel;
+    float* variance = mean + channels;
+    const double of_rows = double(*mean) / double(rows);
+    const double difference = double(*variance) / double(rows) - of_rows * of_rows;
+    *mean = float(of_rows);
+    *variance = float(difference < 0.0 ? 0.0 : difference);  // a NaN stays one
+  };
+  return for_each(std::size_t(channels), finish, stream);
+}
+
 cudaError_t norm_apply(const NormWork& w, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
     return for_each_in_columns<T>(w.rows, w.channels, packs_columns<T>(w), Apply<T>{w}, stream);

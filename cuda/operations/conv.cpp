@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
@@ -11,9 +14,10 @@ namespace {
 constexpr std::size_t kWorkspaceAlignment = 256;
 
 /// Convolution in its three directions by cuDNN, bias and residual addition in
-/// the forward epilogue where an engine has that. The weight gradient goes to
-/// the arena at once where it is fp32 and unpadded. In bf16 it is converted
-/// together with others; a padded one is staged in scratch memory.
+/// the forward epilogue where an engine has that, and there the sums for the
+/// batch norm that reads the output. The weight gradient goes to the arena at
+/// once where it is fp32 and unpadded. In bf16 it is converted together with
+/// others; a padded one is staged in scratch memory.
 class Conv final : public Operation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv) : r_(r), conv_(conv), plans_(r, conv) {
@@ -29,7 +33,8 @@ class Conv final : public Operation {
   void bind(const OperationMemory& m) override {
     memory_ = m;
     void* weights = const_cast<void*>(r_.context.packed.at(r_.graph, conv_.weight));
-    bind_forward(weights);
+    forward_pack_ = forward_tensors(weights, sums());
+    recompute_pack_ = forward_tensors(weights, r_.context.scratch_floats());
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
     weights_pack_ = bind_tensors(
@@ -41,15 +46,9 @@ class Conv final : public Operation {
         plan_workspace());
   }
 
-  void forward() override {
-    execute(forward_, forward_pack_);
-    if (fused_ || (conv_.bias == kNone && !r_.has_residual())) return;
-    const float* bias = conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias);
-    check(add_bias(r_.element(), memory_.output, memory_.output, bias,
-                   r_.has_residual() ? memory_.inputs[1] : nullptr, r_.rows_of(r_.node),
-                   conv_.filters, r_.stream()),
-          "add_bias");
-  }
+  void forward() override { compute(forward_pack_); }
+  /// The batch norm has made its statistics of the sums by now.
+  void recompute() override { compute(recompute_pack_); }
 
   void backward() override {
     if (data_pack_) execute(data_, data_pack_);
@@ -63,6 +62,16 @@ class Conv final : public Operation {
   }
 
  private:
+  void compute(const Descriptor& tensors) {
+    execute(forward_, tensors);
+    if (fused_ || (conv_.bias == kNone && !r_.has_residual())) return;
+    const float* bias = conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias);
+    check(add_bias(r_.element(), memory_.output, memory_.output, bias,
+                   r_.has_residual() ? memory_.inputs[1] : nullptr, r_.rows_of(r_.node),
+                   conv_.filters, r_.stream()),
+          "add_bias");
+  }
+
   const CudnnPlan* require(const CudnnPlan* plan, const char* what) {
     if (plan == nullptr) {
       const char* why = r_.context.deterministic
@@ -78,12 +87,33 @@ class Conv final : public Operation {
     return plan;
   }
 
+  /// The batch norm whose sums are to be taken on the way. Engines that do so
+  /// add by atomics, in any order, though cuDNN does not note it. They are of an
+  /// older kind (sm_80), like those with bias and residual: hence only where
+  /// there is an epilogue in any case (docs/results/genstats.md).
+  std::optional<NodeId> norm_to_sum() const {
+    constexpr int kUnit = 4;  // floats, the 16 bytes at which cuDNN's tensors begin
+    const bool has_epilogue = conv_.bias != kNone || r_.has_residual();
+    if (!r_.full || !has_epilogue || r_.context.deterministic) return std::nullopt;
+    for (const NodeId reader : r_.graph.readers(r_.node)) {
+      const Node& node = r_.graph.node(reader);
+      const auto* norm = std::get_if<BatchNormNode>(&node.kind);
+      if (norm == nullptr || node.inputs.front() != r_.node) continue;
+      if (norm->statistics_offset % kUnit == 0 && conv_.filters % kUnit == 0) return reader;
+    }
+    return std::nullopt;
+  }
+
   /// Engines with an epilogue are compiled when they are planned, most of a second each.
   void plan_forward(bool fuse) {
-    if (fuse) forward_ = plans_.forward(true);
+    summed_ = norm_to_sum();
+    if (summed_) forward_ = plans_.forward(true, true);
+    if (forward_ == nullptr) summed_.reset();
+    if (fuse && !summed_) forward_ = plans_.forward(true);
     fused_ = forward_ != nullptr;
     if (!fused_) forward_ = plans_.forward(false);
     require(forward_, "forward pass");
+    if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
   }
 
   void plan_backward(bool wants_data) {
@@ -98,10 +128,12 @@ class Conv final : public Operation {
   bool padded() const {
     return plans_.stored_input_channels() != r_.graph.shape(r_.input()).channels;
   }
-  /// At the start of the scratch memory, before the workspace.
+  /// At the start of the scratch memory, before the workspace: a padded weight
+  /// gradient, or sums that a recomputation makes for no reader.
   std::size_t staging_bytes() const {
-    const std::size_t bytes = plans_.weight_count() * bytes_of(r_.element());
-    return padded() ? aligned_bytes(bytes, kWorkspaceAlignment) : 0;
+    const std::size_t weights = padded() ? plans_.weight_count() * bytes_of(r_.element()) : 0;
+    const std::size_t sums = summed_ ? 2 * std::size_t(conv_.filters) * sizeof(float) : 0;
+    return aligned_bytes(std::max(weights, sums), kWorkspaceAlignment);
   }
   void* plan_workspace() const {
     return static_cast<std::byte*>(r_.context.scratch.get()) + staging_bytes();
@@ -118,14 +150,26 @@ class Conv final : public Operation {
     return true;
   }
 
-  void bind_forward(void* weights) {
+  /// In place of the batch norm's statistics.
+  float* sums() const {
+    if (!summed_) return nullptr;
+    const auto& norm = std::get<BatchNormNode>(r_.graph.node(*summed_).kind);
+    return r_.context.parameters.batch_statistics.data() + norm.statistics_offset;
+  }
+
+  /// `sums`: where those of the channels go; those of the squares go after them.
+  Descriptor forward_tensors(void* weights, float* sums) const {
     std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors = {{ConvPlans::kX, memory_.inputs[0]},
                                                                  {ConvPlans::kW, weights},
                                                                  {ConvPlans::kY, memory_.output}};
     if (fused_ && conv_.bias != kNone)
       tensors.emplace_back(ConvPlans::kBias, r_.context.value(r_.graph, conv_.bias));
     if (fused_ && r_.has_residual()) tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
-    forward_pack_ = bind_tensors(tensors, plan_workspace());
+    if (summed_) {
+      tensors.emplace_back(ConvPlans::kSums, sums);
+      tensors.emplace_back(ConvPlans::kSquareSums, sums + conv_.filters);
+    }
+    return bind_tensors(tensors, plan_workspace());
   }
 
   void execute(const CudnnPlan* plan, const Descriptor& tensors) {
@@ -152,10 +196,11 @@ class Conv final : public Operation {
   ConvPlans plans_;
   bool is_last_ = is_last_in_backward();
   bool fused_ = false;
+  std::optional<NodeId> summed_;  ///< the batch norm that finds its sums in place of statistics
   const CudnnPlan* forward_ = nullptr;
   const CudnnPlan* data_ = nullptr;
   const CudnnPlan* weights_ = nullptr;
-  Descriptor forward_pack_, data_pack_, weights_pack_;
+  Descriptor forward_pack_, recompute_pack_, data_pack_, weights_pack_;
   OperationMemory memory_;
 };
 

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <source_location>
 #include <span>
+#include <utility>
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -90,6 +92,10 @@ struct Context {
   ParameterMemory parameters;
   std::size_t scratch_bytes = 0;  ///< the most that any operation asked for
   DeviceMemory scratch;           ///< shared: an operation's use ends with its call
+  /// Batch norms in training, by batch size, that find the sums of their
+  /// channels in place of their statistics: the convolution that they read
+  /// leaves them there.
+  std::set<std::pair<int, NodeId>> summed;
 
   void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
   float* scratch_floats() const { return static_cast<float*>(scratch.get()); }

@@ -101,7 +101,13 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
     check(norm_apply(norm_work(r, norm, m), r.stream()), "norm_apply");
   };
   const auto forward = [=](const OperationMemory& m) {
-    if (trains) check(norm_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
+    const NormWork work = norm_work(r, norm, m);
+    if (trains && r.context.summed.contains({r.batch, r.node})) {
+      check(norm_finish_sums(work.statistics, work.rows, work.channels, r.stream()),
+            "norm_finish_sums");
+    } else if (trains) {
+      check(norm_statistics(work, r.stream()), "norm_statistics");
+    }
     apply(m);
   };
   const auto backward = [=](const OperationMemory& m) {

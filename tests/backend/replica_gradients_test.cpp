@@ -119,8 +119,9 @@ TEST_CASE("replica: inference uses the running statistics", "[backend][replica]"
 constexpr int kBlockSide = 16;
 
 /// Gradients and tail of one micro-batch.
-std::vector<float> gradients_with(const Graph& graph, Recompute recompute) {
-  const auto opened = open_backend_under_test();
+std::vector<float> gradients_with(const Graph& graph, Recompute recompute,
+                                  const Variant& variant) {
+  const auto opened = open_backend_under_test(variant, Precision::fp32);
   Backend& backend = *opened;
   Replica replica(graph, backend, {4}, {}, recompute);
   replica.initialise(3);
@@ -171,7 +172,7 @@ Graph block_graph() {
   const NodeId pool = g.max_pool("pool", stem, {.kernel = 3, .stride = 2, .padding = 1});
   const NodeId norm = g.batch_norm("norm", pool, {.relu = true});
   const NodeId skip = g.max_pool("skip", pool, {.kernel = 1, .stride = 2});
-  const NodeId first = g.conv("first", norm, {.filters = 8, .stride = 2});
+  const NodeId first = g.conv("first", norm, {.filters = 8, .stride = 2, .bias = true});
   const NodeId inner = g.batch_norm("inner", first, {.relu = true});
   const NodeId last = g.conv("last", inner, {.filters = 8});
   const NodeId sum = g.add("sum", skip, last, false);
@@ -195,10 +196,11 @@ TEST_CASE("recompute changes no bit of any gradient", "[backend][replica]") {
   const Graph graph =
       GENERATE_COPY(block_graph(), small_option_a(kBlockSide), small_projection(kBlockSide),
                     small_preactivation(kBlockSide), small_three_readers(kBlockSide));
-  CAPTURE(graph.name());
-  const auto kept = gradients_with(graph, Recompute::none);
-  const bool after_batch_norm = gradients_with(graph, Recompute::batch_norm) == kept;
-  const bool after_block = gradients_with(graph, Recompute::block) == kept;
+  const Variant variant = GENERATE(variants().front(), repeatable_variant());
+  CAPTURE(graph.name(), variant.name);
+  const auto kept = gradients_with(graph, Recompute::none, variant);
+  const bool after_batch_norm = gradients_with(graph, Recompute::batch_norm, variant) == kept;
+  const bool after_block = gradients_with(graph, Recompute::block, variant) == kept;
   CHECK(after_batch_norm);
   CHECK(after_block);
 }

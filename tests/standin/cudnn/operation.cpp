@@ -106,8 +106,7 @@ Operation make_pointwise(const Descriptor& d) {
           }};
 }
 
-/// Sums and sums of squares over each channel, for statistics in a convolution's epilogue. cuda/
-/// does not ask for them yet.
+/// Sums and sums of squares over each channel, for statistics in a convolution's epilogue.
 Operation make_gen_stats(const Descriptor& d) {
   const auto x = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_XDESC);
   const auto sum = tensor_at(d, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC);
