@@ -1,5 +1,6 @@
 #include "cuda/kernels/kernels.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -112,6 +113,17 @@ TEST_CASE("update_running equals the host's", "[device]") {
   compare([](float* a, float*, float* c, std::size_t count,
              cudaStream_t s) { return rueda::cuda::update_running(a, c, count, 37, 0.9F, s); },
           [](float& a, float&, float& c) { a = rueda::kernels::updated_running(a, c, 37, 0.9F); });
+}
+
+TEST_CASE("norm_finish_sums: a usual channel, a difference below zero, a NaN", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  const float nan = std::nanf("");
+  const DeviceVector<float> statistics({8, 4, nan, 20, 3.9999F, nan}, stream.get());
+  CHECK(rueda::cuda::norm_finish_sums(statistics.data(), 4, 3, stream.get()) == cudaSuccess);
+  const Floats made = statistics.read();
+  CHECK(Floats{made[0], made[1], made[3], made[4]} == Floats{2, 1, 1, 0});
+  CHECK(std::isnan(made[2]));
+  CHECK(std::isnan(made[5]));
 }
 
 namespace {
