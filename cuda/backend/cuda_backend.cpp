@@ -122,6 +122,8 @@ class CudaBackend final : public CudaWork {
                             .deterministic = options.deterministic};
     context_.plans =
         std::make_unique<PlanStore>(CudnnTarget{context_.cudnn.get(), nullptr}, limits);
+    if (!options.plan_cache.empty())
+      context_.plans->keep_in(options.plan_cache, CudaBackend::device());
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
     announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));

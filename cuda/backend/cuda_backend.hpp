@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "rueda/backend/backend.hpp"
@@ -12,6 +13,7 @@ struct CudaOptions {
   Precision precision = Precision::fp32;
   bool deterministic = false;  ///< only engines that give the same bits every time
   bool tune = false;           ///< times engines for what `use_engines` does not name
+  std::string plan_cache;      ///< folder in which compiled plans are kept; empty: none
 };
 
 /// A backend on cuDNN, cuBLAS and own kernels, for the device that is current

@@ -60,12 +60,19 @@ std::string ConvPlans::key(const char* what) const {
                      w_.alignment == 16 ? "" : fmt::format(" aligned {}", w_.alignment));
 }
 
+std::string ConvPlans::forward_key(bool fused, bool sums) const {
+  return key("forward") + (fused && has_bias_ ? " + bias" : "") +
+         (fused && r_.has_residual() ? " + residual" : "") + (sums ? " + statistics" : "");
+}
+
+bool ConvPlans::faster_unfused(bool sums, const PlanStore::Epilogue& epilogue) const {
+  return r_.context.plans->prefers_unfused(forward_key(true, sums), forward_key(false), epilogue);
+}
+
 const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
   const bool bias = fused && has_bias_;
   const bool residual = fused && r_.has_residual();
-  const std::string name = key("forward") + (bias ? " + bias" : "") +
-                           (residual ? " + residual" : "") + (sums ? " + statistics" : "");
-  return r_.context.plans->find(name, [&](CudnnGraph& g) {
+  return r_.context.plans->find(forward_key(fused, sums), [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
     auto result = bias || residual ? g.intermediate(in_fp32(y_)) : y;
     g.conv(ConvDirection::forward, g.tensor(kW, w_), g.tensor(kX, x_), result, geometry_);

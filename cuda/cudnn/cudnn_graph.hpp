@@ -43,6 +43,7 @@ constexpr auto attribute_type(cudnnGenStatsMode_t) { return CUDNN_TYPE_GENSTATS_
 constexpr auto attribute_type(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
 constexpr auto attribute_type(cudnnBackendKnobType_t) { return CUDNN_TYPE_KNOB_TYPE; }
 constexpr auto attribute_type(cudnnBackendNumericalNote_t) { return CUDNN_TYPE_NUMERICAL_NOTE; }
+constexpr auto attribute_type(cudnnBackendBehaviorNote_t) { return CUDNN_TYPE_BEHAVIOR_NOTE; }
 constexpr auto attribute_type(cudnnBackendDescriptor_t) { return CUDNN_TYPE_BACKEND_DESCRIPTOR; }
 
 /// Sole owner of one backend descriptor.

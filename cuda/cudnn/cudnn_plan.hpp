@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -27,6 +28,9 @@ struct CudnnPlan {
   std::size_t workspace_bytes = 0;
 };
 
+/// Whether NVRTC compiles the plan, most of a second each.
+bool compiled_at_run_time(const CudnnPlan& plan);
+
 /// Which of the plans that cuDNN offers are taken.
 struct PlanFilter {
   std::string only = {};  ///< names the one engine that is wanted; empty: any
@@ -35,6 +39,11 @@ struct PlanFilter {
   /// Gets each engine that cuDNN offers and then cannot compile, and why.
   std::function<void(const std::string& engine, const std::string& why)> failed =
       [](const std::string&, const std::string&) {};
+  /// For what NVRTC compiles: whether the plan, with a target alone, could be
+  /// made from a file.
+  std::function<bool(CudnnPlan&)> restore = [](CudnnPlan&) { return false; };
+  /// Gets what was compiled.
+  std::function<void(const CudnnPlan&)> keep = [](const CudnnPlan&) {};
 };
 
 /// Plans for `graph`, those that cuDNN's heuristics think fastest first; empty
@@ -47,15 +56,18 @@ Descriptor bind_tensors(const std::vector<std::pair<CudnnGraph::Tensor, void*>>&
                         void* workspace);
 
 /// Which engine each kind of work is to use: what a tuning file holds. The key
-/// says what is computed on which shapes, the value is CudnnPlan::engine.
+/// says what is computed on which shapes, the value is CudnnPlan::engine, or
+/// kUnfused for an epilogue that a kernel computes in less time.
 using EngineChoices = std::map<std::string, std::string>;
+
+constexpr const char* kUnfused = "unfused";
 
 /// Seconds of every engine that was timed, by work and engine.
 using EngineTimes = std::map<std::string, std::map<std::string, double>>;
 
 /// Makes one plan for each kind of work and keeps it: layers of equal shape
 /// share theirs. An engine that does not compile is left out, and so is one
-/// that does not run when it is timed.
+/// that does not run when it is timed or tried.
 class PlanStore {
  public:
   /// The target outlives the store.
@@ -72,6 +84,26 @@ class PlanStore {
   /// more.
   const CudnnPlan* find(const std::string& key, const Build& build);
 
+  /// Does on some tensors what an epilogue does.
+  using Epilogue = std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>;
+
+  /// Whether the plan of `unfused`, then `epilogue`, was faster than that of
+  /// `fused`, of which there will be no plan then. Both keys have one. False
+  /// for what was not timed.
+  bool prefers_unfused(const std::string& fused, const std::string& unfused,
+                       const Epilogue& epilogue);
+
+  /// Whether `plan`, one of this store's, can be executed. Tries it on
+  /// `tensors` at the first call unless it was timed. A plan that fails is
+  /// left out: it is empty from then on.
+  bool runs(const CudnnPlan& plan, const Descriptor& tensors);
+
+  /// From now on, plans that NVRTC compiles are kept in `folder` for later
+  /// runs, a file each, for one GPU and version of cuDNN.
+  void keep_in(std::filesystem::path folder, const std::string& gpu);
+  /// Files that were not read or not written, and why.
+  const std::vector<std::string>& kept_notes() const noexcept { return kept_notes_; }
+
   /// From now on, work that is new is timed among the first few suggestions,
   /// and the fastest is taken.
   void tune(bool on) { tunes_ = on; }
@@ -84,6 +116,7 @@ class PlanStore {
 
  private:
   CudnnPlan make(const std::string& key, const CudnnGraph& graph, const Descriptor& operations);
+  void keep_plans(const std::string& key, PlanFilter& filter);
 
   CudnnTarget target_;
   PlanLimits limits_;
@@ -91,12 +124,16 @@ class PlanStore {
   EngineChoices engines_;
   EngineTimes times_;
   std::vector<std::string> failures_;
+  std::filesystem::path kept_in_;
+  std::string kept_for_;  ///< GPU and cuDNN
+  std::vector<std::string> kept_notes_;
   bool tunes_ = false;
   /// A plan and all that it was made from, which cuDNN is not known to copy.
   struct Entry {
     CudnnGraph graph;
     Descriptor operations;
     CudnnPlan plan;
+    bool tried = false;
   };
   std::map<std::string, Entry> plans_;
 };

@@ -34,6 +34,11 @@ class Conv final : public Operation {
     memory_ = m;
     void* weights = const_cast<void*>(r_.context.packed.at(r_.graph, conv_.weight));
     forward_pack_ = forward_tensors(weights, sums());
+    if (fused_ != nullptr && !r_.context.plans->runs(*fused_, forward_pack_)) {
+      drop_fused();
+      require(forward_, "forward pass");
+      forward_pack_ = forward_tensors(weights, nullptr);
+    }
     recompute_pack_ = forward_tensors(weights, r_.context.scratch_floats());
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
@@ -63,13 +68,10 @@ class Conv final : public Operation {
 
  private:
   void compute(const Descriptor& tensors) {
-    execute(forward_, tensors);
-    if (fused_ || (conv_.bias == kNone && !r_.has_residual())) return;
-    const float* bias = conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias);
-    check(add_bias(r_.element(), memory_.output, memory_.output, bias,
-                   r_.has_residual() ? memory_.inputs[1] : nullptr, r_.rows_of(r_.node),
-                   conv_.filters, r_.stream()),
-          "add_bias");
+    execute(fused_ != nullptr ? fused_ : forward_, tensors);
+    if (fused_ != nullptr || !has_epilogue()) return;
+    add(memory_.output, conv_.bias == kNone ? nullptr : r_.context.value(r_.graph, conv_.bias),
+        r_.has_residual() ? memory_.inputs[1] : nullptr);
   }
 
   const CudnnPlan* require(const CudnnPlan* plan, const char* what) {
@@ -87,14 +89,22 @@ class Conv final : public Operation {
     return plan;
   }
 
+  bool has_epilogue() const { return conv_.bias != kNone || r_.has_residual(); }
+
+  /// What the epilogue does.
+  void add(void* y, const void* bias, const void* residual) const {
+    check(add_bias(r_.element(), y, y, static_cast<const float*>(bias), residual,
+                   r_.rows_of(r_.node), conv_.filters, r_.stream()),
+          "add_bias");
+  }
+
   /// The batch norm whose sums are to be taken on the way. Engines that do so
   /// add by atomics, in any order, though cuDNN does not note it. They are of an
   /// older kind (sm_80), like those with bias and residual: hence only where
   /// there is an epilogue in any case (docs/results/genstats.md).
   std::optional<NodeId> norm_to_sum() const {
     constexpr int kUnit = 4;  // floats, the 16 bytes at which cuDNN's tensors begin
-    const bool has_epilogue = conv_.bias != kNone || r_.has_residual();
-    if (!r_.full || !has_epilogue || r_.context.deterministic) return std::nullopt;
+    if (r_.context.deterministic) return std::nullopt;
     for (const NodeId reader : r_.graph.readers(r_.node)) {
       const Node& node = r_.graph.node(reader);
       const auto* norm = std::get_if<BatchNormNode>(&node.kind);
@@ -104,16 +114,35 @@ class Conv final : public Operation {
     return std::nullopt;
   }
 
-  /// Engines with an epilogue are compiled when they are planned, most of a second each.
+  /// Engines with an epilogue are compiled when they are planned, most of a
+  /// second each. The plan without is there in case that they do not run.
   void plan_forward(bool fuse) {
+    forward_ = plans_.forward(false);
+    if (fuse && has_epilogue()) plan_fused();
+    if (fused_ != nullptr) require(fused_, "forward pass");
+    if (forward_ != nullptr || fused_ == nullptr) require(forward_, "forward pass");
+  }
+
+  /// What the sums save the batch norm is not timed.
+  void plan_fused() {
     summed_ = norm_to_sum();
-    if (summed_) forward_ = plans_.forward(true, true);
-    if (forward_ == nullptr) summed_.reset();
-    if (fuse && !summed_) forward_ = plans_.forward(true);
-    fused_ = forward_ != nullptr;
-    if (!fused_) forward_ = plans_.forward(false);
-    require(forward_, "forward pass");
+    if (summed_) fused_ = plans_.forward(true, true);
+    if (fused_ == nullptr) {
+      summed_.reset();
+      fused_ = plans_.forward(true);
+    }
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
+    if (fused_ != nullptr && forward_ != nullptr &&
+        plans_.faster_unfused(summed_.has_value(), [this](auto at) {
+          add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
+        }))
+      drop_fused();
+  }
+
+  void drop_fused() {
+    if (summed_) r_.context.summed.erase({r_.batch, *summed_});
+    summed_.reset();
+    fused_ = nullptr;
   }
 
   void plan_backward(bool wants_data) {
@@ -162,9 +191,10 @@ class Conv final : public Operation {
     std::vector<std::pair<CudnnGraph::Tensor, void*>> tensors = {{ConvPlans::kX, memory_.inputs[0]},
                                                                  {ConvPlans::kW, weights},
                                                                  {ConvPlans::kY, memory_.output}};
-    if (fused_ && conv_.bias != kNone)
+    if (fused_ != nullptr && conv_.bias != kNone)
       tensors.emplace_back(ConvPlans::kBias, r_.context.value(r_.graph, conv_.bias));
-    if (fused_ && r_.has_residual()) tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
+    if (fused_ != nullptr && r_.has_residual())
+      tensors.emplace_back(ConvPlans::kResidual, memory_.inputs[1]);
     if (summed_) {
       tensors.emplace_back(ConvPlans::kSums, sums);
       tensors.emplace_back(ConvPlans::kSquareSums, sums + conv_.filters);
@@ -173,8 +203,11 @@ class Conv final : public Operation {
   }
 
   void execute(const CudnnPlan* plan, const Descriptor& tensors) {
-    check(cudnnBackendExecute(r_.context.cudnn.get(), plan->plan.get(), tensors.get()),
-          "cudnnBackendExecute");
+    const auto status =
+        cudnnBackendExecute(r_.context.cudnn.get(), plan->plan.get(), tensors.get());
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    throw RunError(fmt::format("cuDNN's engine {} does not run for layer {}: {}", plan->engine,
+                               r_.self().name, cudnn_words(status)));
   }
 
   void unpack() {
@@ -195,9 +228,9 @@ class Conv final : public Operation {
   ConvNode conv_;
   ConvPlans plans_;
   bool is_last_ = is_last_in_backward();
-  bool fused_ = false;
   std::optional<NodeId> summed_;  ///< the batch norm that finds its sums in place of statistics
   const CudnnPlan* forward_ = nullptr;
+  const CudnnPlan* fused_ = nullptr;  ///< with its epilogue; takes the place of forward_
   const CudnnPlan* data_ = nullptr;
   const CudnnPlan* weights_ = nullptr;
   Descriptor forward_pack_, recompute_pack_, data_pack_, weights_pack_;

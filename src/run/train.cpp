@@ -134,6 +134,7 @@ class TrainRun {
                 .precision = config_.precision,
                 .threads = self_.threads,
                 .deterministic = config_.deterministic,
+                .plan_cache = config_.plan_cache,
                 .compute = run_.timed.value_or(TimedCompute{}),
                 .jitter = {config_.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
@@ -168,6 +169,7 @@ class TrainRun {
     self_.memory = fitted.memory;
     warnings_.push_back(fitted.warning);
     warnings_.push_back(left_out_engines(*backend_));
+    for (const std::string& note : plan_cache_notes(*backend_)) log(LogLevel::debug, note);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
     replica_->announce_buckets(sums_.bucket_ends);

@@ -146,6 +146,8 @@ const std::vector<TrainOption> kOptions = {
      "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
     {"tune-engines", kParallel, Flag{&C::tune}, free, none, "",
      "Times engines for work that the tuning file does not name yet, and writes the file"},
+    {"plan-cache", kParallel, Text{&C::plan_cache}, own, none, "DIR",
+     "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
     {"threads", kParallel,
      number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
      variant, "N", "Threads of a rank, 0 for cores / ranks"},

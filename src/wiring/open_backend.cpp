@@ -44,7 +44,9 @@ std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
     throw InputError("--backend cuda: no CUDA device here (" + found.reason +
                      "); use --backend cpu or auto");
   }
-  return cuda::make_cuda_backend({o.precision, o.deterministic, o.tune});
+  if (!o.plan_cache.empty() && !fs::is_directory(o.plan_cache))
+    throw InputError("--plan-cache " + o.plan_cache + ": no such folder; make it first");
+  return cuda::make_cuda_backend({o.precision, o.deterministic, o.tune, o.plan_cache});
 }
 #else
 bool has_cuda_device() { return false; }
@@ -220,6 +222,13 @@ std::string left_out_engines(const Backend& backend) {
   static_cast<void>(backend);
 #endif
   return text;
+}
+
+std::vector<std::string> plan_cache_notes([[maybe_unused]] const Backend& backend) {
+#if RUEDA_CUDA_TRAINS
+  if (const auto* store = cuda::plan_store(backend)) return store->kept_notes();
+#endif
+  return {};
 }
 
 std::string program_version() {

@@ -23,10 +23,11 @@ bool wants_cuda(BackendChoice choice);
 struct BackendOptions {
   BackendChoice choice = BackendChoice::automatic;
   Precision precision = Precision::fp32;
-  int threads = 1;             ///< of the cpu backend
-  bool deterministic = false;  ///< of the cuda backend, as is the next
-  bool tune = false;           ///< times engines for what `use_engines` does not name
-  TimedCompute compute = {};   ///< of the timed backend, as is the next
+  int threads = 1;              ///< of the cpu backend
+  bool deterministic = false;   ///< of the cuda backend, as are the next two
+  bool tune = false;            ///< times engines for what `use_engines` does not name
+  std::string plan_cache = {};  ///< folder of compiled plans; empty: none
+  TimedCompute compute = {};    ///< of the timed backend, as is the next
   timed::JitterSeed jitter = {};
 };
 
@@ -72,6 +73,9 @@ std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
 /// A warning that names the engines which `backend` left out because they did
 /// not compile or run; empty if none.
 std::string left_out_engines(const Backend& backend);
+
+/// Which plans of --plan-cache were not read or not written, and why.
+std::vector<std::string> plan_cache_notes(const Backend& backend);
 
 /// Version of the program with its git revision, for example "0.1.0 (1a2b3c4)".
 /// Ranks of one run must agree on it.

@@ -1,5 +1,7 @@
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <span>
@@ -10,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "../cuda/device_tools.hpp"
+#include "../support/common.hpp"
 #include "cuda/cudnn/cudnn_plan.hpp"
 #include "standin.hpp"
 
@@ -274,6 +277,76 @@ TEST_CASE("an engine that does not compile or run is left out and named") {
   CHECK_THAT(store.failures().at(0),
              Contains("eng0{k") && Contains("\"a sum\"") && Contains(fault));
   CHECK(store.times().size() == std::size_t(tunes));
+}
+
+TEST_CASE("an engine that does not run when it is tried is left out and named once") {
+  const Sum sum;
+  rueda::cuda::PlanStore store({sum.handle.get()}, {});
+  const auto pack = [&](void* y) {
+    return rueda::cuda::bind_tensors({{1, sum.a.data()}, {2, sum.b.data()}, {3, y}}, nullptr);
+  };
+  const CudnnPlan* plan = store.find("good", add_up);
+  for (const bool twice : {false, true})
+    CHECK(store.runs(*plan, pack(twice ? nullptr : sum.y.data())));
+  plan = store.find("bad", add_up);
+  for (const bool twice : {false, true})
+    CHECK(!store.runs(*plan, pack(twice ? sum.y.data() : nullptr)));
+  CHECK(store.find("bad", add_up) == nullptr);
+  REQUIRE(store.failures().size() == 1);
+  CHECK_THAT(store.failures().at(0), Contains("\"bad\"") && Contains("null pointer"));
+}
+
+TEST_CASE("an epilogue is left to a kernel that takes less time, also by a tuning file") {
+  const Sum other;  // for its handle and stream
+  const bool slow = GENERATE(false, true);
+  const auto big = [](CudnnGraph& g) {
+    const TensorSpec spec{{1, 4, 256, 256}};
+    const auto between = g.intermediate(spec);
+    g.binary(CUDNN_POINTWISE_ADD, g.tensor(1, spec), g.tensor(2, spec), between);
+    g.binary(CUDNN_POINTWISE_ADD, between, g.tensor(4, spec), g.tensor(3, spec));
+  };
+  const auto kernel = [&](const auto& at) {
+    CHECK(at.size() == 4);
+    if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
+  rueda::cuda::PlanStore store({other.handle.get()}, {});
+  store.find("plain", add_up);
+  store.find("untimed", big);
+  CHECK(!store.prefers_unfused("untimed", "plain", kernel));
+  store.tune(true);
+  store.find("fused", big);
+  CHECK(store.prefers_unfused("fused", "plain", kernel) == !slow);
+  CHECK((store.find("fused", big) == nullptr) == !slow);
+  CHECK(store.times().at("fused").at("unfused") > 0);
+  rueda::cuda::PlanStore again({other.handle.get()}, {});
+  again.use(store.engines());
+  CHECK((again.find("fused", big) == nullptr) == !slow);
+  CHECK(again.find("plain", add_up) != nullptr);
+}
+
+TEST_CASE("a compiled plan is kept in a file, which is read only if it is whole and fits") {
+  const Sum other;  // for its handle and stream
+  const ScratchDirectory folder;
+  std::vector<std::string> notes;
+  const auto engine_on = [&](const char* gpu) {
+    rueda::cuda::PlanStore store({other.handle.get()}, {});
+    store.keep_in(folder.path(), gpu);
+    const std::string engine = store.find("a sum", add_up)->engine;
+    notes = store.kept_notes();
+    return engine.substr(0, 4);
+  };
+  CHECK(engine_on("GPU") == "eng0");
+  CHECK_THAT(notes.at(0), Contains("not there"));
+  const auto file = std::filesystem::directory_iterator(folder.path())->path();
+  setenv("RUEDA_STANDIN_NO_COMPILE", "0", 1);
+  CHECK(engine_on("GPU") == "eng0");
+  CHECK(notes.empty());
+  CHECK(engine_on("another GPU") == "eng1");
+  std::ofstream(file, std::ios::app) << "x";
+  CHECK(engine_on("GPU") == "eng1");
+  CHECK_THAT(notes.at(0), Contains("not this plan"));
+  unsetenv("RUEDA_STANDIN_NO_COMPILE");
+  CHECK(engine_on("GPU") == "eng0");  // compiled anew
 }
 
 TEST_CASE("a workspace that overlaps a tensor shows") {

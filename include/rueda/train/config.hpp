@@ -106,6 +106,7 @@ struct TrainConfig {
   bool deterministic = false;  ///< on a GPU: only engines that give the same bits every time
   std::string tuning_file;     ///< of engines for a GPU; empty: cuDNN's first suggestions
   bool tune = false;           ///< measures engines first and writes the tuning file
+  std::string plan_cache;      ///< folder of engines that cuDNN compiled; empty: none
   Algorithm all_reduce = Algorithm::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   Overlap overlap = Overlap::automatic;

@@ -91,8 +91,7 @@ void check_meaning(Descriptor& d) {
           *d.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
       break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-      d.plan = std::make_shared<standin::Plan>(
-          *d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+      d.plan = standin::make_plan(d);
       break;
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       require(d.values.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).count ==

@@ -85,7 +85,8 @@ const Kinds kKinds = with_convolutions({
     {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
      {"EXECUTION_PLAN",
       {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE},
-       {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, kChild}}}},
+       {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, kChild, false},
+       {CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, false}}}},
     {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
      {"VARIANT_PACK",
       {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, kInteger},
@@ -127,6 +128,7 @@ std::size_t element_bytes(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_INT64:
       return 8;
     case CUDNN_TYPE_BOOLEAN:
+    case CUDNN_TYPE_CHAR:
       return 1;
     default:
       return 4;  // float and enumerations

@@ -222,6 +222,10 @@ class Plan {
   std::int64_t engine_;
 };
 
+/// The plan of an EXECUTION_PLAN: of its ENGINECFG, or of the text of a plan that this process
+/// made.
+std::shared_ptr<const Plan> make_plan(const Descriptor& descriptor);
+
 /// What is not stored but follows: heuristic results, notes of engines, sizes of plans; else what
 /// was set.
 Value value_of(const Descriptor& descriptor, cudnnBackendAttributeName_t name);

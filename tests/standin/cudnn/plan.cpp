@@ -1,5 +1,7 @@
 #include <cstring>
 
+#include <unistd.h>
+
 #include "../runtime/runtime.hpp"
 #include "graph.hpp"
 
@@ -18,7 +20,8 @@ void check_pointer(const TensorSpec& tensor, const void* pointer) {
           name + " does not lie wholly in memory of the device");
 }
 
-/// Engine 0 uses tensor cores; 1 is not deterministic and compiled at run time; 2 is the fallback.
+/// Engine 0 uses tensor cores, 1 is not deterministic, 2 is the fallback. The first two are
+/// compiled at run time.
 constexpr std::int64_t kEngines = 3;
 constexpr auto kKnob = CUDNN_KNOB_TYPE_TILE_SIZE;
 
@@ -58,7 +61,38 @@ Value numerical_notes(std::int64_t engine) {
   return {CUDNN_TYPE_NUMERICAL_NOTE, notes};
 }
 
+Value behavior_notes(std::int64_t engine) {
+  std::vector<cudnnBackendBehaviorNote_t> notes;
+  if (engine <= 1) notes.push_back(CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+  return {CUDNN_TYPE_BEHAVIOR_NOTE, notes};
+}
+
+/// Every plan whose text was asked for, by that text.
+std::map<std::string, std::shared_ptr<const Plan>>& written_plans() {
+  static std::map<std::string, std::shared_ptr<const Plan>> plans;
+  return plans;
+}
+
+Value text_of(const std::shared_ptr<const Plan>& plan) {
+  auto& plans = written_plans();
+  const std::string text =
+      "stand-in " + std::to_string(getpid()) + " plan " + std::to_string(plans.size());
+  plans[text] = plan;
+  return {CUDNN_TYPE_CHAR, std::vector<char>(text.begin(), text.end())};
+}
+
 }  // namespace
+
+std::shared_ptr<const Plan> make_plan(const Descriptor& d) {
+  const auto text = d.all<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+  if (text.empty()) {
+    return std::make_shared<Plan>(
+        *d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+  }
+  const auto known = written_plans().find(std::string(text.begin(), text.end()));
+  require(known != written_plans().end(), "the text is of no plan");
+  return known->second;
+}
 
 OperationGraph::OperationGraph(const Descriptor& graph) {
   const auto add = [&](const TensorSpec& tensor, bool written) {
@@ -90,6 +124,8 @@ std::size_t Plan::workspace_bytes() const { return kWorkspacePerEngine * std::si
 std::function<void()> Plan::bind(const Bindings::Pointers& pointers, void* workspace) const {
   require(setting("RUEDA_STANDIN_NO_RUN", kEngines) != std::size_t(engine_), "RUEDA_STANDIN_NO_RUN",
           CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+  require(graph_->operations.size() == 1 || setting("RUEDA_STANDIN_NO_FUSED_RUN", 0) == 0,
+          "RUEDA_STANDIN_NO_FUSED_RUN", CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
   Bindings bindings(pointers);
   for (const auto& [id, tensor] : graph_->tensors) {
     if (tensor.is_virtual) continue;
@@ -121,6 +157,10 @@ Value value_of(const Descriptor& d, cudnnBackendAttributeName_t name) {
       return heuristic_results(d);
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       return numerical_notes(d.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      return behavior_notes(d.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+    case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
+      return text_of(d.plan);
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       return integer(std::int64_t(d.plan->workspace_bytes()));
     default:
