@@ -2,13 +2,13 @@
 """The whole program on the stand-in (docs/testing.md), whose device memory is host memory: what training does on
 it (ranks, devices, transports, precisions, order of work, memory), the bench and the doctor.
 
-usage: standin_test.py RUEDA_STANDIN MPIEXEC
+usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY
 """
 
 import tempfile
 from pathlib import Path
 
-from rueda_runs import ProgramCase, losses, main
+from rueda_runs import Program, ProgramCase, losses, main
 from weights_test import read_header
 
 # 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2. As small as the
@@ -87,12 +87,30 @@ class Devices(StandInCase):
         self.assertFalse((self.folder / result.run_dir).exists())
         self.assertIn(f"ranks share a GPU, and its speed: ranks 0 and 1 on {uuid}", allowed["said"])
 
-    def test_each_rank_takes_its_own(self):
-        record = self.trained(2, "--backend", "cuda", RUEDA_STANDIN_DEVICES="2")
-        uuids = [rank["uuid"] for rank in record["ranks"]]
-        self.assertEqual(len(set(uuids)), 2)
-        self.assertNotIn("ranks share", record["said"])
-        self.assertSameBits(record, self.known_run(2, *SHARED))
+    def test_each_rank_takes_its_own_and_sends_its_memory_round_the_ring(self):
+        """All GPUs visible to all ranks, or each rank's own alone; counted between the program and MPI."""
+        ranks, sums = 4, 5  # 4 steps, and a sum of zeros before
+        alone = self.folder / self.write("alone.sh", f"""#!/bin/sh
+CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
+""")
+        alone.chmod(0o755)
+        for program, transport in ((self.program.binary, "device"), (self.program.binary, "staged"), (alone, "device")):
+            with self.subTest(program=program, transport=transport), tempfile.TemporaryDirectory() as folder:
+                self.program = Program(program, self.program.mpiexec, self.folder, self.time_limit)
+                count = {"LD_PRELOAD": self.paths[2], "RUEDA_TEST_COUNT": folder}
+                record = self.trained(ranks, "--backend", "cuda", "--transport", transport, "--bucket-mb", "0.4",
+                                      RUEDA_STANDIN_DEVICES=str(ranks), **count)  # fmt: skip
+                self.assertEqual(len({rank["uuid"] for rank in record["ranks"]}), ranks)
+                self.assertNotIn("ranks share", record["said"])
+                self.assertSameBits(record, self.known_run(ranks, *SHARED, "--bucket-mb", "0.4"))
+                buckets = record["all_reduce"]["bucket_bytes"]
+                exchanges = sums * len(buckets) * 2 * (ranks - 1)
+                floats = sums * sum(buckets) / 4 * 2 * (ranks - 1) / ranks
+                for rank in range(ranks):
+                    calls, sent, most_reduced = map(int, Path(folder, str(rank)).read_text().split())
+                    self.assertEqual(calls, exchanges)
+                    self.assertAlmostEqual(sent, floats, delta=exchanges)  # chunks differ by one
+                    self.assertLess(most_reduced, 100)
 
     def test_auto_takes_the_gpu_if_there_is_one(self):
         record = self.trained(1, "--backend", "auto")
@@ -260,4 +278,4 @@ class Doctor(ProgramCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(3)

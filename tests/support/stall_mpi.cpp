@@ -1,11 +1,14 @@
 // To be loaded into a program (LD_PRELOAD): RUEDA_TEST_STALL=RANK:CALL stops the process of that
 // rank in its first MPI_Finalize, or in its first MPI_Bcast on more than a kilobyte: the replica's.
 // With RUEDA_TEST_SLOW_DISK=SECONDS, flushing what belongs to a checkpoint that is being written
-// takes as long.
+// takes as long. With RUEDA_TEST_COUNT=FOLDER each rank leaves a file there: its calls of
+// MPI_Sendrecv, the floats that these sent, and the most floats of an MPI_Allreduce.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,7 +37,33 @@ bool is_of_checkpoint(int fd) {
                            std::string_view::npos;
 }
 
+long long exchanges = 0, sent = 0, most_reduced = 0;
+
+void write_counts() {
+  const char* folder = std::getenv("RUEDA_TEST_COUNT");
+  if (folder == nullptr) return;
+  int rank = -1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::ofstream(folder + ("/" + std::to_string(rank)))
+      << exchanges << ' ' << sent << ' ' << most_reduced << '\n';
+}
+
 }  // namespace
+
+extern "C" int MPI_Sendrecv(const void* from, int count, MPI_Datatype type, int to, int tag,
+                            void* into, int room, MPI_Datatype into_type, int source, int into_tag,
+                            MPI_Comm comm, MPI_Status* status) {
+  ++exchanges;
+  sent += count;
+  return PMPI_Sendrecv(from, count, type, to, tag, into, room, into_type, source, into_tag, comm,
+                       status);
+}
+
+extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
+  most_reduced = std::max<long long>(most_reduced, count);
+  return PMPI_Allreduce(from, to, count, type, op, comm);
+}
 
 extern "C" int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   if (count > kManyBytes) stall_in("MPI_Bcast");
@@ -43,6 +72,7 @@ extern "C" int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, M
 
 extern "C" int MPI_Finalize() {
   stall_in("MPI_Finalize");
+  write_counts();
   return PMPI_Finalize();
 }
 
