@@ -30,6 +30,8 @@ struct SummaryOptions {
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
   std::string memory = {};  ///< for example 64GB; empty: the largest batch is not looked for
+  /// H200, H100, A100 or "FLOP/s,bytes/s"; empty: no roofline.
+  std::string roofline = {};
 };
 
 /// Bytes of "64GB", "1.5GiB", "800 MB": decimal or binary units. Throws InputError naming --memory.
@@ -43,6 +45,10 @@ void validate(const SummaryOptions& options);
 /// it. Throws InputError for an unknown model or an image size that it does not
 /// take.
 void run_command(const SummaryOptions& options, std::ostream& out);
+
+/// What a step of the CUDA backend takes on a GPU, by counting its passes over
+/// memory: no GPU is needed. Throws InputError naming --roofline.
+std::string roofline_text(const SummaryOptions& options);
 
 /// The options of `rueda synth`.
 struct SynthRequest {

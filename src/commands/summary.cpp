@@ -84,11 +84,18 @@ void validate(const SummaryOptions& options) {
   config.threads = options.threads;
   validate(config);
   if (!options.memory.empty()) parse_memory(options.memory);
+  require(options.roofline.empty() || wants_cuda(options.backend) ||
+              options.backend == BackendChoice::automatic,
+          "--roofline is of the cuda backend");
   require(options.ranks >= 1 && options.ranks <= 100'000, "--ranks must be from 1 to 100000");
   require(options.classes >= 1 && options.classes <= 100'000, "--classes must be from 1 to 100000");
 }
 
 void run_command(const SummaryOptions& options, std::ostream& out) {
+  if (!options.roofline.empty()) {
+    out << roofline_text(options);
+    return;
+  }
   const Graph graph = build_model(options.model, options.image_size, options.classes);
   const std::string memory = describe_memory(graph, options);
   out << model_summary(graph, options.batch_per_rank) << '\n' << memory;

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ranges>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "commands.hpp"
+#include "rueda/backend/roof.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/parse.hpp"
+#include "rueda/data/dataset.hpp"
+#include "rueda/display/text.hpp"
+#include "rueda/kernels/bfloat16.hpp"
+#include "rueda/model/flops.hpp"
+#include "rueda/model/fusion.hpp"
+#include "rueda/model/registry.hpp"
+
+// What a step of training costs on a GPU, by counting: the CUDA backend's
+// passes over memory, their bytes, their arithmetic, their launches.
+
+namespace rueda {
+namespace {
+
+enum class Part { conv, statistics, apply, gradient_sums, input_gradient, other };
+constexpr std::size_t kParts = 6;
+
+/// How close a kernel comes to its roofline. A thread's loads in flight times
+/// the threads of a multiprocessor are what hides the memory's latency; the
+/// machine code says how many they are (docs/results/kernels.md). The share was
+/// estimated for `start` of them; for `now` of them it is
+/// kMost (1 - exp(-now / scale)), with the scale that gives the estimate.
+struct Efficiency {
+  const char* name;
+  double share;      ///< as estimated
+  double start = 1;  ///< loads of 16 bytes x resident blocks of 256 threads
+  double now = 1;    ///< the same, today
+
+  double today() const {
+    constexpr double kMost = 0.9;
+    if (now == start) return share;
+    return kMost * (1 - std::pow(1 - std::min(share / kMost, 0.999), now / start));
+  }
+};
+
+/// By Part. The convolutions are cuDNN's.
+constexpr std::array<Efficiency, kParts> kEfficiencies = {
+    {{"convolutions", 0.78},
+     {"batch norm: statistics", 0.65, 4, 4},
+     {"batch norm: apply", 0.88, 4, 4},
+     {"batch norm: gradient sums", 0.70, 4, 4},
+     {"batch norm: input gradient", 0.72, 5, 5},
+     {"all others", 0.88, 4, 4}}};
+/// Between two kernels of a recorded step.
+constexpr double kLaunchSeconds = 1e-6;
+
+/// What some launches do for a whole batch.
+struct Kernel {
+  Part part;
+  double flops = 0;
+  double bytes = 0;
+  int launches = 1;
+};
+
+/// Counts the kernels of a step, layer by layer, as the CUDA backend launches them.
+class KernelCounter {
+ public:
+  KernelCounter(const Graph& graph, std::size_t batch, std::size_t element_bytes)
+      : graph_(graph), batch_(double(batch)), element_(double(element_bytes)) {}
+
+  std::vector<Kernel> of(NodeId id) {
+    kernels_.clear();
+    std::visit([&](const auto& kind) { count(id, kind); }, graph_.node(id).kind);
+    return kernels_;
+  }
+
+  /// Makes the batch, computes the loss, and updates: weights and velocities by
+  /// gradients, running statistics, packed copies; in bf16 gradients are converted.
+  std::vector<Kernel> rest() const {
+    const double pixels = double(graph_.shape(graph_.input()).elements()) / kImageChannels;
+    const bool bf16 = element_ == sizeof(kernels::Bfloat16);
+    const double parameter = bf16 ? 20 + 6 + 6 : 20;
+    return {{Part::other, 0, batch_ * (kImageBytes + pixels * kStoredBytes), 2},
+            {Part::other, 0, 0, 4},
+            {Part::other, 0, double(graph_.parameter_count()) * parameter, bf16 ? 5 : 4}};
+  }
+
+ private:
+  static constexpr double kStoredBytes = 16;  ///< of an image's pixel
+
+  /// So many times the activation that `id` puts out.
+  void move(NodeId id, Part part, double times) { add(part, times * bytes_of(id)); }
+  void add(Part part, double bytes, double flops = 0, int launches = 1) {
+    kernels_.push_back({part, flops, bytes, launches});
+  }
+  double bytes_of(NodeId id) const {
+    return batch_ * element_ * double(graph_.shape(id).elements());
+  }
+  NodeId input(NodeId id) const { return graph_.node(id).inputs.front(); }
+  bool adds(NodeId id) const { return graph_.node(id).inputs.size() == 2; }
+
+  void count(NodeId, const InputNode&) {}
+  void count(NodeId id, const ConvNode& conv) {
+    const bool first = input(id) == graph_.input();
+    const double padding = first ? kStoredBytes / element_ / graph_.shape(input(id)).channels : 1.0;
+    const double flops = batch_ * double(forward_flops(graph_, id)) * padding;
+    const double whole = bytes_of(input(id)) * padding;
+    const double touched = conv.kernel == 1 ? whole / (conv.stride * conv.stride) : whole;
+    const double made = bytes_of(id);
+    const double weights = element_ * double(graph_.parameter(conv.weight).count) * padding;
+    add(Part::conv, touched + made + weights + (adds(id) ? made : 0), flops);
+    add(Part::conv, touched + made + weights, flops);
+    if (first)
+      add(Part::other, weights);  // its weight gradient loses the padded channels
+    else
+      add(Part::conv, made + whole + weights, flops);
+    const auto readers = graph_.readers(id);
+    const bool normalised = std::ranges::any_of(readers, [&](NodeId reader) {
+      return std::holds_alternative<BatchNormNode>(graph_.node(reader).kind);
+    });
+    if (conv.bias != kNone && !normalised) move(id, Part::other, 1);
+  }
+  void count(NodeId id, const BatchNormNode& norm) {
+    const double gradients = graph_.readers(id).size() > 1 ? 2 : 1;
+    const double addend = graph_.readers(input(id)).size() > 1 ? 1 : 0;
+    const double residual = adds(id) ? 1 : 0;
+    const Node& before = graph_.node(input(id));
+    const auto* conv = std::get_if<ConvNode>(&before.kind);
+    const bool summed =
+        conv != nullptr && element_ == 2 && (conv->bias != kNone || before.inputs.size() == 2);
+    move(id, Part::statistics, summed ? 0 : 1);
+    move(id, Part::apply, 2 + residual);
+    move(id, Part::gradient_sums, 1 + gradients + residual * (norm.relu ? 2 : 1));
+    move(id, Part::input_gradient, 2 + (adds(id) ? 1 : gradients) + addend);
+  }
+  void count(NodeId id, const AddNode&) {
+    move(id, Part::other, 3);
+    move(id, Part::other, 3);
+  }
+  void count(NodeId id, const MaxPoolNode& pool) {
+    const double in = bytes_of(input(id));
+    const double out = bytes_of(id);
+    const double winners = out / element_;
+    add(Part::other, (pool.kernel == 1 ? out : in) + out + winners);
+    add(Part::other, in + out + winners);
+  }
+  void count(NodeId id, const PadShortcutNode&) {
+    move(id, Part::other, 2);
+    move(id, Part::other, 2);
+  }
+  void count(NodeId id, const GlobalAveragePoolNode&) {
+    move(input(id), Part::other, 1);
+    move(input(id), Part::other, 1);
+  }
+  /// Three products by cuBLAS, bias and its gradient.
+  void count(NodeId id, const DenseNode&) {
+    add(Part::other, 3 * (bytes_of(input(id)) + bytes_of(id)),
+        3 * batch_ * double(forward_flops(graph_, id)), 5);
+  }
+
+  const Graph& graph_;
+  double batch_;
+  double element_;  ///< bytes
+  std::vector<Kernel> kernels_;
+};
+
+/// What kernels take; seconds of a batch.
+struct Cost {
+  double flops = 0, bytes = 0, floor = 0, plan = 0;
+  int launches = 0;
+
+  void add(const Kernel& kernel, const Roof& roof) {
+    const double share = kEfficiencies[std::size_t(kernel.part)].today();
+    flops += kernel.flops;
+    bytes += kernel.bytes;
+    plan += roof.seconds({{kernel.flops, kernel.bytes}}) / share + kernel.launches * kLaunchSeconds;
+    launches += kernel.launches;
+  }
+};
+
+/// Of a named GPU, or as the user gives it.
+Roof roof_of_user(std::string_view gpu, Precision precision) {
+  if (const auto known = roof_of(gpu, precision)) return *known;
+  std::string_view rest = gpu;
+  const double flops = take_number<double>(rest).value_or(0);
+  const double bytes = take(rest, ",") ? take_number<double>(rest).value_or(0) : 0;
+  require(rest.empty() && flops > 0 && bytes > 0 && std::isfinite(flops + bytes),
+          fmt::format("--roofline '{}': give {}, or the rates of a product and a copy in "
+                      "FLOP/s,bytes/s, for example 790e12,4.3e12",
+                      gpu, fmt::join(kGpuRates | std::views::transform(&GpuRates::name), ", ")));
+  return {flops, bytes};
+}
+
+using Costs = std::vector<std::pair<std::string, Cost>>;
+
+/// Per image.
+std::string table(const char* what, const Costs& costs, double batch) {
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
+  table.add({what, "launches", "GFLOP", "MB", "floor us", "plan us"});
+  const auto number = [batch](double value, double unit) {
+    return value > 0 ? fmt::format("{:.3f}", value / batch / unit) : "-";
+  };
+  for (const auto& [name, cost] : costs) {
+    table.add({name, std::to_string(cost.launches), number(cost.flops, 1e9),
+               number(cost.bytes, 1e6), number(cost.floor, 1e-6), number(cost.plan, 1e-6)});
+  }
+  return table.text();
+}
+
+/// The layers that lose most against the floor.
+Costs worst(Costs layers) {
+  constexpr std::size_t kShown = 10;
+  std::ranges::stable_sort(layers, std::ranges::greater(),
+                           [](const auto& l) { return l.second.plan - l.second.floor; });
+  layers.resize(std::min(kShown, layers.size()));
+  return layers;
+}
+
+}  // namespace
+
+std::string roofline_text(const SummaryOptions& options) {
+  const Roof roof = roof_of_user(options.roofline, options.precision);
+  const std::size_t batch = options.batch_per_rank;
+  const std::size_t element = options.precision == Precision::bf16 ? 2 : 4;
+  const Graph graph =
+      fuse_additions(build_model(options.model, options.image_size, options.classes),
+                     {.conv_adds = true, .batch_norm_adds = true});
+  KernelCounter counter(graph, batch, element);
+  Costs parts;
+  for (const Efficiency& e : kEfficiencies)
+    parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.today()), Cost());
+  Costs layers;
+  Cost all;
+  const auto count = [&](const std::string& layer, const std::vector<Kernel>& kernels,
+                         const std::vector<Work>& works) {
+    Cost& cost = layers.emplace_back(layer, Cost()).second;
+    for (const Kernel& kernel : kernels)
+      for (Cost* sum : {&all, &parts[std::size_t(kernel.part)].second, &cost})
+        sum->add(kernel, roof);
+    all.floor += cost.floor = roof.seconds(works);
+  };
+  for (NodeId id = 1; id <= graph.logits(); ++id) {
+    std::vector<Work> works = work_of(graph, id, Pass::forward, batch, element);
+    std::ranges::copy(work_of(graph, id, Pass::backward, batch, element),
+                      std::back_inserter(works));
+    count(graph.node(id).name, counter.of(id), works);
+  }
+  const double update = element == 2 ? 26 : 20;  // bytes a parameter
+  count("batch, loss, update", counter.rest(), {{0, update * double(graph.parameter_count())}});
+  parts.emplace_back("all", all);
+  const auto images = double(batch);
+  return fmt::format(
+             "Roofline of a training step of {}, {}, batch of {}, on {}: {:.4g} TFLOP/s, "
+             "{:.4g} TB/s\n{}\nLayers that hold it back most\n{}\n"
+             "{:.0f} images/s at the floor, {:.0f} by the plan: a model, not a measurement\n",
+             options.model, to_string(options.precision), batch, options.roofline,
+             roof.flops / 1e12, roof.bytes / 1e12, table("part", parts, images),
+             table("layer", worst(layers), images), images / all.floor, images / all.plan) +
+         paragraph("floor", 8,
+                   "the least work, with the usual fusions, at the rates of the GPU; per image, as "
+                   "all figures but launches") +
+         paragraph(
+             "plan", 8,
+             "the kernels of the CUDA backend at the share of the rates that stands with each "
+             "part, and 1 us between kernels");
+}
+
+}  // namespace rueda
