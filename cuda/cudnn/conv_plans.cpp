@@ -82,7 +82,7 @@ const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
       result = sum;
     }
     if (residual) g.binary(CUDNN_POINTWISE_ADD, result, g.tensor(kResidual, y_), y);
-    const TensorSpec channels{{1, y_.dims[1], 1, 1}};
+    const TensorSpec channels{{1, y_.dims[1], 1, 1}, CUDNN_DATA_FLOAT, sizeof(float)};
     if (sums) g.channel_sums(y, g.tensor(kSums, channels), g.tensor(kSquareSums, channels));
   });
 }

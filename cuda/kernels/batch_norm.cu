@@ -227,17 +227,15 @@ cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
   });
 }
 
-cudaError_t norm_finish_sums(float* statistics, std::size_t rows, int channels,
-                             cudaStream_t stream) {
+cudaError_t norm_finish_sums(const NormWork& w, cudaStream_t stream) {
   const auto finish = [=] __device__(std::size_t channel) {
-    float* mean = statistics + channel;
-    float* variance = mean + channels;
-    const double of_rows = double(*mean) / double(rows);
-    const double difference = double(*variance) / double(rows) - of_rows * of_rows;
-    *mean = float(of_rows);
-    *variance = float(difference < 0.0 ? 0.0 : difference);  // a NaN stays one
+    float* sums = w.statistics + channel;
+    const double mean = sums[0] / double(w.rows);
+    const double variance = sums[w.channels] / double(w.rows) - mean * mean;
+    sums[0] = float(mean);
+    sums[w.channels] = float(variance < 0.0 ? 0.0 : variance);  // a NaN stays one
   };
-  return for_each(std::size_t(channels), finish, stream);
+  return for_each(std::size_t(w.channels), finish, stream);
 }
 
 cudaError_t norm_apply(const NormWork& w, cudaStream_t stream) {

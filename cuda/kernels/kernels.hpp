@@ -161,9 +161,8 @@ std::size_t norm_partial_floats(std::size_t rows, int channels);
 /// digits, in a fixed order.
 cudaError_t norm_statistics(const NormWork& work, cudaStream_t stream);
 /// The same from the plain sums of each channel and of its squares, which lie
-/// in place of the statistics.
-cudaError_t norm_finish_sums(float* statistics, std::size_t rows, int channels,
-                             cudaStream_t stream);
+/// in place of the statistics. Nothing else of the work is read.
+cudaError_t norm_finish_sums(const NormWork& work, cudaStream_t stream);
 /// y from x and the statistics.
 cudaError_t norm_apply(const NormWork& work, cudaStream_t stream);
 /// All of backward. With a residual the mask is y's and dy + dy_other goes,

@@ -103,13 +103,11 @@ class Conv final : public Operation {
   /// older kind (sm_80), like those with bias and residual: hence only where
   /// there is an epilogue in any case (docs/results/genstats.md).
   std::optional<NodeId> norm_to_sum() const {
-    constexpr int kUnit = 4;  // floats, the 16 bytes at which cuDNN's tensors begin
     if (r_.context.deterministic) return std::nullopt;
     for (const NodeId reader : r_.graph.readers(r_.node)) {
       const Node& node = r_.graph.node(reader);
-      const auto* norm = std::get_if<BatchNormNode>(&node.kind);
-      if (norm == nullptr || node.inputs.front() != r_.node) continue;
-      if (norm->statistics_offset % kUnit == 0 && conv_.filters % kUnit == 0) return reader;
+      const bool is_norm = std::holds_alternative<BatchNormNode>(node.kind);
+      if (is_norm && node.inputs.front() == r_.node) return reader;
     }
     return std::nullopt;
   }

@@ -101,13 +101,9 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
     check(norm_apply(norm_work(r, norm, m), r.stream()), "norm_apply");
   };
   const auto forward = [=](const OperationMemory& m) {
-    const NormWork work = norm_work(r, norm, m);
-    if (trains && r.context.summed.contains({r.batch, r.node})) {
-      check(norm_finish_sums(work.statistics, work.rows, work.channels, r.stream()),
-            "norm_finish_sums");
-    } else if (trains) {
-      check(norm_statistics(work, r.stream()), "norm_statistics");
-    }
+    const bool summed = trains && r.context.summed.contains({r.batch, r.node});
+    const auto make_statistics = summed ? norm_finish_sums : norm_statistics;
+    if (trains) check(make_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
     apply(m);
   };
   const auto backward = [=](const OperationMemory& m) {

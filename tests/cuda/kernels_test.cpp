@@ -119,7 +119,8 @@ TEST_CASE("norm_finish_sums: a usual channel, a difference below zero, a NaN", "
   const auto stream = rueda::cuda::make_stream();
   const float nan = std::nanf("");
   const DeviceVector<float> statistics({8, 4, nan, 20, 3.9999F, nan}, stream.get());
-  CHECK(rueda::cuda::norm_finish_sums(statistics.data(), 4, 3, stream.get()) == cudaSuccess);
+  CHECK(rueda::cuda::norm_finish_sums({.rows = 4, .channels = 3, .statistics = statistics.data()},
+                                      stream.get()) == cudaSuccess);
   const Floats made = statistics.read();
   CHECK(Floats{made[0], made[1], made[3], made[4]} == Floats{2, 1, 1, 0});
   CHECK(std::isnan(made[2]));
