@@ -97,6 +97,13 @@ install_slurm() {
   stage slurm apt_install "${missing[@]}" || true
 }
 
+# Many toolkits lack a disassembler. The test of the kernels' machine code is skipped without one.
+install_disassembler() {
+  if ! command -v nvcc || command -v nvdisasm || [ -d "$logs/disassembler" ]; then return 0; fi >/dev/null
+  stage nvdisasm python3 -m pip install --no-deps --target "$logs/disassembler" nvidia-cuda-cuobjdump \
+    nvidia-cuda-nvdisasm || true
+}
+
 count() { /usr/bin/env python3 jobs/check/count_tests.py "$@"; }
 
 # Open MPI's libraries have no frame pointers, and its plug-ins are unloaded when leaks are reported: only
@@ -113,6 +120,7 @@ if [ -n "$quick" ]; then
   targets=(rueda tests/unit tests/mpi)
 elif [ "$directory" = build ]; then
   install_slurm
+  install_disassembler
 fi
 lint=pass
 if [ "$directory" = build ]; then stage lint jobs/lint.sh || lint=fail; fi
