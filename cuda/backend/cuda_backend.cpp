@@ -126,6 +126,9 @@ class CudaBackend final : public CudaWork {
       context_.plans->keep_in(options.plan_cache, CudaBackend::device());
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
+    context_.arrived = make_device_memory(kColumnCounters * sizeof(unsigned));
+    check(cudaMemsetAsync(context_.arrived.get(), 0, kColumnCounters * sizeof(unsigned), stream()),
+          "cudaMemsetAsync");
     announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
     std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
   }

@@ -1,71 +1,77 @@
-#include "launch.cuh"
+#include "columns.cuh"
 #include "rueda/kernels/batch_norm.hpp"
 
 namespace rueda::cuda {
 namespace {
 
-template <typename T>
+/// b may be aligned to elements only.
+template <typename T, bool relu, int alignment = 16>
 struct AddActivations {
+  static constexpr int kPacks = 2;
   T* to;
   const T* a;
   const T* b;
-  bool relu;
 
-  template <int width>
-  __device__ void run(std::size_t i) const {
-    float x[width], y[width];
-    load(a + i, x);
-    load(b + i, y);
-#pragma unroll
-    for (int k = 0; k < width; ++k) {
-      x[k] = x[k] + y[k];
-      if (relu) x[k] = kernels::relu(x[k]);
-    }
-    store(to + i, x);
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    const auto x = load_packs<T, width, packs>(a, at);
+    const auto y = load_packs<T, width, packs, alignment == 16>(b, at);
+    Packs<T, width, packs> sum;
+    each_element<width, packs>([&](int k, int i) {
+      const float value = x.at(k, i) + y.at(k, i);
+      sum.set(k, i, relu ? kernels::relu(value) : value);
+    });
+    sum.store(to, at);
   }
 };
 
-template <typename T>
+template <typename T, bool two>
 struct MaskGradient {
+  static constexpr int kPacks = 2;
   T* to;
   const T* output;
   const T* gradient;
   const T* other;
 
-  template <int width>
-  __device__ void run(std::size_t i) const {
-    float out[width], g[width], h[width] = {};
-    load(output + i, out);
-    load(gradient + i, g);
-    if (other != nullptr) load(other + i, h);
-#pragma unroll
-    for (int k = 0; k < width; ++k)
-      g[k] = kernels::relu_gradient(out[k], other != nullptr ? g[k] + h[k] : g[k]);
-    store(to + i, g);
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    const auto y = load_packs<T, width, packs>(output, at);
+    const auto dy = load_packs<T, width, packs>(gradient, at);
+    Packs<T, width, packs> second, masked;
+    if constexpr (two) second = load_packs<T, width, packs>(other, at);
+    each_element<width, packs>([&](int k, int i) {
+      float d = dy.at(k, i);
+      if constexpr (two) d = d + second.at(k, i);
+      masked.set(k, i, kernels::relu_gradient(y.at(k, i), d));
+    });
+    masked.store(to, at);
   }
 };
 
 /// Stands in for a fusion that cuDNN does not offer, or where it would not pay:
-/// in evaluation and partial batches. A pack lies within one pixel.
-template <typename T>
+/// in evaluation and partial batches.
+template <typename T, bool biased, bool adds>
 struct AddBias {
+  static constexpr int kSums = 0;
+  static constexpr int kRows = adds ? 2 : 4;
   T* y;
   const T* x;
   const float* bias;
   const T* residual;
-  std::size_t channels;
 
-  template <int width>
-  __device__ void run(std::size_t i) const {
-    float v[width];
-    load(x + i, v);
-    const std::size_t channel = i % channels;
-#pragma unroll
-    for (int k = 0; k < width; ++k) {
-      if (bias != nullptr) v[k] = v[k] + bias[channel + std::size_t(k)];
-      if (residual != nullptr) v[k] = v[k] + kernels::to_float(residual[i + std::size_t(k)]);
-    }
-    store(y + i, v);
+  __device__ float channel(int c) const { return biased ? bias[c] : 0.0F; }
+  template <int width, int rows>
+  __device__ void run(const auto& biases, PackPlaces at, auto&) const {
+    const auto in = load_packs<T, width, rows>(x, at);
+    Packs<T, width, rows> added, sum;
+    if constexpr (adds) added = load_packs<T, width, rows>(residual, at);
+    each_element<width, rows>([&](int r, int i) {
+      float v = in.at(r, i);
+      if constexpr (biased) v = v + biases[i];
+      if constexpr (adds) v = v + added.at(r, i);
+      sum.set(r, i, v);
+    });
+    sum.store(y, at);
   }
 };
 
@@ -103,32 +109,48 @@ struct DropChannels {
 cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
                             std::size_t count, bool relu, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
-    const AddActivations<T> body{static_cast<T*>(to), static_cast<const T*>(a),
-                                 static_cast<const T*>(b), relu};
-    return for_each_pack<T>(count, aligned_for_packs(to, a, b), body, stream);
+    const std::size_t before = elements_before_packs<T>(to, a, b);
+    const auto add = [&](auto width, auto masks) {
+      const AddActivations<T, masks> body{static_cast<T*>(to), static_cast<const T*>(a),
+                                          static_cast<const T*>(b)};
+      return for_each_pack<width>(count, before, body, stream);
+    };
+    return with_width<T>(before != kNoPacks, add, relu);
   });
 }
 
+/// The ring's scratch memory and the arena seldom lie alike.
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
+  const AddActivations<float, false, sizeof(float)> apart{into, into, from};
+  if (elements_before_packs<float>(into, from) == kNoPacks)
+    return for_each_pack<kWide<float>>(count, elements_before_packs<float>(into), apart, stream);
   return add_activations(Element::fp32, into, into, from, count, false, stream);
 }
 
 cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
                           const void* other, std::size_t count, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
-    const MaskGradient<T> body{static_cast<T*>(to), static_cast<const T*>(output),
-                               static_cast<const T*>(gradient), static_cast<const T*>(other)};
-    return for_each_pack<T>(count, aligned_for_packs(to, output, gradient, other), body, stream);
+    const std::size_t before = elements_before_packs<T>(to, output, gradient, other);
+    const auto mask = [&](auto width, auto two) {
+      const MaskGradient<T, two> body{static_cast<T*>(to), static_cast<const T*>(output),
+                                      static_cast<const T*>(gradient),
+                                      static_cast<const T*>(other)};
+      return for_each_pack<width>(count, before, body, stream);
+    };
+    return with_width<T>(before != kNoPacks, mask, other != nullptr);
   });
 }
 
 cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
                      const void* residual, std::size_t rows, int channels, cudaStream_t stream) {
-  const auto c = std::size_t(channels);
   return with_type(element, [&]<typename T>() {
-    const AddBias<T> body{static_cast<T*>(y), static_cast<const T*>(x), bias,
-                          static_cast<const T*>(residual), c};
-    return for_each_pack<T>(rows * c, packs_channels<T>(channels, y, x, residual), body, stream);
+    const auto add = [&](auto width, auto biased, auto adds) {
+      const AddBias<T, biased, adds> body{static_cast<T*>(y), static_cast<const T*>(x), bias,
+                                          static_cast<const T*>(residual)};
+      return for_each_in_columns<width>(rows, channels, body, {}, stream);
+    };
+    return with_width<T>(packs_channels<T>(channels, y, x, residual), add, bias != nullptr,
+                         residual != nullptr);
   });
 }
 

@@ -9,195 +9,155 @@
 namespace rueda::cuda {
 namespace {
 
-template <int width>
-struct NormColumns {
-  kernels::NormChannel of[width];
-};
-
-template <int width>
-__device__ NormColumns<width> load_columns(const NormWork& w, int channel) {
-  NormColumns<width> columns;
-#pragma unroll
-  for (int i = 0; i < width; ++i) {
-    const int c = channel + i;
-    columns.of[i] = {w.statistics[c],
-                     kernels::inverse_deviation(w.statistics[w.channels + c], w.epsilon),
-                     w.gamma[c], w.beta[c]};
-  }
-  return columns;
+__device__ kernels::NormChannel norm_channel(const NormWork& w, int c) {
+  return {w.statistics[c], kernels::inverse_deviation(w.statistics[w.channels + c], w.epsilon),
+          w.gamma[c], w.beta[c]};
 }
 
 /// Differences to the first row, and their squares.
 template <typename T>
 struct StatisticsSums {
   static constexpr int kSums = 2;
-  const T* x;
-  int channels;
-
-  template <int width>
-  __device__ Pack<float, width> begin(int channel) const {
-    Pack<float, width> pivots;
-    load(x + channel, pivots.values);
-    return pivots;
-  }
-  template <int width>
-  __device__ void add(const Pack<float, width>& pivots, std::size_t row, int channel,
-                      float (&sums)[kSums][width]) const {
-    float v[width];
-    load(x + row * channels + channel, v);
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-      const float d = v[i] - pivots.values[i];
-      sums[0][i] += d;
-      sums[1][i] += d * d;
-    }
-  }
-};
-
-template <typename T>
-struct FinishStatistics {
-  const T* x;
-  float* statistics;
-  int channels;
-  double rows;
-
-  __device__ void operator()(int channel, const double (&sums)[2]) const {
-    const double shift = sums[0] / rows;
-    const double variance = sums[1] / rows - shift * shift;
-    statistics[channel] = float(kernels::to_float(x[channel]) + shift);
-    // Written so that a NaN stays one.
-    statistics[channels + channel] = float(variance < 0.0 ? 0.0 : variance);
-  }
-};
-
-template <typename T>
-struct Apply {
+  static constexpr int kRows = 4;
   NormWork w;
 
-  template <int width>
-  __device__ NormColumns<width> begin(int channel) const {
-    return load_columns<width>(w, channel);
+  __device__ float channel(int c) const { return kernels::to_float(static_cast<const T*>(w.x)[c]); }
+  template <int width, int rows>
+  __device__ void run(const auto& pivots, PackPlaces at, auto& sums) const {
+    const auto x = load_packs<T, width, rows>(w.x, at);
+    each_element<width, rows>([&](int r, int i) {
+      const float d = x.at(r, i) - pivots[i];
+      sums[0][i] += d;
+      sums[1][i] += d * d;
+    });
   }
-  template <int width>
-  __device__ void run(const NormColumns<width>& columns, std::size_t row, int channel) const {
-    const std::size_t at = row * w.channels + channel;
-    float v[width], r[width] = {};
-    load(static_cast<const T*>(w.x) + at, v);
-    if (w.residual != nullptr) load(static_cast<const T*>(w.residual) + at, r);
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-      v[i] = kernels::normalised(v[i], columns.of[i]);
-      if (w.residual != nullptr) v[i] = v[i] + r[i];
-      if (w.relu) v[i] = kernels::relu(v[i]);
-    }
-    store(static_cast<T*>(w.y) + at, v);
+  __device__ void finish(int c, const double (&sums)[2]) const {
+    const double shift = sums[0] / double(w.rows);
+    const double variance = sums[1] / double(w.rows) - shift * shift;
+    w.statistics[c] = float(channel(c) + shift);
+    // Written so that a NaN stays one.
+    w.statistics[w.channels + c] = float(variance < 0.0 ? 0.0 : variance);
+  }
+};
+
+template <typename T, bool residual, bool relu>
+struct Apply {
+  static constexpr int kSums = 0;
+  static constexpr int kRows = residual ? 2 : 4;
+  NormWork w;
+
+  __device__ kernels::NormChannel channel(int c) const { return norm_channel(w, c); }
+  template <int width, int rows>
+  __device__ void run(const auto& channels, PackPlaces at, auto&) const {
+    const auto x = load_packs<T, width, rows>(w.x, at);
+    Packs<T, width, rows> added, y;
+    if constexpr (residual) added = load_packs<T, width, rows>(w.residual, at);
+    each_element<width, rows>([&](int r, int i) {
+      float v = kernels::normalised(x.at(r, i), channels[i]);
+      if constexpr (residual) v = v + added.at(r, i);
+      y.set(r, i, relu ? kernels::relu(v) : v);
+    });
+    y.store(w.y, at);
   }
 };
 
 /// The gradient that enters the normalisation itself, before residual and ReLU.
-template <typename T, int width>
-__device__ void load_gradient(const NormWork& w, const NormGradient& g,
-                              const NormColumns<width>& columns, const float (&x)[width],
-                              std::size_t at, float (&to)[width]) {
-  float other[width] = {}, y[width] = {};
-  load(static_cast<const T*>(g.dy) + at, to);
-  if (g.dy_other != nullptr) load(static_cast<const T*>(g.dy_other) + at, other);
-  if (w.residual != nullptr && w.relu) load(static_cast<const T*>(w.y) + at, y);
-#pragma unroll
-  for (int i = 0; i < width; ++i) {
-    if (g.dy_other != nullptr) to[i] = to[i] + other[i];
-    if (!w.relu) continue;
-    const float output = w.residual != nullptr ? y[i] : kernels::normalised(x[i], columns.of[i]);
-    to[i] = kernels::relu_gradient(output, to[i]);
-  }
-}
+/// With both the mask is y's, with a ReLU alone it is made again from x.
+template <typename T, int width, int rows, bool relu, bool residual, bool two>
+struct EnteringGradient {
+  Packs<T, width, rows> x, dy, other, y;
 
-template <typename T>
+  __device__ EnteringGradient(const NormWork& w, const NormGradient& g, PackPlaces at)
+      : x(load_packs<T, width, rows>(w.x, at)), dy(load_packs<T, width, rows>(g.dy, at)) {
+    if constexpr (two) other = load_packs<T, width, rows>(g.dy_other, at);
+    if constexpr (relu && residual) y = load_packs<T, width, rows>(w.y, at);
+  }
+  __device__ float at(int r, int i, const kernels::NormChannel& c) const {
+    float d = dy.at(r, i);
+    if constexpr (two) d = d + other.at(r, i);
+    if constexpr (!relu) return d;
+    return kernels::relu_gradient(residual ? y.at(r, i) : kernels::normalised(x.at(r, i), c), d);
+  }
+};
+
+template <typename T, bool relu, bool residual, bool two>
 struct GradientSums {
   static constexpr int kSums = 2;
+  static constexpr int kRows = 2;
   NormWork w;
   NormGradient g;
 
-  template <int width>
-  __device__ NormColumns<width> begin(int channel) const {
-    return load_columns<width>(w, channel);
+  __device__ kernels::NormChannel channel(int c) const { return norm_channel(w, c); }
+  template <int width, int rows>
+  __device__ void run(const auto& channels, PackPlaces at, auto& sums) const {
+    const EnteringGradient<T, width, rows, relu, residual, two> entering(w, g, at);
+    Packs<T, width, rows> kept;  // as the second pass will read them
+    if constexpr (residual) {
+      each_element<width, rows>([&](int r, int i) { kept.set(r, i, entering.at(r, i, {})); });
+      kept.store(g.residual_gradient, at);
+    }
+    each_element<width, rows>([&](int r, int i) {
+      const kernels::NormChannel c = channels[i];
+      const float d = residual ? kept.at(r, i) : entering.at(r, i, c);
+      sums[0][i] += d;
+      sums[1][i] += d * kernels::standardised(entering.x.at(r, i), c);
+    });
   }
-  template <int width>
-  __device__ void add(const NormColumns<width>& columns, std::size_t row, int channel,
-                      float (&sums)[kSums][width]) const {
-    const std::size_t at = row * w.channels + channel;
-    float x[width], d[width];
-    load(static_cast<const T*>(w.x) + at, x);
-    load_gradient<T>(w, g, columns, x, at, d);
-    if (g.residual_gradient != nullptr) {
-      T* kept = static_cast<T*>(g.residual_gradient) + at;
-      store(kept, d);
-      load(kept, d);  // as the second pass will read it
-    }
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-      sums[0][i] += d[i];
-      sums[1][i] += d[i] * kernels::standardised(x[i], columns.of[i]);
-    }
+  __device__ void finish(int c, const double (&sums)[2]) const {
+    g.dbeta[c] = float(sums[0]);
+    g.dgamma[c] = float(sums[1]);
   }
 };
 
-template <int width>
-struct GradientColumns {
-  NormColumns<width> norm;
-  kernels::NormGradientMeans means[width];
+struct GradientChannel {
+  kernels::NormChannel norm;
+  kernels::NormGradientMeans means;
 };
 
-template <typename T>
+template <typename T, bool relu, bool two, bool adds, bool summed>
 struct InputGradient {
+  static constexpr int kSums = summed ? 1 : 0;
+  static constexpr int kRows = !relu && two && adds ? 1 : 2;
   NormWork w;
   NormGradient g;
-  float rows;
 
-  template <int width>
-  __device__ GradientColumns<width> begin(int channel) const {
-    GradientColumns<width> columns{load_columns<width>(w, channel), {}};
-#pragma unroll
-    for (int i = 0; i < width; ++i)
-      columns.means[i] = {g.dbeta[channel + i] / rows, g.dgamma[channel + i] / rows};
-    return columns;
+  __device__ GradientChannel channel(int c) const {
+    const auto rows = float(w.rows);
+    return {norm_channel(w, c), {g.dbeta[c] / rows, g.dgamma[c] / rows}};
   }
-  template <int width>
-  __device__ void run(const GradientColumns<width>& columns, std::size_t row, int channel) const {
-    const std::size_t at = row * w.channels + channel;
-    float x[width], d[width], addend[width] = {};
-    load(static_cast<const T*>(w.x) + at, x);
-    if (g.residual_gradient != nullptr)
-      load(static_cast<const T*>(g.residual_gradient) + at, d);
-    else
-      load_gradient<T>(w, g, columns.norm, x, at, d);
-    if (g.addend != nullptr) load(static_cast<const T*>(g.addend) + at, addend);
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-      d[i] = kernels::norm_input_gradient(x[i], d[i], columns.norm.of[i], columns.means[i]);
-      if (g.addend != nullptr) d[i] = d[i] + addend[i];
-    }
-    store(static_cast<T*>(g.dx) + at, d);
+  template <int width, int rows>
+  __device__ void run(const auto& channels, PackPlaces at, auto& sums) const {
+    const EnteringGradient<T, width, rows, relu, false, two> entering(w, g, at);
+    Packs<T, width, rows> added, dx;
+    if constexpr (adds) added = load_packs<T, width, rows>(g.addend, at);
+    each_element<width, rows>([&](int r, int i) {
+      const GradientChannel c = channels[i];
+      const float d = entering.at(r, i, c.norm);
+      float own = kernels::norm_input_gradient(entering.x.at(r, i), d, c.norm, c.means);
+      if constexpr (adds) own = own + added.at(r, i);
+      dx.set(r, i, own);
+    });
+    dx.store(g.dx, at);
+    if constexpr (summed)
+      each_element<width, rows>([&](int r, int i) { sums[0][i] += dx.at(r, i); });
   }
+  __device__ void finish(int c, const double (&sums)[1]) const { g.input_sums[c] = float(sums[0]); }
 };
 
 template <typename T>
 struct ColumnSums {
   static constexpr int kSums = 1;
+  static constexpr int kRows = 4;
   const T* from;
-  int channels;
+  float* to;
 
-  template <int width>
-  __device__ int begin(int channel) const {
-    return channel;
+  __device__ int channel(int c) const { return c; }
+  template <int width, int rows>
+  __device__ void run(const auto&, PackPlaces at, auto& sums) const {
+    const auto x = load_packs<T, width, rows>(from, at);
+    each_element<width, rows>([&](int r, int i) { sums[0][i] += x.at(r, i); });
   }
-  template <int width>
-  __device__ void add(int, std::size_t row, int channel, float (&sums)[kSums][width]) const {
-    float v[width];
-    load(from + row * channels + channel, v);
-#pragma unroll
-    for (int i = 0; i < width; ++i) sums[0][i] += v[i];
-  }
+  __device__ void finish(int c, const double (&sums)[1]) const { to[c] = float(sums[0]); }
 };
 
 template <typename T>
@@ -220,10 +180,10 @@ std::size_t norm_partial_floats(std::size_t rows, int channels) {
 
 cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
-    const T* x = static_cast<const T*>(w.x);
-    const FinishStatistics<T> finish{x, w.statistics, w.channels, double(w.rows)};
-    return reduce_columns<T>(w.rows, w.channels, packs_columns<T>(w),
-                             StatisticsSums<T>{x, w.channels}, w.partial, finish, stream);
+    return with_width<T>(packs_columns<T>(w), [&](auto width) {
+      return for_each_in_columns<width>(w.rows, w.channels, StatisticsSums<T>{w}, w.scratch,
+                                        stream);
+    });
   });
 }
 
@@ -240,35 +200,46 @@ cudaError_t norm_finish_sums(const NormWork& w, cudaStream_t stream) {
 
 cudaError_t norm_apply(const NormWork& w, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
-    return for_each_in_columns<T>(w.rows, w.channels, packs_columns<T>(w), Apply<T>{w}, stream);
+    const auto apply = [&](auto width, auto residual, auto relu) {
+      return for_each_in_columns<width>(w.rows, w.channels, Apply<T, residual, relu>{w}, w.scratch,
+                                        stream);
+    };
+    return with_width<T>(packs_columns<T>(w), apply, w.residual != nullptr, w.relu);
   });
 }
 
-cudaError_t norm_backward(const NormWork& w, const NormGradient& g, cudaStream_t stream) {
-  const auto finish = [=] __device__(int channel, const double(&sums)[2]) {
-    g.dbeta[channel] = float(sums[0]);
-    g.dgamma[channel] = float(sums[1]);
-  };
+cudaError_t norm_backward(const NormWork& w, const NormGradient& gradient, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
+    NormGradient g = gradient;
     const bool packed = packs_columns<T>(w, g);
-    const cudaError_t summed = reduce_columns<T>(w.rows, w.channels, packed, GradientSums<T>{w, g},
-                                                 w.partial, finish, stream);
-    if (summed != cudaSuccess || g.dx == nullptr) return summed;
-    const InputGradient<T> body{w, g, float(w.rows)};
-    return for_each_in_columns<T>(w.rows, w.channels, packed, body, stream);
+    const auto sum = [&](auto width, auto relu, auto residual, auto two) {
+      return for_each_in_columns<width>(
+          w.rows, w.channels, GradientSums<T, relu, residual, two>{w, g}, w.scratch, stream);
+    };
+    const auto apply = [&](auto width, auto relu, auto two, auto adds, auto summed) {
+      return for_each_in_columns<width>(
+          w.rows, w.channels, InputGradient<T, relu, two, adds, summed>{w, g}, w.scratch, stream);
+    };
+    const bool kept = g.residual_gradient != nullptr;
+    const cudaError_t sums = with_width<T>(packed, sum, w.relu, kept, g.dy_other != nullptr);
+    if (sums != cudaSuccess || g.dx == nullptr) return sums;
+    if (kept) {  // what enters the normalisation
+      g.dy = g.residual_gradient;
+      g.dy_other = nullptr;
+    }
+    return with_width<T>(packed, apply, w.relu && !kept, g.dy_other != nullptr, g.addend != nullptr,
+                         g.input_sums != nullptr);
   });
 }
 
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, float* partial, cudaStream_t stream) {
-  const auto finish = [=] __device__(int channel, const double(&of)[1]) {
-    sums[channel] = float(of[0]);
-  };
+                        int channels, const SumScratch& scratch, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const T* matrix = static_cast<const T*>(from);
-    const bool packed = packs_channels<T>(channels, matrix);
-    return reduce_columns<T>(rows, channels, packed, ColumnSums<T>{matrix, channels}, partial,
-                             finish, stream);
+    return with_width<T>(packs_channels<T>(channels, matrix), [&](auto width) {
+      return for_each_in_columns<width>(rows, channels, ColumnSums<T>{matrix, sums}, scratch,
+                                        stream);
+    });
   });
 }
 

@@ -20,11 +20,14 @@ struct ColumnTiles {
 /// About four blocks for each multiprocessor of the largest GPUs.
 inline constexpr std::size_t kColumnBlocks = 512;
 inline constexpr std::size_t kRowsPerThread = 8;
+/// Of a block: 64 bytes of bf16. More would leave the sums over blocks, which
+/// one block adds up, to too few of them.
+inline constexpr int kTileChannels = 32;
 
 inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
   const auto lanes = unsigned(channels / width);
   unsigned across = 1;
-  while (across < lanes && across < 32) across *= 2;
+  while (across < lanes && int(across) * width < kTileChannels) across *= 2;
   const unsigned down = kBlockThreads / across;
   const unsigned columns = (lanes - 1) / across + 1;
   const std::size_t useful = (rows - 1) / (down * kRowsPerThread) + 1;
@@ -32,51 +35,29 @@ inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
   return {dim3(columns, unsigned(splits)), dim3(across, down)};
 }
 
-__device__ inline int first_channel(int width) {
-  return int(blockIdx.x * blockDim.x + threadIdx.x) * width;
-}
-__device__ inline std::size_t first_row() {
-  return std::size_t(blockIdx.y) * blockDim.y + threadIdx.y;
-}
-__device__ inline std::size_t row_stride() { return std::size_t(gridDim.y) * blockDim.y; }
+/// What a block knows of its channels; Channel is of the kernel's choice. It
+/// lies in shared memory, because eight channels of it a thread would take most
+/// registers. Threads next to each other read neighbours.
+template <typename Channel, int width>
+struct TileChannels {
+  const Channel* mine;  ///< this thread's first
+  static constexpr int kStride = kTileChannels / width;
+  __device__ const Channel& operator[](int i) const { return mine[i * kStride]; }
+};
 
-/// Body::run<width>(state, row, first channel) on every pack, with what
-/// Body::begin<width> made of the columns.
-template <int width, typename Body>
-__global__ void each_pack_of_columns(Body body, std::size_t rows, int channels) {
-  const int channel = first_channel(width);
-  if (channel >= channels) return;
-  const auto state = body.template begin<width>(channel);
-#pragma unroll 4  // loads of several rows in flight
-  for (std::size_t row = first_row(); row < rows; row += row_stride())
-    body.template run<width>(state, row, channel);
-}
+/// Keeps the compiler from reading a table in shared memory once, before a loop,
+/// into more registers than there are.
+__device__ inline void forget_shared() { asm volatile("" ::: "memory"); }
 
-template <typename T, typename Body>
-cudaError_t for_each_in_columns(std::size_t rows, int channels, bool packed, const Body& body,
-                                cudaStream_t stream) {
-  const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
-  return launch_blocks(
-      packed ? &each_pack_of_columns<kWide<T>, Body> : &each_pack_of_columns<1, Body>, tiles.grid,
-      tiles.block, stream, body, rows, channels);
-}
+__device__ inline unsigned thread_of_block() { return threadIdx.y * blockDim.x + threadIdx.x; }
 
-/// Body::kSums sums over the rows of each column, one set for each row of
-/// blocks: partial has (splits, kSums, channels) floats.
-template <int width, typename Body>
-__global__ void sum_columns(Body body, std::size_t rows, int channels, float* partial) {
-  constexpr int kSums = Body::kSums;
+/// The sums of a block's threads, one set for each row of blocks: partial has
+/// (splits, kSums, channels) floats.
+template <int kSums, int width>
+__device__ void write_partial(const float (&sums)[kSums][width], int channel, int channels,
+                              float* partial) {
   __shared__ float shared[kSums * kBlockThreads * width];
-  const int channel = first_channel(width);
-  const bool mine = channel < channels;
-  float sums[kSums][width] = {};
-  if (mine) {
-    const auto state = body.template begin<width>(channel);
-#pragma unroll 4
-    for (std::size_t row = first_row(); row < rows; row += row_stride())
-      body.template add<width>(state, row, channel, sums);
-  }
-  const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+  const unsigned thread = thread_of_block();
   const auto place = [&](int s, int i, unsigned t) {
     return (unsigned(s * width + i)) * kBlockThreads + t;
   };
@@ -89,41 +70,115 @@ __global__ void sum_columns(Body body, std::size_t rows, int channels, float* pa
       for (int i = 0; i < width; ++i)
         shared[place(s, i, thread)] += shared[place(s, i, thread + half * blockDim.x)];
   }
-  if (threadIdx.y != 0 || !mine) return;
+  if (threadIdx.y != 0 || channel >= channels) return;
   for (int s = 0; s < kSums; ++s) {
     float* to = partial + (std::size_t(blockIdx.y) * kSums + s) * channels + channel;
     for (int i = 0; i < width; ++i) to[i] = shared[place(s, i, thread)];
   }
 }
 
-/// Adds up the partial sums of each channel, a warp a channel, in double and in
-/// a fixed order, and hands them to `finish(channel, sums)`.
-template <int kSums, typename Finish>
-__global__ void finish_columns(const float* partial, unsigned splits, int channels, Finish finish) {
-  const unsigned lane = threadIdx.x;
-  const int channel = int(blockIdx.x * blockDim.y + threadIdx.y);
-  double sums[kSums] = {};
-  for (unsigned split = lane; split < splits && channel < channels; split += 32)
-    for (int s = 0; s < kSums; ++s)
-      sums[s] += partial[(std::size_t(split) * kSums + s) * channels + channel];
-  for (int s = 0; s < kSums; ++s)
-    for (int distance = 16; distance > 0; distance /= 2)
-      sums[s] += __shfl_xor_sync(0xffffffffU, sums[s], distance);
-  if (lane == 0 && channel < channels) finish(channel, sums);
+/// Whether this is the last block of its columns to come here: all others have
+/// written their sums. The counter is 0 again then, for the next kernel.
+__device__ inline bool is_last_of_columns(unsigned* arrived) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (thread_of_block() == 0) {
+    last = atomicAdd(arrived + blockIdx.x, 1U) + 1 == gridDim.y;
+    if (last) arrived[blockIdx.x] = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
 }
 
-template <typename T, typename Body, typename Finish>
-cudaError_t reduce_columns(std::size_t rows, int channels, bool packed, const Body& body,
-                           float* partial, const Finish& finish, cudaStream_t stream) {
-  constexpr unsigned kChannelsPerBlock = 8;
-  const ColumnTiles tiles = column_tiles(rows, channels, packed ? kWide<T> : 1);
-  const cudaError_t summed =
-      launch_blocks(packed ? &sum_columns<kWide<T>, Body> : &sum_columns<1, Body>, tiles.grid,
-                    tiles.block, stream, body, rows, channels, partial);
-  if (summed != cudaSuccess) return summed;
-  const dim3 last((unsigned(channels) - 1) / kChannelsPerBlock + 1);
-  return launch_blocks(&finish_columns<Body::kSums, Finish>, last, dim3(32, kChannelsPerBlock),
-                       stream, static_cast<const float*>(partial), tiles.grid.y, channels, finish);
+/// Adds up the partial sums of the block's channels, in double and in an order
+/// that does not depend on which block does it: body.finish(channel, sums).
+template <typename Body>
+__device__ void finish_columns(const Body& body, const float* partial, int first, int end,
+                               int channels) {
+  constexpr int kSums = Body::kSums;
+  constexpr unsigned kSlots = kBlockThreads / kTileChannels;
+  constexpr unsigned kAtOnce = 4;
+  __shared__ double shared[kSums][kBlockThreads];
+  const unsigned thread = thread_of_block();
+  const int channel = first + int(thread % kTileChannels);
+  double mine[kSums] = {};
+  for (unsigned split = thread / kTileChannels; split < gridDim.y && channel < end;
+       split += kAtOnce * kSlots) {
+    float read[kAtOnce][kSums];
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      const unsigned from = split + k * kSlots;
+      for (int s = 0; s < kSums; ++s)
+        read[k][s] =
+            from < gridDim.y ? partial[(std::size_t(from) * kSums + s) * channels + channel] : 0.0F;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k)
+      for (int s = 0; s < kSums; ++s) mine[s] += read[k][s];
+  }
+  for (int s = 0; s < kSums; ++s) shared[s][thread] = mine[s];
+  __syncthreads();
+  if (thread >= kTileChannels || channel >= end) return;
+  for (unsigned slot = 1; slot < kSlots; ++slot)
+    for (int s = 0; s < kSums; ++s) mine[s] += shared[s][slot * kTileChannels + thread];
+  body.finish(channel, mine);
+}
+
+/// Body::run<width, rows>(channels, places, sums) on all packs, several
+/// rows at once, with what Body::channel made of each channel; at the end
+/// Body::finish with Body::kSums sums over the rows, if there are any.
+template <int width, typename Body>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch scratch) {
+  using Channel = decltype(body.channel(0));
+  using Table = TileChannels<Channel, width>;
+  __shared__ Channel table[kTileChannels];
+  constexpr int kSums = Body::kSums;
+  constexpr unsigned kRows = Body::kRows;
+  const unsigned thread = thread_of_block();
+  const int tile = int(blockDim.x) * width;
+  const int first = int(blockIdx.x) * tile;
+  const int end = first + tile < channels ? first + tile : channels;
+  if (first + int(thread) < end)
+    table[int(thread) % width * Table::kStride + int(thread) / width] =
+        body.channel(first + int(thread));
+  __syncthreads();
+
+  const int channel = first + int(threadIdx.x) * width;
+  float sums[kSums == 0 ? 1 : kSums][width] = {};
+  if (channel < channels) {
+    const Table of{table + threadIdx.x};
+    const unsigned stride = gridDim.y * blockDim.y;
+    const std::size_t step = std::size_t(stride) * unsigned(channels);
+    unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
+    const auto at = [&] { return std::size_t(row) * unsigned(channels) + unsigned(channel); };
+#pragma unroll 1  // a body has its rows
+    for (; row + (kRows - 1) * stride < rows; row += kRows * stride) {
+      forget_shared();
+      body.template run<width, int(kRows)>(of, PackPlaces{at(), step}, sums);
+    }
+#pragma unroll 1
+    for (; row < rows; row += stride) {
+      forget_shared();
+      body.template run<width, 1>(of, PackPlaces{at(), step}, sums);
+    }
+  }
+  if constexpr (kSums > 0) {
+    write_partial(sums, channel, channels, scratch.partial);
+    if (is_last_of_columns(scratch.arrived))
+      finish_columns(body, scratch.partial, first, end, channels);
+  }
+}
+
+template <int width, typename Body>
+cudaError_t for_each_in_columns(std::size_t rows, int channels, const Body& body,
+                                const SumScratch& scratch, cudaStream_t stream) {
+  const ColumnTiles tiles = column_tiles(rows, channels, width);
+  if (tiles.grid.x > kColumnCounters || rows > UINT32_MAX / 2) return cudaErrorInvalidValue;
+  return launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,
+                       unsigned(rows), channels, scratch);
 }
 
 }  // namespace rueda::cuda

@@ -10,21 +10,22 @@ namespace rueda::cuda {
 namespace {
 
 struct SgdUpdate {
+  static constexpr int kPacks = 2;
   float* values;
   float* velocities;
   const float* gradients;
-  kernels::SgdStep step;
+  kernels::SgdStep rule;
 
-  template <int width>
-  __device__ void run(std::size_t i) const {
-    float w[width], v[width], g[width];
-    load(values + i, w);
-    load(velocities + i, v);
-    load(gradients + i, g);
-#pragma unroll
-    for (int k = 0; k < width; ++k) kernels::sgd_update(w[k], v[k], g[k], step);
-    store(values + i, w);
-    store(velocities + i, v);
+  template <int width, int packs>
+  __device__ void run(PackPlaces at) const {
+    auto w = load_packs<float, width, packs>(values, at);
+    auto v = load_packs<float, width, packs>(velocities, at);
+    const auto g = load_packs<float, width, packs>(gradients, at);
+    each_element<width, packs>([&](int k, int i) {
+      kernels::sgd_update(w.of[k].values[i], v.of[k].values[i], g.at(k, i), rule);
+    });
+    w.store(values, at);
+    v.store(velocities, at);
   }
 };
 
@@ -74,8 +75,11 @@ __global__ void widen_slices(float* to, const kernels::Bfloat16* from, Slices sl
 
 cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
                        const kernels::SgdStep& step, cudaStream_t stream) {
-  return for_each_pack<float>(count, aligned_for_packs(values, velocities, gradients),
-                              SgdUpdate{values, velocities, gradients, step}, stream);
+  const std::size_t before = elements_before_packs<float>(values, velocities, gradients);
+  return with_width<float>(before != kNoPacks, [&](auto width) {
+    return for_each_pack<width>(count, before, SgdUpdate{values, velocities, gradients, step},
+                                stream);
+  });
 }
 
 cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,

@@ -129,6 +129,13 @@ cudaError_t mask_gradient(Element element, void* to, const void* output, const v
 
 // Matrices of `rows` times `channels` numbers: every activation is one, with a row per pixel.
 
+/// What sums over rows need besides, shared by all on one stream.
+struct SumScratch {
+  float* partial = nullptr;     ///< norm_partial_floats(rows, channels)
+  unsigned* arrived = nullptr;  ///< kColumnCounters zeros, which the kernels leave zeros
+};
+inline constexpr std::size_t kColumnCounters = 1024;
+
 /// A batch norm's work. The statistics arena has means, then biased variances.
 struct NormWork {
   Element element = Element::fp32;
@@ -142,7 +149,7 @@ struct NormWork {
   bool relu = false;
   const void* residual = nullptr;  ///< added before the ReLU; null: nothing
   void* y = nullptr;
-  float* partial = nullptr;  ///< norm_partial_floats(rows, channels) of scratch memory
+  SumScratch scratch;
 };
 
 struct NormGradient {
@@ -153,6 +160,7 @@ struct NormGradient {
   void* residual_gradient = nullptr;  ///< where the work has a residual
   float* dgamma = nullptr;
   float* dbeta = nullptr;
+  float* input_sums = nullptr;  ///< sums over the rows of dx, as it is stored; null: not wanted
 };
 
 std::size_t norm_partial_floats(std::size_t rows, int channels);
@@ -172,7 +180,7 @@ cudaError_t norm_backward(const NormWork& work, const NormGradient& gradient, cu
 
 /// sums[c] = sum over rows of from[row][c], in a fixed order: a bias gradient.
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, float* partial, cudaStream_t stream);
+                        int channels, const SumScratch& scratch, cudaStream_t stream);
 
 /// y = x (+ bias, unless null) (+ residual, unless null); in place allowed. For
 /// convolutions whose epilogue cuDNN does not fuse.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <cuda_runtime.h>
 
@@ -65,52 +67,173 @@ cudaError_t for_each(std::size_t count, const Body& body, cudaStream_t stream) {
 template <typename T, int width>
 struct alignas(sizeof(T) * width) Pack {
   T values[width];
+
+  __device__ float operator[](int i) const {
+    if constexpr (sizeof(T) * width < 4) {
+      return kernels::to_float(values[i]);
+    } else {  // one shift or mask of a whole word, of which the compiler would make two
+      std::uint32_t word = 0;
+      std::memcpy(&word, values + i / (4 / sizeof(T)) * (4 / sizeof(T)), sizeof word);
+      if (sizeof(T) == 2) word = i % 2 == 0 ? word << 16U : word & 0xffff0000U;
+      float value = 0;
+      std::memcpy(&value, &word, sizeof value);
+      return value;
+    }
+  }
+  __device__ void set_pair(int i, float first, float second) {
+    T pair[2];
+    kernels::pair_from_floats(pair, first, second);
+    values[i] = pair[0];
+    values[i + 1] = pair[1];
+  }
 };
 
 template <int width, typename T>
-__device__ inline void load(const T* from, float (&to)[width]) {
-  const Pack<T, width> pack = *reinterpret_cast<const Pack<T, width>*>(from);
-#pragma unroll
-  for (int i = 0; i < width; ++i) to[i] = kernels::to_float(pack.values[i]);
+__device__ inline Pack<T, width> pack_at(const T* from) {
+  return *reinterpret_cast<const Pack<T, width>*>(from);
+}
+
+template <int width, typename T>
+__device__ inline void store_pack(T* to, const Pack<T, width>& pack) {
+  *reinterpret_cast<Pack<T, width>*>(to) = pack;
 }
 
 template <int width, typename T>
 __device__ inline void store(T* to, const float (&from)[width]) {
   Pack<T, width> pack;
+  if constexpr (width == 1) pack.values[0] = kernels::from_float<T>(from[0]);
 #pragma unroll
-  for (int i = 0; i < width; ++i) pack.values[i] = kernels::from_float<T>(from[i]);
-  *reinterpret_cast<Pack<T, width>*>(to) = pack;
+  for (int i = 0; i + 1 < width; i += 2) pack.set_pair(i, from[i], from[i + 1]);
+  store_pack(to, pack);
 }
 
 template <typename T>
 inline constexpr int kWide = 16 / sizeof(T);
+
+/// Where several packs lie: `step` elements from each other.
+struct PackPlaces {
+  std::size_t first;
+  std::size_t step;
+  __device__ std::size_t operator[](int k) const { return first + std::size_t(k) * step; }
+};
+
+template <typename T, int width, int count>
+struct Packs {
+  Pack<T, width> of[count];
+  float even[count];
+
+  __device__ float at(int k, int i) const { return of[k][i]; }
+  /// In the order of i, since two are rounded together.
+  __device__ void set(int k, int i, float value) {
+    if constexpr (width == 1)
+      of[k].values[0] = kernels::from_float<T>(value);
+    else if (i % 2 == 0)
+      even[k] = value;
+    else
+      of[k].set_pair(i - 1, even[k], value);
+  }
+  __device__ void store(void* to, PackPlaces at) const {
+    for (int k = 0; k < count; ++k) store_pack(static_cast<T*>(to) + at[k], of[k]);
+  }
+};
+
+/// Loads all before any can be used, so that they are in flight together. What
+/// is not `aligned` is loaded element by element.
+template <typename T, int width, int count, bool aligned = true>
+__device__ inline Packs<T, width, count> load_packs(const void* from, PackPlaces at) {
+  Packs<T, width, count> packs{};
+  for (int k = 0; k < count; ++k) {
+    const T* place = static_cast<const T*>(from) + at[k];
+    if constexpr (aligned) packs.of[k] = pack_at<width>(place);
+    for (int i = 0; i < width && !aligned; ++i) packs.of[k].values[i] = place[i];
+  }
+  return packs;
+}
+
+/// f(pack, element of it), in the order in which results are set.
+template <int width, int count, typename F>
+__device__ inline void each_element(const F& f) {
+#pragma unroll
+  for (int i = 0; i < width; ++i)
+#pragma unroll
+    for (int k = 0; k < count; ++k) f(k, i);
+}
 
 template <typename... Pointers>
 bool aligned_for_packs(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-/// body.run<width>(first element) for every whole pack, and body.run<1>(element) for what is left.
-template <int width, typename Body>
-__global__ void each_pack(std::size_t count, Body body) {
-  const std::size_t packed = count / width * width;
-  for (std::size_t i = first_index() * width; i < packed; i += index_stride() * width)
-    body.template run<width>(i);
-  for (std::size_t i = packed + first_index(); i < count; i += index_stride())
-    body.template run<1>(i);
+inline constexpr std::size_t kNoPacks = SIZE_MAX;
+
+/// How many elements lie before the first that begins 16 bytes of each array;
+/// kNoPacks if that differs. Null is any array.
+template <typename T, typename... Pointers>
+std::size_t elements_before_packs(const Pointers*... pointers) {
+  std::size_t before = kNoPacks;
+  bool same = true;
+  const auto look = [&](const void* pointer) {
+    if (pointer == nullptr) return;
+    const std::size_t own = -reinterpret_cast<std::uintptr_t>(pointer) % 16 / sizeof(T);
+    same = same && (before == kNoPacks || before == own);
+    before = own;
+  };
+  (look(pointers), ...);
+  return same ? before : kNoPacks;
 }
 
-/// The same with packs of 16 bytes where all pointers lie so, else with none.
-template <typename T, typename Body>
-cudaError_t for_each_pack(std::size_t count, bool aligned, const Body& body, cudaStream_t stream) {
-  return launch(aligned ? &each_pack<kWide<T>, Body> : &each_pack<1, Body>,
-                pieces(count, aligned ? kWide<T> : 1), stream, count, body);
+/// body.run<width, packs>(places): several packs at once from
+/// element `before` on, then what is left, one element each.
+template <int width, typename Body>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    each_pack(std::size_t count, std::size_t before, Body body) {
+  constexpr int kAtOnce = width == 1 ? 4 : Body::kPacks;
+  const std::size_t end = before + (count - before) / width * width;
+  const std::size_t step = index_stride() * width;
+  std::size_t i = before + first_index() * width;
+#pragma unroll 1  // a body has its packs
+  for (; i + (kAtOnce - 1) * step < end; i += kAtOnce * step)
+    body.template run<width, kAtOnce>({i, step});
+#pragma unroll 1
+  for (; i < end; i += step) body.template run<width, 1>({i, step});
+  for (std::size_t k = first_index(); k < before + count - end; k += index_stride())
+    body.template run<1, 1>({k < before ? k : k - before + end, 0});
+}
+
+template <int width, typename Body>
+cudaError_t for_each_pack(std::size_t count, std::size_t before, const Body& body,
+                          cudaStream_t stream) {
+  return launch(&each_pack<width, Body>, pieces(count, width), stream, count,
+                width == 1 ? 0 : std::min(before, count), body);
 }
 
 /// Whether each pixel is whole packs of 16 bytes, and every pointer lies right or is null.
 template <typename T, typename... Pointers>
 bool packs_channels(int channels, const Pointers*... pointers) {
   return channels % kWide<T> == 0 && aligned_for_packs(pointers...);
+}
+
+/// f with each flag as a constant: what it decides then costs nothing in a loop.
+template <typename F>
+cudaError_t with_flags(const F& f) {
+  return f();
+}
+template <typename F, typename... Rest>
+cudaError_t with_flags(const F& f, bool first, Rest... rest) {
+  const auto go = [&](auto flag) {
+    return with_flags([&](auto... others) { return f(flag, others...); }, rest...);
+  };
+  return first ? go(std::true_type()) : go(std::false_type());
+}
+
+/// f(width, flags...) with constants: the elements of a pack and what a kernel decides.
+template <typename T, typename F, typename... Flags>
+cudaError_t with_width(bool packed, const F& f, Flags... flags) {
+  const auto go = [&](auto... known) {
+    return packed ? f(std::integral_constant<int, kWide<T>>(), known...)
+                  : f(std::integral_constant<int, 1>(), known...);
+  };
+  return with_flags(go, flags...);
 }
 
 /// Calls f.template operator()<T>() with the type that `element` names.

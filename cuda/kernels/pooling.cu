@@ -76,8 +76,8 @@ struct MaxPool {
       const int column = p.x * w.stride - w.padding + place % w.kernel;
       const bool inside = row >= 0 && row < w.in.height && column >= 0 && column < w.in.width;
       if (!inside && !w.zeros) continue;
-      float candidate[width] = {};
-      if (inside) load(x + offset(w.in, p.n, row, column, p.c), candidate);
+      Pack<T, width> candidate{};
+      if (inside) candidate = pack_at<width>(x + offset(w.in, p.n, row, column, p.c));
 #pragma unroll
       for (int i = 0; i < width; ++i)
         kernels::take_larger(largest[i], winner[i], candidate[i], place);
@@ -87,7 +87,7 @@ struct MaxPool {
     if (winners == nullptr) return;
     Pack<std::uint8_t, width> places;
     for (int i = 0; i < width; ++i) places.values[i] = std::uint8_t(winner[i]);
-    *reinterpret_cast<Pack<std::uint8_t, width>*>(winners + at) = places;
+    store_pack(winners + at, places);
   }
 };
 
@@ -109,9 +109,8 @@ struct MaxPoolBackward {
         const int place =
             (p.y + w.padding - row * w.stride) * w.kernel + (p.x + w.padding - column * w.stride);
         const std::size_t from = offset(w.out, p.n, row, column, p.c);
-        const auto won = *reinterpret_cast<const Pack<std::uint8_t, width>*>(winners + from);
-        float gradient[width];
-        load(dy + from, gradient);
+        const auto won = pack_at<width>(winners + from);
+        const auto gradient = pack_at<width>(dy + from);
 #pragma unroll
         for (int i = 0; i < width; ++i)
           if (won.values[i] == place) sum[i] += gradient[i];
@@ -165,14 +164,16 @@ struct AveragePool {
   template <int width>
   __device__ void run(const Place& p) const {
     float sum[width] = {};
-    for (int row = 0; row < in.height; ++row) {
-      for (int column = 0; column < in.width; ++column) {
-        float v[width];
-        load(x + offset(in, p.n, row, column, p.c), v);
-#pragma unroll
-        for (int i = 0; i < width; ++i) sum[i] += v[i];
-      }
-    }
+    const T* image = x + offset(in, p.n, 0, 0, p.c);
+    const auto step = std::size_t(in.channels);
+    const auto pixels = std::size_t(in.height) * std::size_t(in.width);
+    const auto add = [&](std::size_t pixel, auto count) {
+      const auto v = load_packs<T, width, count>(image, {pixel * step, step});
+      each_element<width, count>([&](int k, int i) { sum[i] += v.at(k, i); });
+    };
+    std::size_t pixel = 0;
+    for (; pixel + 4 <= pixels; pixel += 4) add(pixel, std::integral_constant<int, 4>());
+    for (; pixel < pixels; ++pixel) add(pixel, std::integral_constant<int, 1>());
     float* to = y + offset({in.images, in.channels, 1, 1}, p.n, 0, 0, p.c);
     for (int i = 0; i < width; ++i) to[i] = sum[i] / float(in.height * in.width);
   }

@@ -62,7 +62,7 @@ class Conv final : public Operation {
     if (conv_.bias == kNone) return;
     check(column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
                       memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
-                      r_.context.scratch_floats(), r_.stream()),
+                      r_.context.sum_scratch(), r_.stream()),
           "column_sums");
   }
 

@@ -43,7 +43,7 @@ NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const O
           .relu = norm.relu,
           .residual = r.has_residual() ? m.inputs[1] : nullptr,
           .y = m.output,
-          .partial = r.context.scratch_floats()};
+          .scratch = r.context.sum_scratch()};
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
              r.context.gradient(r.graph, dense.weight), inputs, units, r.batch);
     if (dense.bias != kNone) {
       check(column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
-                        r.context.scratch_floats(), r.stream()),
+                        r.context.sum_scratch(), r.stream()),
             "column_sums");
     }
     auto* dx = reinterpret_cast<float*>(m.input_gradients[0]);

@@ -14,11 +14,10 @@ namespace {
 // of the gradient.
 
 /// Widths that fill vectors and those that do not.
-const std::vector<NormCase> kNorms = {{16, 4, 4, 5, 1e-5F, false},
-                                      {16, 3, 5, 2, 1e-5F, true},
-                                      {5, 4, 3, 3, 1.001e-5F, true},
-                                      {8, 3, 3, 4, 1e-3F, true},
-                                      {12, 5, 5, 3, 1e-5F, false}};
+const std::vector<NormCase> kNorms = {
+    {16, 4, 4, 5, 1e-5F, false},   {16, 3, 5, 2, 1e-5F, true},
+    {5, 4, 3, 3, 1.001e-5F, true}, {8, 3, 3, 4, 1e-3F, true},
+    {12, 5, 5, 3, 1e-5F, false},   {40, 23, 19, 3, 1e-5F, true}};  // rows of several blocks
 
 struct Company {
   bool residual, second_gradient, addend;

@@ -41,7 +41,7 @@ def readable(mangled):
     """sum_columns<8, GradientSums<bf16>> of a symbol; flags are left out."""
     name = subprocess.run(["c++filt", mangled], check=True, capture_output=True, text=True).stdout
     name = re.sub(r"_GLOBAL__N__\w+|\(anonymous namespace\)", "anonymous", name)
-    name = re.sub(r"\(.*|^void |(\w+::)+(?=[\w{])|, integral_constant<bool, [^>]*>", "", name.replace("std::", ""))
+    name = re.sub(r"\(.*|^void |(\w+::)+(?=[\w{])|, (true|false)", "", name.replace("std::", ""))
     return name.strip().replace("Bfloat16", "bf16").replace("> >", ">>").replace("> >", ">>")
 
 

@@ -6,8 +6,9 @@
 
 namespace rueda::kernels {
 
-/// One channel of a batch normalisation, as its elements need it.
-struct NormChannel {
+/// One channel of a batch normalisation, as its elements need it. Aligned so
+/// that a device reads it at once.
+struct alignas(16) NormChannel {
   float mean = 0;
   float inverse_deviation = 0;  ///< 1 / sqrt(biased variance + epsilon)
   float gamma = 0;

@@ -89,6 +89,7 @@ T __shfl_xor_sync(unsigned, T value, int bits) {
   return rueda::standin::shuffle(value, rueda::standin::lane() ^ unsigned(bits));
 }
 
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 template <typename T>
