@@ -59,7 +59,7 @@ class Conv final : public Operation {
     if (data_pack_) execute(data_, data_pack_);
     execute(weights_, weights_pack_);
     unpack();
-    if (conv_.bias == kNone) return;
+    if (conv_.bias == kNone || bias_summed_by_norm(r_.graph, r_.node) != kNone) return;
     check(column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
                       memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
                       r_.context.sum_scratch(), r_.stream()),

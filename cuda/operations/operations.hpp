@@ -113,6 +113,10 @@ struct Context {
 };
 
 bool is_behind_pooling(const Node& node);
+/// The bias of the convolution `conv` if the batch norm that reads it first
+/// sums the bias gradient on its way: what that norm's backward writes is then
+/// the whole gradient of the convolution's output. Else kNone.
+ParameterId bias_summed_by_norm(const Graph& graph, NodeId conv);
 /// What a node's output is kept in: everything after the global pooling is fp32.
 Element element_of(const Node& node, const Context& context);
 /// Channels in memory: those of the image are padded, so that tensor cores can read it.

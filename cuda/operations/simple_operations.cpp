@@ -58,6 +58,18 @@ bool is_behind_pooling(const Node& node) {
          std::holds_alternative<DenseNode>(node.kind);
 }
 
+/// Another reader's share comes as the addend, that of two others would be summed later.
+ParameterId bias_summed_by_norm(const Graph& graph, NodeId conv) {
+  const auto* node = std::get_if<ConvNode>(&graph.node(conv).kind);
+  const auto readers = graph.readers(conv);
+  if (node == nullptr || readers.empty() || readers.size() > 2) return kNone;
+  const Node& first = graph.node(readers.front());
+  const bool reads_once = readers.size() == 1 || readers[0] != readers[1];
+  const bool sums = std::holds_alternative<BatchNormNode>(first.kind) && reads_once &&
+                    first.inputs.front() == conv;
+  return sums ? node->bias : kNone;
+}
+
 Element element_of(const Node& node, const Context& context) {
   return is_behind_pooling(node) ? Element::fp32 : context.element();
 }
@@ -106,6 +118,7 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
     if (trains) check(make_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
     apply(m);
   };
+  const ParameterId bias = bias_summed_by_norm(r.graph, r.input());
   const auto backward = [=](const OperationMemory& m) {
     const auto& dy = m.output_gradients;
     const NormGradient gradient{
@@ -115,7 +128,8 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
         .dx = m.input_gradients[0],
         .residual_gradient = r.has_residual() ? m.input_gradients[1] : nullptr,
         .dgamma = r.context.gradient(r.graph, norm.gamma),
-        .dbeta = r.context.gradient(r.graph, norm.beta)};
+        .dbeta = r.context.gradient(r.graph, norm.beta),
+        .input_sums = bias == kNone ? nullptr : r.context.gradient(r.graph, bias)};
     check(norm_backward(norm_work(r, norm, m), gradient, r.stream()), "norm_backward");
   };
   const OperationNeeds needs{.keeps_input = true,
