@@ -141,7 +141,10 @@ struct InputGradient {
     if constexpr (summed)
       each_element<width, rows>([&](int r, int i) { sums[0][i] += dx.at(r, i); });
   }
-  __device__ void finish(int c, const double (&sums)[1]) const { g.input_sums[c] = float(sums[0]); }
+  __device__ void finish(int c, const double (&sums)[1]) const {
+    for (float* to : g.input_sums)
+      if (to != nullptr) to[c] = float(sums[0]);
+  }
 };
 
 template <typename T>
@@ -228,7 +231,7 @@ cudaError_t norm_backward(const NormWork& w, const NormGradient& gradient, cudaS
       g.dy_other = nullptr;
     }
     return with_width<T>(packed, apply, w.relu && !kept, g.dy_other != nullptr, g.addend != nullptr,
-                         g.input_sums != nullptr);
+                         g.input_sums[0] != nullptr || g.input_sums[1] != nullptr);
   });
 }
 

@@ -160,7 +160,8 @@ struct NormGradient {
   void* residual_gradient = nullptr;  ///< where the work has a residual
   float* dgamma = nullptr;
   float* dbeta = nullptr;
-  float* input_sums = nullptr;  ///< sums over the rows of dx, as it is stored; null: not wanted
+  /// Get the sums over the rows of dx, as it is stored; null: not wanted.
+  float* input_sums[2] = {};
 };
 
 std::size_t norm_partial_floats(std::size_t rows, int channels);

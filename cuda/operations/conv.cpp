@@ -39,7 +39,7 @@ class Conv final : public Operation {
       require(forward_, "forward pass");
       forward_pack_ = forward_tensors(weights, nullptr);
     }
-    recompute_pack_ = forward_tensors(weights, r_.context.scratch_floats());
+    recompute_pack_ = forward_tensors(weights, r_.context.sum_scratch().partial);
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
     weights_pack_ = bind_tensors(
@@ -59,7 +59,7 @@ class Conv final : public Operation {
     if (data_pack_) execute(data_, data_pack_);
     execute(weights_, weights_pack_);
     unpack();
-    if (conv_.bias == kNone || bias_summed_by_norm(r_.graph, r_.node) != kNone) return;
+    if (conv_.bias == kNone || norm_sums_bias(r_.graph, r_.node)) return;
     check(column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
                       memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
                       r_.context.sum_scratch(), r_.stream()),

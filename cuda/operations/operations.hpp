@@ -96,7 +96,7 @@ struct Context {
   /// channels in place of their statistics: the convolution that they read
   /// leaves them there.
   std::set<std::pair<int, NodeId>> summed;
-  DeviceMemory arrived;           ///< kColumnCounters
+  DeviceMemory arrived;  ///< kColumnCounters
 
   void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
   SumScratch sum_scratch() const {
@@ -113,10 +113,10 @@ struct Context {
 };
 
 bool is_behind_pooling(const Node& node);
-/// The bias of the convolution `conv` if the batch norm that reads it first
-/// sums the bias gradient on its way: what that norm's backward writes is then
-/// the whole gradient of the convolution's output. Else kNone.
-ParameterId bias_summed_by_norm(const Graph& graph, NodeId conv);
+/// Whether a batch norm sums the bias gradient of the convolution `conv` on its
+/// way: what the norm's backward writes is then the whole gradient of the
+/// convolution's output.
+bool norm_sums_bias(const Graph& graph, NodeId conv);
 /// What a node's output is kept in: everything after the global pooling is fp32.
 Element element_of(const Node& node, const Context& context);
 /// Channels in memory: those of the image are padded, so that tensor cores can read it.

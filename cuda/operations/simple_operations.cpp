@@ -29,6 +29,13 @@ void multiply(const Context& context, const Matrix& a, const Matrix& b, float* t
         "cublasSgemm");
 }
 
+/// Where the bias gradient of `conv` goes; null if it is none, or no batch norm's work.
+float* bias_gradient(const OperationRequest& r, NodeId conv) {
+  const auto* node = std::get_if<ConvNode>(&r.graph.node(conv).kind);
+  if (node == nullptr || node->bias == kNone || !norm_sums_bias(r.graph, conv)) return nullptr;
+  return r.context.gradient(r.graph, node->bias);
+}
+
 NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const OperationMemory& m) {
   const ParameterMemory& p = r.context.parameters;
   const auto statistics = r.mode == Mode::train ? p.batch_statistics : p.running_statistics;
@@ -58,16 +65,17 @@ bool is_behind_pooling(const Node& node) {
          std::holds_alternative<DenseNode>(node.kind);
 }
 
-/// Another reader's share comes as the addend, that of two others would be summed later.
-ParameterId bias_summed_by_norm(const Graph& graph, NodeId conv) {
-  const auto* node = std::get_if<ConvNode>(&graph.node(conv).kind);
+/// Another reader's share comes as the addend, that of two others would be
+/// summed later. A convolution that adds another's output passes its gradient on.
+bool norm_sums_bias(const Graph& graph, NodeId conv) {
   const auto readers = graph.readers(conv);
-  if (node == nullptr || readers.empty() || readers.size() > 2) return kNone;
+  if (readers.empty() || readers.size() > 2) return false;
   const Node& first = graph.node(readers.front());
+  const bool reads_first = first.inputs.front() == conv;
+  if (std::holds_alternative<ConvNode>(first.kind))
+    return readers.size() == 1 && !reads_first && norm_sums_bias(graph, readers.front());
   const bool reads_once = readers.size() == 1 || readers[0] != readers[1];
-  const bool sums = std::holds_alternative<BatchNormNode>(first.kind) && reads_once &&
-                    first.inputs.front() == conv;
-  return sums ? node->bias : kNone;
+  return std::holds_alternative<BatchNormNode>(first.kind) && reads_once && reads_first;
 }
 
 Element element_of(const Node& node, const Context& context) {
@@ -118,7 +126,8 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
     if (trains) check(make_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
     apply(m);
   };
-  const ParameterId bias = bias_summed_by_norm(r.graph, r.input());
+  // Of the convolution that it reads, and of the one whose output that adds.
+  const std::array convs = {r.input(), r.graph.node(r.input()).inputs.back()};
   const auto backward = [=](const OperationMemory& m) {
     const auto& dy = m.output_gradients;
     const NormGradient gradient{
@@ -129,7 +138,7 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
         .residual_gradient = r.has_residual() ? m.input_gradients[1] : nullptr,
         .dgamma = r.context.gradient(r.graph, norm.gamma),
         .dbeta = r.context.gradient(r.graph, norm.beta),
-        .input_sums = bias == kNone ? nullptr : r.context.gradient(r.graph, bias)};
+        .input_sums = {bias_gradient(r, convs[0]), bias_gradient(r, convs[1])}};
     check(norm_backward(norm_work(r, norm, m), gradient, r.stream()), "norm_backward");
   };
   const OperationNeeds needs{.keeps_input = true,

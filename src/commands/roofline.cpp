@@ -28,32 +28,32 @@ namespace {
 enum class Part { conv, statistics, apply, gradient_sums, input_gradient, other };
 constexpr std::size_t kParts = 6;
 
-/// How close a kernel comes to its roofline. A thread's loads in flight times
-/// the threads of a multiprocessor are what hides the memory's latency; the
-/// machine code says how many they are (docs/results/kernels.md). The share was
-/// estimated for `start` of them; for `now` of them it is
-/// kMost (1 - exp(-now / scale)), with the scale that gives the estimate.
+/// How close a kernel comes to its roofline. What hides the memory's latency is
+/// the number of loads that a multiprocessor has in flight: 16-byte loads of a
+/// thread x resident blocks, both in docs/results/kernels.md, from the machine
+/// code. For `before` of them the share was estimated; for `now` it is
+/// kMost (1 - exp(-now / scale)), with the scale that gives that estimate. A
+/// share changes only with `now`.
 struct Efficiency {
   const char* name;
-  double share;      ///< as estimated
-  double start = 1;  ///< loads of 16 bytes x resident blocks of 256 threads
-  double now = 1;    ///< the same, today
+  double estimate;
+  double before = 1, now = 1;
 
-  double today() const {
-    constexpr double kMost = 0.9;
-    if (now == start) return share;
-    return kMost * (1 - std::pow(1 - std::min(share / kMost, 0.999), now / start));
+  double share() const {
+    constexpr double kMost = 0.95;  // of a copy's rate: the last blocks leave some of it unused
+    if (now == before) return estimate;
+    return kMost * (1 - std::pow(1 - estimate / kMost, now / before));
   }
 };
 
 /// By Part. The convolutions are cuDNN's.
 constexpr std::array<Efficiency, kParts> kEfficiencies = {
     {{"convolutions", 0.78},
-     {"batch norm: statistics", 0.65, 4, 4},
-     {"batch norm: apply", 0.88, 4, 4},
-     {"batch norm: gradient sums", 0.70, 4, 4},
-     {"batch norm: input gradient", 0.72, 5, 5},
-     {"all others", 0.88, 4, 4}}};
+     {"batch norm: statistics", 0.65, 1 * 5, 4 * 4},
+     {"batch norm: apply", 0.88, 1 * 4, 4 * 4},
+     {"batch norm: gradient sums", 0.70, 4 * 2, 4 * 4},
+     {"batch norm: input gradient", 0.72, 3 * 2, 4 * 4},
+     {"all others", 0.88}}};
 /// Between two kernels of a recorded step.
 constexpr double kLaunchSeconds = 1e-6;
 
@@ -101,6 +101,13 @@ class KernelCounter {
   }
   NodeId input(NodeId id) const { return graph_.node(id).inputs.front(); }
   bool adds(NodeId id) const { return graph_.node(id).inputs.size() == 2; }
+  /// Whether a batch norm reads it, or what it is added to: that sums its bias' gradient.
+  bool is_normalised(NodeId id) const {
+    return std::ranges::any_of(graph_.readers(id), [&](NodeId reader) {
+      const bool norm = std::holds_alternative<BatchNormNode>(graph_.node(reader).kind);
+      return norm || (adds(reader) && is_normalised(reader));
+    });
+  }
 
   void count(NodeId, const InputNode&) {}
   void count(NodeId id, const ConvNode& conv) {
@@ -117,11 +124,7 @@ class KernelCounter {
       add(Part::other, weights);  // its weight gradient loses the padded channels
     else
       add(Part::conv, made + whole + weights, flops);
-    const auto readers = graph_.readers(id);
-    const bool normalised = std::ranges::any_of(readers, [&](NodeId reader) {
-      return std::holds_alternative<BatchNormNode>(graph_.node(reader).kind);
-    });
-    if (conv.bias != kNone && !normalised) move(id, Part::other, 1);
+    if (conv.bias != kNone && !is_normalised(id)) move(id, Part::other, 1);
   }
   void count(NodeId id, const BatchNormNode& norm) {
     const double gradients = graph_.readers(id).size() > 1 ? 2 : 1;
@@ -169,14 +172,16 @@ class KernelCounter {
 
 /// What kernels take; seconds of a batch.
 struct Cost {
-  double flops = 0, bytes = 0, floor = 0, plan = 0;
+  double flops = 0, bytes = 0, best = 0, floor = 0, plan = 0;
   int launches = 0;
 
   void add(const Kernel& kernel, const Roof& roof) {
-    const double share = kEfficiencies[std::size_t(kernel.part)].today();
+    const double share = kEfficiencies[std::size_t(kernel.part)].share();
     flops += kernel.flops;
     bytes += kernel.bytes;
-    plan += roof.seconds({{kernel.flops, kernel.bytes}}) / share + kernel.launches * kLaunchSeconds;
+    const double seconds = roof.seconds({{kernel.flops, kernel.bytes}});
+    best += seconds;
+    plan += seconds / share + kernel.launches * kLaunchSeconds;
     launches += kernel.launches;
   }
 };
@@ -196,17 +201,18 @@ Roof roof_of_user(std::string_view gpu, Precision precision) {
 
 using Costs = std::vector<std::pair<std::string, Cost>>;
 
-/// Per image.
-std::string table(const char* what, const Costs& costs, double batch) {
+/// Per image. `bound`: what the plan is compared with, and its title.
+std::string table(const char* what, const Costs& costs, double batch, double Cost::*bound,
+                  const char* title) {
   TextTable table(
       {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
-  table.add({what, "launches", "GFLOP", "MB", "floor us", "plan us"});
+  table.add({what, "launches", "GFLOP", "MB", title, "plan us"});
   const auto number = [batch](double value, double unit) {
     return value > 0 ? fmt::format("{:.3f}", value / batch / unit) : "-";
   };
   for (const auto& [name, cost] : costs) {
     table.add({name, std::to_string(cost.launches), number(cost.flops, 1e9),
-               number(cost.bytes, 1e6), number(cost.floor, 1e-6), number(cost.plan, 1e-6)});
+               number(cost.bytes, 1e6), number(cost.*bound, 1e-6), number(cost.plan, 1e-6)});
   }
   return table.text();
 }
@@ -232,7 +238,7 @@ std::string roofline_text(const SummaryOptions& options) {
   KernelCounter counter(graph, batch, element);
   Costs parts;
   for (const Efficiency& e : kEfficiencies)
-    parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.today()), Cost());
+    parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.share()), Cost());
   Costs layers;
   Cost all;
   const auto count = [&](const std::string& layer, const std::vector<Kernel>& kernels,
@@ -258,15 +264,18 @@ std::string roofline_text(const SummaryOptions& options) {
              "{:.4g} TB/s\n{}\nLayers that hold it back most\n{}\n"
              "{:.0f} images/s at the floor, {:.0f} by the plan: a model, not a measurement\n",
              options.model, to_string(options.precision), batch, options.roofline,
-             roof.flops / 1e12, roof.bytes / 1e12, table("part", parts, images),
-             table("layer", worst(layers), images), images / all.floor, images / all.plan) +
+             roof.flops / 1e12, roof.bytes / 1e12,
+             table("part", parts, images, &Cost::best, "best us"),
+             table("layer", worst(layers), images, &Cost::floor, "floor us"), images / all.floor,
+             images / all.plan) +
          paragraph("floor", 8,
                    "the least work, with the usual fusions, at the rates of the GPU; per image, as "
                    "all figures but launches") +
+         paragraph("best", 8, "the kernels of the CUDA backend at the rates of the GPU") +
          paragraph(
              "plan", 8,
-             "the kernels of the CUDA backend at the share of the rates that stands with each "
-             "part, and 1 us between kernels");
+             "the same at the share of the rates that stands with each part, and 1 us between "
+             "kernels");
 }
 
 }  // namespace rueda
