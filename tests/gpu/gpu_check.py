@@ -8,11 +8,9 @@ Writes the report after every step, so that nothing is lost when the run ends ea
 import argparse
 import datetime
 import json
-import lzma
 import os
 import platform
 import sys
-import tarfile
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -173,7 +171,7 @@ def main():
         option = f"--with {arguments.carried}"
         if arguments.carried:
             carry.unpack(arguments.carried, tools.carried)
-    except (OSError, ValueError, KeyError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+    except Exception as error:  # of whatever kind: both files come from outside
         print(f"gpu-check: {option} can not be used: {error}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="rueda-gpu-check-") as folder:

@@ -64,12 +64,12 @@ def run_tests(shell, tools, ranks, program):
     if count is None:
         raise Failure(f"{ending(done)} without a summary", {"output": output})
     data = count._asdict()
-    if done.returncode != 0 or count.failed:
-        names = "; ".join(dict.fromkeys(FAILED_CASE.findall(done.stdout)))
-        raise Failure(f"{ending(done)}, {count.failed} of {sum(count)} cases failed: {names}", {**data, "output": output})
     skipped = [line for line in done.stdout.splitlines() if line.startswith("skipped: ")]
     if any("CUDA" in line for line in skipped):
         raise Failure(skipped[0], data)
+    if done.returncode != 0 or count.failed:
+        names = "; ".join(dict.fromkeys(FAILED_CASE.findall(done.stdout)))
+        raise Failure(f"{ending(done)}, {count.failed} of {sum(count)} cases failed: {names}", {**data, "output": output})
     return data
 
 
