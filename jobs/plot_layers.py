@@ -33,8 +33,7 @@ def main():
     try:
         from plotting.chart import Chart, render
 
-        with open(sys.argv[1], encoding="utf-8") as file:
-            run = json.load(file)
+        run = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
         passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
         title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
         height = 1.2 + 0.22 * min(len(passes), SHOWN)

@@ -117,7 +117,8 @@ std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
 std::string layer_table(const LayerProfile& profile) {
   constexpr std::size_t kShown = 20;
   std::vector<LayerTime> passes = profile.layers;
-  if (passes.empty()) return "";
+  if (passes.empty())
+    return profile.batch == 0 ? "" : "Layers: the first epoch has no full step after its first\n";
   const std::size_t count = passes.front().seconds.size();
   double whole = 0;
   for (LayerTime& pass : passes) {

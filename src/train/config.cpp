@@ -91,9 +91,9 @@ void check_timed(const TrainConfig& c) {
       "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
       "a number");
   require(!c.target_accuracy && c.save_weights.empty() && c.init_weights.empty() &&
-              c.fault.kind == InjectedFault::Kind::none,
+              c.fault.kind == InjectedFault::Kind::none && !c.profile_layers,
           "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "
-          "--save-weights and --inject");
+          "--save-weights, --inject and --profile-layers");
 }
 
 void check_resume(const TrainConfig& c) {

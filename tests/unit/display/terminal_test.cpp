@@ -298,6 +298,7 @@ TEST_CASE("layer table: the slowest first, the rest in one line", "[model_summar
   CHECK(line_with(text, "  3 others") == "3 others 12.000 2.2 % - - -");
   CHECK(line_with(text, "  roof") == "roof: 2000 GFLOP/s, 100 GB/s");
   CHECK(layer_table({}).empty());
+  CHECK_THAT(layer_table({.batch = 8}), Catch::StartsWith("Layers: the first epoch has no full"));
 }
 
 TEST_CASE("model summary: fits 80 columns for every model", "[model_summary]") {

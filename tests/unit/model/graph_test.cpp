@@ -8,6 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/flops.hpp"
+#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 
@@ -235,6 +236,17 @@ TEST_CASE("work: each kernel of a layer by hand, for 5 images of 2-byte elements
   CHECK(kernels(graph, mean, forward) == Kernels{{0, 10 * (kTiny + 6)}});
   CHECK(kernels(graph, dense, backward) ==
         Kernels{{2.0 * 5 * 60, 10 * 16 + 4 * 70}, {2.0 * 5 * 60, 10 * 16 + 2 * 70}});
+  GraphBuilder h("residual", {3, 8, 8});
+  const NodeId early = h.conv("early", h.input(), {.filters = 4});
+  const NodeId late = h.conv("late", early, {.filters = 4});
+  h.add("joined", h.batch_norm("last", late, {}), early, true);
+  const Graph fused = fuse_additions(std::move(h).finish(), {.batch_norm_adds = true});
+  const NodeId joined = fused.logits();
+  CHECK(kernels(fused, joined, forward) == Kernels{{0, 10 * kWide}, {0, 30 * kWide}});
+  CHECK(kernels(fused, joined, recompute) == Kernels{{0, 30 * kWide}});
+  // The sums need the mask, and leave the gradient of the residual.
+  CHECK(kernels(fused, joined, backward) == Kernels{{0, 40 * kWide}, {0, 30 * kWide}});
+  CHECK(kernels(fused, late, backward)[1].second == 30 * kWide + 2 * 144);
   // One kernel waits for arithmetic, the other for memory.
   CHECK(Roof{.flops = 10, .bytes = 2}.seconds({{100, 4}, {10, 6}}) == 10 + 3);
 }
