@@ -119,8 +119,7 @@ TEST_CASE("replica: inference uses the running statistics", "[backend][replica]"
 constexpr int kBlockSide = 16;
 
 /// Gradients and tail of one micro-batch.
-std::vector<float> gradients_with(const Graph& graph, Recompute recompute,
-                                  const Variant& variant) {
+std::vector<float> gradients_with(const Graph& graph, Recompute recompute, const Variant& variant) {
   const auto opened = open_backend_under_test(variant, Precision::fp32);
   Backend& backend = *opened;
   Replica replica(graph, backend, {4}, {}, recompute);

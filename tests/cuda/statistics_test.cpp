@@ -48,40 +48,27 @@ TEST_CASE("sums in the epilogue: the statistics of a pass over the output", "[ba
   const Vector parameters = some_parameters(graph);
   const Vector summed = statistics_of(graph, parameters, summing_variant(), Precision::bf16);
   const Vector passed = statistics_of(graph, parameters, repeatable_variant(), Precision::bf16);
-  constexpr double kEngines = 0.02;  // some roundings to bf16 in which two engines may differ
-  for (const Node& node : graph.nodes()) {
-    const auto* norm = std::get_if<BatchNormNode>(&node.kind);
-    for (int c = 0; norm != nullptr && c < node.output.channels; ++c) {
-      CAPTURE(node.name, c);
-      const std::size_t mean = norm->statistics_offset + std::size_t(c);
-      const std::size_t variance = mean + std::size_t(node.output.channels);
-      CHECK(summed[variance] == Approx(passed[variance]).epsilon(kEngines));
-      CHECK(std::abs(summed[mean] - passed[mean]) < kEngines * std::sqrt(passed[variance]));
-    }
+  double distance = 0, size = 0;
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    distance = std::hypot(distance, summed[i] - passed[i]);
+    size = std::hypot(size, passed[i]);
   }
+  CHECK(distance < 0.005 * size);  // two engines may round some outputs to other bf16 numbers
 }
 
-/// A batch norm of a convolution with a bias.
-Graph biased_graph() {
-  GraphBuilder g("biased", {3, 9, 9});
-  const NodeId conv = g.conv("conv", g.input(), {.filters = 8, .bias = true});
-  const NodeId norm = g.batch_norm("norm", conv, {.running_variance = RunningVariance::biased});
-  g.dense("dense", g.global_average_pool("pool", norm), {.units = 10});
-  return std::move(g).finish();
-}
-
-/// The largest relative error of a variance where means are `ratio` deviations.
+/// The largest relative error of a variance, of 405 values, where means are `ratio` deviations.
 double variance_error(double ratio, const Variant& variant) {
-  const Graph graph = biased_graph();
-  const auto& conv = std::get<ConvNode>(graph.node(1).kind);
+  const Graph graph = small_three_readers(9);
+  const std::size_t bias = graph.parameter(std::get<ConvNode>(graph.node(1).kind).bias).offset;
   const ReferenceBatch batch = reference_batch(random_images(8), {1, 2, 7, 4, 0}, 9);
   Vector parameters = some_parameters(graph);
   const Vector exact = reference_step(graph, parameters, batch.input, batch.labels, 1).statistics;
   for (std::size_t c = 0; c < 8; ++c)
-    parameters[graph.parameter(conv.bias).offset + c] += ratio * std::sqrt(exact[8 + c]) - exact[c];
+    parameters[bias + c] += ratio * std::sqrt(exact[8 + c]) - exact[c];
   const Vector actual = statistics_of(graph, parameters, variant, Precision::fp32);
   double worst = 0;
-  for (std::size_t i = 8; i < 16; ++i) worst = std::max(worst, std::abs(actual[i] / exact[i] - 1));
+  for (std::size_t i = 8; i < 16; ++i)
+    worst = std::max(worst, std::abs(actual[i] / exact[i] * 404 / 405 - 1));
   return worst;
 }
 
