@@ -61,14 +61,10 @@ cudaError_t queue_sum(const float* values, std::size_t count, std::uint64_t* sum
 }
 
 /// A row of blocks for each slice.
-template <int width>
 __global__ void widen_slices(float* to, const kernels::Bfloat16* from, Slices slices) {
-  const Slices::Slice slice = slices.at[blockIdx.y];
-  for (std::size_t i = first_index() * width; i < slice.count; i += index_stride() * width) {
-    float v[width];
-    load(from + slice.begin + i, v);
-    store(to + slice.begin + i, v);
-  }
+  const auto [begin, count] = slices.at[blockIdx.y];
+  for (std::size_t i = first_index(); i < count; i += index_stride())
+    to[begin + i] = kernels::to_float(from[begin + i]);
 }
 
 }  // namespace
@@ -126,14 +122,8 @@ cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slic
                     cudaStream_t stream) {
   if (slices.size == 0) return cudaSuccess;
   constexpr auto kBlocks = unsigned(std::min<std::size_t>(64, kMaxBlocks));  // for a slice
-  constexpr int kWidth = kWide<kernels::Bfloat16>;
-  bool packed = true;
-  for (unsigned i = 0; i < slices.size; ++i) {
-    const auto [begin, count] = slices.at[i];
-    packed = packed && count % kWidth == 0 && aligned_for_packs(to + begin, from + begin);
-  }
-  return launch_blocks(packed ? &widen_slices<kWidth> : &widen_slices<1>,
-                       dim3(kBlocks, slices.size), dim3(kBlockThreads), stream, to, from, slices);
+  return launch_blocks(&widen_slices, dim3(kBlocks, slices.size), dim3(kBlockThreads), stream, to,
+                       from, slices);
 }
 
 cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,
