@@ -1,15 +1,21 @@
+#include <ctime>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <set>
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
 #include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 
 // cuDNN plans for a GPU that is described to it by its properties, so that no GPU is needed to know
-// that it has an engine for every convolution. Engines with an epilogue are left out: they are
-// compiled when they are planned, for which cuDNN asks the driver.
+// that it has an engine for every convolution. For engines with an epilogue, which are compiled
+// when they are planned, cuDNN asks the driver: those cases are for accepting_driver.sh's.
 
 using namespace rueda;
 using namespace rueda::cuda;
@@ -28,6 +34,7 @@ struct Gpu {
 };
 
 const Gpu kH200{"NVIDIA H200", 900, 132, 232448, 150109880320, 62914560, 1980000, 3201000};
+const Gpu kH100{"NVIDIA H100 80GB HBM3", 900, 132, 232448, 85017493504, 52428800, 1980000, 2619000};
 const Gpu kA100{"NVIDIA A100-SXM4-80GB", 800, 108, 166912, 85097971712, 41943040, 1410000, 1593000};
 
 std::string properties_json(const Gpu& gpu) {
@@ -58,24 +65,146 @@ Descriptor describe(const Gpu& gpu) {
   return properties;
 }
 
-/// "layer direction" of every convolution for which there is no engine.
-std::vector<std::string> missing_engines(const Graph& graph, Context& context, int batch) {
-  std::vector<std::string> missing;
-  for (NodeId node = 1; node <= graph.logits(); ++node) {
-    const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
-    if (conv == nullptr) continue;
-    const OperationRequest request{context, graph, node, batch, Mode::train};
-    const ConvPlans plans(request, *conv);
-    const auto need = [&](const CudnnPlan* plan, const char* what) {
-      if (plan == nullptr) missing.push_back(graph.node(node).name + " " + what);
-    };
-    need(plans.forward(false), "forward");
-    need(plans.gradient(ConvDirection::weight_gradient), "weight gradient");
-    if (request.input() != graph.input())
-      need(plans.gradient(ConvDirection::data_gradient), "data gradient");
+struct Training {
+  std::string model;
+  int image_size, batch;
+};
+
+const std::vector<Training> kModels = {{"resnet20", 32, 128},
+                                       {"resnet18", 32, 128},
+                                       {"resnet50v2", 128, 256},
+                                       {"resnet101v2", 128, 256},
+                                       {"resnet152v2", 128, 256}};
+
+/// The plans of like layers: their number by GPU and engine, their notes, the largest workspace in
+/// bytes, and the seconds of a processor for the slowest.
+struct Plans {
+  std::map<std::string, std::map<std::string, int>> engines;
+  std::set<std::string> notes;
+  std::size_t workspace = 0;
+  double seconds = 0;
+
+  void add(const std::string& gpu, const CudnnPlan& plan, double took) {
+    ++engines[gpu][plan.engine.substr(3, plan.engine.find('{') - 3)];
+    if (compiled_at_run_time(plan)) notes.insert("compiled");
+    for (const auto note :
+         plan.config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR)
+             .get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE))
+      if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) notes.insert("bits vary");
+    workspace = std::max(workspace, plan.workspace_bytes);
+    seconds = std::max(seconds, took);
   }
-  return missing;
+  /// "7, 62 (x 3)".
+  std::string engines_of(const std::string& gpu) const {
+    std::string text;
+    for (const auto& [engine, count] : engines.at(gpu))
+      text +=
+          (text.empty() ? "" : ", ") + engine + (count == 1 ? "" : fmt::format(" (x {})", count));
+    return text;
+  }
+  std::string rest() const {
+    return fmt::format("{:.1f} | {} |", double(workspace) / (1 << 20), fmt::join(notes, ", "));
+  }
+};
+using Table = std::map<std::string, Plans>;  ///< by work and shape
+
+/// Plans for a described GPU, which go into a table.
+struct Planner {
+  Planner(Table& to, const Gpu& gpu, Precision precision, bool deterministic)
+      : table(to), name(gpu.name + (deterministic ? "*" : "")), properties(describe(gpu)) {
+    context.precision = precision;
+    context.plans = std::make_unique<PlanStore>(
+        CudnnTarget{nullptr, properties.get()},
+        PlanLimits{.tensor_cores = precision != Precision::fp32, .deterministic = deterministic});
+    if (const char* folder = std::getenv("RUEDA_PLAN_CACHE"))
+      context.plans->keep_in(folder, gpu.name);
+  }
+
+  /// Every convolution, with its epilogue too if `fused`.
+  void plan(const Training& t, int batch, bool fused) {
+    const Graph graph = fuse_additions(build_model(t.model, t.image_size, 10),
+                                       {.conv_adds = true, .batch_norm_adds = true});
+    for (NodeId node = 1; node <= graph.logits(); ++node) {
+      const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
+      if (conv == nullptr) continue;
+      const OperationRequest request{context, graph, node, batch, Mode::train};
+      const ConvPlans plans(request, *conv);
+      const bool stem = request.input() == graph.input();
+      const auto add = [&](const std::string& what, const auto& find) {
+        const std::clock_t begin = std::clock();
+        const CudnnPlan* plan = find();
+        const double took = double(std::clock() - begin) / CLOCKS_PER_SEC;
+        CAPTURE(t.model, batch, graph.node(node).name, what, context.plans->failures());
+        CHECK(plan != nullptr);
+        if (plan == nullptr || !seen.insert(plan).second) return;
+        table[fmt::format("{0} | {1}x{1}{2}{3}", what, conv->kernel, conv->stride == 1 ? "" : "/2",
+                          stem ? ", stem" : "")]
+            .add(name, *plan, took);
+      };
+      add("forward", [&] { return plans.forward(false); });
+      const std::string more = fmt::format("{}{}", conv->bias != kNone ? " + bias" : "",
+                                           request.has_residual() ? " + residual" : "");
+      if (fused && !more.empty()) add("forward" + more, [&] { return plans.forward(true); });
+      add("weight gradient", [&] { return plans.gradient(ConvDirection::weight_gradient); });
+      if (!stem) add("data gradient", [&] { return plans.gradient(ConvDirection::data_gradient); });
+    }
+  }
+
+  Table& table;
+  std::string name;
+  Descriptor properties;
+  Context context;
+  std::set<const CudnnPlan*> seen;
+};
+
+/// What CI compares.
+std::vector<std::string> training_rows() {
+  std::vector<std::string> rows;
+  for (const Training& t : {kModels[1], kModels[2]}) {
+    Table table;
+    Planner(table, kH200, Precision::bf16, false).plan(t, t.batch, true);
+    for (const auto& [layers, plans] : table) {
+      rows.push_back(fmt::format("| {} | {} | {} | {}", t.model, layers,
+                                 plans.engines_of(kH200.name), plans.rest()));
+    }
+  }
+  return rows;
 }
+
+/// All plans of a precision.
+std::string all_rows(Precision precision) {
+  Table table;
+  for (const Gpu& gpu : {kA100, kH100, kH200}) {
+    for (const bool deterministic : {false, true}) {
+      Planner planner(table, gpu, precision, deterministic);
+      for (const Training& t : kModels)
+        for (const int batch : {t.batch, 13}) planner.plan(t, batch, true);
+    }
+  }
+  std::string text;
+  for (const auto& [layers, plans] : table) {
+    const auto of = [&](const Gpu& gpu) { return plans.engines_of(gpu.name); };
+    const auto repeatable = [&](const Gpu& gpu) {
+      const std::string engines = plans.engines_of(gpu.name + "*");
+      return engines == of(gpu) ? "same" : engines;
+    };
+    CHECK(of(kH100) == of(kH200));
+    CHECK(repeatable(kH100) == repeatable(kH200));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} {:.1f} |\n", to_string(precision),
+                        layers, of(kA100), repeatable(kA100), of(kH200), repeatable(kH200),
+                        plans.rest(), plans.seconds);
+  }
+  return text;
+}
+
+/// The file of the tables, which RUEDA_PLANS_TABLE names.
+std::string table_path() {
+  const char* path = std::getenv("RUEDA_PLANS_TABLE");
+  REQUIRE(path != nullptr);
+  return path;
+}
+
+std::string version_line() { return fmt::format("cuDNN {}\n", cudnnGetVersion()); }
 #endif
 
 }  // namespace
@@ -84,20 +213,37 @@ std::vector<std::string> missing_engines(const Graph& graph, Context& context, i
 TEST_CASE("cuDNN has an engine for every convolution of every model on an A100 and an H200") {
   if (cudnnGetVersion() < 90800) return;  // plans only for a GPU that is there
   const Gpu gpu = GENERATE(kH200, kA100);
-  const std::string model = GENERATE("resnet20", "resnet18", "resnet50v2");
   const Precision precision = GENERATE(Precision::fp32, Precision::tf32, Precision::bf16);
   const bool deterministic = GENERATE(false, true);
-  const int batch = GENERATE(256, 13);
-  CAPTURE(gpu.name, model, to_string(precision), deterministic, batch);
-  const Descriptor properties = describe(gpu);
-  Context context;
-  context.precision = precision;
-  context.plans = std::make_unique<PlanStore>(
-      CudnnTarget{nullptr, properties.get()},
-      PlanLimits{.tensor_cores = precision != Precision::fp32, .deterministic = deterministic});
-  const Graph graph = fuse_additions(build_model(model, model == "resnet50v2" ? 128 : 32, 10),
-                                     {.conv_adds = true, .batch_norm_adds = true});
-  CHECK(missing_engines(graph, context, batch).empty());
+  CAPTURE(gpu.name, to_string(precision), deterministic);
+  Table table;
+  Planner planner(table, gpu, precision, deterministic);
+  for (const Training& t : kModels)
+    for (const int batch : {t.batch, 13}) planner.plan(t, batch, false);
+}
+
+TEST_CASE("cuDNN plans ResNet-18 and ResNet50V2 for an H200 as the table says", "[.plans]") {
+  if (cudnnGetVersion() < 90800) return;
+  std::ifstream file(table_path());
+  const std::string table(std::istreambuf_iterator<char>(file), {});
+  const bool same = table.find(version_line()) != table.npos;  // else engines are numbered anew
+  for (const std::string& row : training_rows()) {
+    INFO("jobs/gpu_plans.sh makes the table anew. It lacks " << row);
+    CHECK((!same || table.find(row) != table.npos));
+  }
+}
+
+TEST_CASE("writes the tables of all plans", "[.all-plans]") {
+  std::ofstream out(table_path(), std::ios::app);
+  out << version_line() << "\n| model | work | shape | engines | MiB | notes |\n"
+      << "|---|---|---|---|---|---|\n"
+      << fmt::format("{}", fmt::join(training_rows(), "\n"))
+      << "\n\n| precision | work | shape | A100 | repeatable | H100, H200 | repeatable | MiB | "
+         "notes "
+         "| seconds |\n"
+      << "|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto precision : {Precision::bf16, Precision::tf32, Precision::fp32})
+    out << all_rows(precision);
 }
 
 // Hidden: jobs/gpu-check.sh keeps what it prints. With it, plans for that GPU can be made anywhere.
