@@ -7,8 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build}
-table=docs/results/cudnn-plans.md
 ninja -C "$build" tests/cuda/cuda tests/cuda/libcuda.so.1
-sed '/^cuDNN [0-9]*$/,$d' "$table" >"$build/cudnn-plans.md"
+sed '/^cuDNN [0-9]*$/,$d' docs/results/cudnn-plans.md >"$build/cudnn-plans.md"
 LD_LIBRARY_PATH=$build/tests/cuda RUEDA_PLANS_TABLE=$build/cudnn-plans.md "$build/tests/cuda/cuda" '[.all-plans]'
-mv "$build/cudnn-plans.md" "$table"
+mv "$build/cudnn-plans.md" docs/results

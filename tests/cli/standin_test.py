@@ -120,6 +120,8 @@ CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
         self.assertEqual(without["ranks"][0]["backend"], "cpu")
         refused = self.start(1, "--backend", "cuda", CUDA_VISIBLE_DEVICES="")
         self.refused(refused, "--backend cuda: no CUDA device")
+        refused = self.start(1, "--backend", "cuda", "--plan-cache", "nowhere")
+        self.refused(refused, "--plan-cache nowhere: no such folder")
 
 
 class Transport(StandInCase):
