@@ -179,6 +179,8 @@ ProgramStep run_program(const Graph& graph, const ProgramInput& in) {
   Program program(graph, *backend, int(in.indices.size()), Mode::train);
   const ProgramArenas arenas(*backend, graph);
   backend->upload(arenas.memory().values, to_floats(in.parameters));
+  backend->upload(arenas.memory().gradients,
+                  std::vector<float>(arenas.memory().gradients.size(), NAN));
   backend->bind_parameters(graph, arenas.memory());
   backend->pack_parameters();
   const auto pool = backend->allocate(program.pool_bytes());

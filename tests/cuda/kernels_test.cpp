@@ -1,5 +1,6 @@
 #include "cuda/kernels/kernels.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -152,6 +153,94 @@ TEST_CASE("element_hash equals the host's", "[device]") {
 
 TEST_CASE("message_check equals the host's", "[device]") {
   compare_sums(rueda::cuda::message_check, rueda::kernels::message_check);
+}
+
+namespace {
+
+using rueda::kernels::Bfloat16;
+
+/// All upper halves of fp32 numbers with lower halves around ties, half at a time.
+Floats every_bf16_and_around() {
+  Floats values;
+  for (std::uint32_t upper = 0; upper < 0x10000U; ++upper)
+    for (const std::uint32_t lower : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+      values.push_back(std::bit_cast<float>(upper << 16U | lower));
+  return values;
+}
+
+template <typename T>
+void compare_input_sums(int channels, std::size_t rows) {
+  CAPTURE(sizeof(T), channels, rows);
+  const auto stream = rueda::cuda::make_stream();
+  const auto make = [&](int key) {
+    std::vector<T> values;
+    for (const float v : filled<rough_value>(key, rows * std::size_t(channels)))
+      values.push_back(rueda::kernels::from_float<T>(v));
+    return DeviceVector<T>(values, stream.get());
+  };
+  const auto c = std::size_t(channels);
+  const auto x = make(1), y = make(2), dy = make(3), addend = make(4), dx = make(5);
+  const DeviceVector<float> ones(Floats(c, 1.0F), stream.get()), got(Floats(4 * c), stream.get());
+  const DeviceVector<float> statistics(Floats(2 * c), stream.get());
+  const DeviceVector<float> partial(Floats(rueda::cuda::norm_partial_floats(rows, channels)),
+                                    stream.get());
+  const DeviceVector<unsigned> arrived(std::vector<unsigned>(rueda::cuda::kColumnCounters),
+                                       stream.get());
+  const auto element = sizeof(T) == 2 ? rueda::cuda::Element::bf16 : rueda::cuda::Element::fp32;
+  const rueda::cuda::NormWork work{
+      element,     rows,        channels, x.data(),
+      ones.data(), ones.data(), 1e-5F,    statistics.data(),
+      true,        nullptr,     y.data(), {partial.data(), arrived.data()}};
+  CHECK(rueda::cuda::norm_statistics(work, stream.get()) == cudaSuccess);
+  CHECK(rueda::cuda::norm_backward(work,
+                                   {.dy = dy.data(),
+                                    .addend = addend.data(),
+                                    .dx = dx.data(),
+                                    .dgamma = got.data(),
+                                    .dbeta = got.data() + c,
+                                    .input_sums = got.data() + 2 * c},
+                                   stream.get()) == cudaSuccess);
+  CHECK(rueda::cuda::column_sums(element, got.data() + 3 * c, dx.data(), rows, channels,
+                                 work.scratch, stream.get()) == cudaSuccess);
+  const Floats sums = got.read();
+  const std::vector<T> stored = dx.read();
+  for (std::size_t i = 0; i < c; ++i) {
+    double sum = 0, magnitude = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto value = double(rueda::kernels::to_float(stored[row * c + i]));
+      sum += value;
+      magnitude += std::abs(value);
+    }
+    CHECK(std::abs(double(sums[2 * c + i]) - sum) <= 1e-6 * magnitude);
+    CHECK(sums[3 * c + i] == sums[2 * c + i]);  // the same sums in the same order
+  }
+  CHECK(arrived.read() == std::vector<unsigned>(rueda::cuda::kColumnCounters));
+}
+
+}  // namespace
+
+TEST_CASE("to_bf16 rounds every number as the host does, NaN payloads aside", "[device]") {
+  const auto stream = rueda::cuda::make_stream();
+  const Floats values = every_bf16_and_around();
+  const DeviceVector<float> from(values, stream.get());
+  const DeviceVector<Bfloat16> to(std::vector<Bfloat16>(values.size()), stream.get());
+  CHECK(rueda::cuda::to_bf16(to.data(), from.data(), nullptr, values.size(), stream.get()) ==
+        cudaSuccess);
+  const std::vector<Bfloat16> got = to.read();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool same = got[i].bits == rueda::kernels::from_float<Bfloat16>(values[i]).bits;
+    const bool both_none = std::isnan(values[i]) && std::isnan(rueda::kernels::to_float(got[i]));
+    wrong += same || both_none ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("norm_backward sums the input gradient that it stores", "[device]") {
+  const int channels = GENERATE(5, 16, 40);
+  const auto rows = GENERATE(std::size_t{3}, std::size_t{1311});
+  compare_input_sums<float>(channels, rows);
+  compare_input_sums<Bfloat16>(channels, rows);
 }
 
 // Needs no device: whatever is queued without one is an error.

@@ -71,6 +71,14 @@ TEST_CASE("bf16: every gap between neighbours is rounded to nearest, ties to eve
   }
 }
 
+// A minute: `build/tests/unit '[exhaustive]'`.
+TEST_CASE("bf16: every fp32 number is rounded to nearest, ties to even", "[.][exhaustive]") {
+  std::size_t wrong = 0;
+  for (std::uint64_t bits = 0; bits < 1ULL << 32U; ++bits)
+    wrong += rounds_to_nearest(std::bit_cast<float>(std::uint32_t(bits))) ? 0 : 1;
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("bf16: known values, ties, the ends of the range", "[kernels]") {
   CHECK(rounded(1.0F).bits == 0x3f80);
   CHECK(rounded(-2.0F).bits == 0xc000);
