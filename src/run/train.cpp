@@ -172,7 +172,7 @@ class TrainRun {
     for (const std::string& note : plan_cache_notes(*backend_)) log(LogLevel::debug, note);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
-    replica_->announce_buckets(sums_.bucket_ends);
+    if (run_.overlaps) replica_->announce_buckets(sums_.bucket_ends);
     const TurnHooks turn{take_mpi_turn, give_mpi_turn};
     reducer_ = std::make_unique<GradientReducer>(
         ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps, turn});

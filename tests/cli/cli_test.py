@@ -76,6 +76,17 @@ class OtherCommands(ProgramCase):
         self.assertEqual(self.total("resnet18"), 11_173_962)
         self.assertEqual(self.total("resnet20"), 269_722)
 
+    def test_the_roofline_of_a_gpu_that_is_not_here(self):
+        words = ("summary", "--model", "resnet50v2", "--image-size", "128", "--batch-per-rank", "1024", "--roofline")
+        text = self.completed(self.program.run(*words, "H200", "--precision", "bf16")).out
+        floor, plan = map(int, re.search(r"(\d+) images/s at the floor, (\d+) by the plan", text).groups())
+        self.assertAlmostEqual(floor, 44_400, delta=900)  # an estimate of its own, in tests/bench/floor.py
+        self.assertTrue(35_000 < plan < floor, text)
+        own = self.completed(self.program.run(*words, "790e12,4.3e12", "--precision", "bf16")).out
+        self.assertEqual(own.replace("790e12,4.3e12", "H200"), text)
+        self.refused(self.program.run(*words, "H300"), "--roofline 'H300'", "H200, H100, A100", "790e12,4.3e12")
+        self.refused(self.program.run(*words, "H200", "--backend", "cpu"), "--roofline")
+
     def bytes_below(self, name):
         files = sorted((self.folder / name).iterdir())
         return [(file.name, file.read_bytes()) for file in files]

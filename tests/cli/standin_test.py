@@ -5,6 +5,7 @@ it (ranks, devices, transports, precisions, order of work, memory), the bench an
 usage: standin_test.py RUEDA_STANDIN MPIEXEC STALL_LIBRARY
 """
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -63,6 +64,17 @@ class Ranks(StandInCase):
             alone = self.trained(1, *words, "--accumulate", str(ranks))
             self.assertSameBits(self.known_run(ranks, *words), alone)
 
+    def test_the_roofline_counts_what_a_step_launches(self):
+        """Outside the recorded step: 2 launches for the batch, 4 for the update. In it are 4 marks of time."""
+        for model in ("resnet20", "resnet50v2"):
+            words = ["--model", model, "--image-size", "32", "--precision", "bf16"]
+            with self.subTest(model), tempfile.TemporaryDirectory() as folder:
+                self.trained(1, *words, "--backend", "cuda", "--global-batch", "1", "--data-limit", "2", "--epochs", "1",
+                             "--eval-every", "0", RUEDA_STANDIN_COUNTERS=folder)  # fmt: skip
+                nodes = int(next(Path(folder).iterdir()).read_text().split("graph_nodes ")[1])
+                text = self.program.run("summary", *words, "--roofline", "H200").out
+                self.assertEqual(int(re.search(r"\n  all +(\d+)", text)[1]) - 6, nodes - 4, text)
+
     def test_a_run_repeats_bit_for_bit(self):
         record = self.known_run(3, *SHARED)
         again = self.known_run(3, *SHARED, "--transport", record["all_reduce"]["transport"])
@@ -97,7 +109,7 @@ CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
         for program, transport in ((self.program.binary, "device"), (self.program.binary, "staged"), (alone, "device")):
             with self.subTest(program=program, transport=transport), tempfile.TemporaryDirectory() as folder:
                 self.program = Program(program, self.program.mpiexec, self.folder, self.time_limit)
-                count = {"LD_PRELOAD": self.paths[2], "RUEDA_TEST_COUNT": folder}
+                count = {"LD_PRELOAD": str(Path(self.paths[2]).resolve()), "RUEDA_TEST_COUNT": folder}
                 record = self.trained(ranks, "--backend", "cuda", "--transport", transport, "--bucket-mb", "0.4",
                                       RUEDA_STANDIN_DEVICES=str(ranks), **count)  # fmt: skip
                 self.assertEqual(len({rank["uuid"] for rank in record["ranks"]}), ranks)

@@ -97,6 +97,7 @@ struct Plans {
   /// "7, 62 (x 3)".
   std::string engines_of(const std::string& gpu) const {
     std::string text;
+    if (!engines.contains(gpu)) return "none";
     for (const auto& [engine, count] : engines.at(gpu))
       text +=
           (text.empty() ? "" : ", ") + engine + (count == 1 ? "" : fmt::format(" (x {})", count));
@@ -111,7 +112,10 @@ using Table = std::map<std::string, Plans>;  ///< by work and shape
 /// Plans for a described GPU, which go into a table.
 struct Planner {
   Planner(Table& to, const Gpu& gpu, Precision precision, bool deterministic)
-      : table(to), name(gpu.name + (deterministic ? "*" : "")), properties(describe(gpu)) {
+      : table(to),
+        name(gpu.name + (deterministic ? "*" : "")),
+        properties(describe(gpu)),
+        sums(!deterministic && precision != Precision::fp32) {
     context.precision = precision;
     context.plans = std::make_unique<PlanStore>(
         CudnnTarget{nullptr, properties.get()},
@@ -120,7 +124,14 @@ struct Planner {
       context.plans->keep_in(folder, gpu.name);
   }
 
-  /// Every convolution, with its epilogue too if `fused`.
+  static bool feeds_norm(const Graph& graph, NodeId node) {
+    return std::ranges::any_of(graph.readers(node), [&](NodeId reader) {
+      return std::holds_alternative<BatchNormNode>(graph.node(reader).kind);
+    });
+  }
+
+  /// Every convolution, with its epilogue too if `fused`, and there with the
+  /// statistics of the batch norm that reads it.
   void plan(const Training& t, int batch, bool fused) {
     const Graph graph = fuse_additions(build_model(t.model, t.image_size, 10),
                                        {.conv_adds = true, .batch_norm_adds = true});
@@ -145,6 +156,8 @@ struct Planner {
       const std::string more = fmt::format("{}{}", conv->bias != kNone ? " + bias" : "",
                                            request.has_residual() ? " + residual" : "");
       if (fused && !more.empty()) add("forward" + more, [&] { return plans.forward(true); });
+      if (fused && !more.empty() && sums && feeds_norm(graph, node))
+        add("forward" + more + " + statistics", [&] { return plans.forward(true, true); });
       add("weight gradient", [&] { return plans.gradient(ConvDirection::weight_gradient); });
       if (!stem) add("data gradient", [&] { return plans.gradient(ConvDirection::data_gradient); });
     }
@@ -153,6 +166,7 @@ struct Planner {
   Table& table;
   std::string name;
   Descriptor properties;
+  bool sums;  ///< statistics: cuDNN adds them in any order, and not in fp32
   Context context;
   std::set<const CudnnPlan*> seen;
 };

@@ -9,7 +9,7 @@ CACHES = ("inductor", "triton")  # of torch.compile: worth less than all else, t
 
 def pack(folder, archive):
     """Writes as much of the folder as there is room for, and says in words what that is."""
-    entries = sorted(folder.iterdir(), key=lambda path: (path.name in CACHES, path.name))
+    entries = sorted(folder.iterdir(), key=lambda path: (path.name in CACHES, path.name != "tuning", path.name))
     for count in range(len(entries), -1, -1):
         with tarfile.open(archive, "w:xz", preset=1) as tar:
             for entry in entries[:count]:

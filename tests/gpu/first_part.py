@@ -60,9 +60,15 @@ def ask_properties(shell, tools):
 
 
 def tune(shell, tools, case):
+    """Then starts twice more: does a plan that the first start kept spare the second its compilation?"""
     train(shell, tools, 1, "tune", bench_part.options_of(tools, case, True, case.batch, 1))
     seconds = json.loads(text_of(tools.tuning_file))["seconds"]
-    return {"kinds of work": len(seconds), "engines timed": sum(map(len, seconds.values()))}
+    plans = tools.carried / "plans"
+    plans.mkdir(exist_ok=True)
+    kept = {**bench_part.options_of(tools, case, False, case.batch, 1), "plan-cache": plans, "log-level": "debug"}
+    starts = [train(shell, tools, 1, f"kept-{turn}", kept)["summary"]["startup_seconds"] for turn in (1, 2)]
+    return {"kinds of work": len(seconds), "engines timed": sum(map(len, seconds.values())),
+            "plans kept": len(list(plans.iterdir())), "seconds of a start that keeps plans, then reads them": starts}  # fmt: skip
 
 
 def count_kernels(shell, tools, case):

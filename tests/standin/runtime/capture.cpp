@@ -74,6 +74,8 @@ cudaError_t Capture::add(Stream& stream, std::function<Item()> prepare) {
   return cudaSuccess;
 }
 
+std::atomic<std::size_t> largest_graph{0};
+
 std::recursive_mutex& order_mutex() {
   static auto& it = *new std::recursive_mutex;
   return it;
@@ -157,6 +159,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   if (graph == nullptr) return note(cudaErrorInvalidValue);
+  standin::largest_graph = std::max(standin::largest_graph.load(), graph->nodes.size());
   *exec = new CUgraphExec_st{standin::in_order(graph->nodes), std::make_shared<std::mutex>()};
   return cudaSuccess;
 }

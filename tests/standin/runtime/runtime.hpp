@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -116,6 +117,9 @@ struct Capture {
 
 /// One lock for everything that orders work: submission, events, captures.
 std::recursive_mutex& order_mutex();
+
+/// Nodes of the largest graph that was made to run.
+extern std::atomic<std::size_t> largest_graph;
 
 /// The capture that a stream takes part in, or null. Called with the lock held.
 std::shared_ptr<Capture> capture_of(const Stream& stream);
