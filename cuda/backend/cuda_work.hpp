@@ -70,8 +70,7 @@ class CudaWork : public Backend {
                              .indices = static_cast<const std::uint32_t*>(indices_.get()),
                              .count = choice.indices.size()};
     const Element element = context_.element();
-    const BatchTarget target{
-        .values = input, .element = element, .labels = labels, .channels = image_channels(element)};
+    const BatchTarget target{.values = input, .element = element, .labels = labels};
     check(cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream()),
           "make_batch");
   }
@@ -97,9 +96,10 @@ class CudaWork : public Backend {
 
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, RankFlags* flags) override {
-    check(cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(),
-                                samples, &flags->nonfinite, stream()),
-          "write_step_sums");
+    check(
+        cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(), samples,
+                              &flags->nonfinite, context_.sum_scratch().arrived, stream()),
+        "write_step_sums");
   }
 
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,

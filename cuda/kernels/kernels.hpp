@@ -84,9 +84,10 @@ cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* 
 
 /// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]:
 /// nonfinite is 1 if the loss or one of `count` statistics is NaN or infinite,
-/// and then flags[0] becomes 1 as well.
+/// and then flags[0] becomes 1 as well. `arrived` as in SumScratch.
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, cudaStream_t stream);
+                            std::size_t count, float samples, float* flags, unsigned* arrived,
+                            cudaStream_t stream);
 
 /// counters[slot] += 1, seen by the host once all work before it is done.
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);
@@ -99,17 +100,16 @@ struct BatchSource {
   std::size_t count = 0;                   ///< of indices
 };
 
-/// Where a batch goes, with its channels innermost.
+/// Where a batch goes: 16 bytes a pixel, its channels and zeros.
 struct BatchTarget {
-  void* values = nullptr;
+  void* values = nullptr;  ///< aligned to 16 bytes
   Element element = Element::fp32;
   std::int32_t* labels = nullptr;
-  int channels = 3;  ///< stored ones, at least 3; those beyond the third are filled with zeros
 };
 
 /// kernels::input_value for every value of the batch, with the augmentation
-/// drawn for each sample. cudaErrorInvalidValue if the target has fewer than 3
-/// channels or the image no pixel.
+/// drawn for each sample. cudaErrorInvalidValue if the target is not aligned or
+/// the image has no pixel.
 cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
                        std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                        cudaStream_t stream);

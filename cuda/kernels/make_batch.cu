@@ -7,8 +7,9 @@ namespace {
 constexpr int kImageChannels = 3;
 constexpr std::size_t kImageBytes = std::size_t(kImageChannels) * kernels::kSide * kernels::kSide;
 
-/// One thread a pixel, with all its channels: neighbours in a warp then write
-/// neighbouring memory, and what was drawn for the sample serves all channels.
+/// One thread a pixel, with all its channels, which are 16 bytes: neighbours in a
+/// warp then write neighbouring memory, and what was drawn for the sample serves
+/// all channels.
 template <typename T>
 struct MakePixel {
   BatchSource source;
@@ -21,7 +22,6 @@ struct MakePixel {
     const auto size = std::size_t(transform.image_size);
     const std::size_t sample = i / (size * size);
     const std::size_t pixel = i % (size * size);
-    T* values = static_cast<T*>(target.values) + i * std::size_t(target.channels);
     const std::uint32_t index = source.indices[sample];
     if (pixel == 0) target.labels[sample] = source.labels[index];
     const std::uint8_t* image = source.pixels + index * kImageBytes;
@@ -29,10 +29,11 @@ struct MakePixel {
         transform.augment ? kernels::draw_augment(seed, epoch, index) : kernels::SampleAugment{};
     const int y = int(pixel / size);
     const int x = int(pixel % size);
+    float values[kWide<T>] = {};
 #pragma unroll  // so that the transform's arrays stay in registers
     for (int c = 0; c < kImageChannels; ++c)
-      values[c] = kernels::from_float<T>(kernels::input_value(image, transform, augment, c, y, x));
-    for (int c = kImageChannels; c < target.channels; ++c) values[c] = T{};
+      values[c] = kernels::input_value(image, transform, augment, c, y, x);
+    store(static_cast<T*>(target.values) + i * kWide<T>, values);
   }
 };
 
@@ -41,7 +42,7 @@ struct MakePixel {
 cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
                        std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
                        cudaStream_t stream) {
-  if (target.channels < kImageChannels || transform.image_size < 1) return cudaErrorInvalidValue;
+  if (transform.image_size < 1 || !aligned_for_packs(target.values)) return cudaErrorInvalidValue;
   const auto size = std::size_t(transform.image_size);
   return with_type(target.element, [&]<typename T>() {
     return for_each(source.count * size * size,

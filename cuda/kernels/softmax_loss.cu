@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "launch.cuh"
+#include "columns.cuh"
 #include "rueda/kernels/softmax_loss.hpp"
 
 namespace rueda::cuda {
@@ -28,20 +28,22 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
   sums[1] = float(shared[1][0]);
 }
 
+/// Blocks count what they find in arrived[1]; the last of them writes.
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
-                           float samples, float* flags) {
-  __shared__ int found;
-  if (threadIdx.x == 0) found = std::isfinite(sums[0]) ? 0 : 1;
-  __syncthreads();
-  for (std::size_t i = threadIdx.x; i < count; i += kBlockThreads)
-    if (!std::isfinite(statistics[i])) found = 1;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  if (found != 0) flags[0] = 1.0F;
+                           float samples, float* flags, unsigned* arrived) {
+  bool bad = !std::isfinite(sums[0]);
+  const std::size_t first = std::size_t(blockIdx.y) * kBlockThreads + threadIdx.x;
+  for (std::size_t i = first; i < count; i += std::size_t(gridDim.y) * kBlockThreads)
+    bad |= !std::isfinite(statistics[i]);
+  if (bad) atomicAdd(arrived + 1, 1U);
+  if (!is_last_of_columns(arrived) || threadIdx.x != 0) return;
+  const bool found = atomicAdd(arrived + 1, 0U) != 0;
+  arrived[1] = 0;
+  if (found) flags[0] = 1.0F;
   to[0] = sums[0];
   to[1] = sums[1];
   to[2] = samples;
-  to[3] = found != 0 ? 1.0F : 0.0F;
+  to[3] = found ? 1.0F : 0.0F;
   to[4] = flags[1];
 }
 
@@ -60,8 +62,11 @@ cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* 
 }
 
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, cudaStream_t stream) {
-  return launch(&write_sums, kBlockThreads, stream, to, sums, statistics, count, samples, flags);
+                            std::size_t count, float samples, float* flags, unsigned* arrived,
+                            cudaStream_t stream) {
+  const dim3 grid(1, unsigned(std::min<std::size_t>(count / (4 * kBlockThreads) + 1, 64)));
+  return launch_blocks(&write_sums, grid, dim3(kBlockThreads), stream, to, sums, statistics, count,
+                       samples, flags, arrived);
 }
 
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {

@@ -300,7 +300,8 @@ void make_on_host(const rueda::ImageSet& images, std::uint32_t index, std::size_
 }
 
 template <typename T>
-void compare_batch(const kernels::PixelTransform& t, int channels, std::size_t count) {
+void compare_batch(const kernels::PixelTransform& t, std::size_t count) {
+  constexpr int channels = 16 / sizeof(T);
   const auto stream = rueda::cuda::make_stream();
   const rueda::ImageSet images = some_images();
   std::vector<std::uint32_t> indices;
@@ -317,8 +318,7 @@ void compare_batch(const kernels::PixelTransform& t, int channels, std::size_t c
   rueda::cuda::BatchTarget target{
       .values = batch.data(),
       .element = sizeof(T) == 2 ? rueda::cuda::Element::bf16 : rueda::cuda::Element::fp32,
-      .labels = nullptr,
-      .channels = channels};
+      .labels = nullptr};
   const DeviceVector<std::int32_t> batch_labels(labels, stream.get());
   target.labels = batch_labels.data();
   CHECK(rueda::cuda::make_batch(
@@ -335,25 +335,27 @@ void compare_batch(const kernels::PixelTransform& t, int channels, std::size_t c
 
 }  // namespace
 
-TEST_CASE("make_batch equals the host's with every padding, size and augmentation", "[device]") {
-  const int channels = GENERATE(3, 4, 8);
+TEST_CASE("make_batch equals the host's in either type, with every size and augmentation",
+          "[device]") {
   const int size = GENERATE(32, 1, 7, 31, 48, 224);
   const bool augment = GENERATE(false, true);
-  CAPTURE(channels, size, augment);
-  compare_batch<float>(transform_to(size, augment), channels, 5);
-  compare_batch<kernels::Bfloat16>(transform_to(size, augment), channels, 5);
+  CAPTURE(size, augment);
+  compare_batch<float>(transform_to(size, augment), 5);
+  compare_batch<kernels::Bfloat16>(transform_to(size, augment), 5);
 }
 
 TEST_CASE("make_batch takes any number of samples", "[device]") {
   const auto count = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{1100});
   CAPTURE(count);
-  compare_batch<float>(transform_to(32, true), 4, count);
-  compare_batch<kernels::Bfloat16>(transform_to(32, true), 8, count);
+  compare_batch<float>(transform_to(32, true), count);
+  compare_batch<kernels::Bfloat16>(transform_to(32, true), count);
 }
 
 TEST_CASE("make_batch refuses what it could not fill") {
   const auto t = transform_to(32, false);
-  CHECK(rueda::cuda::make_batch({}, t, 0, 0, {.channels = 2}, nullptr) == cudaErrorInvalidValue);
+  alignas(16) float unaligned[2] = {};
+  CHECK(rueda::cuda::make_batch({}, t, 0, 0, {.values = &unaligned[1]}, nullptr) ==
+        cudaErrorInvalidValue);
   CHECK(rueda::cuda::make_batch({}, transform_to(0, false), 0, 0, {}, nullptr) ==
         cudaErrorInvalidValue);
 }

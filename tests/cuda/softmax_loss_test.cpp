@@ -124,16 +124,17 @@ TEST_CASE("losses are summed over all rows, correct ones counted", "[device]") {
 TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   const auto stream = rueda::cuda::make_stream();
   const float bad = GENERATE(0.0F, NAN, INFINITY, -INFINITY);
-  const std::size_t place = GENERATE(0, 255, 256, 599);  // 600: the loss itself
-  std::vector<float> values(600, 1.5F);
+  const std::size_t place = GENERATE(0, 255, 1024, 2999);
+  std::vector<float> values(3000, 1.5F);
   if (bad != 0.0F) values[place] = bad;
   const DeviceVector<float> statistics(values, stream.get());
   const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
   const DeviceVector<float> flags({0.0F, 7.0F}, stream.get());
   const DeviceVector<float> to(std::vector<float>(6, kSentinel), stream.get());
+  const DeviceVector<unsigned> arrived({0U, 0U}, stream.get());
   const auto write = [&](const float* loss) {
     CHECK(rueda::cuda::write_step_sums(to.data(), loss, statistics.data(), values.size(), 12,
-                                       flags.data(), stream.get()) == cudaSuccess);
+                                       flags.data(), arrived.data(), stream.get()) == cudaSuccess);
   };
   write(sums.data());
   const float flag = bad == 0.0F ? 0.0F : 1.0F;
@@ -145,6 +146,7 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   CHECK(to.read()[3] == 1.0F);
   write(sums.data());
   CHECK(flags.read().front() == 1.0F);  // it stays
+  CHECK(to.read()[3] == flag);          // not this
 }
 
 TEST_CASE("counters go up in pinned memory", "[device]") {
