@@ -23,6 +23,10 @@ HEADER = "| kernel | GPU | " + " | ".join(COLUMNS) + " |\n|---|---|" + "---|" * 
 ROW = re.compile(r"^\| `(.+)` \| (sm_\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|$", re.M)
 COMPILER = re.compile(r"compiled by nvcc ([\d.]*\d)")
 BLOCK_WARPS = 8  # kBlockThreads
+ROOFLINE = ROOT / "src" / "commands" / "roofline.cpp"
+SHARE = re.compile(r'"batch norm: ([a-z ]+)", [\d.]+, \d+ \* \d+, (\d+) \* (\d+)')
+KERNELS = {"statistics": "StatisticsSums", "apply": "Apply", "gradient sums": "GradientSums",
+           "input gradient": "InputGradient"}  # fmt: skip
 SHARED_KIB = {"sm_80": 164, "sm_90": 228}  # of a multiprocessor; CUDA takes 1 KiB a block for itself
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@\S+\s+)?(\S+)\s*(.*?)\s*;", re.M)
 
@@ -105,6 +109,14 @@ def worse(now, known, same_compiler):
     return None
 
 
+def roofline_faults(rows):
+    """Shares that `rueda summary --roofline` takes for other numbers than these."""
+    for name, loads, blocks in SHARE.findall(ROOFLINE.read_text()):
+        row = rows.get((f"each_pack_of_columns<8, {KERNELS[name]}<bf16>>", "sm_90"))
+        if row and (row[3], row[2]) != (int(loads), int(blocks)):
+            yield f"{ROOFLINE.name} has {loads} loads and {blocks} blocks for {name}, not {row[3]} and {row[2]}"
+
+
 def find_tool(nvcc):
     """cuobjdump: nvcc's own, else from PATH, else the one that jobs/test.sh installs. It calls nvdisasm."""
     installed = map(str, ROOT.glob("build-logs/disassembler/nvidia/*/bin"))
@@ -144,6 +156,7 @@ def main(write, nvcc, *objects):
               for fault in [worse(now, known[kernel, arch], same_compiler)] if fault]
     faults += [f"{kernel} for {arch} is only in {'the build' if (kernel, arch) in rows else TABLE.name}"
                for kernel, arch in sorted(rows.keys() ^ known.keys())]
+    faults += roofline_faults(rows)
     print("\n".join(faults or ["as the table"]))
     if faults:
         print(f"If that is meant, write the table anew, as {TABLE} says")

@@ -90,8 +90,8 @@ void write_counters() {
   const auto counts = MemoryMap::instance().counts();
   std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));
   file << "allocations " << counts.allocations << "\npeak_bytes " << counts.peak
-       << "\nbytes_in_use " << counts.in_use << "\noverruns " << counts.overruns
-       << "\ngraph_nodes " << largest_graph << '\n';
+       << "\nbytes_in_use " << counts.in_use << "\noverruns " << counts.overruns << "\ngraph_nodes "
+       << largest_graph << '\n';
 }
 
 }  // namespace
