@@ -126,9 +126,8 @@ class CudaBackend final : public CudaWork {
       context_.plans->keep_in(options.plan_cache, CudaBackend::device());
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
-    context_.arrived = make_device_memory(kColumnCounters * sizeof(unsigned));
-    check(cudaMemsetAsync(context_.arrived.get(), 0, kColumnCounters * sizeof(unsigned), stream()),
-          "cudaMemsetAsync");
+    context_.sums = make_device_memory(sizeof(SumScratch));
+    check(cudaMemsetAsync(context_.sums.get(), 0, sizeof(SumScratch), stream()), "cudaMemsetAsync");
     announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
     std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
   }
@@ -230,7 +229,7 @@ class CudaBackend final : public CudaWork {
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
   std::size_t buffer_bytes() const override {
     return largest_batch_ * (sizeof(kernels::RowLoss) + sizeof(std::uint32_t)) +
-           sizeof(std::uint64_t);
+           sizeof(std::uint64_t) + sizeof(SumScratch);
   }
 
   /// What cuDNN compiled stays: the next plan often asks for the same, and it takes seconds.

@@ -96,10 +96,9 @@ class CudaWork : public Backend {
 
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, RankFlags* flags) override {
-    check(
-        cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(), samples,
-                              &flags->nonfinite, context_.sum_scratch().arrived, stream()),
-        "write_step_sums");
+    check(cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(),
+                                samples, &flags->nonfinite, context_.sum_scratch(), stream()),
+          "write_step_sums");
   }
 
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,

@@ -147,7 +147,7 @@ cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
     const auto add = [&](auto width, auto biased, auto adds) {
       const AddBias<T, biased, adds> body{static_cast<T*>(y), static_cast<const T*>(x), bias,
                                           static_cast<const T*>(residual)};
-      return for_each_in_columns<width>(rows, channels, body, {}, stream);
+      return for_each_in_columns<width>(rows, channels, body, nullptr, stream);
     };
     return with_width<T>(packs_channels<T>(channels, y, x, residual), add, bias != nullptr,
                          residual != nullptr);

@@ -171,16 +171,6 @@ bool packs_columns(const NormWork& w, const NormGradient& g = {}) {
 
 }  // namespace
 
-std::size_t norm_partial_floats(std::size_t rows, int channels) {
-  constexpr std::size_t kSums = 2;
-  std::size_t splits = 0;
-  for (const int width : {1, kWide<float>, kWide<kernels::Bfloat16>}) {
-    if (channels % width != 0) continue;
-    splits = std::max<std::size_t>(splits, column_tiles(rows, channels, width).grid.y);
-  }
-  return splits * kSums * std::size_t(channels);
-}
-
 cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
   return with_type(w.element, [&]<typename T>() {
     return with_width<T>(packs_columns<T>(w), [&](auto width) {
@@ -236,7 +226,7 @@ cudaError_t norm_backward(const NormWork& w, const NormGradient& gradient, cudaS
 }
 
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, const SumScratch& scratch, cudaStream_t stream) {
+                        int channels, SumScratch* scratch, cudaStream_t stream) {
   return with_type(element, [&]<typename T>() {
     const T* matrix = static_cast<const T*>(from);
     return with_width<T>(packs_channels<T>(channels, matrix), [&](auto width) {

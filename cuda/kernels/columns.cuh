@@ -20,9 +20,9 @@ struct ColumnTiles {
 /// About four blocks for each multiprocessor of the largest GPUs.
 inline constexpr std::size_t kColumnBlocks = 512;
 inline constexpr std::size_t kRowsPerThread = 8;
-/// Of a block: 64 bytes of bf16. More would leave the sums over blocks, which
-/// one block adds up, to too few of them.
-inline constexpr int kTileChannels = 32;
+// A tile has kTileChannels, 64 bytes of bf16: one block adds up the sums of all
+// blocks of a tile, hence tiles must not be few.
+static_assert(kColumnBlocks <= kMostTiles);  // (splits, sums, channels) fit in SumScratch
 
 inline ColumnTiles column_tiles(std::size_t rows, int channels, int width) {
   const auto lanes = unsigned(channels / width);
@@ -44,10 +44,6 @@ struct TileChannels {
   static constexpr int kStride = kTileChannels / width;
   __device__ const Channel& operator[](int i) const { return mine[i * kStride]; }
 };
-
-/// Keeps the compiler from reading a table in shared memory once, before a loop,
-/// into more registers than there are.
-__device__ inline void forget_shared() { asm volatile("" ::: "memory"); }
 
 __device__ inline unsigned thread_of_block() { return threadIdx.y * blockDim.x + threadIdx.x; }
 
@@ -131,12 +127,11 @@ __device__ void finish_columns(const Body& body, const float* partial, int first
 /// Body::finish with Body::kSums sums over the rows, if there are any.
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
-    each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch scratch) {
+    each_pack_of_columns(Body body, unsigned rows, int channels, SumScratch* scratch) {
   using Channel = decltype(body.channel(0));
   using Table = TileChannels<Channel, width>;
   __shared__ Channel table[kTileChannels];
   constexpr int kSums = Body::kSums;
-  constexpr unsigned kRows = Body::kRows;
   const unsigned thread = thread_of_block();
   const int tile = int(blockDim.x) * width;
   const int first = int(blockIdx.x) * tile;
@@ -153,30 +148,32 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
     const unsigned stride = gridDim.y * blockDim.y;
     const std::size_t step = std::size_t(stride) * unsigned(channels);
     unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
-    const auto at = [&] { return std::size_t(row) * unsigned(channels) + unsigned(channel); };
+    const auto take = [&](auto constant) {
+      constexpr unsigned count = decltype(constant)::value;
 #pragma unroll 1  // a body has its rows
-    for (; row + (kRows - 1) * stride < rows; row += kRows * stride) {
-      forget_shared();
-      body.template run<width, int(kRows)>(of, PackPlaces{at(), step}, sums);
-    }
-#pragma unroll 1
-    for (; row < rows; row += stride) {
-      forget_shared();
-      body.template run<width, 1>(of, PackPlaces{at(), step}, sums);
-    }
+      for (; row + (count - 1) * stride < rows; row += count * stride) {
+        // Else the compiler reads the table once, before the loop, into more registers than there
+        // are.
+        asm volatile("" ::: "memory");
+        const std::size_t at = std::size_t(row) * unsigned(channels) + unsigned(channel);
+        body.template run<width, count>(of, PackPlaces{at, step}, sums);
+      }
+    };
+    take(std::integral_constant<int, Body::kRows>());
+    take(std::integral_constant<int, 1>());
   }
   if constexpr (kSums > 0) {
-    write_partial(sums, channel, channels, scratch.partial);
-    if (is_last_of_columns(scratch.arrived))
-      finish_columns(body, scratch.partial, first, end, channels);
+    write_partial(sums, channel, channels, scratch->partial);
+    if (is_last_of_columns(scratch->arrived))
+      finish_columns(body, scratch->partial, first, end, channels);
   }
 }
 
 template <int width, typename Body>
 cudaError_t for_each_in_columns(std::size_t rows, int channels, const Body& body,
-                                const SumScratch& scratch, cudaStream_t stream) {
+                                SumScratch* scratch, cudaStream_t stream) {
   const ColumnTiles tiles = column_tiles(rows, channels, width);
-  if (tiles.grid.x > kColumnCounters || rows > UINT32_MAX / 2) return cudaErrorInvalidValue;
+  if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2) return cudaErrorInvalidValue;
   return launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,
                        unsigned(rows), channels, scratch);
 }

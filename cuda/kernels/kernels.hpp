@@ -23,6 +23,15 @@ enum class Element { fp32, bf16 };
 
 inline std::size_t bytes_of(Element element) { return element == Element::bf16 ? 2 : 4; }
 
+inline constexpr int kTileChannels = 32;  ///< of a block that sums over rows
+inline constexpr unsigned kMostTiles = 1024;
+
+/// Device memory that sums over rows take, and all on one stream share.
+struct SumScratch {
+  unsigned arrived[kMostTiles];  ///< zeros, which the kernels leave zeros
+  float partial[2 * kMostTiles * kTileChannels];
+};
+
 /// into[i] = into[i] + from[i]: the ring's sum.
 cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
 
@@ -84,9 +93,9 @@ cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* 
 
 /// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]:
 /// nonfinite is 1 if the loss or one of `count` statistics is NaN or infinite,
-/// and then flags[0] becomes 1 as well. `arrived` as in SumScratch.
+/// and then flags[0] becomes 1 as well.
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, unsigned* arrived,
+                            std::size_t count, float samples, float* flags, SumScratch* scratch,
                             cudaStream_t stream);
 
 /// counters[slot] += 1, seen by the host once all work before it is done.
@@ -129,13 +138,6 @@ cudaError_t mask_gradient(Element element, void* to, const void* output, const v
 
 // Matrices of `rows` times `channels` numbers: every activation is one, with a row per pixel.
 
-/// What sums over rows need besides, shared by all on one stream.
-struct SumScratch {
-  float* partial = nullptr;     ///< norm_partial_floats(rows, channels)
-  unsigned* arrived = nullptr;  ///< kColumnCounters zeros, which the kernels leave zeros
-};
-inline constexpr std::size_t kColumnCounters = 1024;
-
 /// A batch norm's work. The statistics arena has means, then biased variances.
 struct NormWork {
   Element element = Element::fp32;
@@ -149,7 +151,7 @@ struct NormWork {
   bool relu = false;
   const void* residual = nullptr;  ///< added before the ReLU; null: nothing
   void* y = nullptr;
-  SumScratch scratch;
+  SumScratch* scratch = nullptr;
 };
 
 struct NormGradient {
@@ -164,7 +166,6 @@ struct NormGradient {
   float* input_sums[2] = {};
 };
 
-std::size_t norm_partial_floats(std::size_t rows, int channels);
 /// Mean and biased variance of each channel into the statistics. Sums are taken
 /// of differences to the channel's first value, so that a large mean costs no
 /// digits, in a fixed order.
@@ -181,7 +182,7 @@ cudaError_t norm_backward(const NormWork& work, const NormGradient& gradient, cu
 
 /// sums[c] = sum over rows of from[row][c], in a fixed order: a bias gradient.
 cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, const SumScratch& scratch, cudaStream_t stream);
+                        int channels, SumScratch* scratch, cudaStream_t stream);
 
 /// y = x (+ bias, unless null) (+ residual, unless null); in place allowed. For
 /// convolutions whose epilogue cuDNN does not fuse.

@@ -187,15 +187,17 @@ std::size_t elements_before_packs(const Pointers*... pointers) {
 template <int width, typename Body>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     each_pack(std::size_t count, std::size_t before, Body body) {
-  constexpr int kAtOnce = width == 1 ? 4 : Body::kPacks;
   const std::size_t end = before + (count - before) / width * width;
   const std::size_t step = index_stride() * width;
   std::size_t i = before + first_index() * width;
+  const auto take = [&](auto constant) {
+    constexpr int packs = decltype(constant)::value;
 #pragma unroll 1  // a body has its packs
-  for (; i + (kAtOnce - 1) * step < end; i += kAtOnce * step)
-    body.template run<width, kAtOnce>({i, step});
-#pragma unroll 1
-  for (; i < end; i += step) body.template run<width, 1>({i, step});
+    for (; i + (packs - 1) * step < end; i += packs * step)
+      body.template run<width, packs>({i, step});
+  };
+  take(std::integral_constant < int, width == 1 ? 4 : Body::kPacks > ());
+  take(std::integral_constant<int, 1>());
   for (std::size_t k = first_index(); k < before + count - end; k += index_stride())
     body.template run<1, 1>({k < before ? k : k - before + end, 0});
 }

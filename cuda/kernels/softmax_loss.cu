@@ -28,17 +28,17 @@ __global__ void add_losses(const kernels::RowLoss* losses, std::size_t rows, flo
   sums[1] = float(shared[1][0]);
 }
 
-/// Blocks count what they find in arrived[1]; the last of them writes.
+/// Blocks count what they find in a second counter; the last of them writes.
 __global__ void write_sums(float* to, const float* sums, const float* statistics, std::size_t count,
-                           float samples, float* flags, unsigned* arrived) {
+                           float samples, float* flags, SumScratch* scratch) {
   bool bad = !std::isfinite(sums[0]);
   const std::size_t first = std::size_t(blockIdx.y) * kBlockThreads + threadIdx.x;
   for (std::size_t i = first; i < count; i += std::size_t(gridDim.y) * kBlockThreads)
     bad |= !std::isfinite(statistics[i]);
-  if (bad) atomicAdd(arrived + 1, 1U);
-  if (!is_last_of_columns(arrived) || threadIdx.x != 0) return;
-  const bool found = atomicAdd(arrived + 1, 0U) != 0;
-  arrived[1] = 0;
+  if (bad) atomicAdd(scratch->arrived + 1, 1U);
+  if (!is_last_of_columns(scratch->arrived) || threadIdx.x != 0) return;
+  const bool found = atomicAdd(scratch->arrived + 1, 0U) != 0;
+  scratch->arrived[1] = 0;
   if (found) flags[0] = 1.0F;
   to[0] = sums[0];
   to[1] = sums[1];
@@ -62,11 +62,11 @@ cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* 
 }
 
 cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, unsigned* arrived,
+                            std::size_t count, float samples, float* flags, SumScratch* scratch,
                             cudaStream_t stream) {
   const dim3 grid(1, unsigned(std::min<std::size_t>(count / (4 * kBlockThreads) + 1, 64)));
   return launch_blocks(&write_sums, grid, dim3(kBlockThreads), stream, to, sums, statistics, count,
-                       samples, flags, arrived);
+                       samples, flags, scratch);
 }
 
 cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {

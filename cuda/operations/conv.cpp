@@ -39,7 +39,7 @@ class Conv final : public Operation {
       require(forward_, "forward pass");
       forward_pack_ = forward_tensors(weights, nullptr);
     }
-    recompute_pack_ = forward_tensors(weights, r_.context.sum_scratch().partial);
+    recompute_pack_ = forward_tensors(weights, static_cast<float*>(r_.context.scratch.get()));
     if (m.output_gradients.empty()) return;
     void* dy = m.output_gradients[0];
     weights_pack_ = bind_tensors(
@@ -146,10 +146,6 @@ class Conv final : public Operation {
   void plan_backward(bool wants_data) {
     weights_ = require(plans_.gradient(ConvDirection::weight_gradient), "weight gradient");
     if (wants_data) data_ = require(plans_.gradient(ConvDirection::data_gradient), "data gradient");
-    if (conv_.bias != kNone) {
-      r_.context.request_scratch(norm_partial_floats(r_.rows_of(r_.node), conv_.filters) *
-                                 sizeof(float));
-    }
   }
 
   bool padded() const {

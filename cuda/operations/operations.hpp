@@ -96,12 +96,10 @@ struct Context {
   /// channels in place of their statistics: the convolution that they read
   /// leaves them there.
   std::set<std::pair<int, NodeId>> summed;
-  DeviceMemory arrived;  ///< kColumnCounters
+  DeviceMemory sums;  ///< a SumScratch
 
   void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
-  SumScratch sum_scratch() const {
-    return {static_cast<float*>(scratch.get()), static_cast<unsigned*>(arrived.get())};
-  }
+  SumScratch* sum_scratch() const { return static_cast<SumScratch*>(sums.get()); }
 
   Element element() const { return precision == Precision::bf16 ? Element::bf16 : Element::fp32; }
   float* value(const Graph& graph, ParameterId id) const {

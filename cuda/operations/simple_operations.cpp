@@ -113,10 +113,6 @@ OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
 /// the running ones.
 OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm) {
   const bool trains = r.mode == Mode::train;
-  if (trains) {
-    r.context.request_scratch(norm_partial_floats(r.rows_of(r.node), r.self().output.channels) *
-                              sizeof(float));
-  }
   const auto apply = [=](const OperationMemory& m) {
     check(norm_apply(norm_work(r, norm, m), r.stream()), "norm_apply");
   };
@@ -209,8 +205,6 @@ OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
   const int inputs = int(r.graph.shape(r.input()).elements());
   const int units = dense.units;
   const auto rows = std::size_t(r.batch);
-  r.context.request_scratch(norm_partial_floats(rows, units) * sizeof(float));
-
   const auto forward = [=](const OperationMemory& m) {
     const float* weights = r.context.value(r.graph, dense.weight);
     const auto* x = reinterpret_cast<const float*>(m.inputs[0]);

@@ -101,11 +101,11 @@ def rows_of(tool, file):
 
 def worse(now, known, same_compiler):
     if now[1] > known[1]:
-        return f"{now[1]} bytes spilled, {known[1]} before: hold fewer values at once"
+        return f"{now[1]} bytes spilled, {known[1]:.0f} before: hold fewer values at once"
     if now[3] < known[3]:
-        return f"{now[3]} 16-byte loads in flight, {known[3]} before: load all rows before using the first"
+        return f"{now[3]} 16-byte loads in flight, {known[3]:.0f} before: load all rows before using the first"
     if now[2] < known[2] and same_compiler:
-        return f"{now[2]} blocks fit, {known[2]} before ({now[0]} registers, {known[0]}): see __launch_bounds__"
+        return f"{now[2]} blocks fit, {known[2]:.0f} before ({now[0]} registers, {known[0]:.0f}): see __launch_bounds__"
     return None
 
 

@@ -131,10 +131,11 @@ TEST_CASE("step sums flag what is not finite, and remember it", "[device]") {
   const DeviceVector<float> sums({3.5F, 2.0F}, stream.get());
   const DeviceVector<float> flags({0.0F, 7.0F}, stream.get());
   const DeviceVector<float> to(std::vector<float>(6, kSentinel), stream.get());
-  const DeviceVector<unsigned> arrived({0U, 0U}, stream.get());
+  const DeviceVector<rueda::cuda::SumScratch> scratch(std::vector<rueda::cuda::SumScratch>(1),
+                                                      stream.get());
   const auto write = [&](const float* loss) {
     CHECK(rueda::cuda::write_step_sums(to.data(), loss, statistics.data(), values.size(), 12,
-                                       flags.data(), arrived.data(), stream.get()) == cudaSuccess);
+                                       flags.data(), scratch.data(), stream.get()) == cudaSuccess);
   };
   write(sums.data());
   const float flag = bad == 0.0F ? 0.0F : 1.0F;
