@@ -126,8 +126,6 @@ class CudaBackend final : public CudaWork {
       context_.plans->keep_in(options.plan_cache, CudaBackend::device());
     reduce_device_ = std::make_unique<CudaReduceDevice>(stream());
     context_.request_scratch(kCublasWorkspace);
-    context_.sums = make_device_memory(sizeof(SumScratch));
-    check(cudaMemsetAsync(context_.sums.get(), 0, sizeof(SumScratch), stream()), "cudaMemsetAsync");
     announcements_ = make_pinned_memory(kMostBuckets * sizeof(std::uint64_t));
     std::memset(announcements_.get(), 0, kMostBuckets * sizeof(std::uint64_t));
   }
@@ -238,6 +236,7 @@ class CudaBackend final : public CudaWork {
     recordings_.clear();
     context_.packed = {};
     context_.scratch = {};
+    context_.sums = {};
     context_.scratch_bytes = kCublasWorkspace;
     context_.summed = {};
     largest_batch_ = 0;
@@ -254,6 +253,7 @@ class CudaBackend final : public CudaWork {
     context_.scratch = make_device_memory(context_.scratch_bytes);
     check(cublasSetWorkspace(context_.cublas.get(), context_.scratch.get(), kCublasWorkspace),
           "cublasSetWorkspace");
+    static_cast<void>(context_.sum_scratch());  // no step allocates
     losses_ = make_device_memory(largest_batch_ * sizeof(kernels::RowLoss));
     indices_ = make_device_memory(largest_batch_ * sizeof(std::uint32_t));
     host_indices_ = make_pinned_memory(largest_batch_ * sizeof(std::uint32_t));

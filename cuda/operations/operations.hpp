@@ -99,7 +99,13 @@ struct Context {
   DeviceMemory sums;  ///< a SumScratch
 
   void request_scratch(std::size_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
-  SumScratch* sum_scratch() const { return static_cast<SumScratch*>(sums.get()); }
+  SumScratch* sum_scratch() {
+    if (!sums) {
+      sums = make_device_memory(sizeof(SumScratch));
+      check(cudaMemsetAsync(sums.get(), 0, sizeof(SumScratch), stream.get()), "cudaMemsetAsync");
+    }
+    return static_cast<SumScratch*>(sums.get());
+  }
 
   Element element() const { return precision == Precision::bf16 ? Element::bf16 : Element::fp32; }
   float* value(const Graph& graph, ParameterId id) const {
