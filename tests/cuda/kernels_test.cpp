@@ -180,7 +180,7 @@ void compare_input_sums(int channels, std::size_t rows) {
   };
   const auto c = std::size_t(channels);
   const auto x = make(1), y = make(2), dy = make(3), addend = make(4), dx = make(5);
-  const DeviceVector<float> ones(Floats(c, 1.0F), stream.get()), got(Floats(4 * c), stream.get());
+  const DeviceVector<float> ones(Floats(c, 1.0F), stream.get()), got(Floats(3 * c), stream.get());
   const DeviceVector<float> statistics(Floats(2 * c), stream.get());
   const DeviceVector<rueda::cuda::SumScratch> scratch(std::vector<rueda::cuda::SumScratch>(1),
                                                       stream.get());
@@ -197,8 +197,6 @@ void compare_input_sums(int channels, std::size_t rows) {
                                     .dbeta = got.data() + c,
                                     .input_sums = got.data() + 2 * c},
                                    stream.get()) == cudaSuccess);
-  CHECK(rueda::cuda::column_sums(element, got.data() + 3 * c, dx.data(), rows, channels,
-                                 work.scratch, stream.get()) == cudaSuccess);
   const Floats sums = got.read();
   const std::vector<T> stored = dx.read();
   for (std::size_t i = 0; i < c; ++i) {
@@ -209,7 +207,6 @@ void compare_input_sums(int channels, std::size_t rows) {
       magnitude += std::abs(value);
     }
     CHECK(std::abs(double(sums[2 * c + i]) - sum) <= 1e-6 * magnitude);
-    CHECK(sums[3 * c + i] == sums[2 * c + i]);  // the same sums in the same order
   }
 }
 
