@@ -42,11 +42,12 @@ def dump(tool, what, file):
 
 
 def readable(mangled):
-    """sum_columns<8, GradientSums<bf16>> of a symbol; flags are left out."""
-    name = subprocess.run(["c++filt", mangled], check=True, capture_output=True, text=True).stdout
-    name = re.sub(r"_GLOBAL__N__\w+|\(anonymous namespace\)", "anonymous", name)
-    name = re.sub(r"\(.*|^void |(\w+::)+(?=[\w{])|, (true|false)", "", name.replace("std::", ""))
-    return name.strip().replace("Bfloat16", "bf16").replace("> >", ">>").replace("> >", ">>")
+    """Like sum_columns<8, GradientSums<bf16>>, by symbol; flags are left out."""
+    names = subprocess.run(["c++filt"], check=True, capture_output=True, text=True, input="\n".join(mangled)).stdout
+    names = re.sub(r"_GLOBAL__N__\w+|\(anonymous namespace\)", "anonymous", names)
+    names = re.sub(r"\(.*|^void |(\w+::)+(?=[\w{])|, (true|false)", "", names, flags=re.M)
+    names = names.replace("Bfloat16", "bf16").replace("> >", ">>").replace("> >", ">>")
+    return dict(zip(mangled, names.splitlines()))
 
 
 def loops(code):
@@ -93,10 +94,11 @@ def rows_of(tool, file):
         usage = {name: dict(re.findall(r"(\w+):(\d+)", line))
                  for name, line in re.findall(r"Function (\S+):\s*\n(.*)", usages[arch])}
         functions = re.split(r"Function : (\S+)", text)[1:]
+        names = readable(functions[::2])
         for mangled, code in zip(functions[::2], functions[1::2]):
             numbers = measured(usage[mangled], list(INSTRUCTION.finditer(code)), arch)
             if numbers:
-                yield (readable(mangled), arch), numbers
+                yield (names[mangled], arch), numbers
 
 
 def worse(now, known, same_compiler):
