@@ -80,8 +80,7 @@ std::vector<CheckpointFile> read_files(const Json& j) {
     if (name.empty() || name.find('/') != name.npos || name == "." || name == "..")
       throw InputError("it names the file '" + printable(name) + "'");
     files.push_back({name, whole_number(file, "bytes"), sum_of(file.at("crc32"))});
-    if (files.back().bytes > kMostFileBytes)
-      throw InputError("it names a file of more than 64 GiB");
+    require(files.back().bytes <= kMostFileBytes, "it names a file of more than 64 GiB");
   }
   return files;
 }
@@ -108,8 +107,7 @@ Manifest read_manifest(const Json& j) {
   m.config = j.at("config").dump();
   read_fields(j, m, kOriginFields);
   m.files = read_files(j.at("files"));
-  if (m.world == 0 || m.micro_batches == 0 || m.global_batch == 0)
-    throw InputError("a count in it is 0");
+  require(m.world != 0 && m.micro_batches != 0 && m.global_batch != 0, "a count in it is 0");
   if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
   if (m.micro_batches > kMostSamples)
     throw InputError("it has more than a million micro-batches per rank and step");

@@ -13,11 +13,6 @@
 
 namespace rueda {
 
-/// Throws InputError with `otherwise` unless `holds`.
-inline void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw InputError(otherwise);
-}
-
 /// The options of `rueda summary`.
 struct SummaryOptions {
   std::string model = "resnet20";

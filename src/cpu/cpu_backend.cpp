@@ -77,10 +77,8 @@ bool keeps_layout(const NodeKind& kind) {
 class CpuBackend final : public HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options) {
-    if (options.precision == Precision::tf32) {
-      throw InputError(
-          "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
-    }
+    require(options.precision != Precision::tf32,
+            "--precision tf32: only GPUs have it; use --precision fp32 or bf16, or --backend cuda");
     omp_set_num_threads(options.threads);
     const ActivationLayout preferred = preferred_layout(context_.engine, options.precision);
     context_.format = {options.layout.value_or(preferred), options.precision};

@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -19,11 +18,10 @@ template <typename Window>
 Shape window_output(const std::string& layer, const Shape& in, int channels, const Window& w) {
   const auto along = [&](int extent) {
     const int room = extent + 2 * w.padding - w.kernel;
-    if (room < 0) {
-      throw InputError(fmt::format(
-          "layer {}: a window of {} does not fit {} pixels; choose a larger --image-size", layer,
-          w.kernel, extent));
-    }
+    require(
+        room >= 0,
+        fmt::format("layer {}: a window of {} does not fit {} pixels; choose a larger --image-size",
+                    layer, w.kernel, extent));
     return room / w.stride + 1;
   };
   return {channels, along(in.height), along(in.width)};
@@ -140,10 +138,9 @@ NodeId GraphBuilder::max_pool(const std::string& name, NodeId x, const MaxPoolNo
 
 NodeId GraphBuilder::pad_shortcut(const std::string& name, NodeId x, int channels, int stride) {
   const Shape in = shape(x);
-  if (channels < in.channels || (channels - in.channels) % 2 != 0) {
-    throw InputError("layer " + name + ": cannot pad " + std::to_string(in.channels) + " to " +
-                     std::to_string(channels) + " channels evenly");
-  }
+  require(channels >= in.channels && (channels - in.channels) % 2 == 0,
+          "layer " + name + ": cannot pad " + std::to_string(in.channels) + " to " +
+              std::to_string(channels) + " channels evenly");
   const MaxPoolNode pixels{.stride = stride};
   return append(name, PadShortcutNode{stride}, {x}, window_output(name, in, channels, pixels));
 }

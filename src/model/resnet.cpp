@@ -151,10 +151,9 @@ constexpr std::array kModels = {
 }  // namespace
 
 Graph cifar_resnet(int depth, int image_size, int classes) {
-  if (depth < 8 || (depth - 2) % 6 != 0) {
-    throw InputError("model resnet" + std::to_string(depth) +
-                     ": a CIFAR ResNet has 6n+2 layers; choose resnet20, 32, 44, 56 or 110");
-  }
+  require(depth >= 8 && (depth - 2) % 6 == 0,
+          "model resnet" + std::to_string(depth) +
+              ": a CIFAR ResNet has 6n+2 layers; choose resnet20, 32, 44, 56 or 110");
   const int blocks = (depth - 2) / 6;
   const BlockStyle style{Init::he_normal, false};
   GraphBuilder g("resnet" + std::to_string(depth), {3, image_size, image_size});

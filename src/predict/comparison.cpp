@@ -124,10 +124,8 @@ Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::siz
 Table loss_table(const CostModel& model, const std::vector<MeasuredEpoch>& measured,
                  const std::vector<Scenario>& scenarios) {
   const auto one = std::ranges::find(measured, std::size_t{1}, &MeasuredEpoch::ranks);
-  if (one == measured.end()) {
-    throw InputError(
-        "--measured has no epoch on one rank, with which others are compared: give 1:TIME");
-  }
+  require(one != measured.end(),
+          "--measured has no epoch on one rank, with which others are compared: give 1:TIME");
   const double unfilled_on_one = unfilled(scenarios.at(std::size_t(one - measured.begin())));
   Table table{
       .id = "loss",

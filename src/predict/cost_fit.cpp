@@ -42,10 +42,8 @@ void require_one_kind(const Runs& runs) {
     kinds.insert(run.ranks.front().backend + " in " + run.precision + " at " +
                  std::to_string(run.image_size) + " pixels");
   }
-  if (kinds.size() > 1) {
-    throw InputError("the runs to fit the compute time to are not of one kind: " + words(kinds) +
-                     "; give those of one");
-  }
+  require(kinds.size() <= 1, "the runs to fit the compute time to are not of one kind: " +
+                                 words(kinds) + "; give those of one");
 }
 
 /// Sets the network that the model is for: the one that is asked for, else the
@@ -82,8 +80,7 @@ ComputeModel given_compute(const Given& given) {
   ComputeModel model;
   model.fixed = given.fixed.value_or(0);
   model.per_image = (*given.step_seconds - model.fixed) / double(given.batch);
-  if (model.per_image < 0)
-    throw InputError("--fixed is more than --compute, the whole step: give less");
+  require(model.per_image >= 0, "--fixed is more than --compute, the whole step: give less");
   return model;
 }
 

@@ -136,12 +136,10 @@ void discard_later(const TrainConfig& config, const std::string& checkpoint,
                    const TrainPosition& from) {
   for (const fs::path& later : list_checkpoints(fs::path(config.run_dir) / kCheckpointsName)) {
     if (!is_later(later, from)) return;
-    if (!config.overwrite && is_whole(later)) {
-      throw InputError("--resume " + checkpoint + ": its run has a later checkpoint, " +
-                       later.string() +
-                       ": resume from that one, give another --run-dir, or add "
-                       "--overwrite to give up what is later");
-    }
+    require(config.overwrite || !is_whole(later),
+            "--resume " + checkpoint + ": its run has a later checkpoint, " + later.string() +
+                ": resume from that one, give another --run-dir, or add "
+                "--overwrite to give up what is later");
     config.overwrite ? discard_checkpoint(later) : set_checkpoint_aside(later);
   }
 }
@@ -177,11 +175,10 @@ void check_output_file(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
-  if (fs::is_directory(path, ignored) || !can_write_into(folder.empty() ? "." : folder)) {
-    throw InputError(option + " " + path +
-                     ": a file cannot be written there; name one in a folder that exists and that "
-                     "you may write into");
-  }
+  require(!fs::is_directory(path, ignored) && can_write_into(folder.empty() ? "." : folder),
+          option + " " + path +
+              ": a file cannot be written there; name one in a folder that exists and that "
+              "you may write into");
 }
 
 void check_targets(const TrainConfig& config, bool own_weights) {
@@ -215,11 +212,10 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   create(directory);
   if (!claim) claim = DirectoryClaim(directory);
   if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
-  if (!config.overwrite && holds_run(directory)) {
-    throw InputError("the run directory " + directory.string() +
-                     " holds an earlier run: choose another with --run-dir, go on with it with "
-                     "--resume, or add --overwrite");
-  }
+  require(config.overwrite || !holds_run(directory),
+          "the run directory " + directory.string() +
+              " holds an earlier run: choose another with --run-dir, go on with it with "
+              "--resume, or add --overwrite");
   require_writable(directory);
   // What this run leaves must not mix with files of the previous one.
   std::error_code ignored;

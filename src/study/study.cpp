@@ -169,11 +169,9 @@ void load_file(Study& study, const fs::path& path) {
 /// The files of a place: itself, or those in it and below.
 std::vector<fs::path> files_of(const fs::path& place) {
   std::error_code error;
-  if (!fs::exists(place, error)) {
-    throw InputError(place.string() +
-                     ": there is no such file or directory; name run directories " +
-                     "of rueda train, or the directory of a study");
-  }
+  require(fs::exists(place, error),
+          place.string() + ": there is no such file or directory; name run directories " +
+              "of rueda train, or the directory of a study");
   if (!fs::is_directory(place, error)) return {place};
   std::vector<fs::path> files;
   list_files(place, 0, files);

@@ -11,10 +11,6 @@
 namespace rueda {
 namespace {
 
-void require(bool holds, const std::string& message) {
-  if (!holds) throw InputError(message);
-}
-
 void check_training(const TrainConfig& c) {
   const auto names = model_names();
   require(std::ranges::count(names, c.model) > 0,

@@ -40,10 +40,8 @@ bool has_cuda_device() { return !cuda_devices().devices.empty(); }
 
 std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
   const auto found = cuda_devices();
-  if (found.devices.empty()) {
-    throw InputError("--backend cuda: no CUDA device here (" + found.reason +
-                     "); use --backend cpu or auto");
-  }
+  require(!found.devices.empty(),
+          "--backend cuda: no CUDA device here (" + found.reason + "); use --backend cpu or auto");
   if (!o.plan_cache.empty() && !fs::is_directory(o.plan_cache))
     throw InputError("--plan-cache " + o.plan_cache + ": no such folder; make it first");
   return cuda::make_cuda_backend({o.precision, o.deterministic, o.tune, o.plan_cache});

@@ -51,8 +51,7 @@ ReduceTable::Row read_row(const Json& json, bool is_last) {
   if (!is_last) row.most_bytes = whole_number(most, "most_bytes");
   row.way.algorithm = read_algorithm(json.at("algorithm"));
   row.way.segment_bytes = whole_number(json.at("segment_bytes"), "segment_bytes");
-  if (row.way.segment_bytes % sizeof(float) != 0)
-    throw InputError("segment_bytes is not a multiple of 4");
+  require(row.way.segment_bytes % sizeof(float) == 0, "segment_bytes is not a multiple of 4");
   return row;
 }
 
@@ -96,11 +95,9 @@ void check_place(const Json& json, const TablePlace& here) {
   }
   const auto backend = json.at("backend").get<std::string>();
   const auto transport = json.at("transport").get<std::string>();
-  if (backend != here.backend || transport != here.transport) {
-    throw InputError(
-        fmt::format("it was measured on backend {} with transport {}, and this is {} with {}",
-                    printable(backend), printable(transport), here.backend, here.transport));
-  }
+  require(backend == here.backend && transport == here.transport,
+          fmt::format("it was measured on backend {} with transport {}, and this is {} with {}",
+                      printable(backend), printable(transport), here.backend, here.transport));
 }
 
 }  // namespace
@@ -159,8 +156,7 @@ ReduceTable parse_reduce_table(const std::string& text, const std::string& file,
   if (!fault_of_json(text, kLimits).empty()) table_file(file).refuse("not a table of all-reduces");
   const Json json = Json::parse(text);
   try {
-    if (!json.is_object() || !json.contains("rueda_reduce_table"))
-      throw InputError("not a table of all-reduces");
+    require(json.is_object() && json.contains("rueda_reduce_table"), "not a table of all-reduces");
     if (json.at("rueda_reduce_table") != kTableFormat)
       throw InputError("of a format that is not known");
     check_place(json, here);

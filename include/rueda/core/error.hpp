@@ -31,6 +31,11 @@ class InputError : public Error {
   explicit InputError(const std::string& message) : Error(ExitCode::bad_input, message) {}
 };
 
+/// Throws InputError with `otherwise` unless `holds`.
+inline void require(bool holds, const std::string& otherwise) {
+  if (!holds) throw InputError(otherwise);
+}
+
 /// The run failed: exit code 1.
 class RunError : public Error {
  public:

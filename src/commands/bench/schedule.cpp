@@ -166,10 +166,9 @@ std::string totals(const Schedule& schedule) {
 
 Schedule schedule_of(Algorithm algorithm, int ranks, std::size_t length) {
   if (algorithm == Algorithm::ring) return ring_schedule(ranks, length);
-  if (algorithm != Algorithm::doubling && algorithm != Algorithm::central) {
-    throw InputError("--algorithm " + std::string(to_string(algorithm)) +
-                     ": give one of ring, doubling, central");
-  }
+  require(
+      algorithm == Algorithm::doubling || algorithm == Algorithm::central,
+      "--algorithm " + std::string(to_string(algorithm)) + ": give one of ring, doubling, central");
   Schedule schedule{ranks, length, {{0, length}}, {}};
   const int senders = length > 0 ? ranks : 1;
   algorithm == Algorithm::doubling ? add_doubling(schedule.steps, 0, senders)

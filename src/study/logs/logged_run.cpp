@@ -131,10 +131,8 @@ Observation observe(const LoggedRun& run) {
 }
 
 Observations published(const std::string& which) {
-  if (which != "book" && which != "nyu" && which != "all") {
-    throw InputError("no published runs are called \"" + printable(which) +
-                     "\"; there are book, nyu and all");
-  }
+  require(which == "book" || which == "nyu" || which == "all",
+          "no published runs are called \"" + printable(which) + "\"; there are book, nyu and all");
   const InputFile file{"", "docs/data/published.json", "build the program from an unchanged file"};
   const auto json = JsonView::Json::parse(kPublishedData);
   Observations all;
