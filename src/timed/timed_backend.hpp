@@ -1,12 +1,23 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
 
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/precision.hpp"
+#include "rueda/core/error.hpp"
+#include "rueda/core/random.hpp"
+#include "rueda/kernels/element_hash.hpp"
+#include "rueda/model/flops.hpp"
 #include "rueda/reduce/host_adder.hpp"
 
 namespace rueda::timed {
@@ -35,8 +46,15 @@ struct JitterSeed {
   int rank = 0;
 };
 
+inline constexpr double kForwardShare = 1.0 / 3;
+inline constexpr double kBackwardShare = 2.0 / 3;
+inline constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+
 /// How much longer (above 1) or shorter micro-batch `number` of a rank takes, evenly distributed.
-double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent);
+inline double jitter_factor(const JitterSeed& seed, std::uint64_t number, double percent) {
+  const double drawn = to_unit(random_bits(seed.seed, key_of("compute jitter"), seed.rank, number));
+  return 1 + percent / 100 * (2 * drawn - 1);
+}
 
 /// The course of a micro-batch. Every piece of work has a deadline, counted
 /// from the beginning of the micro-batch, so that what one wait took too long
@@ -48,9 +66,19 @@ class Schedule {
       : timepiece_(timepiece), compute_(compute), jitter_(jitter) {}
 
   /// Waits until `share` of the work of `images` images is done, too.
-  void work(double share, int images);
+  void work(double share, int images) {
+    const double seconds = share * factor_ * compute_.seconds * images / double(compute_.images);
+    due_ += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
+    timepiece_.wait_until(due_);
+  }
   /// A micro-batch begins with Mark::forward.
-  void mark(Mark mark);
+  void mark(Mark mark) {
+    const Time now = timepiece_.now();
+    marks_.set(mark, now);
+    if (mark != Mark::forward) return;
+    due_ = now;
+    factor_ = jitter_factor(jitter_, ++micro_batches_, compute_.jitter_percent);
+  }
   ComputeSeconds seconds() const { return marks_.seconds(); }
 
  private:
@@ -73,19 +101,46 @@ class Schedule {
 class TimedBackend : public HostBackend {
  public:
   TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
-               std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>());
+               std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>())
+      : compute_(compute),
+        timepiece_(std::move(timepiece)),
+        schedule_(*timepiece_, compute_, jitter) {}
 
   std::string_view name() const override { return "timed"; }
   /// What it waits for.
-  std::string device() const override;
+  std::string device() const override {
+    std::string text =
+        fmt::format("none: waits {:.4g} ms for {} images", compute_.seconds * 1e3, compute_.images);
+    if (compute_.jitter_percent > 0) text += fmt::format(" +- {:g} %", compute_.jitter_percent);
+    return text;
+  }
   ReduceDevice& reduce_device() override { return adder_; }
-  Memory allocate(std::size_t bytes) override;
+  /// Of this memory only what is written takes room in the machine.
+  Memory allocate(std::size_t bytes) override {
+    const std::size_t mapped = std::max<std::size_t>(bytes, 1);
+    void* place = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED) {
+      throw OutOfMemory("out of memory: " + std::to_string(bytes) +
+                        " bytes in one piece were not to be had; start fewer ranks on a machine");
+    }
+    return {place, bytes, [mapped](std::byte* memory) { munmap(memory, mapped); }};
+  }
 
   void mark(Mark mark) override { schedule_.mark(mark); }
   ComputeSeconds compute_seconds() override { return schedule_.seconds(); }
   ActivationView view(const Graph&, NodeId) const override { return {}; }
   std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
-                                            Mode mode) override;
+                                            Mode) override {
+    if (node == graph.input()) return nullptr;
+    const auto own = double(forward_flops(graph, node));
+    const double share = own / double(forward_flops(graph));
+    // The time that was given is of the whole micro-batch, so recomputing takes none.
+    return std::make_unique<SimpleOperation>(
+        OperationNeeds{},
+        [=, this](const OperationMemory&) { schedule_.work(share * kForwardShare, batch); },
+        [=, this](const OperationMemory&) { schedule_.work(share * kBackwardShare, batch); },
+        [](const OperationMemory&) {});
+  }
   std::size_t packed_bytes() const override { return 0; }
   std::size_t scratch_bytes() const override { return 0; }
   void forget_plans() override {}
@@ -97,11 +152,15 @@ class TimedBackend : public HostBackend {
   }
   void make_batch(const BatchRequest&, std::byte*, std::int32_t*) override {}
   /// Throws InputError: there is no input to stream.
-  std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override;
+  std::unique_ptr<BatchStager> make_stager(int, std::size_t) override {
+    throw InputError("--backend timed looks at no image: leave --input at resident");
+  }
   std::size_t stager_bytes(int, std::size_t) const override { return 0; }
-  void softmax_cross_entropy(const LossRequest& request) override;
-  void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
-                       float samples, RankFlags* flags) override;
+  void softmax_cross_entropy(const LossRequest& r) override { *r.sums = {kNothing, kNothing}; }
+  void write_step_sums(StepSums* to, const LossSums*, std::span<const float>, float samples,
+                       RankFlags* flags) override {
+    *to = {.loss = kNothing, .correct = kNothing, .samples = samples, .stop = flags->stop};
+  }
   void sum_gradients(const Graph&, NodeId, int, std::byte*, const std::byte*,
                      const std::byte*) override {}
   void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
@@ -109,7 +168,11 @@ class TimedBackend : public HostBackend {
   void weigh_statistics(std::span<float>, std::span<const float>, std::span<const float>,
                         float) override {}
   void update_running(std::span<float>, std::span<const float>, float, float) override {}
-  std::uint64_t hash(std::span<const float> values) override;
+  std::uint64_t hash(std::span<const float> values) override {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += kernels::element_hash(i, values[i]);
+    return sum;
+  }
 
  private:
   TimedCompute compute_;

@@ -1,7 +1,5 @@
 #include "rueda/train/gradient_reducer.hpp"
 
-#include <chrono>
-
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

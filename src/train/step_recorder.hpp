@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rueda/backend/backend.hpp"
@@ -17,35 +21,118 @@
 
 namespace rueda {
 
+/// Collective: every rank's records, on rank 0.
+template <typename Record>
+ByRank<Record> gather_records(RankGroup& group, const std::vector<Record>& mine) {
+  return from_bytes<Record>(group.gather(std::as_bytes(std::span(mine)), 0));
+}
+
+/// Appends each rank's part of `more` to that of `all`.
+template <typename Part>
+void append(ByRank<Part>& all, const ByRank<Part>& more) {
+  all.resize(more.size());
+  for (std::size_t rank = 0; rank < more.size(); ++rank)
+    all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
+}
+
+inline TraceSpan of_phase(const PhaseSpan& phase) {
+  TraceSpan span{.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)};
+  span.set_name(kPhaseNames[std::size_t(phase.phase)]);
+  return span;
+}
+
+inline TraceSpan of_bucket(const BucketRecord& bucket) {
+  TraceSpan span{.begin = std::min(bucket.ready, bucket.begin),
+                 .end = bucket.end,
+                 .lane = TraceLane::buckets,
+                 .bucket = std::int16_t(bucket.bucket)};
+  span.set_name("bucket " + std::to_string(bucket.bucket));
+  return span;
+}
+
+inline TraceSpan of_act(const ReduceSpan& done) {
+  TraceSpan span{.begin = steady_seconds(done.begin),
+                 .end = steady_seconds(done.end),
+                 .lane = TraceLane::all_reduce,
+                 .bucket = std::int16_t(done.bucket),
+                 .part = done.act.step,
+                 .to = done.act.to,
+                 .from = done.act.from};
+  span.set_name(done.act.kind == ReduceAct::Kind::add ? "add" : done.act.phase);
+  return span;
+}
+
 /// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A
 /// bucket's all-reduce cannot end before the last rank has begun it, so a rank
 /// waits from its own begin until then, as far as it spent that time in
 /// messages. All arguments are by rank; every rank has records of the same
 /// steps, which follow one another, and of the same buckets in the same order.
-void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
-                const std::vector<ClockFit>& clocks);
+inline void book_waits(ByRank<StepRecord>& steps, ByRank<BucketRecord>& buckets,
+                       const std::vector<ClockFit>& clocks) {
+  if (buckets.empty()) return;
+  for (std::size_t i = 0; i < buckets.front().size(); ++i) {
+    double latest = 0;
+    for (std::size_t r = 0; r < buckets.size(); ++r)
+      latest = std::max(latest, clocks.at(r).to_rank0(buckets[r].at(i).begin));
+    for (std::size_t r = 0; r < buckets.size(); ++r) {
+      BucketRecord& record = buckets[r][i];
+      const double wait = latest - clocks[r].to_rank0(record.begin);
+      record.wait = std::clamp(wait, 0.0, record.transfer);
+      auto& mine = steps.at(r);
+      mine.at(record.step - mine.at(0).step).all_reduce_wait += record.wait;
+    }
+  }
+}
 
 /// What one rank's step leaves in the trace.
-std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
-                                  const std::vector<BucketRecord>& buckets,
-                                  const std::vector<ReduceSpan>& acts);
+inline std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<PhaseSpan>& phases,
+                                         const std::vector<BucketRecord>& buckets,
+                                         const std::vector<ReduceSpan>& acts) {
+  std::vector<TraceSpan> spans;
+  for (const PhaseSpan& phase : phases) spans.push_back(of_phase(phase));
+  for (const BucketRecord& bucket : buckets) spans.push_back(of_bucket(bucket));
+  for (const ReduceSpan& act : acts) spans.push_back(of_act(act));
+  for (TraceSpan& span : spans) span.step = step;
+  return spans;
+}
 
 /// Moves a rank's spans to rank 0's clock.
-void align(std::vector<TraceSpan>& spans, const ClockFit& clock);
+inline void align(std::vector<TraceSpan>& spans, const ClockFit& clock) {
+  for (TraceSpan& span : spans) {
+    span.begin = clock.to_rank0(span.begin);
+    span.end = clock.to_rank0(span.end);
+  }
+}
 
 /// Samples a GPU from a thread of its own for as long as it lives: once at the
 /// beginning, then in every `interval` seconds.
 class DeviceWatch {
  public:
   /// Both outlive it.
-  DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval = 1);
+  DeviceWatch(DeviceMonitor& monitor, const Stopwatch& since_start, double interval = 1)
+      : monitor_(monitor), since_start_(since_start) {
+    sample();  // here, so that a run of less than an interval has one too
+    thread_ = std::jthread([this, interval](const std::stop_token& stop) {
+      while (!stops_within(stop, interval)) sample();
+    });
+  }
 
-  double energy_joules();
+  double energy_joules() {
+    const std::lock_guard lock(mutex_);
+    return monitor_.energy_joules();
+  }
   /// Those since the last call.
-  std::vector<DeviceSample> take();
+  std::vector<DeviceSample> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(samples_, {});
+  }
 
  private:
-  void sample();
+  void sample() {
+    const std::lock_guard lock(mutex_);
+    DeviceSample& sample = samples_.emplace_back(monitor_.sample());
+    sample.seconds = since_start_.seconds();
+  }
 
   DeviceMonitor& monitor_;
   const Stopwatch& since_start_;
@@ -59,32 +146,101 @@ class DeviceWatch {
 /// after it, and in `gather`; never inside a step.
 class StepRecorder {
  public:
-  explicit StepRecorder(const TrainerParts& parts);
+  explicit StepRecorder(const TrainerParts& parts)
+      : group_(parts.group),
+        reducer_(parts.reducer),
+        traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
+    if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
+  }
 
   /// Collective: an epoch begins; the records of the one before are dropped.
-  void open_epoch();
+  void open_epoch() {
+    steps_.clear();
+    scores_.clear();
+    buckets_.clear();
+    clock_.first = note_clock(clock_.first_time);
+    group_.barrier();
+    energy_ = joules_so_far();
+  }
   /// `global_step` counts from 1.
-  void begin_step(std::size_t global_step);
+  void begin_step(std::size_t global_step) {
+    global_step_ = global_step;
+    timer_.keep_spans(global_step_ <= traced_);
+    reducer_.journal().keep_spans(global_step_ <= traced_);
+    timer_.begin();
+  }
   /// Of the step that runs.
   PhaseTimer& timer() { return timer_; }
   /// A micro-batch is computed, which a device timed itself. The host was
   /// already waiting for the rest, so the device's work for the input counts
   /// for `input`.
-  void divide(const ComputeSeconds& seconds, Phase input);
+  void divide(const ComputeSeconds& seconds, Phase input) {
+    PhaseSeconds phases{};
+    const auto book = [&](Phase phase, double s) { phases[std::size_t(phase)] = s; };
+    book(input, seconds.load);
+    book(Phase::forward, seconds.forward);
+    book(Phase::loss, seconds.loss);
+    book(Phase::backward, seconds.backward);
+    timer_.divide(phases);
+    timer_.enter(Phase::other);
+  }
   /// The step ends. `step` says which; scores and times are filled in here.
-  void end_step(StepRecord step, const InputBusy& input);
+  void end_step(StepRecord step, const InputBusy& input) {
+    std::vector<BucketRecord> buckets = reducer_.take_records();
+    step.prepare_busy = input.prepare;
+    step.copy_busy = input.copy;
+    step.copy_bytes = input.copy_bytes;
+    for (BucketRecord& bucket : buckets) {
+      bucket.epoch = step.epoch;
+      bucket.step = step.step;
+      step.all_reduce_busy += bucket.transfer + bucket.add;
+      step.all_reduce_add += bucket.add;
+    }
+    step.seconds = timer_.end();
+    step.phases = timer_.seconds();
+    steps_.push_back(step);
+    buckets_.insert(buckets_.end(), buckets.begin(), buckets.end());
+    if (global_step_ > traced_) return;
+    const auto spans = trace_step(std::uint32_t(global_step_), timer_.take_spans(), buckets,
+                                  reducer_.journal().take_spans());
+    trace_.insert(trace_.end(), spans.begin(), spans.end());
+  }
   /// The score of the next step, in order: it may be known later than its times.
   void score(const StepSums& sums) { scores_.push_back(sums); }
   /// Collective: the epoch's last step is over, and scored.
-  void close_epoch();
+  void close_epoch() {
+    clock_.last = note_clock(clock_.last_time);
+    energy_ = joules_so_far() - energy_;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
+      steps_[i].train_accuracy = double(scores_[i].correct) / scores_[i].samples;
+    }
+  }
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
-  void gather(RunRecord& run, EpochRecord& epoch);
+  void gather(RunRecord& run, EpochRecord& epoch) {
+    epoch.step_records = gather_records(group_, steps_);
+    epoch.bucket_records = gather_records(group_, buckets_);
+    epoch.clocks = all_gather(group_, clock_);
+    book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
+    if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
+    epoch.energy_joules = all_gather(group_, energy_);
+    append(run.gpu_samples,
+           gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
+  }
 
  private:
-  ClockOffset note_clock(double& time);
+  ClockOffset note_clock(double& time) {
+    const ClockOffset offset = group_.clock_offset();
+    time = steady_seconds();
+    return offset;
+  }
   double joules_so_far() { return watch_ ? watch_->energy_joules() : DeviceSample::kUnknown; }
-  void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks);
+  void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {
+    auto spans = gather_records(group_, std::exchange(trace_, {}));
+    for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], clocks.at(rank));
+    append(run.trace, spans);
+  }
 
   RankGroup& group_;
   std::optional<DeviceWatch> watch_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,18 +25,47 @@ class ReplicaPlan {
 
   /// Batch sizes are those of single micro-batches; 0 is ignored. The backend outlives the plan.
   ReplicaPlan(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
+              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none)
+      : graph_(backend.prepare(graph)),
+        backend_(backend),
+        recompute_(recompute),
+        train_(programs(train_batches, Mode::train)),
+        infer_(programs(infer_batches, Mode::infer)) {}
 
   const Programs& train() const noexcept { return train_; }
   const Programs& infer() const noexcept { return infer_; }
   /// All programs share one pool: bytes of the largest.
-  std::size_t pool_bytes() const noexcept;
+  std::size_t pool_bytes() const noexcept {
+    std::size_t most = 0;
+    for (const Programs* programs : {&train_, &infer_})
+      for (const auto& [batch, program] : *programs) most = std::max(most, program->pool_bytes());
+    return most;
+  }
   /// What a replica will hold; optimizer, accumulation and messages are not its own.
-  MemoryNeed memory() const;
-  void bind(std::byte* pool);
+  MemoryNeed memory() const {
+    const GradientLayout layout(graph_);
+    return {.parameters = (layout.lead() + layout.parameters) * sizeof(float),
+            .gradients = (layout.lead() + layout.total()) * sizeof(float),
+            .statistics = 3 * layout.statistics * sizeof(float),
+            .packed = backend_.packed_bytes(),
+            .activations = pool_bytes(),
+            .workspace = backend_.scratch_bytes(),
+            .buffers = backend_.buffer_bytes()};
+  }
+  void bind(std::byte* pool) {
+    for (auto& [batch, program] : train_) program->bind(pool);
+    for (auto& [batch, program] : infer_) program->bind(pool);
+  }
 
  private:
-  Programs programs(const std::vector<std::size_t>& batches, Mode mode) const;
+  Programs programs(const std::vector<std::size_t>& batches, Mode mode) const {
+    Programs programs;
+    for (const std::size_t batch : batches) {
+      if (batch == 0 || programs.contains(batch)) continue;
+      programs[batch] = std::make_unique<Program>(graph_, backend_, int(batch), mode, recompute_);
+    }
+    return programs;
+  }
 
   Graph graph_;  ///< as the backend runs it
   Backend& backend_;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -56,11 +58,21 @@ struct ReduceTable {
   std::string why{};      ///< of these rows, for people: "a rule for one host" for example
 
   /// The row that covers `bytes`; throws std::out_of_range if there is none.
-  const Row& row(std::size_t bytes) const;
+  const Row& row(std::size_t bytes) const {
+    const auto covers = [bytes](const Row& r) { return bytes <= r.most_bytes; };
+    const auto found = std::ranges::find_if(rows, covers);
+    if (found == rows.end()) throw std::out_of_range("no way to sum that many bytes");
+    return *found;
+  }
   const ReduceWay& way(std::size_t bytes) const { return row(bytes).way; }
 };
 
 /// "256 KiB", "4 MiB", "100 bytes".
-std::string length_text(std::size_t bytes);
+inline std::string length_text(std::size_t bytes) {
+  constexpr std::size_t kib = 1024;
+  if (bytes % (kib * kib) == 0) return std::to_string(bytes / (kib * kib)) + " MiB";
+  if (bytes % kib == 0) return std::to_string(bytes / kib) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
 
 }  // namespace rueda

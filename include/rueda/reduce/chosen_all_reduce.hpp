@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rueda/reduce/algorithm.hpp"
@@ -16,7 +19,19 @@ class ChosenAllReduce final : public AllReduce {
   using Make = std::function<std::unique_ptr<AllReduce>(const ReduceWay&)>;
 
   /// Collective if `make` is: makes each way of the table once, in its order. The table has rows.
-  ChosenAllReduce(ReduceTable table, const Make& make);
+  ChosenAllReduce(ReduceTable table, const Make& make) : table_(std::move(table)) {
+    const auto& rows = table_.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto known = std::ranges::find(rows, rows[i].way, &ReduceTable::Row::way);
+      const auto first = std::size_t(known - rows.begin());
+      if (first == i) parts_.push_back(make(rows[i].way));
+      part_of_row_.push_back(first == i ? parts_.back().get() : part_of_row_[first]);
+      const bool ends = rows[i].most_bytes == SIZE_MAX;
+      name_ += (i == 0 ? "auto (" : ", ") + std::string(part_of_row_[i]->name()) +
+               (ends ? "" : " to " + length_text(rows[i].most_bytes));
+    }
+    name_ += ")";
+  }
 
   /// For people: "auto (doubling to 64 KiB, ring)".
   std::string_view name() const override { return name_; }
@@ -28,12 +43,41 @@ class ChosenAllReduce final : public AllReduce {
   Event sum_exactly(std::span<float> slice, Event ready) override {
     return for_length(slice.size()).sum_exactly(slice, ready);
   }
-  AllReduce& for_length(std::size_t length) override;
-  std::span<float> arena() override;
+  AllReduce& for_length(std::size_t length) override {
+    const ReduceTable::Row& row = table_.row(length * sizeof(float));
+    AllReduce& part = *part_of_row_[std::size_t(&row - table_.rows.data())];
+    part.write_into(journal_);
+    return part;
+  }
+  std::span<float> arena() override {
+    for (const auto& part : parts_)
+      if (!part->arena().empty()) return part->arena();
+    return {};
+  }
   /// The most that a slice of up to `length` takes.
-  std::size_t scratch_floats(std::size_t length) const override;
-  std::size_t kept_floats(std::size_t length) const override;
-  std::vector<std::span<float>> carried() override;
+  std::size_t scratch_floats(std::size_t length) const override {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      // The longest slice that the row is asked for.
+      const std::size_t floats = std::min(length, table_.rows[i].most_bytes / sizeof(float));
+      most = std::max(most, part_of_row_[i]->scratch_floats(floats));
+      if (floats == length) break;
+    }
+    return most;
+  }
+  std::size_t kept_floats(std::size_t length) const override {
+    std::size_t sum = 0;
+    for (const auto& part : parts_) sum += part->kept_floats(length);
+    return sum;
+  }
+  std::vector<std::span<float>> carried() override {
+    std::vector<std::span<float>> all;
+    for (const auto& part : parts_) {
+      const auto of_part = part->carried();
+      all.insert(all.end(), of_part.begin(), of_part.end());
+    }
+    return all;
+  }
 
  private:
   ReduceTable table_;
