@@ -76,8 +76,7 @@ class Prediction {
   explicit Prediction(const PredictOptions& options) : options_(options) {
     std::vector<std::string> remarks;
     runs_ = read_runs(options, remarks);
-    std::vector<BenchResult> benches;
-    for (const std::string& file : options.benches) benches.push_back(read_bench(file));
+    const auto benches = values_of(options.benches, read_bench);
     auto fitted = usable_runs(runs_, remarks);
     std::erase_if(fitted, [&](const RunResult& run) {
       const auto& ranks = options.fit_ranks;
@@ -183,10 +182,8 @@ class Prediction {
   }
 
   Table losses() const {
-    std::vector<Scenario> scenarios;
-    for (const MeasuredEpoch& epoch : options_.epochs)
-      scenarios.push_back(scenario_on(epoch.ranks));
-    return loss_table(fit_.model, options_.epochs, scenarios);
+    const auto scenario = [this](const auto& epoch) { return scenario_on(epoch.ranks); };
+    return loss_table(fit_.model, options_.epochs, values_of(options_.epochs, scenario));
   }
 
   const PredictOptions& options_;

@@ -58,10 +58,8 @@ constexpr std::array<Efficiency, kParts> kEfficiencies = {
 constexpr double kLaunchSeconds = 1e-6;
 
 /// What some launches do for a whole batch.
-struct Kernel {
+struct Kernel : Work {
   Part part;
-  double flops = 0;
-  double bytes = 0;
   int launches = 1;
 };
 
@@ -83,9 +81,9 @@ class KernelCounter {
     const double pixels = double(graph_.shape(graph_.input()).elements()) / kImageChannels;
     const bool bf16 = element_ == sizeof(kernels::Bfloat16);
     const double parameter = bf16 ? 20 + 6 + 6 : 20;
-    return {{Part::other, 0, batch_ * (kImageBytes + pixels * kStoredBytes), 2},
-            {Part::other, 0, 0, 4},
-            {Part::other, 0, double(graph_.parameter_count()) * parameter, bf16 ? 5 : 4}};
+    return {{{0, batch_ * (kImageBytes + pixels * kStoredBytes)}, Part::other, 2},
+            {{0, 0}, Part::other, 4},
+            {{0, double(graph_.parameter_count()) * parameter}, Part::other, bf16 ? 5 : 4}};
   }
 
  private:
@@ -94,7 +92,7 @@ class KernelCounter {
   /// So many times the activation that `id` puts out.
   void move(NodeId id, Part part, double times) { add(part, times * bytes_of(id)); }
   void add(Part part, double bytes, double flops = 0, int launches = 1) {
-    kernels_.push_back({part, flops, bytes, launches});
+    kernels_.push_back({{flops, bytes}, part, launches});
   }
   double bytes_of(NodeId id) const {
     return batch_ * element_ * double(graph_.shape(id).elements());
@@ -139,9 +137,11 @@ class KernelCounter {
     move(id, Part::gradient_sums, 1 + gradients + residual * (norm.relu ? 2 : 1));
     move(id, Part::input_gradient, 2 + (adds(id) ? 1 : gradients) + addend);
   }
-  void count(NodeId id, const AddNode&) {
-    move(id, Part::other, 3);
-    move(id, Part::other, 3);
+  // Forward and backward pass over the same memory.
+  void count(NodeId id, const AddNode&) { add(Part::other, 6 * bytes_of(id), 0, 2); }
+  void count(NodeId id, const PadShortcutNode&) { add(Part::other, 4 * bytes_of(id), 0, 2); }
+  void count(NodeId id, const GlobalAveragePoolNode&) {
+    add(Part::other, 2 * bytes_of(input(id)), 0, 2);
   }
   void count(NodeId id, const MaxPoolNode& pool) {
     const double in = bytes_of(input(id));
@@ -149,14 +149,6 @@ class KernelCounter {
     const double winners = out / element_;
     add(Part::other, (pool.kernel == 1 ? out : in) + out + winners);
     add(Part::other, in + out + winners);
-  }
-  void count(NodeId id, const PadShortcutNode&) {
-    move(id, Part::other, 2);
-    move(id, Part::other, 2);
-  }
-  void count(NodeId id, const GlobalAveragePoolNode&) {
-    move(input(id), Part::other, 1);
-    move(input(id), Part::other, 1);
   }
   /// Three products by cuBLAS, bias and its gradient.
   void count(NodeId id, const DenseNode&) {
@@ -179,7 +171,7 @@ struct Cost {
     const double share = kEfficiencies[std::size_t(kernel.part)].share();
     flops += kernel.flops;
     bytes += kernel.bytes;
-    const double seconds = roof.seconds({{kernel.flops, kernel.bytes}});
+    const double seconds = roof.seconds({kernel});
     best += seconds;
     plan += seconds / share + kernel.launches * kLaunchSeconds;
     launches += kernel.launches;
@@ -204,9 +196,7 @@ using Costs = std::vector<std::pair<std::string, Cost>>;
 /// Per image. `bound`: what the plan is compared with, and its title.
 std::string table(const char* what, const Costs& costs, double batch, double Cost::*bound,
                   const char* title) {
-  TextTable table(
-      {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
-  table.add({what, "launches", "GFLOP", "MB", title, "plan us"});
+  TextTable table = number_table({what, "launches", "GFLOP", "MB", title, "plan us"});
   const auto number = [batch](double value, double unit) {
     return value > 0 ? fmt::format("{:.3f}", value / batch / unit) : "-";
   };

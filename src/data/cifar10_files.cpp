@@ -1,9 +1,6 @@
 #include "cifar10_files.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/parse.hpp"
 
 namespace rueda {
 namespace {
@@ -38,14 +36,9 @@ struct Role {
 
 /// N of "data_batch_N": digits without a leading zero.
 std::optional<int> training_number(std::string_view name) {
-  constexpr std::string_view kPrefix = "data_batch_";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = error == std::errc() && end == name.data() + name.size();
-  if (!whole || number < 1 || name.front() == '0') return std::nullopt;
-  return number;
+  if (!take(name, "data_batch_") || name.starts_with('0')) return std::nullopt;
+  const auto number = take_number<int>(name);
+  return name.empty() && number > 0 ? number : std::nullopt;
 }
 
 std::optional<Role> role_of(std::string_view name) {

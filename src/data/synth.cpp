@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <cstdlib>
-#include <numeric>
 #include <string_view>
 #include <utility>
 

@@ -133,9 +133,8 @@ std::string layer_table(const LayerProfile& profile) {
     passes.resize(kShown);
     passes.push_back(std::move(rest));
   }
-  TextTable table(
-      {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
-  table.add({"ms per micro-batch", "median", "share", "GFLOP/s", "GB/s", "of roof"});
+  TextTable table =
+      number_table({"ms per micro-batch", "median", "share", "GFLOP/s", "GB/s", "of roof"});
   for (const LayerTime& pass : passes) {
     const double seconds = time_of(pass);
     const auto rate = [seconds](double amount, const char* unit) {

@@ -23,15 +23,6 @@ std::string entry(const char* label, const std::string& text) {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
-/// A name, then numbers; the first row has the headings.
-TextTable number_table(Texts headings) {
-  std::vector<Align> columns(headings.size(), Align::right);
-  columns.front() = Align::left;
-  TextTable table(columns, 2);
-  table.add(std::move(headings));
-  return table;
-}
-
 Texts spread_cells(const std::string& name, const Spread& s, std::string (*text)(double)) {
   return {name, text(s.mean), text(s.min), text(s.max)};
 }

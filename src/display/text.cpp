@@ -46,6 +46,14 @@ void TextTable::add(Texts cells) {
   rows_.push_back(std::move(cells));
 }
 
+TextTable number_table(Texts headings) {
+  std::vector<Align> columns(headings.size(), Align::right);
+  columns.front() = Align::left;
+  TextTable table(columns, 2);
+  table.add(std::move(headings));
+  return table;
+}
+
 std::vector<std::size_t> TextTable::widths() const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_)

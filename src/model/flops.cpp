@@ -1,6 +1,5 @@
 #include "rueda/model/flops.hpp"
 
-#include <algorithm>
 #include <variant>
 
 namespace rueda {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +18,7 @@
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/record/statistics.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/timings.hpp"
@@ -30,12 +30,10 @@ namespace rueda {
 
 /// What each rank's bits may depend on, apart from the options.
 inline std::vector<std::string> machine_texts(const std::vector<RankInfo>& ranks) {
-  std::vector<std::string> texts;
-  for (const RankInfo& rank : ranks) {
-    texts.push_back(fmt::format("{}, {}, {} thread{}", rank.backend, rank.device, rank.threads,
-                                rank.threads == 1 ? "" : "s"));
-  }
-  return texts;
+  return values_of(ranks, [](const RankInfo& rank) {
+    return fmt::format("{}, {}, {} thread{}", rank.backend, rank.device, rank.threads,
+                       rank.threads == 1 ? "" : "s");
+  });
 }
 
 /// Collective: gives every rank what it carries over from sum to sum. `carried`

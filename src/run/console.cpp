@@ -15,7 +15,6 @@
 
 #include "mpi/session/session.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/display/run_text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "wiring/device_choice.hpp"

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "core/bounded_json.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 

@@ -52,6 +52,9 @@ class TextTable {
   std::vector<Texts> rows_;
 };
 
+/// Of columns with a name, then numbers; the first row has the headings.
+TextTable number_table(Texts headings);
+
 /// `text` in lines of at most kPageColumns, broken at blanks. Each line begins
 /// with `indent` blanks, the first one with `label` instead (padded to
 /// `indent`). Ends with a line end.

@@ -1,7 +1,6 @@
 #include "rueda/train/options.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <ranges>
 #include <set>
 #include <utility>

@@ -127,8 +127,7 @@ class TuneRun {
       : options_(options),
         lengths_(tuned_lengths(options.most_bytes)),
         session_(options.setup, device, asked_text(options), lengths_.back()) {
-    std::vector<Algorithm> algorithms;
-    for (const Entry& entry : options_.entries) algorithms.push_back(entry.algorithm);
+    const auto algorithms = values_of(options_.entries, &Entry::algorithm);
     for (const ReduceWay& way : tuned_ways(algorithms, options_.segments)) add(way);
     if (session_.count() == 0) {
       throw_agreed(ExitCode::bad_input,

@@ -1,6 +1,5 @@
 #include "doctor.hpp"
 
-#include <csignal>
 #include <iostream>
 
 #include <poll.h>

@@ -201,8 +201,7 @@ std::string devices_section(const ClusterFacts& cluster) {
 std::string batches_section(const ClusterFacts& cluster) {
   const auto& [backend, memory_bytes, batches] = cluster.largest_batch;
   if (batches.empty()) return {};
-  TextTable table({Align::left, Align::right, Align::right, Align::right}, 2);
-  table.add({"model", "image", "fp32", "bf16"});
+  TextTable table = number_table({"model", "image", "fp32", "bf16"});
   const auto cell = [](const BatchFacts& batch) {
     return batch.failure.empty() ? count_text(batch.largest_batch) : std::string("-");
   };
