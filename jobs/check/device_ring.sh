@@ -95,15 +95,18 @@ for fault in no-peer pool-memory open-fails; do
 done
 
 # The whole program over a stand-in for the CUDA runtime, which takes device memory from the driver
-# and copies past its counters: they count MPI's copies alone.
-train=(-x "RUEDA_STANDIN_DRIVER=$driver/libcuda.so.1" build/tests/standin/rueda-standin train
-  --backend cuda --allow-shared-gpu --model resnet20 --image-size 16 --data-limit 128
-  --global-batch 8 --epochs 1 --eval-every 0 --progress off)
+# and copies past its counters: they count MPI's copies alone. Each rank has a GPU of its own: it sees all
+# of them, or that one alone.
+# shellcheck disable=SC2016 # each rank's shell expands them
+train=(-x "RUEDA_STANDIN_DRIVER=$driver/libcuda.so.1" -x RUEDA_STANDIN_DEVICES=4 bash -c '
+  [ "$0" = all ] || export CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK
+  exec build/tests/standin/rueda-standin train --backend cuda --model resnet20 --image-size 16 \
+    --data-limit 128 --global-batch 8 --epochs 1 --eval-every 0 --progress off "$@"')
 
-run_training() { # label alone|direct|staged transport folder [option of mpirun...]
-  local label=$1 expected=$2 transport=$3 folder=$4
-  shift 4
-  run_case "$label" "$ranks" "$expected" "$@" "${train[@]}" --transport "$transport" \
+run_training() { # label alone|direct|staged transport all|own folder [option of mpirun...]
+  local label=$1 expected=$2 transport=$3 visible=$4 folder=$5
+  shift 5
+  run_case "$label" "$ranks" "$expected" "$@" "${train[@]}" "$visible" --transport "$transport" \
     --run-dir "$scratch/$folder"
 }
 
@@ -119,10 +122,11 @@ same_bits() { # label folder...
 }
 
 for ranks in 2 4; do
-  run_training 'train, device' direct device "direct-$ranks"
-  run_training 'train, device, no CUDA IPC' staged device "no-ipc-$ranks" "${without_ipc[@]}"
-  run_training 'train, staged' alone staged "staged-$ranks"
-  same_bits 'train, the same bits' "direct-$ranks" "no-ipc-$ranks" "staged-$ranks"
+  run_training 'train, device' direct device all "direct-$ranks"
+  run_training 'train, device, own GPU visible' direct device own "own-$ranks"
+  run_training 'train, device, no CUDA IPC' staged device all "no-ipc-$ranks" "${without_ipc[@]}"
+  run_training 'train, staged' alone staged all "staged-$ranks"
+  same_bits 'train, the same bits' "direct-$ranks" "own-$ranks" "no-ipc-$ranks" "staged-$ranks"
 done
 
 echo "$passed passed, $failed failed"
