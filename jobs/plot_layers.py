@@ -39,7 +39,9 @@ def main():
         height = 1.2 + 0.22 * min(len(passes), SHOWN)
         chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
         Path(sys.argv[2]).write_bytes(render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
-    except (ImportError, OSError, ValueError, KeyError) as error:
+    except ImportError:
+        sys.exit("plot_layers: needs matplotlib: apt-get install python3-matplotlib, then /usr/bin/python3")
+    except (OSError, ValueError, KeyError) as error:
         sys.exit(f"plot_layers: {type(error).__name__}: {error}; write RUN.json with --profile-layers")
 
 
