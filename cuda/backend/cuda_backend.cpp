@@ -1,6 +1,5 @@
 #include "cuda_backend.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -21,60 +20,13 @@
 namespace rueda::cuda {
 namespace {
 
-/// Begins a stretch of this thread's time that profilers show under `name`.
-/// Ranges lie in each other. Without a profiler, or where the toolkit has no
-/// NVTX, nothing happens.
-void push_range([[maybe_unused]] const char* name) {
-#if RUEDA_WITH_NVTX
-  nvtxRangePushA(name);
-#endif
-}
-
-void pop_range() {
-#if RUEDA_WITH_NVTX
-  nvtxRangePop();
-#endif
-}
-
-/// An operation whose calls profilers show under its layer's name.
-class NamedOperation final : public Operation {
- public:
-  NamedOperation(OperationPtr operation, std::string name)
-      : operation_(std::move(operation)), name_(std::move(name)) {}
-
-  OperationNeeds needs() const override { return operation_->needs(); }
-  void bind(const OperationMemory& memory) override { operation_->bind(memory); }
-  void forward() override { in_range(&Operation::forward); }
-  void recompute() override { in_range(&Operation::recompute); }
-  void backward() override { in_range(&Operation::backward); }
-
- private:
-  /// An error ends the program, hence a range that it leaves open does no harm.
-  void in_range(void (Operation::*work)()) {
-    push_range(name_.c_str());
-    ((*operation_).*work)();
-    pop_range();
-  }
-
-  OperationPtr operation_;
-  std::string name_;
-};
-
 /// cuBLAS' own scratch memory: with it, products on a stream are the same bits
 /// every time and may be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
 
-/// By mark.
-constexpr std::array kPhaseRanges = {"load", "forward", "loss", "backward"};
-
-/// Whether an activation lies as no other does: the image with padded channels,
-/// and fp32 in every precision after the global pooling.
-bool is_special(const OperationRequest& r, NodeId node) {
-  return node == r.graph.input() || is_behind_pooling(r.graph.node(node));
-}
-
-/// Dense layers take what is after a global pooling; all others take usual
-/// activations, and a convolution may read the image.
+/// Dense layers take what is after a global pooling, which is fp32 in every
+/// precision; all others take usual activations, and a convolution may read the
+/// image, whose channels are padded.
 void check_inputs(const OperationRequest& r) {
   if (std::holds_alternative<DenseNode>(r.self().kind)) {
     if (is_behind_pooling(r.graph.node(r.input()))) return;
@@ -83,8 +35,9 @@ void check_inputs(const OperationRequest& r) {
   }
   const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
   for (const NodeId input : r.self().inputs) {
-    const bool is_first = input == r.input();
-    if (!is_special(r, input) || (reads_image && is_first && input == r.graph.input())) continue;
+    const bool fits = input == r.graph.input() ? reads_image && input == r.input()
+                                               : !is_behind_pooling(r.graph.node(input));
+    if (fits) continue;
     throw RunError("layer " + r.self().name +
                    ": the cuda backend has only convolutions on the image, and only dense layers "
                    "after a global average pool");
@@ -135,43 +88,31 @@ class CudaBackend final : public CudaWork {
   PlanStore& plans() const { return *context_.plans; }
 
   std::string_view name() const override { return "cuda"; }
-  std::string device() const override {
-    int ordinal = 0;
-    check(cudaGetDevice(&ordinal), "cudaGetDevice");
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-    return properties.name;
-  }
+  std::string device() const override { return properties_of(current_device()).name; }
   ReduceDevice& reduce_device() override { return *reduce_device_; }
 
   Graph prepare(const Graph& graph) const override {
     return fuse_additions(graph, {.conv_adds = true, .batch_norm_adds = true});
   }
   void replay(std::optional<std::uint64_t> key, const std::function<void()>& work) override {
-    close_phase();
-    push_range("forward and backward");
     if (key)
       recordings_[*key].run(stream(), work);
     else
       work();
     marks_.close(stream());
-    close_phase();
-    pop_range();
   }
-  void begin_range(const char* name) override { push_range(name); }
+  /// Without a profiler, or where the toolkit has no NVTX, nothing happens.
+  void begin_range([[maybe_unused]] const char* name) override {
+#if RUEDA_WITH_NVTX
+    nvtxRangePushA(name);
+#endif
+  }
   void end_range() override {
-    close_phase();
-    pop_range();
+#if RUEDA_WITH_NVTX
+    nvtxRangePop();
+#endif
   }
-  /// The host's time for the work between two marks: when it is queued, or recorded.
-  void mark(Mark mark) override {
-    close_phase();
-    if (mark != Mark::end) {
-      push_range(kPhaseRanges[std::size_t(mark)]);
-      in_phase_ = true;
-    }
-    marks_.set(mark, stream());
-  }
+  void mark(Mark mark) override { marks_.set(mark, stream()); }
   ComputeSeconds compute_seconds() override { return marks_.seconds(); }
   void tick() override {
     if (++ticked_ > ticks_.size()) ticks_.push_back(make_timing_event());
@@ -190,7 +131,7 @@ class CudaBackend final : public CudaWork {
   /// A kernel on one thread: the counter is host memory, so it is seen while the rest still runs.
   void announce(std::size_t bucket) override {
     context_.packed.unpack_gradients(context_.parameters.gradients.data(), stream());
-    check(count_up(counters(), bucket, stream()), "count_up");
+    count_up(counters(), bucket, stream());
   }
   std::uint64_t announced(std::size_t bucket) const override {
     return std::atomic_ref(counters()[bucket]).load(std::memory_order_acquire);
@@ -219,8 +160,7 @@ class CudaBackend final : public CudaWork {
       else
         return cuda::make_operation(request, kind);
     };
-    return std::make_unique<NamedOperation>(std::visit(make, request.self().kind),
-                                            request.self().name);
+    return std::visit(make, request.self().kind);
   }
 
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
@@ -263,10 +203,6 @@ class CudaBackend final : public CudaWork {
 
  private:
   std::uint64_t* counters() const { return static_cast<std::uint64_t*>(announcements_.get()); }
-  void close_phase() {
-    if (in_phase_) pop_range();
-    in_phase_ = false;
-  }
 
   bool tunes_;
   std::unique_ptr<CudaReduceDevice> reduce_device_;
@@ -275,7 +211,6 @@ class CudaBackend final : public CudaWork {
   std::vector<Event> ticks_;
   std::size_t ticked_ = 0;      ///< of these, since they were taken
   PinnedMemory announcements_;  ///< kMostBuckets counters, which the device writes
-  bool in_phase_ = false;       ///< a range of a mark is open
   std::map<std::uint64_t, Recording> recordings_;
   std::size_t largest_batch_ = 0;  ///< of any operation: rows of losses, indices
 };

@@ -33,12 +33,13 @@ class EventPool {
   /// Sleeps until `event` has passed, and gives it up: each is waited for by
   /// one thread, and waiting again returns at once.
   void wait(rueda::Event event) {
-    // Not under the lock: others record and wait meanwhile.
-    for (const cudaEvent_t part : parts_of(event))
-      check(cudaEventSynchronize(part), "cudaEventSynchronize");
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     auto node = pending_.extract(event.id);
     if (node.empty()) return;
+    lock.unlock();  // others record and wait meanwhile
+    for (const Event& part : node.mapped())
+      check(cudaEventSynchronize(part.get()), "cudaEventSynchronize");
+    lock.lock();
     for (Event& part : node.mapped()) free_.push_back(std::move(part));
   }
   /// How many CUDA events there are.
@@ -58,15 +59,6 @@ class EventPool {
     free_.pop_back();
     return event;
   }
-  /// The parts of an event; none of one that was given up.
-  std::vector<cudaEvent_t> parts_of(rueda::Event event) const {
-    const std::lock_guard lock(mutex_);
-    std::vector<cudaEvent_t> raw;
-    const auto found = pending_.find(event.id);
-    if (found == pending_.end()) return raw;
-    for (const Event& part : found->second) raw.push_back(part.get());
-    return raw;
-  }
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Parts> pending_;
@@ -85,9 +77,7 @@ class EventPool {
 class CudaReduceDevice final : public ReduceDevice {
  public:
   /// For the device that is current in this thread. `compute` stays the caller's.
-  explicit CudaReduceDevice(cudaStream_t compute) : compute_(compute) {
-    check(cudaGetDevice(&ordinal_), "cudaGetDevice");
-  }
+  explicit CudaReduceDevice(cudaStream_t compute) : compute_(compute) {}
   /// Waits for its streams before its memory goes.
   ~CudaReduceDevice() override {
     static_cast<void>(cudaSetDevice(ordinal_));
@@ -98,20 +88,20 @@ class CudaReduceDevice final : public ReduceDevice {
   CudaReduceDevice& operator=(const CudaReduceDevice&) = delete;
 
   void add(std::span<float> into, std::span<const float> from) override {
-    check(accumulate(into.data(), from.data(), into.size(), stream()), "accumulate");
+    accumulate(into.data(), from.data(), into.size(), stream());
   }
   void copy(std::span<float> to, std::span<const float> from) override {
     move(to, from, cudaMemcpyDeviceToDevice);
   }
   void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
               std::span<float> lost) override {
-    check(to_bf16(to.data(), from.data(), lost.data(), to.size(), stream()), "to_bf16");
+    to_bf16(to.data(), from.data(), lost.data(), to.size(), stream());
   }
   void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) override {
-    check(add_bf16(into.data(), from.data(), into.size(), stream()), "add_bf16");
+    add_bf16(into.data(), from.data(), into.size(), stream());
   }
   void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) override {
-    check(to_fp32(to.data(), from.data(), to.size(), stream()), "to_fp32");
+    to_fp32(to.data(), from.data(), to.size(), stream());
   }
   /// On a third stream, so that it does not wait for the additions.
   std::uint64_t check_sum(std::span<const float> values) override {
@@ -120,7 +110,7 @@ class CudaReduceDevice final : public ReduceDevice {
     cudaStream_t stream = checks_->stream.get();
     auto* sum = static_cast<std::uint64_t*>(checks_->sum.get());
     auto* host = static_cast<std::uint64_t*>(checks_->host.get());
-    check(message_check(values.data(), values.size(), sum, stream), "message_check");
+    message_check(values.data(), values.size(), sum, stream);
     check(cudaMemcpyAsync(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
     wait(record_on(stream));
@@ -214,7 +204,7 @@ class CudaReduceDevice final : public ReduceDevice {
           "cudaMemcpyAsync");
   }
 
-  int ordinal_ = 0;
+  int ordinal_ = current_device();
   cudaStream_t compute_;
   Stream own_ = make_urgent_stream();
   EventPool events_;

@@ -29,7 +29,6 @@ class CudaStager final : public BatchStager {
         label_bytes_(bytes_of_labels(batch)),
         compute_(compute),
         copies_(make_stream()) {
-    check(cudaGetDevice(&ordinal_), "cudaGetDevice");
     const std::size_t bytes = slot_bytes(format, image_size, batch);
     for (Slot& slot : slots_) {
       slot.host = make_pinned_memory(bytes);
@@ -111,7 +110,7 @@ class CudaStager final : public BatchStager {
   InputFormat format_;
   std::size_t image_bytes_;
   std::size_t label_bytes_;
-  int ordinal_ = 0;
+  int ordinal_ = current_device();
   cudaStream_t compute_;
   Stream copies_;
   std::mutex mutex_;  ///< keeps the copy of a slot and its events together on the stream

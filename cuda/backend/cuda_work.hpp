@@ -71,8 +71,7 @@ class CudaWork : public Backend {
                              .count = choice.indices.size()};
     const Element element = context_.element();
     const BatchTarget target{.values = input, .element = element, .labels = labels};
-    check(cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream()),
-          "make_batch");
+    cuda::make_batch(source, choice.transform, choice.seed, choice.epoch, target, stream());
   }
 
   std::unique_ptr<BatchStager> make_stager(int image_size, std::size_t batch) override {
@@ -87,51 +86,45 @@ class CudaWork : public Backend {
   void softmax_cross_entropy(const LossRequest& r) override {
     auto* losses = static_cast<kernels::RowLoss*>(losses_.get());
     const auto rows = std::size_t(r.rows);
-    check(cuda::softmax_cross_entropy(reinterpret_cast<const float*>(r.logits), r.labels, rows,
-                                      r.classes, r.scale, reinterpret_cast<float*>(r.gradient),
-                                      losses, stream()),
-          "softmax_cross_entropy");
-    check(sum_losses(losses, rows, &r.sums->loss, stream()), "sum_losses");
+    cuda::softmax_cross_entropy(reinterpret_cast<const float*>(r.logits), r.labels, rows, r.classes,
+                                r.scale, reinterpret_cast<float*>(r.gradient), losses, stream());
+    sum_losses(losses, rows, &r.sums->loss, stream());
   }
 
   void write_step_sums(StepSums* to, const LossSums* sums, std::span<const float> statistics,
                        float samples, RankFlags* flags) override {
-    check(cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(),
-                                samples, &flags->nonfinite, context_.sum_scratch(), stream()),
-          "write_step_sums");
+    cuda::write_step_sums(&to->loss, &sums->loss, statistics.data(), statistics.size(), samples,
+                          &flags->nonfinite, context_.sum_scratch(), stream());
   }
 
   void sum_gradients(const Graph& graph, NodeId node, int batch, std::byte* to, const std::byte* a,
                      const std::byte* b) override {
     const Element element = element_of(graph.node(node), context_);
     const std::size_t count = activation_bytes(graph, node, batch) / bytes_of(element);
-    check(add_activations(element, to, a, b, count, false, stream()), "add_activations");
+    add_activations(element, to, a, b, count, false, stream());
   }
 
   void sgd_update(std::span<float> values, std::span<float> velocities,
                   std::span<const float> gradients, const kernels::SgdStep& step) override {
-    check(cuda::sgd_update(values.data(), velocities.data(), gradients.data(), values.size(), step,
-                           stream()),
-          "sgd_update");
+    cuda::sgd_update(values.data(), velocities.data(), gradients.data(), values.size(), step,
+                     stream());
   }
 
   void weigh_statistics(std::span<float> to, std::span<const float> from,
                         std::span<const float> values_per_image, float samples) override {
-    check(cuda::weigh_statistics(to.data(), from.data(), values_per_image.data(), to.size(),
-                                 samples, stream()),
-          "weigh_statistics");
+    cuda::weigh_statistics(to.data(), from.data(), values_per_image.data(), to.size(), samples,
+                           stream());
   }
 
   void update_running(std::span<float> running, std::span<const float> weighted_sums, float samples,
                       float momentum) override {
-    check(cuda::update_running(running.data(), weighted_sums.data(), running.size(), samples,
-                               momentum, stream()),
-          "update_running");
+    cuda::update_running(running.data(), weighted_sums.data(), running.size(), samples, momentum,
+                         stream());
   }
 
   std::uint64_t hash(std::span<const float> values) override {
     auto* sum = static_cast<std::uint64_t*>(hash_.get());
-    check(element_hash(values.data(), values.size(), sum, stream()), "element_hash");
+    element_hash(values.data(), values.size(), sum, stream());
     std::uint64_t result = 0;
     copy(&result, sum, sizeof result, cudaMemcpyDeviceToHost, stream());
     return result;

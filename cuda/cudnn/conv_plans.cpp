@@ -60,19 +60,12 @@ std::string ConvPlans::key(const char* what) const {
                      w_.alignment == 16 ? "" : fmt::format(" aligned {}", w_.alignment));
 }
 
-std::string ConvPlans::forward_key(bool fused, bool sums) const {
-  return key("forward") + (fused && has_bias_ ? " + bias" : "") +
-         (fused && r_.has_residual() ? " + residual" : "") + (sums ? " + statistics" : "");
-}
-
-bool ConvPlans::faster_unfused(bool sums, const PlanStore::Epilogue& epilogue) const {
-  return r_.context.plans->prefers_unfused(forward_key(true, sums), forward_key(false), epilogue);
-}
-
 const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
   const bool bias = fused && has_bias_;
   const bool residual = fused && r_.has_residual();
-  return r_.context.plans->find(forward_key(fused, sums), [&](CudnnGraph& g) {
+  const std::string name = key("forward") + (bias ? " + bias" : "") +
+                           (residual ? " + residual" : "") + (sums ? " + statistics" : "");
+  return r_.context.plans->find(name, [&](CudnnGraph& g) {
     const auto y = g.tensor(kY, y_);
     auto result = bias || residual ? g.intermediate(in_fp32(y_)) : y;
     g.conv(ConvDirection::forward, g.tensor(kW, w_), g.tensor(kX, x_), result, geometry_);
@@ -89,11 +82,11 @@ const CudnnPlan* ConvPlans::forward(bool fused, bool sums) const {
 
 const CudnnPlan* ConvPlans::gradient(ConvDirection direction) const {
   const bool weight = direction == ConvDirection::weight_gradient;
-  return r_.context.plans->find(key(weight ? "weight gradient" : "data gradient"),
-                                [&](CudnnGraph& g) {
-                                  g.conv(direction, g.tensor(kW, weight ? dw_ : w_),
-                                         g.tensor(kX, x_), g.tensor(kDy, y_), geometry_);
-                                });
+  const std::string name = key(weight ? "weight gradient" : "data gradient");
+  return r_.context.plans->find(name, [&](CudnnGraph& g) {
+    const auto w = g.tensor(kW, weight ? dw_ : w_);
+    g.conv(direction, w, g.tensor(kX, x_), g.tensor(kDy, y_), geometry_);
+  });
 }
 
 }  // namespace rueda::cuda

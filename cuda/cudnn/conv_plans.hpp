@@ -17,9 +17,6 @@ class ConvPlans {
   /// With bias and residual in its epilogue if `fused`, and there, if `sums`,
   /// the sums of the output's channels too. Null: no engine.
   const CudnnPlan* forward(bool fused, bool sums = false) const;
-  /// Whether the plan without an epilogue, then `epilogue`, was timed and is
-  /// faster than the fused one, with `sums` or not. There are both plans.
-  bool faster_unfused(bool sums, const PlanStore::Epilogue& epilogue) const;
   const CudnnPlan* gradient(ConvDirection direction) const;
 
   /// Numbers in the weights, padded channels included.
@@ -28,7 +25,6 @@ class ConvPlans {
 
  private:
   std::string key(const char* what) const;
-  std::string forward_key(bool fused, bool sums = false) const;
 
   OperationRequest r_;
   ConvGeometry geometry_;

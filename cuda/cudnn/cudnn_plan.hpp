@@ -87,11 +87,9 @@ class PlanStore {
   /// Does on some tensors what an epilogue does.
   using Epilogue = std::function<void(const std::map<CudnnGraph::Tensor, void*>&)>;
 
-  /// Whether the plan of `unfused`, then `epilogue`, was faster than that of
-  /// `fused`, of which there will be no plan then. Both keys have one. False
-  /// for what was not timed.
-  bool prefers_unfused(const std::string& fused, const std::string& unfused,
-                       const Epilogue& epilogue);
+  /// Whether the plan `unfused`, then `epilogue`, was faster than `fused`, which
+  /// is empty from then on. Both are this store's. False for what was not timed.
+  bool prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused, const Epilogue& epilogue);
 
   /// Whether `plan`, one of this store's, can be executed. Tries it on
   /// `tensors` at the first call unless it was timed. A plan that fails is
@@ -135,7 +133,9 @@ class PlanStore {
     CudnnPlan plan;
     bool tried = false;
   };
-  std::map<std::string, Entry> plans_;
+  using Entries = std::map<std::string, Entry>;
+  Entries plans_;
+  Entries::value_type& entry_of(const CudnnPlan& plan);
 };
 
 }  // namespace rueda::cuda

@@ -45,7 +45,8 @@ class Operands {
       : workspace_(make_device_memory(workspace_bytes)) {
     std::size_t bytes = 0;
     for (const auto& [id, spec] : graph.in_memory()) bytes += bytes_of(spec);
-    const std::size_t sets = std::min(kMostSets, 2 * cache_bytes() / bytes + 1);
+    const auto cache_bytes = std::size_t(properties_of(current_device()).l2CacheSize);
+    const std::size_t sets = std::min(kMostSets, 2 * cache_bytes / bytes + 1);
     for (std::size_t i = 0; i < sets; ++i) add_set(graph, part, stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
@@ -53,14 +54,6 @@ class Operands {
   const Set& next() { return sets_[turn_++ % sets_.size()]; }
 
  private:
-  static std::size_t cache_bytes() {
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    return std::size_t(properties.l2CacheSize);
-  }
-
   void add_set(const CudnnGraph& graph, const CudnnGraph& part, cudaStream_t stream) {
     static const std::vector<std::uint16_t> values = random_values();
     constexpr std::size_t kValue = sizeof(std::uint16_t);
@@ -196,24 +189,28 @@ CudnnPlan PlanStore::make(const std::string& key, const CudnnGraph& graph,
       plans, {}, [&](const CudnnPlan& plan) { return seconds[plan.engine]; }));
 }
 
-bool PlanStore::prefers_unfused(const std::string& fused, const std::string& unfused,
+PlanStore::Entries::value_type& PlanStore::entry_of(const CudnnPlan& plan) {
+  const auto same = [&](const auto& entry) { return &entry.second.plan == &plan; };
+  return *std::ranges::find_if(plans_, same);
+}
+
+bool PlanStore::prefers_unfused(const CudnnPlan& fused, const CudnnPlan& unfused,
                                 const Epilogue& epilogue) {
-  const auto timed = times_.find(fused);
+  auto& [key, one] = entry_of(fused);
+  const Entry& other = entry_of(unfused).second;
+  const auto timed = times_.find(key);
   if (timed == times_.end()) return false;
-  Entry& one = plans_.at(fused);
-  const Entry& other = plans_.at(unfused);
   double& seconds = timed->second[kUnfused];
   if (seconds == 0)
     seconds = time_plan(target_.handle, other.plan, other.graph, one.graph, epilogue);
   if (timed->second.at(one.plan.engine) <= seconds) return false;
   one.plan = {};
-  engines_[fused] = kUnfused;
+  engines_[key] = kUnfused;
   return true;
 }
 
 bool PlanStore::runs(const CudnnPlan& plan, const Descriptor& tensors) {
-  const auto same = [&](const auto& entry) { return &entry.second.plan == &plan; };
-  auto& [key, entry] = *std::ranges::find_if(plans_, same);
+  auto& [key, entry] = entry_of(plan);
   if (entry.tried || times_.contains(key)) return bool(plan.plan);
   entry.tried = true;
   const auto run = [&] {

@@ -16,8 +16,7 @@ namespace cuda {
 namespace {
 
 CudaDevice describe(int ordinal) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = properties_of(ordinal);
   const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
   return {ordinal, properties.name, properties.totalGlobalMem, uuid_text(uuid)};
 }

@@ -1,10 +1,14 @@
 #include "handles.hpp"
 
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "cuda/kernels/kernels.hpp"
 #include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
@@ -38,6 +42,15 @@ void throw_cuda_error(cudaError_t code, const char* call, std::source_location p
   // CUDA keeps it as its last error, where the check of a later launch would find it.
   static_cast<void>(cudaGetLastError());
   throw OutOfMemory(message);
+}
+
+void throw_launch_error(cudaError_t code, const std::type_info& kernel) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(kernel.name(), nullptr, nullptr, &status), &std::free);
+  throw RunError(fmt::format("the launch of a kernel failed: {} ({}, {}){}",
+                             cudaGetErrorString(code), cudaGetErrorName(code),
+                             name ? name.get() : kernel.name(), remedy_for(code)));
 }
 
 }  // namespace rueda::cuda

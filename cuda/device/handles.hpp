@@ -15,7 +15,7 @@ namespace rueda::cuda {
 /// line of the call.
 [[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, std::source_location place);
 
-/// Every return code of CUDA and of the launchers goes through here:
+/// Every return code of CUDA goes through here; launchers throw by themselves:
 /// `check(cudaStreamSynchronize(stream), "cudaStreamSynchronize")`.
 inline void check(cudaError_t code, const char* call,
                   std::source_location place = std::source_location::current()) {
@@ -52,6 +52,19 @@ class Handle {
 
   Raw raw_{};
 };
+
+/// Of this thread.
+inline int current_device() {
+  int ordinal = 0;
+  check(cudaGetDevice(&ordinal), "cudaGetDevice");
+  return ordinal;
+}
+
+inline cudaDeviceProp properties_of(int ordinal) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  return properties;
+}
 
 using Stream = Handle<cudaStream_t, cudaStreamDestroy>;
 using Event = Handle<cudaEvent_t, cudaEventDestroy>;

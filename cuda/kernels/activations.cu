@@ -8,9 +8,9 @@ namespace {
 template <typename T, bool relu, int alignment = 16>
 struct AddActivations {
   static constexpr int kPacks = 2;
-  T* to;
-  const T* a;
-  const T* b;
+  void* to;
+  const void* a;
+  const void* b;
 
   template <int width, int packs>
   __device__ void run(PackPlaces at) const {
@@ -28,10 +28,10 @@ struct AddActivations {
 template <typename T, bool two>
 struct MaskGradient {
   static constexpr int kPacks = 2;
-  T* to;
-  const T* output;
-  const T* gradient;
-  const T* other;
+  void* to;
+  const void* output;
+  const void* gradient;
+  const void* other;
 
   template <int width, int packs>
   __device__ void run(PackPlaces at) const {
@@ -54,10 +54,10 @@ template <typename T, bool biased, bool adds>
 struct AddBias {
   static constexpr int kSums = 0;
   static constexpr int kRows = adds ? 2 : 4;
-  T* y;
-  const T* x;
+  void* y;
+  const void* x;
   const float* bias;
-  const T* residual;
+  const void* residual;
 
   __device__ float channel(int c) const { return biased ? bias[c] : 0.0F; }
   template <int width, int rows>
@@ -78,97 +78,87 @@ struct AddBias {
 // What has to look at the channel of each element: one thread an element,
 // because these touch weights, images and test data.
 
-template <typename T>
-struct PadChannels {
-  T* to;
-  const float* from;
-  std::size_t channels;
+/// The first channels of each row, or all of them and zeros.
+template <typename To, typename From>
+struct CopyChannels {
+  To* to;
+  const From* from;
   std::size_t to_channels;
+  std::size_t from_channels;
 
   __device__ void operator()(std::size_t i) const {
     const std::size_t row = i / to_channels;
     const std::size_t c = i % to_channels;
-    to[i] = kernels::from_float<T>(c < channels ? from[row * channels + c] : 0.0F);
+    const bool own = c < from_channels;
+    to[i] = kernels::from_float<To>(own ? kernels::to_float(from[row * from_channels + c]) : 0.0F);
   }
 };
 
-template <typename T>
-struct DropChannels {
-  float* to;
-  const T* from;
-  std::size_t from_channels;
-  std::size_t channels;
-
-  __device__ void operator()(std::size_t i) const {
-    to[i] = kernels::to_float(from[i / channels * from_channels + i % channels]);
-  }
-};
+template <typename To, typename From>
+void copy_channels(void* to, int to_channels, const void* from, int from_channels, std::size_t rows,
+                   cudaStream_t stream) {
+  const CopyChannels<To, From> body{static_cast<To*>(to), static_cast<const From*>(from),
+                                    std::size_t(to_channels), std::size_t(from_channels)};
+  for_each(rows * body.to_channels, body, stream);
+}
 
 }  // namespace
 
-cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
-                            std::size_t count, bool relu, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
+void add_activations(Element element, void* to, const void* a, const void* b, std::size_t count,
+                     bool relu, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
     const std::size_t before = elements_before_packs<T>(to, a, b);
     const auto add = [&](auto width, auto masks) {
-      const AddActivations<T, masks> body{static_cast<T*>(to), static_cast<const T*>(a),
-                                          static_cast<const T*>(b)};
-      return for_each_pack<width>(count, before, body, stream);
+      for_each_pack<width>(count, before, AddActivations<T, masks>{to, a, b}, stream);
     };
-    return with_width<T>(before != kNoPacks, add, relu);
+    with_width<T>(before != kNoPacks, add, relu);
   });
 }
 
 /// The ring's scratch memory and the arena seldom lie alike.
-cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
+void accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream) {
   const AddActivations<float, false, sizeof(float)> apart{into, into, from};
   if (elements_before_packs<float>(into, from) == kNoPacks)
-    return for_each_pack<kWide<float>>(count, elements_before_packs<float>(into), apart, stream);
-  return add_activations(Element::fp32, into, into, from, count, false, stream);
+    for_each_pack<kWide<float>>(count, elements_before_packs<float>(into), apart, stream);
+  else
+    add_activations(Element::fp32, into, into, from, count, false, stream);
 }
 
-cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
-                          const void* other, std::size_t count, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
+void mask_gradient(Element element, void* to, const void* output, const void* gradient,
+                   const void* other, std::size_t count, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
     const std::size_t before = elements_before_packs<T>(to, output, gradient, other);
     const auto mask = [&](auto width, auto two) {
-      const MaskGradient<T, two> body{static_cast<T*>(to), static_cast<const T*>(output),
-                                      static_cast<const T*>(gradient),
-                                      static_cast<const T*>(other)};
-      return for_each_pack<width>(count, before, body, stream);
+      const MaskGradient<T, two> body{to, output, gradient, other};
+      for_each_pack<width>(count, before, body, stream);
     };
-    return with_width<T>(before != kNoPacks, mask, other != nullptr);
+    with_width<T>(before != kNoPacks, mask, other != nullptr);
   });
 }
 
-cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
-                     const void* residual, std::size_t rows, int channels, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
+void add_bias(Element element, void* y, const void* x, const float* bias, const void* residual,
+              std::size_t rows, int channels, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
     const auto add = [&](auto width, auto biased, auto adds) {
-      const AddBias<T, biased, adds> body{static_cast<T*>(y), static_cast<const T*>(x), bias,
-                                          static_cast<const T*>(residual)};
-      return for_each_in_columns<width>(rows, channels, body, nullptr, stream);
+      const AddBias<T, biased, adds> body{y, x, bias, residual};
+      for_each_in_columns<width>(rows, channels, body, nullptr, stream);
     };
-    return with_width<T>(packs_channels<T>(channels, y, x, residual), add, bias != nullptr,
-                         residual != nullptr);
+    with_width<T>(packs_channels<T>(channels, y, x, residual), add, bias != nullptr,
+                  residual != nullptr);
   });
 }
 
-cudaError_t pad_channels(Element element, void* to, const float* from, std::size_t rows,
-                         int channels, int to_channels, cudaStream_t stream) {
-  const auto c = std::size_t(channels);
-  const auto padded = std::size_t(to_channels);
-  return with_type(element, [&]<typename T>() {
-    return for_each(rows * padded, PadChannels<T>{static_cast<T*>(to), from, c, padded}, stream);
+void pad_channels(Element element, void* to, const float* from, std::size_t rows, int channels,
+                  int to_channels, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
+    copy_channels<T, float>(to, to_channels, from, channels, rows, stream);
   });
 }
 
-cudaError_t drop_channels(Element element, float* to, const void* from, std::size_t rows,
-                          int from_channels, int channels, cudaStream_t stream) {
-  const auto c = std::size_t(channels);
-  const auto padded = std::size_t(from_channels);
-  return with_type(element, [&]<typename T>() {
-    return for_each(rows * c, DropChannels<T>{to, static_cast<const T*>(from), padded, c}, stream);
+void drop_channels(Element element, float* to, const void* from, std::size_t rows,
+                   int from_channels, int channels, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
+    copy_channels<float, T>(to, channels, from, from_channels, rows, stream);
   });
 }
 

@@ -151,7 +151,7 @@ template <typename T>
 struct ColumnSums {
   static constexpr int kSums = 1;
   static constexpr int kRows = 4;
-  const T* from;
+  const void* from;
   float* to;
 
   __device__ int channel(int c) const { return c; }
@@ -171,16 +171,15 @@ bool packs_columns(const NormWork& w, const NormGradient& g = {}) {
 
 }  // namespace
 
-cudaError_t norm_statistics(const NormWork& w, cudaStream_t stream) {
-  return with_type(w.element, [&]<typename T>() {
-    return with_width<T>(packs_columns<T>(w), [&](auto width) {
-      return for_each_in_columns<width>(w.rows, w.channels, StatisticsSums<T>{w}, w.scratch,
-                                        stream);
+void norm_statistics(const NormWork& w, cudaStream_t stream) {
+  with_type(w.element, [&]<typename T>() {
+    with_width<T>(packs_columns<T>(w), [&](auto width) {
+      for_each_in_columns<width>(w.rows, w.channels, StatisticsSums<T>{w}, w.scratch, stream);
     });
   });
 }
 
-cudaError_t norm_finish_sums(const NormWork& w, cudaStream_t stream) {
+void norm_finish_sums(const NormWork& w, cudaStream_t stream) {
   const auto finish = [=] __device__(std::size_t channel) {
     float* sums = w.statistics + channel;
     const double mean = sums[0] / double(w.rows);
@@ -188,50 +187,48 @@ cudaError_t norm_finish_sums(const NormWork& w, cudaStream_t stream) {
     sums[0] = float(mean);
     sums[w.channels] = float(variance < 0.0 ? 0.0 : variance);  // a NaN stays one
   };
-  return for_each(std::size_t(w.channels), finish, stream);
+  for_each(std::size_t(w.channels), finish, stream);
 }
 
-cudaError_t norm_apply(const NormWork& w, cudaStream_t stream) {
-  return with_type(w.element, [&]<typename T>() {
+void norm_apply(const NormWork& w, cudaStream_t stream) {
+  with_type(w.element, [&]<typename T>() {
     const auto apply = [&](auto width, auto residual, auto relu) {
-      return for_each_in_columns<width>(w.rows, w.channels, Apply<T, residual, relu>{w}, w.scratch,
-                                        stream);
+      for_each_in_columns<width>(w.rows, w.channels, Apply<T, residual, relu>{w}, w.scratch,
+                                 stream);
     };
-    return with_width<T>(packs_columns<T>(w), apply, w.residual != nullptr, w.relu);
+    with_width<T>(packs_columns<T>(w), apply, w.residual != nullptr, w.relu);
   });
 }
 
-cudaError_t norm_backward(const NormWork& w, const NormGradient& gradient, cudaStream_t stream) {
-  return with_type(w.element, [&]<typename T>() {
+void norm_backward(const NormWork& w, const NormGradient& gradient, cudaStream_t stream) {
+  with_type(w.element, [&]<typename T>() {
     NormGradient g = gradient;
     const bool packed = packs_columns<T>(w, g);
     const auto sum = [&](auto width, auto relu, auto residual, auto two) {
-      return for_each_in_columns<width>(
-          w.rows, w.channels, GradientSums<T, relu, residual, two>{w, g}, w.scratch, stream);
+      for_each_in_columns<width>(w.rows, w.channels, GradientSums<T, relu, residual, two>{w, g},
+                                 w.scratch, stream);
     };
     const auto apply = [&](auto width, auto relu, auto two, auto adds, auto summed) {
-      return for_each_in_columns<width>(
+      for_each_in_columns<width>(
           w.rows, w.channels, InputGradient<T, relu, two, adds, summed>{w, g}, w.scratch, stream);
     };
     const bool kept = g.residual_gradient != nullptr;
-    const cudaError_t sums = with_width<T>(packed, sum, w.relu, kept, g.dy_other != nullptr);
-    if (sums != cudaSuccess || g.dx == nullptr) return sums;
+    with_width<T>(packed, sum, w.relu, kept, g.dy_other != nullptr);
+    if (g.dx == nullptr) return;
     if (kept) {  // what enters the normalisation
       g.dy = g.residual_gradient;
       g.dy_other = nullptr;
     }
-    return with_width<T>(packed, apply, w.relu && !kept, g.dy_other != nullptr, g.addend != nullptr,
-                         g.input_sums[0] != nullptr || g.input_sums[1] != nullptr);
+    with_width<T>(packed, apply, w.relu && !kept, g.dy_other != nullptr, g.addend != nullptr,
+                  g.input_sums[0] != nullptr || g.input_sums[1] != nullptr);
   });
 }
 
-cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, SumScratch* scratch, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
-    const T* matrix = static_cast<const T*>(from);
-    return with_width<T>(packs_channels<T>(channels, matrix), [&](auto width) {
-      return for_each_in_columns<width>(rows, channels, ColumnSums<T>{matrix, sums}, scratch,
-                                        stream);
+void column_sums(Element element, float* sums, const void* from, std::size_t rows, int channels,
+                 SumScratch* scratch, cudaStream_t stream) {
+  with_type(element, [&]<typename T>() {
+    with_width<T>(packs_channels<T>(channels, from), [&](auto width) {
+      for_each_in_columns<width>(rows, channels, ColumnSums<T>{from, sums}, scratch, stream);
     });
   });
 }

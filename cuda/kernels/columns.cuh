@@ -170,12 +170,13 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
 }
 
 template <int width, typename Body>
-cudaError_t for_each_in_columns(std::size_t rows, int channels, const Body& body,
-                                SumScratch* scratch, cudaStream_t stream) {
+void for_each_in_columns(std::size_t rows, int channels, const Body& body, SumScratch* scratch,
+                         cudaStream_t stream) {
   const ColumnTiles tiles = column_tiles(rows, channels, width);
-  if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2) return cudaErrorInvalidValue;
-  return launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,
-                       unsigned(rows), channels, scratch);
+  if (tiles.grid.x > kMostTiles || rows > UINT32_MAX / 2)
+    throw_launch_error(cudaErrorInvalidValue, typeid(Body));
+  launch_blocks(&each_pack_of_columns<width, Body>, tiles.grid, tiles.block, stream, body,
+                unsigned(rows), channels, scratch);
 }
 
 }  // namespace rueda::cuda

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <typeinfo>
 
 #include <cuda_runtime_api.h>
 
@@ -11,12 +12,16 @@
 #include "rueda/kernels/wire.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
-/// work on `stream` and returns at once, with the error of the launch; a length
-/// of 0 queues nothing. Pointers are device memory, of any alignment that their
+/// work on `stream` and returns at once; a length of 0 queues nothing. Throws
+/// RunError where a launch fails. Pointers are device memory, of any alignment that their
 /// type allows. Without fused multiply-add on either side the results equal the
 /// host's bit for bit, but for NaN payloads and where exp and log take part.
 
 namespace rueda::cuda {
+
+/// Throws the RunError that belongs to a failed launch. The type is that of the
+/// kernel or of its body.
+[[noreturn]] void throw_launch_error(cudaError_t code, const std::type_info& kernel);
 
 /// What an activation's numbers are kept in.
 enum class Element { fp32, bf16 };
@@ -33,17 +38,15 @@ struct SumScratch {
 };
 
 /// into[i] = into[i] + from[i]: the ring's sum.
-cudaError_t accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
+void accumulate(float* into, const float* from, std::size_t count, cudaStream_t stream);
 
 /// to[i] = from[i] rounded; if `lost` is not null, by kernels::narrow_with_feedback.
-cudaError_t to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
-                    cudaStream_t stream);
+void to_bf16(kernels::Bfloat16* to, const float* from, float* lost, std::size_t count,
+             cudaStream_t stream);
 /// into[i] = into[i] + from[i].
-cudaError_t add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count,
-                     cudaStream_t stream);
+void add_bf16(float* into, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream);
 /// to[i] = from[i].
-cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count,
-                    cudaStream_t stream);
+void to_fp32(float* to, const kernels::Bfloat16* from, std::size_t count, cudaStream_t stream);
 
 /// Parts of an array, which a kernel takes by value: as many as parameters have room for.
 struct Slices {
@@ -56,50 +59,45 @@ struct Slices {
   Slice at[kMost];
 };
 /// The same for slices of both arrays, in one launch.
-cudaError_t to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices,
-                    cudaStream_t stream);
+void to_fp32(float* to, const kernels::Bfloat16* from, const Slices& slices, cudaStream_t stream);
 
 /// kernels::sgd_update on every element.
-cudaError_t sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
-                       const kernels::SgdStep& step, cudaStream_t stream);
+void sgd_update(float* values, float* velocities, const float* gradients, std::size_t count,
+                const kernels::SgdStep& step, cudaStream_t stream);
 
 /// to[i] = kernels::weighted_statistic(from[i], samples, bessel(samples * values_per_image[i])).
-cudaError_t weigh_statistics(float* to, const float* from, const float* values_per_image,
-                             std::size_t count, float samples, cudaStream_t stream);
+void weigh_statistics(float* to, const float* from, const float* values_per_image,
+                      std::size_t count, float samples, cudaStream_t stream);
 
 /// running[i] = kernels::updated_running(running[i], weighted_sums[i], samples, momentum).
-cudaError_t update_running(float* running, const float* weighted_sums, std::size_t count,
-                           float samples, float momentum, cudaStream_t stream);
+void update_running(float* running, const float* weighted_sums, std::size_t count, float samples,
+                    float momentum, cudaStream_t stream);
 
 /// *sum = sum over i of kernels::element_hash(i, values[i]) modulo 2^64. Whole numbers, so the
 /// order in which threads add does not matter.
-cudaError_t element_hash(const float* values, std::size_t count, std::uint64_t* sum,
-                         cudaStream_t stream);
+void element_hash(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream);
 
 /// The same of kernels::message_check: the check sum of a message.
-cudaError_t message_check(const float* values, std::size_t count, std::uint64_t* sum,
-                          cudaStream_t stream);
+void message_check(const float* values, std::size_t count, std::uint64_t* sum, cudaStream_t stream);
 
 /// kernels::softmax_cross_entropy_row on every row of (rows, classes) logits.
 /// `gradients` has their shape and may be null, then `scale`, one number, may
 /// be too; `losses` has one entry a row.
-cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                                  int classes, const float* scale, float* gradients,
-                                  kernels::RowLoss* losses, cudaStream_t stream);
+void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
+                           int classes, const float* scale, float* gradients,
+                           kernels::RowLoss* losses, cudaStream_t stream);
 
 /// sums[0] = sum of the losses, sums[1] = number of correct rows, in a fixed order.
-cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
-                       cudaStream_t stream);
+void sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums, cudaStream_t stream);
 
 /// to[0 ... 4] = loss, correct (of `sums`), samples, nonfinite, flags[1]:
 /// nonfinite is 1 if the loss or one of `count` statistics is NaN or infinite,
 /// and then flags[0] becomes 1 as well.
-cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, SumScratch* scratch,
-                            cudaStream_t stream);
+void write_step_sums(float* to, const float* sums, const float* statistics, std::size_t count,
+                     float samples, float* flags, SumScratch* scratch, cudaStream_t stream);
 
 /// counters[slot] += 1, seen by the host once all work before it is done.
-cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);
+void count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream);
 
 /// Images resident on the device, and the ones that become a batch.
 struct BatchSource {
@@ -117,11 +115,11 @@ struct BatchTarget {
 };
 
 /// kernels::input_value for every value of the batch, with the augmentation
-/// drawn for each sample. cudaErrorInvalidValue if the target is not aligned or
+/// drawn for each sample. An error if the target is not aligned or
 /// the image has no pixel.
-cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
-                       std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
-                       cudaStream_t stream);
+void make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
+                std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
+                cudaStream_t stream);
 
 // Work on activations: channels innermost, fp32 or bf16, arithmetic in fp32.
 // Null pointers are allowed where that is said. `void*` are activations of the
@@ -130,11 +128,11 @@ cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform&
 // Flat loops over all elements, whatever their shape.
 
 /// to = a + b, then ReLU if `relu`.
-cudaError_t add_activations(Element element, void* to, const void* a, const void* b,
-                            std::size_t count, bool relu, cudaStream_t stream);
+void add_activations(Element element, void* to, const void* a, const void* b, std::size_t count,
+                     bool relu, cudaStream_t stream);
 /// to = gradient (+ other, unless null) where output > 0, else 0.
-cudaError_t mask_gradient(Element element, void* to, const void* output, const void* gradient,
-                          const void* other, std::size_t count, cudaStream_t stream);
+void mask_gradient(Element element, void* to, const void* output, const void* gradient,
+                   const void* other, std::size_t count, cudaStream_t stream);
 
 // Matrices of `rows` times `channels` numbers: every activation is one, with a row per pixel.
 
@@ -169,32 +167,32 @@ struct NormGradient {
 /// Mean and biased variance of each channel into the statistics. Sums are taken
 /// of differences to the channel's first value, so that a large mean costs no
 /// digits, in a fixed order.
-cudaError_t norm_statistics(const NormWork& work, cudaStream_t stream);
+void norm_statistics(const NormWork& work, cudaStream_t stream);
 /// The same from the plain sums of each channel and of its squares, which lie
 /// in place of the statistics. Nothing else of the work is read.
-cudaError_t norm_finish_sums(const NormWork& work, cudaStream_t stream);
+void norm_finish_sums(const NormWork& work, cudaStream_t stream);
 /// y from x and the statistics.
-cudaError_t norm_apply(const NormWork& work, cudaStream_t stream);
+void norm_apply(const NormWork& work, cudaStream_t stream);
 /// All of backward. With a residual the mask is y's and dy + dy_other goes,
 /// masked, to residual_gradient; without one it is recomputed from x, and y is
 /// not read.
-cudaError_t norm_backward(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
+void norm_backward(const NormWork& work, const NormGradient& gradient, cudaStream_t stream);
 
 /// sums[c] = sum over rows of from[row][c], in a fixed order: a bias gradient.
-cudaError_t column_sums(Element element, float* sums, const void* from, std::size_t rows,
-                        int channels, SumScratch* scratch, cudaStream_t stream);
+void column_sums(Element element, float* sums, const void* from, std::size_t rows, int channels,
+                 SumScratch* scratch, cudaStream_t stream);
 
 /// y = x (+ bias, unless null) (+ residual, unless null); in place allowed. For
 /// convolutions whose epilogue cuDNN does not fuse.
-cudaError_t add_bias(Element element, void* y, const void* x, const float* bias,
-                     const void* residual, std::size_t rows, int channels, cudaStream_t stream);
+void add_bias(Element element, void* y, const void* x, const float* bias, const void* residual,
+              std::size_t rows, int channels, cudaStream_t stream);
 
 /// to[row][c] = from[row][c] for c below `channels`, zeros up to `to_channels`, fp32 to `element`.
-cudaError_t pad_channels(Element element, void* to, const float* from, std::size_t rows,
-                         int channels, int to_channels, cudaStream_t stream);
+void pad_channels(Element element, void* to, const float* from, std::size_t rows, int channels,
+                  int to_channels, cudaStream_t stream);
 /// The first `channels` of each row of `from_channels`, to fp32.
-cudaError_t drop_channels(Element element, float* to, const void* from, std::size_t rows,
-                          int from_channels, int channels, cudaStream_t stream);
+void drop_channels(Element element, float* to, const void* from, std::size_t rows,
+                   int from_channels, int channels, cudaStream_t stream);
 
 // Images.
 
@@ -205,6 +203,7 @@ struct ImageShape {
   int width = 0;
 };
 
+/// What reads windows of an image, or all of it.
 struct PoolWork {
   Element element = Element::fp32;
   ImageShape in;
@@ -217,21 +216,18 @@ struct PoolWork {
 
 /// `winners`, unless null, receives the place in the window of each output's
 /// winner; kernels have at most 15 by 15 places.
-cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
-                     cudaStream_t stream);
-cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,
-                              const std::uint8_t* winners, cudaStream_t stream);
+void max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
+              cudaStream_t stream);
+void max_pool_backward(const PoolWork& work, void* dx, const void* dy, const std::uint8_t* winners,
+                       cudaStream_t stream);
 
 /// Every `stride`-th pixel, `before` zero channels before the input's own; and backward.
-cudaError_t pad_shortcut(Element element, void* y, const void* x, const ImageShape& in,
-                         const ImageShape& out, int stride, cudaStream_t stream);
-cudaError_t pad_shortcut_backward(Element element, void* dx, const void* dy, const ImageShape& in,
-                                  const ImageShape& out, int stride, cudaStream_t stream);
+void pad_shortcut(const PoolWork& work, void* y, const void* x, cudaStream_t stream);
+void pad_shortcut_backward(const PoolWork& work, void* dx, const void* dy, cudaStream_t stream);
 
 /// fp32 means over the pixels of each channel, and backward.
-cudaError_t global_average_pool(Element element, float* y, const void* x, const ImageShape& in,
-                                cudaStream_t stream);
-cudaError_t global_average_pool_backward(Element element, void* dx, const float* dy,
-                                         const ImageShape& in, cudaStream_t stream);
+void global_average_pool(const PoolWork& work, float* y, const void* x, cudaStream_t stream);
+void global_average_pool_backward(const PoolWork& work, void* dx, const float* dy,
+                                  cudaStream_t stream);
 
 }  // namespace rueda::cuda

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <typeinfo>
 
 #include <cuda_runtime.h>
 
@@ -32,22 +33,23 @@ __device__ inline std::size_t index_stride() { return std::size_t(gridDim.x) * b
 
 /// Queues `kernel` on blocks of this shape.
 template <typename... Parameters>
-cudaError_t launch_blocks(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
-                          const Parameters&... arguments) {
+void launch_blocks(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
+                   const Parameters&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  const auto code = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (code != cudaSuccess) throw_launch_error(code, typeid(kernel));
 }
 
 /// Queues `kernel` with about one thread for each of `work` items; nothing if there is none.
 template <typename... Parameters>
-cudaError_t launch(void (*kernel)(Parameters...), std::size_t work, cudaStream_t stream,
-                   const Parameters&... arguments) {
-  if (work == 0) return cudaSuccess;
+void launch(void (*kernel)(Parameters...), std::size_t work, cudaStream_t stream,
+            const Parameters&... arguments) {
+  if (work == 0) return;
   const std::size_t blocks = std::min((work - 1) / kBlockThreads + 1, kMaxBlocks);
-  return launch_blocks(kernel, dim3(unsigned(blocks)), dim3(kBlockThreads), stream, arguments...);
+  launch_blocks(kernel, dim3(unsigned(blocks)), dim3(kBlockThreads), stream, arguments...);
 }
 
 template <typename Body>
@@ -57,8 +59,8 @@ __global__ void each_index(std::size_t count, Body body) {
 
 /// body(i) for i below count, in parallel.
 template <typename Body>
-cudaError_t for_each(std::size_t count, const Body& body, cudaStream_t stream) {
-  return launch(&each_index<Body>, count, stream, count, body);
+void for_each(std::size_t count, const Body& body, cudaStream_t stream) {
+  launch(&each_index<Body>, count, stream, count, body);
 }
 
 // Sixteen bytes at a time: the widest that a thread reads or writes at once.
@@ -203,10 +205,9 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
 }
 
 template <int width, typename Body>
-cudaError_t for_each_pack(std::size_t count, std::size_t before, const Body& body,
-                          cudaStream_t stream) {
-  return launch(&each_pack<width, Body>, pieces(count, width), stream, count,
-                width == 1 ? 0 : std::min(before, count), body);
+void for_each_pack(std::size_t count, std::size_t before, const Body& body, cudaStream_t stream) {
+  launch(&each_pack<width, Body>, pieces(count, width), stream, count,
+         width == 1 ? 0 : std::min(before, count), body);
 }
 
 /// Whether each pixel is whole packs of 16 bytes, and every pointer lies right or is null.
@@ -217,32 +218,32 @@ bool packs_channels(int channels, const Pointers*... pointers) {
 
 /// f with each flag as a constant: what it decides then costs nothing in a loop.
 template <typename F>
-cudaError_t with_flags(const F& f) {
-  return f();
+void with_flags(const F& f) {
+  f();
 }
 template <typename F, typename... Rest>
-cudaError_t with_flags(const F& f, bool first, Rest... rest) {
+void with_flags(const F& f, bool first, Rest... rest) {
   const auto go = [&](auto flag) {
-    return with_flags([&](auto... others) { return f(flag, others...); }, rest...);
+    with_flags([&](auto... others) { f(flag, others...); }, rest...);
   };
-  return first ? go(std::true_type()) : go(std::false_type());
+  first ? go(std::true_type()) : go(std::false_type());
 }
 
 /// f(width, flags...) with constants: the elements of a pack and what a kernel decides.
 template <typename T, typename F, typename... Flags>
-cudaError_t with_width(bool packed, const F& f, Flags... flags) {
+void with_width(bool packed, const F& f, Flags... flags) {
   const auto go = [&](auto... known) {
-    return packed ? f(std::integral_constant<int, kWide<T>>(), known...)
-                  : f(std::integral_constant<int, 1>(), known...);
+    packed ? f(std::integral_constant<int, kWide<T>>(), known...)
+           : f(std::integral_constant<int, 1>(), known...);
   };
-  return with_flags(go, flags...);
+  with_flags(go, flags...);
 }
 
 /// Calls f.template operator()<T>() with the type that `element` names.
 template <typename F>
-cudaError_t with_type(Element element, const F& f) {
-  return element == Element::bf16 ? f.template operator()<kernels::Bfloat16>()
-                                  : f.template operator()<float>();
+void with_type(Element element, const F& f) {
+  element == Element::bf16 ? f.template operator()<kernels::Bfloat16>()
+                           : f.template operator()<float>();
 }
 
 }  // namespace rueda::cuda

@@ -39,14 +39,15 @@ struct MakePixel {
 
 }  // namespace
 
-cudaError_t make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
-                       std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
-                       cudaStream_t stream) {
-  if (transform.image_size < 1 || !aligned_for_packs(target.values)) return cudaErrorInvalidValue;
+void make_batch(const BatchSource& source, const kernels::PixelTransform& transform,
+                std::uint64_t seed, std::uint64_t epoch, const BatchTarget& target,
+                cudaStream_t stream) {
+  if (transform.image_size < 1 || !aligned_for_packs(target.values))
+    throw_launch_error(cudaErrorInvalidValue, typeid(&make_batch));
   const auto size = std::size_t(transform.image_size);
-  return with_type(target.element, [&]<typename T>() {
-    return for_each(source.count * size * size,
-                    MakePixel<T>{source, transform, seed, epoch, target}, stream);
+  with_type(target.element, [&]<typename T>() {
+    for_each(source.count * size * size, MakePixel<T>{source, transform, seed, epoch, target},
+             stream);
   });
 }
 

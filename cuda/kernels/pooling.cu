@@ -46,14 +46,13 @@ struct OnPlace {
 };
 
 template <typename T, typename Body>
-cudaError_t for_each_place(const ImageShape& s, bool packed, const Body& body,
-                           cudaStream_t stream) {
+void for_each_place(const ImageShape& s, bool packed, const Body& body, cudaStream_t stream) {
   const int width = packed ? kWide<T> : 1;
   const auto packs = std::size_t(s.images) * std::size_t(s.height) * std::size_t(s.width) *
                      std::size_t(s.channels / width);
-  if (packs >= (std::size_t{1} << 32U)) return cudaErrorInvalidValue;
-  return packed ? for_each(packs, OnPlace<kWide<T>, Body>{s, body}, stream)
-                : for_each(packs, OnPlace<1, Body>{s, body}, stream);
+  if (packs >= (std::size_t{1} << 32U)) throw_launch_error(cudaErrorInvalidValue, typeid(Body));
+  packed ? for_each(packs, OnPlace<kWide<T>, Body>{s, body}, stream)
+         : for_each(packs, OnPlace<1, Body>{s, body}, stream);
 }
 
 template <typename T>
@@ -122,35 +121,31 @@ struct MaxPoolBackward {
 
 template <typename T>
 struct PadShortcut {
-  ImageShape in;
-  ImageShape out;
-  int stride;
+  PoolWork w;
   T* y;
   const T* x;
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const int c = p.c - (out.channels - in.channels) / 2;
-    const bool own = c >= 0 && c < in.channels;
-    y[offset(out, p.n, p.y, p.x, p.c)] =
-        own ? x[offset(in, p.n, p.y * stride, p.x * stride, c)] : T{};
+    const int c = p.c - (w.out.channels - w.in.channels) / 2;
+    const bool own = c >= 0 && c < w.in.channels;
+    y[offset(w.out, p.n, p.y, p.x, p.c)] =
+        own ? x[offset(w.in, p.n, p.y * w.stride, p.x * w.stride, c)] : T{};
   }
 };
 
 template <typename T>
 struct PadShortcutBackward {
-  ImageShape in;
-  ImageShape out;
-  int stride;
+  PoolWork w;
   T* dx;
   const T* dy;
 
   template <int width>
   __device__ void run(const Place& p) const {
-    const bool taken = p.y % stride == 0 && p.x % stride == 0;
-    const int c = p.c + (out.channels - in.channels) / 2;
-    dx[offset(in, p.n, p.y, p.x, p.c)] =
-        taken ? dy[offset(out, p.n, p.y / stride, p.x / stride, c)] : T{};
+    const bool taken = p.y % w.stride == 0 && p.x % w.stride == 0;
+    const int c = p.c + (w.out.channels - w.in.channels) / 2;
+    dx[offset(w.in, p.n, p.y, p.x, p.c)] =
+        taken ? dy[offset(w.out, p.n, p.y / w.stride, p.x / w.stride, c)] : T{};
   }
 };
 
@@ -196,55 +191,48 @@ struct AveragePoolBackward {
 
 }  // namespace
 
-cudaError_t max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
-                     cudaStream_t stream) {
-  return with_type(work.element, [&]<typename T>() {
+void max_pool(const PoolWork& work, void* y, const void* x, std::uint8_t* winners,
+              cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
     const MaxPool<T> body{work, static_cast<T*>(y), static_cast<const T*>(x), winners};
-    return for_each_place<T>(work.out, packs_channels<T>(work.out.channels, y, x, winners), body,
-                             stream);
+    for_each_place<T>(work.out, packs_channels<T>(work.out.channels, y, x, winners), body, stream);
   });
 }
 
-cudaError_t max_pool_backward(const PoolWork& work, void* dx, const void* dy,
-                              const std::uint8_t* winners, cudaStream_t stream) {
-  return with_type(work.element, [&]<typename T>() {
+void max_pool_backward(const PoolWork& work, void* dx, const void* dy, const std::uint8_t* winners,
+                       cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
     const MaxPoolBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy), winners};
-    return for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx, dy, winners), body,
-                             stream);
+    for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx, dy, winners), body, stream);
   });
 }
 
-cudaError_t pad_shortcut(Element element, void* y, const void* x, const ImageShape& in,
-                         const ImageShape& out, int stride, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
-    const PadShortcut<T> body{in, out, stride, static_cast<T*>(y), static_cast<const T*>(x)};
-    return for_each_place<T>(out, false, body, stream);
+void pad_shortcut(const PoolWork& work, void* y, const void* x, cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
+    const PadShortcut<T> body{work, static_cast<T*>(y), static_cast<const T*>(x)};
+    for_each_place<T>(work.out, false, body, stream);
   });
 }
 
-cudaError_t pad_shortcut_backward(Element element, void* dx, const void* dy, const ImageShape& in,
-                                  const ImageShape& out, int stride, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
-    const PadShortcutBackward<T> body{in, out, stride, static_cast<T*>(dx),
-                                      static_cast<const T*>(dy)};
-    return for_each_place<T>(in, false, body, stream);
+void pad_shortcut_backward(const PoolWork& work, void* dx, const void* dy, cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
+    const PadShortcutBackward<T> body{work, static_cast<T*>(dx), static_cast<const T*>(dy)};
+    for_each_place<T>(work.in, false, body, stream);
   });
 }
 
-cudaError_t global_average_pool(Element element, float* y, const void* x, const ImageShape& in,
-                                cudaStream_t stream) {
-  const ImageShape out{in.images, in.channels, 1, 1};
-  return with_type(element, [&]<typename T>() {
-    const AveragePool<T> body{in, y, static_cast<const T*>(x)};
-    return for_each_place<T>(out, packs_channels<T>(in.channels, x), body, stream);
+void global_average_pool(const PoolWork& work, float* y, const void* x, cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
+    const AveragePool<T> body{work.in, y, static_cast<const T*>(x)};
+    for_each_place<T>(work.out, packs_channels<T>(work.in.channels, x), body, stream);
   });
 }
 
-cudaError_t global_average_pool_backward(Element element, void* dx, const float* dy,
-                                         const ImageShape& in, cudaStream_t stream) {
-  return with_type(element, [&]<typename T>() {
-    const AveragePoolBackward<T> body{in, static_cast<T*>(dx), dy};
-    return for_each_place<T>(in, packs_channels<T>(in.channels, dx), body, stream);
+void global_average_pool_backward(const PoolWork& work, void* dx, const float* dy,
+                                  cudaStream_t stream) {
+  with_type(work.element, [&]<typename T>() {
+    const AveragePoolBackward<T> body{work.in, static_cast<T*>(dx), dy};
+    for_each_place<T>(work.in, packs_channels<T>(work.in.channels, dx), body, stream);
   });
 }
 

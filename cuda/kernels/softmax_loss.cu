@@ -56,34 +56,33 @@ __global__ void add_one(std::uint64_t* counters, std::size_t slot) {
 
 }  // namespace
 
-cudaError_t sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
-                       cudaStream_t stream) {
-  return launch(&add_losses, kBlockThreads, stream, losses, rows, sums);
+void sum_losses(const kernels::RowLoss* losses, std::size_t rows, float* sums,
+                cudaStream_t stream) {
+  launch(&add_losses, kBlockThreads, stream, losses, rows, sums);
 }
 
-cudaError_t write_step_sums(float* to, const float* sums, const float* statistics,
-                            std::size_t count, float samples, float* flags, SumScratch* scratch,
-                            cudaStream_t stream) {
+void write_step_sums(float* to, const float* sums, const float* statistics, std::size_t count,
+                     float samples, float* flags, SumScratch* scratch, cudaStream_t stream) {
   const dim3 grid(1, unsigned(std::min<std::size_t>(count / (4 * kBlockThreads) + 1, 64)));
-  return launch_blocks(&write_sums, grid, dim3(kBlockThreads), stream, to, sums, statistics, count,
-                       samples, flags, scratch);
+  launch_blocks(&write_sums, grid, dim3(kBlockThreads), stream, to, sums, statistics, count,
+                samples, flags, scratch);
 }
 
-cudaError_t count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
-  return launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
+void count_up(std::uint64_t* counters, std::size_t slot, cudaStream_t stream) {
+  launch_blocks(&add_one, dim3(1), dim3(1), stream, counters, slot);
 }
 
 /// One thread a row: rows are many and classes few.
-cudaError_t softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
-                                  int classes, const float* scale, float* gradients,
-                                  kernels::RowLoss* losses, cudaStream_t stream) {
+void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t rows,
+                           int classes, const float* scale, float* gradients,
+                           kernels::RowLoss* losses, cudaStream_t stream) {
   const auto one_row = [=] __device__(std::size_t row) {
     const std::size_t first = row * std::size_t(classes);
     losses[row] = kernels::softmax_cross_entropy_row(
         logits + first, classes, labels[row], gradients == nullptr ? 0.0F : *scale,
         gradients == nullptr ? nullptr : gradients + first);
   };
-  return for_each(rows, one_row, stream);
+  for_each(rows, one_row, stream);
 }
 
 }  // namespace rueda::cuda

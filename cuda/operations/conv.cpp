@@ -60,10 +60,9 @@ class Conv final : public Operation {
     execute(weights_, weights_pack_);
     unpack();
     if (conv_.bias == kNone || norm_sums_bias(r_.graph, r_.node)) return;
-    check(column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
-                      memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
-                      r_.context.sum_scratch(), r_.stream()),
-          "column_sums");
+    column_sums(r_.element(), r_.context.gradient(r_.graph, conv_.bias),
+                memory_.output_gradients[0], r_.rows_of(r_.node), conv_.filters,
+                r_.context.sum_scratch(), r_.stream());
   }
 
  private:
@@ -93,9 +92,8 @@ class Conv final : public Operation {
 
   /// What the epilogue does.
   void add(void* y, const void* bias, const void* residual) const {
-    check(add_bias(r_.element(), y, y, static_cast<const float*>(bias), residual,
-                   r_.rows_of(r_.node), conv_.filters, r_.stream()),
-          "add_bias");
+    add_bias(r_.element(), y, y, static_cast<const float*>(bias), residual, r_.rows_of(r_.node),
+             conv_.filters, r_.stream());
   }
 
   /// The batch norm whose sums are to be taken on the way. Engines that do so
@@ -131,7 +129,7 @@ class Conv final : public Operation {
     }
     if (summed_) r_.context.summed.emplace(r_.batch, *summed_);
     if (fused_ != nullptr && forward_ != nullptr &&
-        plans_.faster_unfused(summed_.has_value(), [this](auto at) {
+        r_.context.plans->prefers_unfused(*fused_, *forward_, [this](auto at) {
           add(at[ConvPlans::kY], at[ConvPlans::kBias], at[ConvPlans::kResidual]);
         }))
       drop_fused();
@@ -208,10 +206,9 @@ class Conv final : public Operation {
     float* arena = r_.context.parameters.gradients.data();
     if (padded()) {
       const int stored = plans_.stored_input_channels();
-      check(drop_channels(r_.element(), r_.context.gradient(r_.graph, conv_.weight),
-                          r_.context.scratch.get(), plans_.weight_count() / std::size_t(stored),
-                          stored, r_.graph.shape(r_.input()).channels, r_.stream()),
-            "drop_channels");
+      drop_channels(r_.element(), r_.context.gradient(r_.graph, conv_.weight),
+                    r_.context.scratch.get(), plans_.weight_count() / std::size_t(stored), stored,
+                    r_.graph.shape(r_.input()).channels, r_.stream());
     } else if (r_.element() == Element::bf16) {
       r_.context.packed.gradient_computed(r_.graph, conv_.weight, arena, r_.stream());
     }

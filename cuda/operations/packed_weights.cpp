@@ -29,12 +29,10 @@ void PackedWeights::allocate(std::span<const float> values) {
 }
 
 void PackedWeights::pack_all(const Graph& graph, cudaStream_t stream) {
-  if (mirror_)
-    check(to_bf16(mirror(mirror_), values_.data(), nullptr, values_.size(), stream), "to_bf16");
+  if (mirror_) to_bf16(mirror(mirror_), values_.data(), nullptr, values_.size(), stream);
   for (const auto& [id, p] : padded_) {
     const float* from = values_.data() + graph.parameter(id).offset;
-    check(pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream),
-          "pad_channels");
+    pad_channels(p.element, p.memory.get(), from, p.rows, p.channels, p.stored, stream);
   }
 }
 
@@ -54,7 +52,7 @@ void PackedWeights::gradient_computed(const Graph& graph, ParameterId id, float*
 }
 
 void PackedWeights::unpack_gradients(float* arena, cudaStream_t stream) {
-  check(to_fp32(arena, mirror(gradients_), computed_, stream), "to_fp32");
+  to_fp32(arena, mirror(gradients_), computed_, stream);
   computed_.size = 0;
 }
 

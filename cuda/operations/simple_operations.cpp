@@ -36,6 +36,15 @@ float* bias_gradient(const OperationRequest& r, NodeId conv) {
   return r.context.gradient(r.graph, node->bias);
 }
 
+float* floats(std::byte* numbers) { return reinterpret_cast<float*>(numbers); }
+
+/// From the first input to the output, of an element type that the input has.
+PoolWork pool_work(const OperationRequest& r) {
+  return {.element = element_of(r.graph.node(r.input()), r.context),
+          .in = r.shape_of(r.input()),
+          .out = r.shape_of(r.node)};
+}
+
 NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const OperationMemory& m) {
   const ParameterMemory& p = r.context.parameters;
   const auto statistics = r.mode == Mode::train ? p.batch_statistics : p.running_statistics;
@@ -94,16 +103,14 @@ OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
   if (add.relu)
     needs = {.keeps_output = true, .sums_gradients = true, .shares_input_gradient = true};
   const auto forward = [=](const OperationMemory& m) {
-    check(add_activations(r.element(), m.output, m.inputs[0], m.inputs[1], r.outputs(), add.relu,
-                          r.stream()),
-          "add_activations");
+    add_activations(r.element(), m.output, m.inputs[0], m.inputs[1], r.outputs(), add.relu,
+                    r.stream());
   };
   const auto backward = [=](const OperationMemory& m) {
     if (!add.relu) return;
     const auto& dy = m.output_gradients;
-    check(mask_gradient(r.element(), m.input_gradients[0], m.output, dy[0],
-                        dy.size() > 1 ? dy[1] : nullptr, r.outputs(), r.stream()),
-          "mask_gradient");
+    mask_gradient(r.element(), m.input_gradients[0], m.output, dy[0],
+                  dy.size() > 1 ? dy[1] : nullptr, r.outputs(), r.stream());
   };
   return std::make_unique<SimpleOperation>(needs, forward, backward);
 }
@@ -114,12 +121,12 @@ OperationPtr make_operation(const OperationRequest& r, const AddNode& add) {
 OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm) {
   const bool trains = r.mode == Mode::train;
   const auto apply = [=](const OperationMemory& m) {
-    check(norm_apply(norm_work(r, norm, m), r.stream()), "norm_apply");
+    norm_apply(norm_work(r, norm, m), r.stream());
   };
   const auto forward = [=](const OperationMemory& m) {
     const bool summed = trains && r.context.summed.contains({r.batch, r.node});
     const auto make_statistics = summed ? norm_finish_sums : norm_statistics;
-    if (trains) check(make_statistics(norm_work(r, norm, m), r.stream()), "norm_statistics");
+    if (trains) make_statistics(norm_work(r, norm, m), r.stream());
     apply(m);
   };
   // Of the convolution that it reads, and of the one whose output that adds.
@@ -135,7 +142,7 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
         .dgamma = r.context.gradient(r.graph, norm.gamma),
         .dbeta = r.context.gradient(r.graph, norm.beta),
         .input_sums = {bias_gradient(r, convs[0]), bias_gradient(r, convs[1])}};
-    check(norm_backward(norm_work(r, norm, m), gradient, r.stream()), "norm_backward");
+    norm_backward(norm_work(r, norm, m), gradient, r.stream());
   };
   const OperationNeeds needs{.keeps_input = true,
                              .keeps_output = r.has_residual() && norm.relu,
@@ -146,56 +153,46 @@ OperationPtr make_operation(const OperationRequest& r, const BatchNormNode& norm
 }
 
 OperationPtr make_operation(const OperationRequest& r, const MaxPoolNode& pool) {
-  const PoolWork work{.element = r.element(),
-                      .in = r.shape_of(r.input()),
-                      .out = r.shape_of(r.node),
-                      .kernel = pool.kernel,
-                      .stride = pool.stride,
-                      .padding = pool.padding,
-                      .zeros = pool.filled_with == PoolPadding::zeros};
+  PoolWork work = pool_work(r);
+  work.kernel = pool.kernel;
+  work.stride = pool.stride;
+  work.padding = pool.padding;
+  work.zeros = pool.filled_with == PoolPadding::zeros;
   const auto winners = [](const OperationMemory& m) {
     return reinterpret_cast<std::uint8_t*>(m.workspace);
   };
   const auto forward = [=](const OperationMemory& m) {
-    check(max_pool(work, m.output, m.inputs[0], winners(m), r.stream()), "max_pool");
+    max_pool(work, m.output, m.inputs[0], winners(m), r.stream());
   };
   const auto backward = [=](const OperationMemory& m) {
-    check(max_pool_backward(work, m.input_gradients[0], m.output_gradients[0], winners(m),
-                            r.stream()),
-          "max_pool_backward");
+    max_pool_backward(work, m.input_gradients[0], m.output_gradients[0], winners(m), r.stream());
   };
   const OperationNeeds needs{.workspace_bytes = r.mode == Mode::train ? r.outputs() : 0};
   return std::make_unique<SimpleOperation>(needs, forward, backward);
 }
 
 OperationPtr make_operation(const OperationRequest& r, const PadShortcutNode& pad) {
-  const ImageShape in = r.shape_of(r.input());
-  const ImageShape out = r.shape_of(r.node);
+  PoolWork work = pool_work(r);
+  work.stride = pad.stride;
   const auto forward = [=](const OperationMemory& m) {
-    check(pad_shortcut(r.element(), m.output, m.inputs[0], in, out, pad.stride, r.stream()),
-          "pad_shortcut");
+    pad_shortcut(work, m.output, m.inputs[0], r.stream());
   };
   const auto backward = [=](const OperationMemory& m) {
     if (m.input_gradients[0] == nullptr) return;
-    check(pad_shortcut_backward(r.element(), m.input_gradients[0], m.output_gradients[0], in, out,
-                                pad.stride, r.stream()),
-          "pad_shortcut_backward");
+    pad_shortcut_backward(work, m.input_gradients[0], m.output_gradients[0], r.stream());
   };
   return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
 }
 
 OperationPtr make_operation(const OperationRequest& r, const GlobalAveragePoolNode&) {
-  const ImageShape in = r.shape_of(r.input());
-  const Element element = element_of(r.graph.node(r.input()), r.context);
+  const PoolWork work = pool_work(r);
   const auto forward = [=](const OperationMemory& m) {
-    auto* y = reinterpret_cast<float*>(m.output);
-    check(global_average_pool(element, y, m.inputs[0], in, r.stream()), "global_average_pool");
+    global_average_pool(work, floats(m.output), m.inputs[0], r.stream());
   };
   const auto backward = [=](const OperationMemory& m) {
     if (m.input_gradients[0] == nullptr) return;
-    const auto* dy = reinterpret_cast<const float*>(m.output_gradients[0]);
-    check(global_average_pool_backward(element, m.input_gradients[0], dy, in, r.stream()),
-          "global_average_pool_backward");
+    global_average_pool_backward(work, m.input_gradients[0], floats(m.output_gradients[0]),
+                                 r.stream());
   };
   return std::make_unique<SimpleOperation>(OperationNeeds{}, forward, backward);
 }
@@ -207,28 +204,24 @@ OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
   const auto rows = std::size_t(r.batch);
   const auto forward = [=](const OperationMemory& m) {
     const float* weights = r.context.value(r.graph, dense.weight);
-    const auto* x = reinterpret_cast<const float*>(m.inputs[0]);
-    auto* y = reinterpret_cast<float*>(m.output);
-    multiply(r.context, {weights, CUBLAS_OP_T, inputs}, {x, CUBLAS_OP_N, inputs}, y, units, r.batch,
-             inputs);
+    float* y = floats(m.output);
+    multiply(r.context, {weights, CUBLAS_OP_T, inputs}, {floats(m.inputs[0]), CUBLAS_OP_N, inputs},
+             y, units, r.batch, inputs);
     if (dense.bias == kNone) return;
-    check(add_bias(Element::fp32, y, y, r.context.value(r.graph, dense.bias), nullptr, rows, units,
-                   r.stream()),
-          "add_bias");
+    add_bias(Element::fp32, y, y, r.context.value(r.graph, dense.bias), nullptr, rows, units,
+             r.stream());
   };
   const auto backward = [=](const OperationMemory& m) {
-    const float* weights = r.context.value(r.graph, dense.weight);
-    const auto* x = reinterpret_cast<const float*>(m.inputs[0]);
-    const auto* dy = reinterpret_cast<const float*>(m.output_gradients[0]);
-    multiply(r.context, {x, CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_T, units},
+    const auto* dy = floats(m.output_gradients[0]);
+    multiply(r.context, {floats(m.inputs[0]), CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_T, units},
              r.context.gradient(r.graph, dense.weight), inputs, units, r.batch);
     if (dense.bias != kNone) {
-      check(column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
-                        r.context.sum_scratch(), r.stream()),
-            "column_sums");
+      column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
+                  r.context.sum_scratch(), r.stream());
     }
-    auto* dx = reinterpret_cast<float*>(m.input_gradients[0]);
+    auto* dx = floats(m.input_gradients[0]);
     if (dx == nullptr) return;
+    const float* weights = r.context.value(r.graph, dense.weight);
     multiply(r.context, {weights, CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_N, units}, dx, inputs,
              r.batch, units);
   };

@@ -170,9 +170,11 @@ void Program::bind(std::byte* pool) {
     operations_[index(node)]->bind(memory_of(node));
 }
 
-/// Does the work, between two ticks where a micro-batch is profiled.
+/// Does the work, which profilers show under the layer's name, and between two
+/// ticks where a micro-batch is profiled.
 template <typename Work>
 void Program::timed(NodeId node, Pass pass, const Work& work) {
+  const NamedRange range(backend_, graph_.node(node).name);
   if (!profiles_) return work();
   backend_.tick();
   work();

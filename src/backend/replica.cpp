@@ -80,12 +80,14 @@ bool Replica::choose_program(std::size_t images) {
 void Replica::load(const BatchRequest& request) {
   if (!choose_program(request.choice.indices.size())) return;
   backend_.mark(Mark::load);
+  const NamedRange range(backend_, "load");
   backend_.make_batch(request, current_->input(), current_->labels());
 }
 
 void Replica::load(BatchStager& stager, std::size_t slot, std::size_t images) {
   if (!choose_program(images)) return;
   backend_.mark(Mark::load);
+  const NamedRange range(backend_, "load");
   stager.deliver(slot, current_->input(), current_->labels());
 }
 
@@ -136,19 +138,25 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     return {};
   }
   set_scale(scale);
-  const auto work = [this] {
-    backend_.mark(Mark::forward);
-    forward();
-    backend_.mark(Mark::loss);
-    compute_loss();
-    backend_.mark(Mark::backward);
-    backward();
+  // Profilers show the host's time for a part: when it is queued, or recorded.
+  const auto part = [this](Mark mark, const char* name, auto work) {
+    backend_.mark(mark);
+    const NamedRange range(backend_, name);
+    (this->*work)();
+  };
+  const auto work = [&] {
+    part(Mark::forward, "forward", &Replica::forward);
+    part(Mark::loss, "loss", &Replica::compute_loss);
+    part(Mark::backward, "backward", &Replica::backward);
     backend_.mark(Mark::end);
   };
-  if (profile && current_ == plan_->train().rbegin()->second.get())
-    current_->profile([&] { backend_.replay(std::nullopt, work); });
-  else
-    backend_.replay(std::uint64_t(current_->batch()), work);
+  {
+    const NamedRange range(backend_, "forward and backward");
+    if (profile && current_ == plan_->train().rbegin()->second.get())
+      current_->profile([&] { backend_.replay(std::nullopt, work); });
+    else
+      backend_.replay(std::uint64_t(current_->batch()), work);
+  }
   return backend_.compute_seconds();
 }
 

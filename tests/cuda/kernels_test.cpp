@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "device_tools.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/kernels/batch_norm.hpp"
@@ -72,7 +73,7 @@ void compare_at(const Place& place, const Launch& launch, const One& one) {
   Operand a(0, place, false, stream.get());
   Operand b(1, place, false, stream.get());
   Operand c(2, place, true, stream.get());
-  CHECK(launch(a.device(), b.device(), c.device(), place.length, stream.get()) == cudaSuccess);
+  launch(a.device(), b.device(), c.device(), place.length, stream.get());
   for (std::size_t i = 0; i < place.length; ++i) one(a.host()[i], b.host()[i], c.host()[i]);
   CHECK(a.difference() == kNoDifference);
   CHECK(b.difference() == kNoDifference);
@@ -120,8 +121,8 @@ TEST_CASE("norm_finish_sums: a usual channel, a difference below zero, a NaN", "
   const auto stream = rueda::cuda::make_stream();
   const float nan = std::nanf("");
   const DeviceVector<float> statistics({8, 4, nan, 20, 3.9999F, nan}, stream.get());
-  CHECK(rueda::cuda::norm_finish_sums({.rows = 4, .channels = 3, .statistics = statistics.data()},
-                                      stream.get()) == cudaSuccess);
+  rueda::cuda::norm_finish_sums({.rows = 4, .channels = 3, .statistics = statistics.data()},
+                                stream.get());
   const Floats made = statistics.read();
   CHECK(Floats{made[0], made[1], made[3], made[4]} == Floats{2, 1, 1, 0});
   CHECK(std::isnan(made[2]));
@@ -138,7 +139,7 @@ void compare_sums(Queue queue, Share share) {
     CAPTURE(place.length, place.offset);
     Operand values(0, place, false, stream.get());
     const DeviceVector<std::uint64_t> sum({123, 456}, stream.get());  // the first is overwritten
-    CHECK(queue(values.device(), place.length, sum.data(), stream.get()) == cudaSuccess);
+    queue(values.device(), place.length, sum.data(), stream.get());
     std::uint64_t expected = 0;
     for (std::size_t i = 0; i < place.length; ++i) expected += share(i, values.host()[i]);
     CHECK(sum.read() == std::vector<std::uint64_t>{expected, 456});
@@ -188,15 +189,15 @@ void compare_input_sums(int channels, std::size_t rows) {
   const rueda::cuda::NormWork work{element,     rows,        channels, x.data(),
                                    ones.data(), ones.data(), 1e-5F,    statistics.data(),
                                    true,        nullptr,     y.data(), scratch.data()};
-  CHECK(rueda::cuda::norm_statistics(work, stream.get()) == cudaSuccess);
-  CHECK(rueda::cuda::norm_backward(work,
-                                   {.dy = dy.data(),
-                                    .addend = addend.data(),
-                                    .dx = dx.data(),
-                                    .dgamma = got.data(),
-                                    .dbeta = got.data() + c,
-                                    .input_sums = got.data() + 2 * c},
-                                   stream.get()) == cudaSuccess);
+  rueda::cuda::norm_statistics(work, stream.get());
+  rueda::cuda::norm_backward(work,
+                             {.dy = dy.data(),
+                              .addend = addend.data(),
+                              .dx = dx.data(),
+                              .dgamma = got.data(),
+                              .dbeta = got.data() + c,
+                              .input_sums = got.data() + 2 * c},
+                             stream.get());
   const Floats sums = got.read();
   const std::vector<T> stored = dx.read();
   for (std::size_t i = 0; i < c; ++i) {
@@ -217,8 +218,7 @@ TEST_CASE("to_bf16 rounds every number as the host does, NaN payloads aside", "[
   const Floats values = every_bf16_and_around();
   const DeviceVector<float> from(values, stream.get());
   const DeviceVector<Bfloat16> to(std::vector<Bfloat16>(values.size()), stream.get());
-  CHECK(rueda::cuda::to_bf16(to.data(), from.data(), nullptr, values.size(), stream.get()) ==
-        cudaSuccess);
+  rueda::cuda::to_bf16(to.data(), from.data(), nullptr, values.size(), stream.get());
   const std::vector<Bfloat16> got = to.read();
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -239,13 +239,12 @@ TEST_CASE("norm_backward sums the input gradient that it stores", "[device]") {
 // Needs no device: whatever is queued without one is an error.
 TEST_CASE("a length of 0 queues nothing") {
   namespace cuda = rueda::cuda;
-  CHECK(cuda::accumulate(nullptr, nullptr, 0, nullptr) == cudaSuccess);
-  CHECK(cuda::sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr) == cudaSuccess);
-  CHECK(cuda::weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr) == cudaSuccess);
-  CHECK(cuda::update_running(nullptr, nullptr, 0, 1, 1, nullptr) == cudaSuccess);
-  CHECK(cuda::softmax_cross_entropy(nullptr, nullptr, 0, 10, nullptr, nullptr, nullptr, nullptr) ==
-        cudaSuccess);
-  CHECK(cuda::make_batch({}, {}, 0, 0, {}, nullptr) == cudaSuccess);
+  cuda::accumulate(nullptr, nullptr, 0, nullptr);
+  cuda::sgd_update(nullptr, nullptr, nullptr, 0, {}, nullptr);
+  cuda::weigh_statistics(nullptr, nullptr, nullptr, 0, 1, nullptr);
+  cuda::update_running(nullptr, nullptr, 0, 1, 1, nullptr);
+  cuda::softmax_cross_entropy(nullptr, nullptr, 0, 10, nullptr, nullptr, nullptr, nullptr);
+  cuda::make_batch({}, {}, 0, 0, {}, nullptr);
 }
 
 // The batch kernel against rueda::kernels::input_value on the host: equal bit for bit.
@@ -314,9 +313,9 @@ void compare_batch(const kernels::PixelTransform& t, std::size_t count) {
       .labels = nullptr};
   const DeviceVector<std::int32_t> batch_labels(labels, stream.get());
   target.labels = batch_labels.data();
-  CHECK(rueda::cuda::make_batch(
-            {device_pixels.data(), device_labels.data(), device_indices.data(), count}, t, kSeed,
-            kEpoch, target, stream.get()) == cudaSuccess);
+  rueda::cuda::make_batch(
+      {device_pixels.data(), device_labels.data(), device_indices.data(), count}, t, kSeed, kEpoch,
+      target, stream.get());
 
   for (std::size_t n = 0; n < count; ++n) {
     make_on_host(images, indices[n], n, t, channels, values);
@@ -347,8 +346,8 @@ TEST_CASE("make_batch takes any number of samples", "[device]") {
 TEST_CASE("make_batch refuses what it could not fill") {
   const auto t = transform_to(32, false);
   alignas(16) float unaligned[2] = {};
-  CHECK(rueda::cuda::make_batch({}, t, 0, 0, {.values = &unaligned[1]}, nullptr) ==
-        cudaErrorInvalidValue);
-  CHECK(rueda::cuda::make_batch({}, transform_to(0, false), 0, 0, {}, nullptr) ==
-        cudaErrorInvalidValue);
+  CHECK_THROWS_AS(rueda::cuda::make_batch({}, t, 0, 0, {.values = &unaligned[1]}, nullptr),
+                  rueda::RunError);
+  CHECK_THROWS_AS(rueda::cuda::make_batch({}, transform_to(0, false), 0, 0, {}, nullptr),
+                  rueda::RunError);
 }

@@ -310,12 +310,10 @@ TEST_CASE("an epilogue is left to a kernel that takes less time, also by a tunin
     if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   };
   rueda::cuda::PlanStore store({other.handle.get()}, {});
-  store.find("plain", add_up);
-  store.find("untimed", big);
-  CHECK(!store.prefers_unfused("untimed", "plain", kernel));
+  const auto* plain = store.find("plain", add_up);
+  CHECK(!store.prefers_unfused(*store.find("untimed", big), *plain, kernel));
   store.tune(true);
-  store.find("fused", big);
-  CHECK(store.prefers_unfused("fused", "plain", kernel) == !slow);
+  CHECK(store.prefers_unfused(*store.find("fused", big), *plain, kernel) == !slow);
   CHECK((store.find("fused", big) == nullptr) == !slow);
   CHECK(store.times().at("fused").at("unfused") > 0);
   rueda::cuda::PlanStore again({other.handle.get()}, {});
