@@ -32,7 +32,8 @@ class OverlapTest(ProgramCase):
             self.assertEqual(on["all_reduce"]["overlaps_backward"], True)
 
     def test_overlap_changes_no_bit(self):
-        self.check_same_bits(2)
+        # In bf16 a GPU converts the weight gradients of a bucket before it announces that.
+        self.check_same_bits(2, *["--precision", "bf16"] * (BACKEND == "cuda"))
         self.check_same_bits(3, "--check-replicas", "step")
 
     def test_nor_with_micro_batches_or_empty_shards(self):
