@@ -136,7 +136,7 @@ copy_scripts() {
 
 install_packages
 configure_bundle
-mapfile -t targets < <(programs | cut -d ' ' -f 2)
+mapfile -t targets < <(programs | awk '{ print $2 ":executable" }') # tests/cuda has a library of the same name
 build "$directory"
 
 version=$("$directory/rueda" --version | awk 'NR == 1 { gsub(/[()]/, ""); print $2 ($3 ? "-" $3 : "") }')
