@@ -26,7 +26,6 @@ namespace rueda {
 namespace {
 
 enum class Part { conv, statistics, apply, gradient_sums, input_gradient, other };
-constexpr std::size_t kParts = 6;
 
 /// How close a kernel comes to its roofline. What hides the memory's latency is
 /// the number of loads that a multiprocessor has in flight: 16-byte loads of a
@@ -47,13 +46,13 @@ struct Efficiency {
 };
 
 /// By Part. The convolutions are cuDNN's.
-constexpr std::array<Efficiency, kParts> kEfficiencies = {
-    {{"convolutions", 0.78},
-     {"batch norm: statistics", 0.65, 1 * 5, 4 * 4},
-     {"batch norm: apply", 0.88, 1 * 4, 4 * 4},
-     {"batch norm: gradient sums", 0.70, 4 * 2, 4 * 4},
-     {"batch norm: input gradient", 0.72, 3 * 2, 4 * 4},
-     {"all others", 0.88}}};
+constexpr auto kEfficiencies =
+    std::to_array<Efficiency>({{"convolutions", 0.78},
+                               {"batch norm: statistics", 0.65, 1 * 5, 4 * 4},
+                               {"batch norm: apply", 0.88, 1 * 4, 4 * 4},
+                               {"batch norm: gradient sums", 0.70, 4 * 2, 4 * 4},
+                               {"batch norm: input gradient", 0.72, 3 * 2, 4 * 4},
+                               {"all others", 0.88}});
 /// Between two kernels of a recorded step.
 constexpr double kLaunchSeconds = 1e-6;
 
@@ -180,7 +179,7 @@ struct Cost {
 
 /// Of a named GPU, or as the user gives it.
 Roof roof_of_user(std::string_view gpu, Precision precision) {
-  if (const auto known = roof_of(gpu, precision)) return *known;
+  if (std::ranges::count(kGpuRates, gpu, &GpuRates::name) > 0) return *roof_of(gpu, precision);
   std::string_view rest = gpu;
   const double flops = take_number<double>(rest).value_or(0);
   const double bytes = take(rest, ",") ? take_number<double>(rest).value_or(0) : 0;
@@ -216,6 +215,37 @@ Costs worst(Costs layers) {
   return layers;
 }
 
+/// A step, by part and by layer.
+struct StepCost {
+  Costs parts, layers;
+  Cost all;
+};
+
+StepCost cost_of(const Graph& graph, std::size_t batch, std::size_t element, const Roof& roof) {
+  KernelCounter counter(graph, batch, element);
+  StepCost step;
+  for (const Efficiency& e : kEfficiencies)
+    step.parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.share()), Cost());
+  const auto count = [&](const std::string& layer, const auto& kernels, double floor) {
+    Cost& cost = step.layers.emplace_back(layer, Cost{.floor = floor}).second;
+    step.all.floor += floor;
+    for (const Kernel& kernel : kernels)
+      for (Cost* sum : {&step.all, &step.parts[std::size_t(kernel.part)].second, &cost})
+        sum->add(kernel, roof);
+  };
+  const auto least = [&](NodeId id, Pass pass) {
+    return roof.seconds(work_of(graph, id, pass, batch, element));
+  };
+  for (NodeId id = 1; id <= graph.logits(); ++id)
+    count(graph.node(id).name, counter.of(id),
+          least(id, Pass::forward) + least(id, Pass::backward));
+  const double update = element == 2 ? 26 : 20;  // bytes a parameter
+  count("batch, loss, update", counter.rest(),
+        roof.seconds({{0, update * double(graph.parameter_count())}}));
+  step.parts.emplace_back("all", step.all);
+  return step;
+}
+
 }  // namespace
 
 std::string roofline_text(const SummaryOptions& options) {
@@ -225,29 +255,7 @@ std::string roofline_text(const SummaryOptions& options) {
   const Graph graph =
       fuse_additions(build_model(options.model, options.image_size, options.classes),
                      {.conv_adds = true, .batch_norm_adds = true});
-  KernelCounter counter(graph, batch, element);
-  Costs parts;
-  for (const Efficiency& e : kEfficiencies)
-    parts.emplace_back(fmt::format("{}, {:.0f} %", e.name, 100 * e.share()), Cost());
-  Costs layers;
-  Cost all;
-  const auto count = [&](const std::string& layer, const std::vector<Kernel>& kernels,
-                         const std::vector<Work>& works) {
-    Cost& cost = layers.emplace_back(layer, Cost()).second;
-    for (const Kernel& kernel : kernels)
-      for (Cost* sum : {&all, &parts[std::size_t(kernel.part)].second, &cost})
-        sum->add(kernel, roof);
-    all.floor += cost.floor = roof.seconds(works);
-  };
-  for (NodeId id = 1; id <= graph.logits(); ++id) {
-    std::vector<Work> works = work_of(graph, id, Pass::forward, batch, element);
-    std::ranges::copy(work_of(graph, id, Pass::backward, batch, element),
-                      std::back_inserter(works));
-    count(graph.node(id).name, counter.of(id), works);
-  }
-  const double update = element == 2 ? 26 : 20;  // bytes a parameter
-  count("batch, loss, update", counter.rest(), {{0, update * double(graph.parameter_count())}});
-  parts.emplace_back("all", all);
+  const StepCost step = cost_of(graph, batch, element, roof);
   const auto images = double(batch);
   return fmt::format(
              "Roofline of a training step of {}, {}, batch of {}, on {}: {:.4g} TFLOP/s, "
@@ -255,17 +263,15 @@ std::string roofline_text(const SummaryOptions& options) {
              "{:.0f} images/s at the floor, {:.0f} by the plan: a model, not a measurement\n",
              options.model, to_string(options.precision), batch, options.roofline,
              roof.flops / 1e12, roof.bytes / 1e12,
-             table("part", parts, images, &Cost::best, "best us"),
-             table("layer", worst(layers), images, &Cost::floor, "floor us"), images / all.floor,
-             images / all.plan) +
+             table("part", step.parts, images, &Cost::best, "best us"),
+             table("layer", worst(step.layers), images, &Cost::floor, "floor us"),
+             images / step.all.floor, images / step.all.plan) +
          paragraph("floor", 8,
                    "the least work, with the usual fusions, at the rates of the GPU; per image, as "
                    "all figures but launches") +
          paragraph("best", 8, "the kernels of the CUDA backend at the rates of the GPU") +
-         paragraph(
-             "plan", 8,
-             "the same at the share of the rates that stands with each part, and 1 us between "
-             "kernels");
+         paragraph("plan", 8,
+                   "the same at the share that stands with each part, and 1 us between kernels");
 }
 
 }  // namespace rueda

@@ -84,7 +84,8 @@ class OtherCommands(ProgramCase):
         self.assertTrue(35_000 < plan < floor, text)
         own = self.completed(self.program.run(*words, "790e12,4.3e12", "--precision", "bf16")).out
         self.assertEqual(own.replace("790e12,4.3e12", "H200"), text)
-        self.refused(self.program.run(*words, "H300"), "--roofline 'H300'", "H200, H100, A100", "790e12,4.3e12")
+        for gpu in ("H300", "H2000"):
+            self.refused(self.program.run(*words, gpu), f"--roofline '{gpu}'", "H200, H100, A100", "790e12,4.3e12")
         self.refused(self.program.run(*words, "H200", "--backend", "cpu"), "--roofline")
 
     def bytes_below(self, name):
