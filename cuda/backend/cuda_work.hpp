@@ -143,8 +143,8 @@ class CudaWork : public Backend {
   Memory allocate_host(std::size_t bytes) override {
     return {make_pinned_memory(bytes).release(), bytes, cudaFreeHost};
   }
-  bool queue_download(std::span<float> host, std::span<const float> device) override {
-    queue_copy(host.data(), device.data(), device.size_bytes(), cudaMemcpyDeviceToHost, stream());
+  bool copy_later(std::span<float> to, std::span<const float> from) override {
+    queue_copy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault, stream());
     return false;
   }
   void finish() override { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }

@@ -44,7 +44,8 @@ constexpr const char* kStallRemedy =
     ". Look at the ranks that others wait for: one that prints nothing has stopped. "
     "(--stall-seconds sets the limit)\n";
 
-/// ": step 17, bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0".
+}  // namespace
+
 std::string place_of(const ReduceNow& now) {
   const auto& [kind, phase, step, to, from] = now.act;
   return fmt::format(": {}, bucket {}, {} step {}{}{}",
@@ -52,8 +53,6 @@ std::string place_of(const ReduceNow& now) {
                      now.bucket, phase, step, to >= 0 ? fmt::format(", sends to rank {}", to) : "",
                      from >= 0 ? fmt::format(", receives from rank {}", from) : "");
 }
-
-}  // namespace
 
 void throw_mpi_error(int code, const char* call) {
   throw RunError(fmt::format(

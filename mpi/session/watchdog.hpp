@@ -15,6 +15,9 @@ struct Watched {
   double seconds = 120;          ///< that one call may take
 };
 
+/// ": step 17, bucket 2, reduce-scatter step 0, sends to rank 2, receives from rank 0".
+std::string place_of(const ReduceNow& now);
+
 /// "the ring is stuck. rank 1 on h0: in MPI_Sendrecv for 121 s: step 17, bucket
 /// 2, reduce-scatter step 0, sends to rank 2, receives from rank 0". `reduce`
 /// of no kind: "stuck outside the ring. rank 1 on h0: in MPI_Bcast for 121 s".

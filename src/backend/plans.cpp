@@ -109,7 +109,7 @@ void plan_blocks(const Graph& graph, const std::vector<OperationNeeds>& needs,
 }  // namespace
 
 std::vector<std::size_t> plan_buckets(const Graph& graph, const BucketOptions& options) {
-  const GradientLayout layout(graph);
+  const GradientLayout layout(graph, options.ranks);
   std::vector<std::size_t> ends;
   if (options.most_bytes > 0) ends = gradient_ends(graph, options.most_bytes);
   if (!ends.empty()) shorten_last(ends, graph);

@@ -1,5 +1,6 @@
 #include "rueda/backend/replica.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -19,7 +20,7 @@ Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPl
                  std::span<float> gradients)
     : graph_(graph),
       backend_(backend),
-      layout_(graph),
+      layout_(plan->layout()),
       plan_(std::move(plan)),
       gradient_memory_(gradients) {
   const auto begin = std::chrono::steady_clock::now();
@@ -36,6 +37,8 @@ void Replica::allocate() {
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
   scalars_ = backend_.allocate(sizeof(Scalars));
   result_ = backend_.allocate_host(sizeof(StepResult));
+  for (Memory* slots : {&slots_read_, &slots_written_})
+    *slots = backend_.allocate_host(layout_.slots * kSlotFloats * sizeof(float));
   pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
@@ -180,7 +183,7 @@ void Replica::write_tail(float samples) {
 
 /// An empty micro-batch has nothing to tell but this.
 void Replica::write_empty_tail() {
-  backend_.zero(gradients());
+  backend_.zero(computed());
   if (!asks_to_stop_) return;
   const std::size_t stop = offsetof(StepSums, stop) / sizeof(float);
   backend_.upload(gradients().subspan(layout_.sums_offset() + stop, 1), std::array{1.0F});
@@ -216,10 +219,18 @@ LossSums Replica::infer(const BatchRequest& request) {
 bool Replica::read_step_sums() {
   constexpr std::size_t kFlags = sizeof(RankFlags) / sizeof(float);
   const auto sums = gradients().subspan(layout_.sums_offset(), kStepSums);
-  const bool there = backend_.queue_download({&result().sums.loss, kStepSums}, sums);
-  return backend_.queue_download({&result().flags.nonfinite, kFlags},
-                                 {&scalars().flags.nonfinite, kFlags}) &&
-         there;
+  backend_.copy_later(slots_read_.floats(), gradients().subspan(layout_.slots_offset()));
+  backend_.copy_later({&result().sums.loss, kStepSums}, sums);
+  return backend_.copy_later({&result().flags.nonfinite, kFlags},
+                             {&scalars().flags.nonfinite, kFlags});
+}
+
+/// The copy of the step before is over: its `compute` has returned since.
+void Replica::write_slot(std::size_t slot, std::span<const float, kSlotFloats> values) {
+  const std::span<float> all = slots_written_.floats();
+  std::ranges::fill(all, 0.0F);
+  if (slot < layout_.slots) std::ranges::copy(values, all.subspan(slot * kSlotFloats).begin());
+  backend_.copy_later(gradients().subspan(layout_.slots_offset()), all);
 }
 
 /// Neighbours of equal momentum, hence as a rule all of them, take one call.

@@ -77,6 +77,21 @@ void add_doctor(CLI::App& app, Request& request) {
   add_text(command, "--fault", options.fault, "KIND:RANK", "For tests")->group("");
 }
 
+void add_watch(CLI::App& app, Request& request) {
+  CLI::App& command =
+      add_command(app, "watch", "Shows how far a run is, from another terminal or login",
+                  "  rueda watch runs/resnet20-np4-1\n"
+                  "  rueda watch runs/resnet20-np4-1 --json -");
+  auto& options = options_of<WatchOptions>(command, request);
+  command.add_option("RUN_DIR", options.run_directory, "Directory of a run of rueda train")
+      ->required()
+      ->option_text(" ");
+  command.add_flag("--once", options.once, "Prints one text, as without a terminal");
+  add_text(command, "--json", options.json, "FILE",
+           "Writes what rank 0 reported last to this file, or - to standard output");
+  add_number(command, "--interval", options.interval, "SECONDS", "Between two screens");
+}
+
 void build(CLI::App& app, Request& request) {
   app.get_formatter()->column_width(kHelpColumn);
   app.require_subcommand(1);
@@ -89,6 +104,7 @@ void build(CLI::App& app, Request& request) {
   add_bench(app, request);
   add_predict(app, request);
   add_report(app, request);
+  add_watch(app, request);
 }
 
 /// The innermost command that the user named, or the program.

@@ -103,6 +103,12 @@ std::string rate_text(double per_second) {
   return fmt::format("{:.{}f}", per_second, decimals_for(per_second, 0));
 }
 
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long long>(std::ceil(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 std::string metric_text(double value) {
   const bool tiny = value != 0 && std::abs(value) < 1e-3;
   return tiny ? fmt::format("{:.4e}", value) : fmt::format("{:.4f}", value);

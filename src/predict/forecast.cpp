@@ -145,7 +145,8 @@ std::vector<Bucket> bucket_schedule(const Graph& graph, std::span<const double> 
     ends.push_back(end);
     unknown.push_back({b, 1});
   }
-  return end == GradientLayout(graph).total() ? schedule_of(graph, ends) : unknown;
+  const std::size_t slots = end - GradientLayout(graph).slots_offset();
+  return slots <= kMostSlots * kSlotFloats ? schedule_of(graph, ends) : unknown;
 }
 
 BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double> seconds,

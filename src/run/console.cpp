@@ -131,22 +131,24 @@ void report_errors_of_ranks(Session& session, const std::function<void()>& work)
   }
 }
 
-Console::Console(const RunRecord& run, bool speaks)
-    : epochs_(run.config.epochs), steps_(run.steps_per_epoch) {
+Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal)
+    : epochs_(run.config.epochs), steps_(run.steps_per_epoch), journal_(journal) {
   const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
   mode_ = progress_mode(run.config.progress, terminal);
   if (speaks) bar_.emplace(std::cout, terminal, mode_);
 }
 
-void Console::on_step(const TrainPosition& position) {
+void Console::on_step(const TrainPosition& position, std::span<const RankTimes> ranks) {
   const auto& [loss, correct, images] = position.so_far;
+  if (live_) live_->on_step(position, ranks);
   const Progress p{.epoch = position.epochs + 1,
                    .step = position.steps,
                    .images = std::size_t(images),
                    .loss = loss / images,
                    .seconds = position.seconds,
                    .epochs = epochs_,
-                   .steps = steps_};
+                   .steps = steps_,
+                   .slowest = live_ ? live_->slow_rank() : ""};
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
@@ -158,6 +160,9 @@ void Console::on_epoch(RunRecord& run) {
   report(LogLevel::debug, fmt::format("epoch {} ended", run.epochs.size()));
   if (!bar_) return;
   if (mode_ != ProgressChoice::off) say(epoch_line(run.epochs.back(), epochs_, run.ranks.size()));
+  live_->on_epoch(run);
+  const std::string slow = live_->slow_rank_of_epoch();
+  if (!slow.empty() && mode_ != ProgressChoice::off) say("  slow: " + slow);
   const fs::path directory = run.config.run_dir;
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
@@ -181,6 +186,7 @@ void Console::say(const std::string& text) {
 void Console::begin(const RunRecord& run, const std::vector<std::string>& warnings,
                     const std::vector<std::string>& notes) {
   say(start_block(run));
+  if (bar_) live_.emplace(run, journal_);
   for (const std::string& text : warnings)
     if (!text.empty()) report(LogLevel::warn, text);
   for (const std::string& text : notes) report(LogLevel::info, text);
@@ -205,6 +211,7 @@ void Console::fail(RunRecord& run, const std::string& reason) {
 void Console::write_files(const RunRecord& run) {
   say("");
   if (!bar_) return;
+  if (live_) live_->end(run);
   write_run_files(run);
   if (!run.config.trace.empty()) write_atomically(run.config.trace, to_trace_json(run));
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "live_status.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/train/config.hpp"
@@ -48,13 +49,13 @@ AlreadyReported report(const Error& error);
 void report_errors_of_ranks(Session& session, const std::function<void()>& work);
 
 /// What rank 0 shows and writes while a run trains: the bar, a line per epoch,
-/// and run.json and steps.csv after every epoch, so that an interrupted run
+/// status.json, and run.json and steps.csv after every epoch, so that an interrupted run
 /// leaves what it had. Other ranks' consoles are silent.
 class Console final : public TrainObserver {
  public:
-  Console(const RunRecord& run, bool speaks);
+  Console(const RunRecord& run, bool speaks, const ReduceJournal& journal);
 
-  void on_step(const TrainPosition& position) override;
+  void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) override;
   void on_epoch(RunRecord& run) override;
   /// The start block, the warnings that are not empty, and the notes.
   void begin(const RunRecord& run, const std::vector<std::string>& warnings,
@@ -75,6 +76,8 @@ class Console final : public TrainObserver {
   std::size_t steps_;
   ProgressChoice mode_;
   std::optional<ProgressBar> bar_;  ///< where it speaks
+  const ReduceJournal& journal_;
+  std::optional<LiveStatus> live_;  ///< where it speaks, once the ranks are known
 };
 
 /// Notes for the start of a run: what the data reader remarked, then each

@@ -187,7 +187,7 @@ class Fitter {
     const std::size_t largest = run_.largest_micro_batch();
     return std::make_unique<ReplicaPlan>(
         request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
-        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute);
+        plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute, world_);
   }
 
   /// The largest of at most `most` samples whose training takes at most

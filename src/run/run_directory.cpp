@@ -8,6 +8,7 @@
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/record/run_json.hpp"
+#include "rueda/record/run_status.hpp"
 
 namespace rueda {
 namespace {
@@ -109,7 +110,8 @@ void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& path : entries_of(directory, error)) {
     const std::string name = path.filename().string();
-    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName))
+    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName) ||
+        is_temporary_of(name, kStatusName))
       fs::remove(path, error);
   }
   remove_unfinished_checkpoints(directory / kCheckpointsName);

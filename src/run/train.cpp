@@ -199,7 +199,7 @@ class TrainRun {
   void train() {
     describe_training(run_, data_, *graph_, plan_);
     const auto remarks = all_gather_text(world_, remark_);
-    Console console(run_, world_.rank() == 0);
+    Console console(run_, world_.rank() == 0, reducer_->journal());
     const auto monitor = open_monitor(device_.uuid);
     RunCheckpoints checkpoints(session_, world_, *replica_, *sums_.all_reduce, run_,
                                data_lines(data_));

@@ -87,7 +87,7 @@ MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t m
                            std::size_t message_floats, std::size_t image_bytes) {
   const std::size_t slots = micro_batches > 1 ? TreeOrder::slots_needed(micro_batches) : 0;
   replica.optimizer = graph.parameter_count() * sizeof(float);
-  replica.accumulation = slots * GradientLayout(graph).total() * sizeof(float);
+  replica.accumulation = slots * GradientLayout(graph).slots_offset() * sizeof(float);
   replica.messages = message_floats * sizeof(float);
   replica.images = image_bytes;
   return replica;
@@ -96,9 +96,9 @@ MemoryNeed training_memory(MemoryNeed replica, const Graph& graph, std::size_t m
 MemoryNeed usual_training_memory(const Graph& graph, Backend& backend, std::size_t batch, int ranks,
                                  Recompute recompute) {
   backend.forget_plans();
-  const ReplicaPlan plan(graph, backend, {batch}, {batch}, recompute);
+  const ReplicaPlan plan(graph, backend, {batch}, {batch}, recompute, std::size_t(ranks));
   return training_memory(plan.memory(), graph, 1,
-                         ring_scratch_floats(GradientLayout(graph).total(), ranks),
+                         ring_scratch_floats(plan.layout().total(), ranks),
                          backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
 }
 

@@ -169,6 +169,16 @@ class StepRecorder {
     reducer_.journal().keep_spans(global_step_ <= traced_);
     timer_.begin();
   }
+  /// Of the last step that ended; zeros before the first.
+  RankTimes last_times() const {
+    RankTimes times;
+    if (steps_.empty()) return times;
+    const StepRecord& last = steps_.back();
+    std::ranges::copy(last.phases, times.phases.begin());
+    times.all_reduce_busy = float(last.all_reduce_busy);
+    times.all_reduce_add = float(last.all_reduce_add);
+    return times;
+  }
   /// Of the step that runs.
   PhaseTimer& timer() { return timer_; }
   /// A micro-batch is computed, which a device timed itself. The host was

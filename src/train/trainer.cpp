@@ -1,6 +1,7 @@
 #include "rueda/train/trainer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,7 +28,7 @@ class TrainLoop final : public Trainer {
         evaluator_(parts_),
         optimizer_(replica_.backend(), replica_.parameters().size(),
                    {config_.momentum, config_.weight_decay, config_.nesterov}),
-        accumulator_(replica_.backend(), replica_.gradients().size(), plan_.micro_batches),
+        accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
         check_(parts.group, replica_, config_.check_replicas),
         position_(parts.from),
         input_(make_train_input(parts_, sampler_)),
@@ -74,6 +75,10 @@ class TrainLoop final : public Trainer {
     inject_fault(config_.fault, parts_.rank(), global_step(step), replica_);
     if (parts_.stop_requested()) replica_.ask_to_stop();
     recorder_.begin_step(global_step(step));
+    const RankSlots slots(plan_.world);
+    const bool reports = parts_.rank() % slots.stride == 0;
+    replica_.write_slot(reports ? parts_.rank() / slots.stride : kMostSlots,
+                        std::bit_cast<std::array<float, kSlotFloats>>(recorder_.last_times()));
   }
 
   void run_micro_batches(std::size_t step) {
@@ -85,9 +90,9 @@ class TrainLoop final : public Trainer {
       input_->load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
       timer().enter(Phase::forward);
       recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());
-      accumulator_.push(replica_.gradients());
+      accumulator_.push(replica_.computed());
     }
-    accumulator_.finish(replica_.gradients());
+    accumulator_.finish(replica_.computed());
     parts_.reducer.complete();
   }
 
@@ -140,7 +145,8 @@ class TrainLoop final : public Trainer {
     stops_ = sums.stop > 0;
     position_.so_far += {sums.loss, sums.correct, sums.samples};
     recorder_.score(sums);
-    parts_.observer.on_step(position_);
+    const auto* times = reinterpret_cast<const RankTimes*>(replica_.slots().data());
+    parts_.observer.on_step(position_, {times, replica_.slots().size() / kSlotFloats});
   }
 
   void record_step(std::size_t step) {

@@ -248,8 +248,10 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
                                 Backend& backend) {
   const TrainConfig& config = run.config;
   GradientSums sums;
-  sums.bucket_ends = plan_buckets(
-      graph, {.most_bytes = bucket_bytes(config), .tail_apart = config.wire != Wire::fp32});
+  const auto ranks = std::size_t(world.size());
+  sums.bucket_ends = plan_buckets(graph, {.most_bytes = bucket_bytes(config),
+                                          .tail_apart = config.wire != Wire::fp32,
+                                          .ranks = ranks});
   run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
   std::size_t begin = 0;
   for (const std::size_t end : sums.bucket_ends) {
@@ -263,7 +265,7 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   const ReduceSettings settings =
       reduce_settings(world, config, backend.name(), decision.transport);
   if (!config.reduce_table.empty()) run.reduce_table_hash = rows_hash(settings.table);
-  const ReducePlace place{world, device, decision.transport, GradientLayout(graph).memory()};
+  const ReducePlace place{world, device, decision.transport, GradientLayout(graph, ranks).memory()};
   sums.all_reduce = make_all_reduce(settings, place);
   run.all_reduce = describe_reduce(settings, *sums.all_reduce);
   run.all_reduce_details = sums.all_reduce->details();

@@ -231,13 +231,13 @@ class Backend {
   virtual void zero(std::span<float> values) = 0;
   virtual void upload(std::span<float> device, std::span<const float> host) = 0;
   virtual void download(std::span<float> host, std::span<const float> device) = 0;
-  /// Host memory that `queue_download` writes to.
+  /// Host memory for `copy_later`.
   virtual Memory allocate_host(std::size_t bytes) { return allocate(bytes); }
-  /// Copies a few numbers once all work so far is done, to memory of
+  /// Copies a few numbers once all work so far is done, from or to memory of
   /// `allocate_host`. True: they are there. False: they are once `finish` or
   /// the `compute_seconds` of a later micro-batch has returned.
-  virtual bool queue_download(std::span<float> host, std::span<const float> device) {
-    download(host, device);
+  virtual bool copy_later(std::span<float> to, std::span<const float> from) {
+    download(to, from);
     return true;
   }
   /// Blocks until all work is done.

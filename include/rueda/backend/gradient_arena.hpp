@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -23,18 +24,36 @@ struct RankFlags {
 };
 inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
 
+/// Floats at the end of the arena in which one rank alone writes and all others
+/// have zeros: their sum is a gather without a message of its own.
+inline constexpr std::size_t kSlotFloats = 10;
+inline constexpr std::size_t kMostSlots = 1024;
+
+/// Every `stride`-th of many ranks has a slot: all of them up to kMostSlots.
+struct RankSlots {
+  std::size_t stride = 1;
+  std::size_t count = 0;
+
+  explicit RankSlots(std::size_t ranks)
+      : stride(std::max<std::size_t>(1, (ranks + kMostSlots - 1) / kMostSlots)),
+        count((ranks + stride - 1) / stride) {}
+};
+
 inline constexpr std::size_t kArenaAlignment = 16;  ///< floats
 
 /// The gradient arena: parameter gradients in backward order, then the tail,
 /// which carries what else must be summed, so that no step needs another
-/// collective: batch-norm statistics weighted by samples, then StepSums.
+/// collective: batch-norm statistics weighted by samples, then StepSums, then a
+/// slot of each of `ranks`.
 struct GradientLayout {
-  explicit GradientLayout(const Graph& graph)
+  explicit GradientLayout(const Graph& graph, std::size_t ranks = 0)
       : parameters(graph.parameter_count()),
         statistics(graph.statistics_count()),
+        slots(RankSlots(ranks).count),
         last_offset(graph.parameters().empty() ? 0 : graph.parameters().back().offset) {}
   std::size_t parameters;
   std::size_t statistics;
+  std::size_t slots;
   std::size_t last_offset;  ///< of the last parameter, the weights of the first layer
   /// Floats by which both arenas begin later than their memory, so that all
   /// tensors between the classifier and the first layer lie on addresses that
@@ -45,7 +64,9 @@ struct GradientLayout {
   }
   std::size_t statistics_offset() const noexcept { return parameters; }
   std::size_t sums_offset() const noexcept { return parameters + statistics; }
-  std::size_t total() const noexcept { return sums_offset() + kStepSums; }
+  /// What a micro-batch computes ends here; what is written once a step follows.
+  std::size_t slots_offset() const noexcept { return sums_offset() + kStepSums; }
+  std::size_t total() const noexcept { return slots_offset() + slots * kSlotFloats; }
   /// Floats of the memory in which it lies.
   std::size_t memory() const noexcept { return lead() + total(); }
 };
@@ -54,6 +75,7 @@ struct GradientLayout {
 struct BucketOptions {
   std::size_t most_bytes = 25'000'000;  ///< of one bucket; 0: no limit, one bucket
   bool tail_apart = false;  ///< what is not a gradient (GradientLayout) in a bucket of its own
+  std::size_t ranks = 0;    ///< that have slots in the tail
 };
 
 /// The longest first and last bucket: short ones, so that communication begins

@@ -23,15 +23,19 @@ class ReplicaPlan {
  public:
   using Programs = std::map<std::size_t, std::unique_ptr<Program>>;
 
-  /// Batch sizes are those of single micro-batches; 0 is ignored. The backend outlives the plan.
+  /// Batch sizes are those of single micro-batches; 0 is ignored. `ranks` have
+  /// slots in the gradient arena. The backend outlives the plan.
   ReplicaPlan(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none)
+              const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none,
+              std::size_t ranks = 0)
       : graph_(backend.prepare(graph)),
+        layout_(graph_, ranks),
         backend_(backend),
         recompute_(recompute),
         train_(programs(train_batches, Mode::train)),
         infer_(programs(infer_batches, Mode::infer)) {}
 
+  const GradientLayout& layout() const noexcept { return layout_; }
   const Programs& train() const noexcept { return train_; }
   const Programs& infer() const noexcept { return infer_; }
   /// All programs share one pool: bytes of the largest.
@@ -43,10 +47,9 @@ class ReplicaPlan {
   }
   /// What a replica will hold; optimizer, accumulation and messages are not its own.
   MemoryNeed memory() const {
-    const GradientLayout layout(graph_);
-    return {.parameters = (layout.lead() + layout.parameters) * sizeof(float),
-            .gradients = (layout.lead() + layout.total()) * sizeof(float),
-            .statistics = 3 * layout.statistics * sizeof(float),
+    return {.parameters = (layout_.lead() + layout_.parameters) * sizeof(float),
+            .gradients = layout_.memory() * sizeof(float),
+            .statistics = 3 * layout_.statistics * sizeof(float),
             .packed = backend_.packed_bytes(),
             .activations = pool_bytes(),
             .workspace = backend_.scratch_bytes(),
@@ -68,6 +71,7 @@ class ReplicaPlan {
   }
 
   Graph graph_;  ///< as the backend runs it
+  GradientLayout layout_;
   Backend& backend_;
   Recompute recompute_;
   Programs train_;
@@ -101,6 +105,8 @@ class Replica {
   std::span<float> parameters() { return values_.floats().subspan(layout_.lead()); }
   /// Gradients of the last micro-batch and the tail (GradientLayout).
   std::span<float> gradients() { return gradient_memory_.subspan(layout_.lead(), layout_.total()); }
+  /// The same without the slots of the ranks, which no micro-batch writes.
+  std::span<float> computed() { return gradients().first(layout_.slots_offset()); }
   std::span<float> running_statistics() { return running_.floats(); }
   std::span<float> parameter(ParameterId id);
 
@@ -138,11 +144,16 @@ class Replica {
   /// Sums of loss and correct answers over a batch, with running statistics.
   LossSums infer(const BatchRequest& request);
 
+  /// Puts `values` into slot number `slot` of the arena and zeros into the
+  /// others; once a step, before the arena is summed. No slot: zeros alone.
+  void write_slot(std::size_t slot, std::span<const float, kSlotFloats> values);
   /// Reads the summed tail and this rank's flags as all work so far leaves
   /// them. Whether they can be looked at: false where the device works on its
   /// own, until Backend::finish or the next `compute` has returned.
   bool read_step_sums();
   const StepSums& step_sums() const { return result().sums; }
+  /// Of all ranks, one after the other, as they were read with the sums.
+  std::span<const float> slots() const { return slots_read_.floats(); }
   /// From the next micro-batch on this rank adds 1 to StepSums::stop.
   void ask_to_stop();
   /// Whether every loss and batch statistic of this rank had been finite when it was read.
@@ -179,9 +190,9 @@ class Replica {
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
   Memory values_, own_gradients_, batch_statistics_, running_, values_per_image_, scalars_, pool_;
-  Memory result_;
-  std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
-  float scale_ = 0;                   ///< the one on the device
+  Memory result_, slots_read_, slots_written_;  ///< on the host
+  std::span<float> gradient_memory_;            ///< `own_gradients_`, or somebody else's
+  float scale_ = 0;                             ///< the one on the device
   bool asks_to_stop_ = false;
   double allocation_seconds_ = 0;
   std::size_t buckets_ = 0;     ///< that are announced

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "rueda/train/run_record.hpp"
+#include "rueda/record/run_status.hpp"
 
 namespace rueda {
 
@@ -46,6 +46,7 @@ struct Progress {
   double seconds = 0;      ///< spent on this epoch
   std::size_t epochs = 0;
   std::size_t steps = 0;  ///< of an epoch
+  std::string slowest = {};  ///< the rank that the others wait for; empty: none
 };
 
 /// `Epoch 2/3 [=====>    ] 12/20 - loss: 1.2345 - 812 images/s - 0:05 left`,
@@ -97,6 +98,11 @@ std::string start_block(const RunRecord& run);
 /// epochs, full steps), start-up, totals, communication, files, definitions.
 /// Leaves out what a run without a finished epoch does not have.
 std::string result_table(const RunRecord& run);
+
+/// How far a run is, one screen: where it stands, its step by phases, what of
+/// its time was useful, and a character for each rank, the darker the slower.
+/// `now`: seconds since 1970 on this machine's clock. `colours`: of a terminal.
+std::string status_text(const RunStatus& status, double now, bool colours);
 
 /// How to resume a run that was asked to stop.
 std::string stop_text(const RunRecord& run);

@@ -28,6 +28,9 @@ std::string counted(std::size_t count, const std::string& noun);
 /// "0-3,8": ascending numbers with neighbours joined.
 std::string ranges_text(const std::vector<int>& numbers);
 
+/// 0:05, 1:02:05: hours, minutes and seconds, rounded up.
+std::string clock_text(double seconds);
+
 /// The width for which tables and blocks are laid out, in characters.
 inline constexpr std::size_t kPageColumns = 80;
 

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
@@ -63,6 +65,19 @@ struct StepRecord {
   double train_accuracy = 0;  ///< over the same
   double learning_rate = 0;   ///< of this step's update
 };
+
+/// What a rank reports of its last step in its slot of the gradient arena, so
+/// that every rank knows all of them at each step. Seconds.
+struct RankTimes {
+  std::array<float, kPhases> phases{};  ///< all 0: it has not reported yet
+  float all_reduce_busy = 0;
+  float all_reduce_add = 0;
+
+  double step() const { return std::accumulate(phases.begin(), phases.end(), 0.0); }
+  /// What it did not wait for others.
+  double useful() const { return step() - double(phases[std::size_t(Phase::all_reduce)]); }
+};
+static_assert(sizeof(RankTimes) == kSlotFloats * sizeof(float));
 
 /// The offset of one rank's clock to rank 0's at two moments, between which it
 /// drifts evenly. Plain bytes.

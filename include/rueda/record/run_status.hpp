@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rueda/train/run_record.hpp"
+
+namespace rueda {
+
+inline constexpr const char* kStatusName = "status.json";
+
+/// How far a run is, as rank 0 writes it while it trains: all that `rueda
+/// watch` shows. Times are seconds; moments are seconds since 1970, UTC.
+struct RunStatus {
+  std::string outcome = "running";  ///< as in run.json
+  std::string failure;              ///< the message, if it failed
+  std::string model;
+  std::string all_reduce;
+  std::size_t world_size = 1, global_batch = 1;
+  double started_at = 0;
+  double written_at = 0;
+  double last_step_at = 0;            ///< 0: there was none yet
+  std::string waits_for;              ///< what rank 0 is doing in the all-reduce; empty: nothing
+  std::size_t epoch = 1, epochs = 1;  ///< from 1
+  std::size_t step = 0, steps = 1;    ///< done in this epoch
+  double loss = NAN;                  ///< running mean of this epoch
+  double val_accuracy = NAN;          ///< of the last evaluation
+  double images_per_second = NAN;     ///< in this epoch
+  double seconds_left = NAN;          ///< of all steps to come, evaluations apart
+  // Mean over the steps of about the last second, and over ranks.
+  PhaseSeconds phases{};
+  double load_balance = NAN;   ///< docs/metrics.md
+  double communication = NAN;  ///< communication efficiency
+  /// Who is slower than the others for several steps, in words; empty: none.
+  std::string slowest;
+  std::size_t rank_stride = 1;     ///< the lists below have every so many-th rank
+  std::vector<std::string> hosts;  ///< of each
+  std::vector<double> useful;      ///< of each: seconds of a step without waiting for others
+  std::string checkpoint;          ///< path of the last one; empty: none
+  double joules = NAN;             ///< of the finished epochs' steps
+};
+
+/// Notices a rank that keeps the others waiting: the slowest one of several
+/// steps in a row, more than 10 % above the median of the others.
+class SlowRank {
+ public:
+  struct Streak {
+    std::size_t slot = 0;
+    std::size_t steps = 0;
+    double excess = 0;  ///< mean of useful time / median of the others - 1
+  };
+  /// Seconds of a step without waiting, of each.
+  void add(const std::vector<double>& useful);
+  /// The streak that lasts.
+  std::optional<Streak> now() const { return found(current_); }
+  /// The longest since the last call.
+  std::optional<Streak> take_longest() { return found(std::exchange(longest_, {})); }
+
+ private:
+  static std::optional<Streak> found(const Streak& streak) {
+    return streak.steps >= 3 ? std::optional(streak) : std::nullopt;
+  }
+  Streak current_, longest_;
+};
+
+/// As status.json holds it, on one line.
+std::string to_json(const RunStatus& status);
+
+/// Throws InputError naming file and remedy where there is none or it is not whole.
+RunStatus read_status(const std::filesystem::path& run_directory);
+
+}  // namespace rueda

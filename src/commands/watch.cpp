@@ -1,0 +1,54 @@
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include <unistd.h>
+
+#include "commands.hpp"
+#include "rueda/display/run_text.hpp"
+
+namespace rueda {
+namespace {
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// Over the last one, line by line, so that nothing flickers.
+std::string redrawn(const std::string& text) {
+  std::string screen = "\x1b[H";
+  for (const char c : text) screen += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+  return screen + "\x1b[J";
+}
+
+}  // namespace
+
+void validate(const WatchOptions& options) {
+  require(options.interval >= 0.1 && options.interval <= 3600,
+          "--interval must be from 0.1 to 3600 seconds");
+}
+
+void run_command(const WatchOptions& options, std::ostream& out) {
+  RunStatus status = read_status(options.run_directory);
+  if (!options.json.empty()) {
+    if (options.json == "-")
+      out << to_json(status);
+    else
+      write_atomically(options.json, to_json(status));
+    return;
+  }
+  const bool screen = !options.once && Terminal::behind_stdout().interactive();
+  if (!screen) {
+    out << status_text(status, unix_seconds(), false);
+    return;
+  }
+  for (out << "\x1b[2J";; status = read_status(options.run_directory)) {
+    out << redrawn(status_text(status, unix_seconds(), true)) << std::flush;
+    if (status.outcome != "running") return;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+  }
+}
+
+}  // namespace rueda

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "rueda/core/text.hpp"
+#include "rueda/display/run_text.hpp"
+#include "rueda/display/text.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kLateSeconds = 10;
+constexpr std::size_t kRowRanks = 64;
+constexpr std::size_t kGroupRanks = 8;
+constexpr std::size_t kMostHostRows = 16;
+
+/// How far a rank is above the median, and how that is shown.
+struct Heat {
+  double most;
+  char sign;
+  int colour;  ///< of 256
+};
+constexpr std::array kHeat = {Heat{0.05, '.', 28}, Heat{0.1, '-', 70}, Heat{0.2, '+', 178},
+                              Heat{0.5, '#', 208}, Heat{INFINITY, '@', 160}};
+
+/// "14:03:05", with the date where that is another day.
+std::string moment(double seconds, double now) {
+  const auto local = [](double s) { return fmt::localtime(std::time_t(s)); };
+  const bool today = local(seconds).tm_yday == local(now).tm_yday;
+  return today ? fmt::format("{:%H:%M:%S}", local(seconds))
+               : fmt::format("{:%Y-%m-%d %H:%M:%S}", local(seconds));
+}
+
+/// Whether steps come, and if not, since when.
+std::string state_text(const RunStatus& s, double now) {
+  if (s.outcome != "running")
+    return s.outcome + " at " + moment(s.written_at, now) +
+           (s.failure.empty() ? "" : ": " + s.failure);
+  const double silent = now - s.written_at;
+  if (silent < -kLateSeconds)
+    return fmt::format("running; the clock of rank 0 is {:.0f} s ahead of this machine's", -silent);
+  if (silent > kLateSeconds)
+    return fmt::format("nothing came since {} ({:.0f} s): killed, or its machine or disk hangs",
+                       moment(s.written_at, now), silent);
+  const double last = std::max(s.last_step_at, s.started_at);
+  if (s.written_at - last < kLateSeconds) return "running since " + moment(s.started_at, now);
+  return fmt::format("no step since {} ({:.0f} s){}", moment(last, now), s.written_at - last,
+                     s.waits_for.empty() ? "" : ": " + s.waits_for);
+}
+
+std::string percent(const char* name, double share) {
+  return std::isnan(share) ? "" : fmt::format("  {} {:.1f} %", name, 100 * share);
+}
+
+std::string step_text(const RunStatus& s) {
+  Texts phases;
+  for (std::size_t p = 0; p < kPhases; ++p)
+    phases.push_back(fmt::format("{} {:.1f}", kPhaseNames[p], 1e3 * s.phases[p]));
+  return paragraph("  ms per step", 15, fmt::format("{}", fmt::join(phases, ", "))) +
+         percent("load balance", s.load_balance) +
+         percent("communication efficiency", s.communication) +
+         percent("parallel efficiency", s.load_balance * s.communication) + "\n";
+}
+
+std::string cell(double useful, double median, bool colours) {
+  const auto heat =
+      std::ranges::find_if(kHeat, [&](const Heat& h) { return useful / median - 1 <= h.most; });
+  if (heat == kHeat.end()) return "?";
+  return colours ? fmt::format("\x1b[30;48;5;{}m{}\x1b[0m", heat->colour, heat->sign)
+                 : std::string(1, heat->sign);
+}
+
+/// Rows of the ranks from `begin` to `end`, named after the first one.
+std::string strip(const RunStatus& s, Range ranks, const std::string& host, bool colours) {
+  std::vector<double> sorted = s.useful;
+  const double median = median_of(std::move(sorted));
+  std::string text;
+  for (std::size_t i = ranks.begin; i < ranks.end; ++i) {
+    const std::size_t column = (i - ranks.begin) % kRowRanks;
+    if (column == 0)
+      text += fmt::format("{}  {:>5} ", i > ranks.begin ? "\n" : "", i * s.rank_stride);
+    text += (column % kGroupRanks == 0 ? " " : "") + cell(s.useful[i], median, colours);
+  }
+  return text + (host.empty() ? "" : "  " + host) + "\n";
+}
+
+std::string ranks_text(const RunStatus& s, bool colours) {
+  std::vector<Range> groups;  // neighbours of one host
+  for (std::size_t i = 0; i < s.hosts.size(); ++i) {
+    if (i == 0 || s.hosts[i] != s.hosts[i - 1]) groups.push_back({i, i});
+    groups.back().end = i + 1;
+  }
+  std::string text = "  ranks, useful time over the median: . to 5 %, - 10, + 20, # 50, @ more" +
+                     (s.rank_stride > 1 ? fmt::format("; every {}th", s.rank_stride) : "") + "\n";
+  if (groups.size() > kMostHostRows) return text + strip(s, {0, s.hosts.size()}, "", colours);
+  for (const Range& group : groups) text += strip(s, group, s.hosts[group.begin], colours);
+  return text;
+}
+
+}  // namespace
+
+std::string status_text(const RunStatus& status, double now, bool colours) {
+  RunStatus s = status;
+  for (std::string* text :
+       {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for, &s.slowest, &s.checkpoint})
+    *text = printable(*text);
+  std::ranges::transform(s.hosts, s.hosts.begin(), printable);
+  std::string text =
+      fmt::format("{}, {}, {}, global batch {}\n{}\n", s.model, counted(s.world_size, "rank"),
+                  s.all_reduce, s.global_batch, state_text(s, now));
+  const Progress progress{
+      .epoch = s.epoch, .step = s.step, .loss = s.loss, .epochs = s.epochs, .steps = s.steps};
+  text += "  " + progress_text(progress, int(kPageColumns) - 2) + "\n ";
+  if (!std::isnan(s.images_per_second)) text += " " + rate_text(s.images_per_second) + " images/s";
+  if (!std::isnan(s.seconds_left)) text += "  " + clock_text(s.seconds_left) + " left";
+  if (!std::isnan(s.val_accuracy)) text += "  val_accuracy " + metric_text(s.val_accuracy);
+  if (!std::isnan(s.joules)) text += "  " + rate_text(s.joules) + " J";
+  text += "\n";
+  if (!std::isnan(s.load_balance)) text += step_text(s) + ranks_text(s, colours);
+  if (!s.slowest.empty()) text += "  slow: " + s.slowest + "\n";
+  if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";
+  return text;
+}
+
+}  // namespace rueda

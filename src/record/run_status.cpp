@@ -1,0 +1,91 @@
+#include "rueda/record/run_status.hpp"
+
+#include <algorithm>
+
+#include "json_parts.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kSlow = 0.1;
+constexpr int kStatusVersion = 1;
+constexpr std::size_t kMostBytes = 4'000'000;
+
+/// As they are in an object, so that no list of phases has to be counted.
+void read_phases(const Json& j, RunStatus& status) {
+  for (std::size_t p = 0; p < kPhases; ++p)
+    status.phases[p] = number_or_nan(j, std::string(kPhaseNames[p]).c_str());
+}
+
+const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
+                               Field{"failure", &RunStatus::failure},
+                               Field{"model", &RunStatus::model},
+                               Field{"all_reduce", &RunStatus::all_reduce},
+                               Field{"world_size", &RunStatus::world_size},
+                               Field{"global_batch", &RunStatus::global_batch},
+                               Field{"started_at", &RunStatus::started_at},
+                               Field{"written_at", &RunStatus::written_at},
+                               Field{"last_step_at", &RunStatus::last_step_at},
+                               Field{"waits_for", &RunStatus::waits_for},
+                               Field{"epoch", &RunStatus::epoch},
+                               Field{"epochs", &RunStatus::epochs},
+                               Field{"step", &RunStatus::step},
+                               Field{"steps", &RunStatus::steps},
+                               NanField{"loss", &RunStatus::loss},
+                               NanField{"val_accuracy", &RunStatus::val_accuracy},
+                               NanField{"images_per_second", &RunStatus::images_per_second},
+                               NanField{"seconds_left", &RunStatus::seconds_left},
+                               NanField{"load_balance", &RunStatus::load_balance},
+                               NanField{"communication", &RunStatus::communication},
+                               Field{"slowest", &RunStatus::slowest},
+                               Field{"rank_stride", &RunStatus::rank_stride},
+                               Field{"hosts", &RunStatus::hosts},
+                               Field{"useful", &RunStatus::useful},
+                               Field{"checkpoint", &RunStatus::checkpoint},
+                               NanField{"joules", &RunStatus::joules}};
+
+}  // namespace
+
+void SlowRank::add(const std::vector<double>& useful) {
+  if (useful.size() < 2) return;
+  const auto slowest = std::ranges::max_element(useful);
+  const auto slot = std::size_t(slowest - useful.begin());
+  std::vector<double> others = useful;
+  others.erase(others.begin() + std::ptrdiff_t(slot));
+  const double excess = *slowest / median_of(std::move(others)) - 1;
+  if (!(excess > kSlow)) current_ = {};
+  if (!(excess > kSlow)) return;
+  if (current_.slot != slot) current_ = {.slot = slot};
+  current_.excess += (excess - current_.excess) / double(++current_.steps);
+  if (current_.steps > longest_.steps) longest_ = current_;
+}
+
+std::string to_json(const RunStatus& status) {
+  Json j = {{"schema", "rueda-status"}, {"schema_version", kStatusVersion}};
+  put_fields(j, status, kStatusFields);
+  j["phases"] = phases_json(status.phases);
+  return text_of(j) + "\n";
+}
+
+RunStatus read_status(const std::filesystem::path& run_directory) {
+  const std::filesystem::path path = run_directory / kStatusName;
+  const InputFile file{path, path.string(),
+                       "give the directory of a run that has begun to train; rueda report reads "
+                       "what an older one left"};
+  const Json j = parse_json(read_whole(file, kMostBytes), file);
+  RunStatus status;
+  try {
+    if (j.at("schema") != "rueda-status" || j.at("schema_version") != kStatusVersion)
+      file.refuse("it is of another program or version");
+    read_fields(j, status, kStatusFields);
+    read_phases(j.at("phases"), status);
+  } catch (const Json::exception& error) {
+    file.refuse(std::string("it is not whole: ") + printable(error.what()));
+  }
+  const bool fits = status.hosts.size() == status.useful.size() && status.world_size > 0 &&
+                    status.rank_stride > 0 && status.useful.size() <= status.world_size;
+  if (!fits) file.refuse("its numbers contradict each other");
+  return status;
+}
+
+}  // namespace rueda

@@ -1,0 +1,150 @@
+#include "live_status.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "console.hpp"
+#include "mpi/session/watchdog.hpp"
+#include "rueda/core/files.hpp"
+#include "rueda/record/aggregation.hpp"
+
+namespace rueda {
+namespace {
+
+constexpr double kInterval = 1;
+constexpr double kMostShare = 0.001;  // of a core
+constexpr double kLongWait = 2;
+
+/// Seconds since 1970.
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// Of this thread.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+}  // namespace
+
+LiveStatus::LiveStatus(const RunRecord& run, const ReduceJournal& journal)
+    : run_(run), journal_(journal) {
+  const RankSlots slots(run.ranks.size());
+  status_.model = run.config.model;
+  status_.all_reduce = run.all_reduce;
+  status_.world_size = run.ranks.size();
+  status_.global_batch = run.global_batch;
+  status_.started_at = unix_seconds();
+  status_.epochs = run.config.epochs;
+  status_.steps = run.steps_per_epoch;
+  status_.rank_stride = slots.stride;
+  for (std::size_t rank = 0; rank < run.ranks.size(); rank += slots.stride)
+    status_.hosts.push_back(run.ranks[rank].host);
+  status_.useful.resize(slots.count);
+  useful_.resize(slots.count);
+  thread_ = std::jthread(std::bind_front(&LiveStatus::write_until, this));
+}
+
+void LiveStatus::on_step(const TrainPosition& position, std::span<const RankTimes> ranks) {
+  const std::lock_guard lock(mutex_);
+  const auto& [loss, correct, images] = position.so_far;
+  status_.last_step_at = unix_seconds();
+  status_.epoch = position.epochs + 1;
+  status_.step = position.steps;
+  status_.loss = loss / images;
+  status_.images_per_second = images / position.seconds;
+  const std::size_t left = (status_.epochs - position.epochs) * status_.steps - position.steps;
+  status_.seconds_left = position.seconds / double(position.steps) * double(left);
+  if (!ranks.empty() && ranks.front().step() > 0) add_window(ranks);
+  status_.slowest = in_words(slow_.now());
+}
+
+void LiveStatus::add_window(std::span<const RankTimes> ranks) {
+  std::vector<double> useful = values_of(ranks, [](const RankTimes& r) { return r.useful(); });
+  for (std::size_t slot = 0; slot < ranks.size(); ++slot) useful_[slot] += useful[slot];
+  for (std::size_t p = 0; p < kPhases; ++p)
+    for (const RankTimes& r : ranks) phases_[p] += double(r.phases[p]) / double(ranks.size());
+  window_seconds_ += ranks.front().step();
+  ++window_steps_;
+  slow_.add(useful);
+}
+
+void LiveStatus::on_epoch(const RunRecord& run) {
+  const std::lock_guard lock(mutex_);
+  const EpochRecord& epoch = run.epochs.back();
+  if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
+  if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
+  const double before = std::isnan(status_.joules) ? 0 : status_.joules;
+  if (const auto joules = epoch_joules(epoch, run)) status_.joules = before + *joules;
+}
+
+void LiveStatus::end(const RunRecord& run) {
+  thread_ = {};  // joins
+  status_.outcome = run.outcome;
+  status_.failure = run.failure;
+  if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
+  write();
+}
+
+std::string LiveStatus::slow_rank_of_epoch() { return in_words(slow_.take_longest()); }
+
+std::string LiveStatus::in_words(const std::optional<SlowRank::Streak>& streak) const {
+  if (!streak) return "";
+  const std::size_t rank = streak->slot * status_.rank_stride;
+  return fmt::format("rank {} on {}, +{:.0f} % over the others for {} steps", rank,
+                     run_.ranks[rank].host, 100 * streak->excess, streak->steps);
+}
+
+/// What it shows of the last steps is a mean over them.
+void LiveStatus::close_window() {
+  const auto steps = double(std::exchange(window_steps_, 0));
+  for (std::size_t p = 0; p < kPhases; ++p) status_.phases[p] = phases_[p] / steps;
+  const double most = std::ranges::max(useful_);
+  const double sum = std::accumulate(useful_.begin(), useful_.end(), 0.0);
+  status_.load_balance = sum / double(useful_.size()) / most;
+  status_.communication = most / window_seconds_;
+  const auto microseconds = [&](double s) { return std::round(1e6 * s / steps) / 1e6; };
+  std::ranges::transform(useful_, status_.useful.begin(), microseconds);
+  std::ranges::fill(useful_, 0.0);
+  phases_ = {};
+  window_seconds_ = 0;
+}
+
+RunStatus LiveStatus::snapshot() {
+  const std::lock_guard lock(mutex_);
+  if (window_steps_ > 0) close_window();
+  status_.written_at = unix_seconds();
+  const ReduceNow now = journal_.now();
+  const double waited = seconds_between(now.since, SteadyClock::now());
+  const bool waits = now.act.kind != ReduceAct::Kind::none && waited > kLongWait;
+  status_.waits_for =
+      waits ? fmt::format("rank 0 has been in the sum for {:.0f} s{}", waited, place_of(now)) : "";
+  return status_;
+}
+
+void LiveStatus::write_until(const std::stop_token& stop) {
+  for (double begin = cpu_seconds(), next = 0; !stops_within(stop, next) && write();) {
+    const double end = cpu_seconds();
+    next = std::max(kInterval, (end - std::exchange(begin, end)) / kMostShare);
+  }
+}
+
+/// A failure leaves training as it is.
+bool LiveStatus::write() {
+  try {
+    write_atomically(fs::path(run_.config.run_dir) / kStatusName, to_json(snapshot()));
+    return true;
+  } catch (const std::exception& error) {
+    log(LogLevel::warn, std::string(error.what()) + "; rueda watch does not see this run");
+    return false;
+  }
+}
+
+}  // namespace rueda

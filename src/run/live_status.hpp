@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rueda/record/run_status.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
+
+namespace rueda {
+
+/// Keeps status.json of a run directory up to date, from a thread of its own so
+/// that a slow disk never delays training: at most once a second, and so seldom
+/// that it takes at most 0.1 % of the time of a core.
+class LiveStatus {
+ public:
+  /// `run` has its ranks; it and `journal` outlive this.
+  LiveStatus(const RunRecord& run, const ReduceJournal& journal);
+
+  /// As TrainObserver::on_step.
+  void on_step(const TrainPosition& position, std::span<const RankTimes> ranks);
+  void on_epoch(const RunRecord& run);
+  /// The last one: `run` has its outcome.
+  void end(const RunRecord& run);
+
+  /// "rank 3 on b, +23 % over the others for 5 steps"; empty: none is slow.
+  std::string slow_rank() const { return in_words(slow_.now()); }
+  std::string slow_rank_of_epoch();
+
+ private:
+  std::string in_words(const std::optional<SlowRank::Streak>& streak) const;
+  void add_window(std::span<const RankTimes> ranks);
+  void close_window();
+  RunStatus snapshot();
+  bool write();
+  void write_until(const std::stop_token& stop);
+
+  const RunRecord& run_;
+  const ReduceJournal& journal_;
+  SlowRank slow_;
+  std::mutex mutex_;
+  RunStatus status_;
+  // Sums over the steps since the last writing.
+  std::size_t window_steps_ = 0;
+  double window_seconds_ = 0;
+  PhaseSeconds phases_{};
+  std::vector<double> useful_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+}  // namespace rueda
