@@ -15,7 +15,8 @@ namespace {
 constexpr double kLateSeconds = 10;
 constexpr std::size_t kRowRanks = 64;
 constexpr std::size_t kGroupRanks = 8;
-constexpr std::size_t kMostHostRows = 16;
+constexpr std::size_t kNamedRanks = 48;  // a row with room for a name
+constexpr std::size_t kMostRows = 16;
 
 /// How far a rank is above the median, and how that is shown.
 struct Heat {
@@ -81,7 +82,7 @@ std::string strip(const RunStatus& s, Range ranks, const std::string& host, bool
   for (std::size_t i = ranks.begin; i < ranks.end; ++i) {
     const std::size_t column = (i - ranks.begin) % kRowRanks;
     if (column == 0)
-      text += fmt::format("{}  {:>5} ", i > ranks.begin ? "\n" : "", i * s.rank_stride);
+      text += fmt::format("{}{:>5} ", i > ranks.begin ? "\n" : "", i * s.rank_stride);
     text += (column % kGroupRanks == 0 ? " " : "") + cell(s.useful[i], median, colours);
   }
   return text + (host.empty() ? "" : "  " + host) + "\n";
@@ -95,7 +96,9 @@ std::string ranks_text(const RunStatus& s, bool colours) {
   }
   std::string text = "  ranks, useful time over the median: . to 5 %, - 10, + 20, # 50, @ more" +
                      (s.rank_stride > 1 ? fmt::format("; every {}th", s.rank_stride) : "") + "\n";
-  if (groups.size() > kMostHostRows) return text + strip(s, {0, s.hosts.size()}, "", colours);
+  const bool named =
+      std::ranges::all_of(groups, [](const Range& g) { return g.size() <= kNamedRanks; });
+  if (!named || groups.size() > kMostRows) return text + strip(s, {0, s.hosts.size()}, "", colours);
   for (const Range& group : groups) text += strip(s, group, s.hosts[group.begin], colours);
   return text;
 }

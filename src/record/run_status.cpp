@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "json_parts.hpp"
+#include "rueda/core/error.hpp"
 
 namespace rueda {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 constexpr double kSlow = 0.1;
 constexpr int kStatusVersion = 1;
 constexpr std::size_t kMostBytes = 4'000'000;
+constexpr double kMostMoment = 1e10;  // the year 2286
 
 /// As they are in an object, so that no list of phases has to be counted.
 void read_phases(const Json& j, RunStatus& status) {
@@ -69,22 +71,21 @@ std::string to_json(const RunStatus& status) {
 
 RunStatus read_status(const std::filesystem::path& run_directory) {
   const std::filesystem::path path = run_directory / kStatusName;
-  const InputFile file{path, path.string(),
-                       "give the directory of a run that has begun to train; rueda report reads "
-                       "what an older one left"};
+  const InputFile file{path, path.string(), "give the directory of a run that has begun to train"};
   const Json j = parse_json(read_whole(file, kMostBytes), file);
   RunStatus status;
   try {
-    if (j.at("schema") != "rueda-status" || j.at("schema_version") != kStatusVersion)
-      file.refuse("it is of another program or version");
+    require(j.at("schema") == "rueda-status" && j.at("schema_version") == kStatusVersion, "");
     read_fields(j, status, kStatusFields);
     read_phases(j.at("phases"), status);
-  } catch (const Json::exception& error) {
-    file.refuse(std::string("it is not whole: ") + printable(error.what()));
+  } catch (const std::exception&) {
+    file.refuse("it is no whole status of this version");
   }
+  const auto absurd = [](double moment) { return !(moment >= 0 && moment < kMostMoment); };
+  const auto moments = {status.started_at, status.written_at, status.last_step_at};
   const bool fits = status.hosts.size() == status.useful.size() && status.world_size > 0 &&
                     status.rank_stride > 0 && status.useful.size() <= status.world_size;
-  if (!fits) file.refuse("its numbers contradict each other");
+  if (!fits || std::ranges::any_of(moments, absurd)) file.refuse("its numbers are absurd");
   return status;
 }
 

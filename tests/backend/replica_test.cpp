@@ -114,6 +114,31 @@ TEST_CASE("replica: a wish to stop travels in the tail, of empty micro-batches t
   CHECK(bench.replica().step_sums().samples == 0.0F);
 }
 
+TEST_CASE("replica: a rank's slot in the tail", "[backend][replica]") {
+  const Graph graph = small_option_a(kTestSide);
+  const auto backend = open_backend_under_test();
+  Replica replica(graph, *backend,
+                  std::make_unique<ReplicaPlan>(graph, *backend, std::vector<std::size_t>{2},
+                                                std::vector<std::size_t>{}, Recompute::none, 3));
+  CHECK(replica.gradients().size() == replica.computed().size() + 3 * kSlotFloats);
+  std::vector<float> mine(kSlotFloats), expected(3 * kSlotFloats, 0.0F);
+  std::iota(mine.begin(), mine.end(), 1.0F);
+  const auto found = [&](std::size_t slot) {
+    replica.write_slot(slot, std::span<const float, kSlotFloats>(mine));
+    replica.load({});
+    replica.compute(1);  // an empty micro-batch leaves slots as they are
+    replica.read_step_sums();
+    backend->finish();
+    return std::vector<float>(replica.slots().begin(), replica.slots().end());
+  };
+  CHECK(found(kMostSlots) == expected);
+  std::ranges::copy(mine, expected.begin() + kSlotFloats);
+  CHECK(found(1) == expected);
+  CHECK(RankSlots(1024).stride == 1);
+  CHECK(RankSlots(1025).stride == 2);
+  CHECK(RankSlots(1025).count == 513);
+}
+
 TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
   const ImageSet images = random_images(4);
   for (const SmallGraph& small : small_graphs()) {

@@ -169,6 +169,8 @@ class OverlapTest(ProgramCase):
                 self.assertTrue(all(message.startswith(stuck) for message in result.messages), result)
                 (named,) = (m for m in result.messages if "rank 2 on " in m and "receives from rank 1" in m)
                 self.assertIn("step 4, bucket ", named)
+                waits = self.read(f"{result.run_dir}/status.json")["waits_for"]
+                self.assertRegex(waits, r"rank 0 has been in the sum for \d s: step 4, bucket ")
                 self.assertFalse(any("rank 1 on " in message for message in result.messages), result)
 
 

@@ -163,7 +163,7 @@ TEST_CASE("progress: the line, from its begin to its end", "[progress]") {
   CHECK(progress_text({1, 0, 0, 0, 0, 3, 20}, 60) ==
         "Epoch 1/3 [>                          ]  0/20 - loss: 0.0000");
   CHECK(progress_text({1, 20, 100, kNan, 4, 3, 20}, 120) ==
-        "Epoch 1/3 [==============================] 20/20 - loss: nan - 25.0 images/s - 0:00 left");
+        "Epoch 1/3 [==============================] 20/20 - 25.0 images/s - 0:00 left");
   CHECK_THAT(progress_text({1, 1, 64, 1, 1, 1, 66}, 99), Catch::EndsWith(" 1:05 left"));
   CHECK_THAT(progress_text({1, 1, 64, 1, 3661, 1, 2}, 99), Catch::EndsWith(" 1:01:01 left"));
 }
@@ -209,6 +209,64 @@ TEST_CASE("progress: no byte outside bar mode", "[progress]") {
     ProgressBar(out, Terminal(), mode).update(kTwelveOfTwenty);
     CHECK(out.str().empty());
   }
+}
+
+TEST_CASE("progress: names the rank that the others wait for", "[progress]") {
+  Progress p = kTwelveOfTwenty;
+  p.slowest = "rank 3 on b, +23 % over the others for 5 steps";
+  CHECK_THAT(progress_text(p, 140), Catch::Contains("images/s - slow: rank 3 on b, +23 %"));
+}
+
+namespace {
+
+RunStatus status_of(std::size_t ranks, std::size_t ranks_of_a_host) {
+  RunStatus s;
+  s.model = "resnet18";
+  s.world_size = ranks;
+  s.started_at = 1000;
+  s.written_at = s.last_step_at = 2000;
+  s.load_balance = 0.9;
+  s.communication = 0.5;
+  s.useful.assign(ranks, 0.1);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    s.hosts.push_back("n" + std::to_string(rank / ranks_of_a_host));
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("status: a character for each rank, by host", "[status]") {
+  RunStatus s = status_of(7, 4);
+  s.useful = {0.1, 0.1, 0.1, 0.109, 0.119, 0.14, 0.1};
+  CHECK_THAT(status_text(s, 2001, false), Catch::Contains("  0  ...-  n0\n") &&
+                                              Catch::Contains("  4  +#.  n1\n") &&
+                                              Catch::Contains("parallel efficiency 45.0 %"));
+  CHECK_THAT(status_text(s, 2001, true), Catch::Contains("m#\x1b[0m"));
+  CHECK(status_text(s, 2001, false).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("status: 1,024 ranks fit one screen", "[status]") {
+  for (const std::size_t of_a_host : {1, 8, 512}) {
+    const std::string text = status_text(status_of(1024, of_a_host), 2001, false);
+    CHECK(std::ranges::count(text, '\n') <= 24);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+  }
+}
+
+TEST_CASE("status: since when nothing came", "[status]") {
+  RunStatus s = status_of(2, 2);
+  const auto state = [&](double now) { return status_text(s, now, false); };
+  CHECK_THAT(state(2001), Catch::Contains("running since"));
+  CHECK_THAT(state(2035), Catch::Contains("nothing came since") && Catch::Contains("(35 s)"));
+  CHECK_THAT(state(1900), Catch::Contains("the clock of rank 0 is 100 s ahead"));
+  s.last_step_at = 1960;
+  s.waits_for = "rank 0 has been in the sum for 40 s";
+  CHECK_THAT(state(2001),
+             Catch::Contains("no step since") && Catch::Contains("(40 s): rank 0 has"));
+  s.outcome = "failed";
+  s.failure = "a \x1b[2J reason";
+  CHECK_THAT(state(9000), Catch::Contains("failed at") && Catch::Contains(": a \\x1b[2J reason"));
 }
 
 TEST_CASE("epoch line: as Keras users know it, with real precision", "[epoch_line]") {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/record/aggregation.hpp"
+#include "rueda/record/run_status.hpp"
 #include "tests/support/sample_run.hpp"
 
 using namespace rueda;
@@ -134,4 +135,26 @@ TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics
   CHECK(items[3].first == "graph");
   CHECK(items[3].second.count == 1);
   CHECK(startup_seconds(run.ranks) == Approx(0.25 + 0.5 + 0.125 + 3.0));
+}
+
+TEST_CASE("slow rank: more than 10 % above the others' median, three steps in a row", "[slow]") {
+  SlowRank slow;
+  const auto steps = [&](int count, std::vector<double> useful) {
+    for (int i = 0; i < count; ++i) slow.add(useful);
+    return slow.now();
+  };
+  CHECK_FALSE(steps(5, {1, 1.09, 1, 1}));
+  CHECK_FALSE(steps(2, {1, 1, 1.2, 1}));
+  const auto found = steps(1, {1, 1, 1.5, 1});
+  REQUIRE(found);
+  CHECK(found->slot == 2);
+  CHECK(found->steps == 3);
+  CHECK(found->excess == Approx(0.3));  // the mean
+  CHECK_FALSE(steps(1, {2, 1, 1, 1}));  // another one
+  CHECK_FALSE(steps(1, {1, 1, 1, 1}));
+  CHECK(slow.take_longest()->slot == 2);
+  CHECK_FALSE(slow.take_longest());
+  CHECK(steps(3, {1, 1.2})->slot == 1);
+  CHECK_FALSE(SlowRank().now());
+  CHECK_FALSE(steps(9, {1}));
 }

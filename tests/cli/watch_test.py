@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What a run says while it trains: the times of all ranks in its sum, status.json, rueda watch.
+
+usage: watch_test.py RUEDA MPIEXEC [CASE...]
+"""
+
+import json
+import subprocess
+import time
+
+from rueda_runs import ProgramCase, environment, main
+
+# Ranks and steps differ by the jitter.
+TIMED = ["--backend", "timed", "--model", "resnet20", "--data", "data", "--batch-per-rank", "16"]
+TIMED += ["--compute-ms", "20", "--compute-jitter", "50"]
+BAD = {
+    "foreign": '{"a": 1}',
+    "of another version": '"schema_version": 2',
+    "half": None,
+    "huge": "[" * 5_000_000,
+    "negative": '"step": -3',
+    "of words": '"loss": "low"',
+    "of an absurd clock": '"written_at": -1e300',
+    "without a host": '"hosts": []',
+}
+
+
+class Watch(ProgramCase):
+    def means_from(self, rows, first, last):
+        """Of each rank: mean seconds of these steps without waiting for the sum."""
+        mine = [[row for row in rows if int(row["rank"]) == rank][first:last] for rank in range(3)]
+        return [
+            sum(float(row["seconds"]) - float(row["all_reduce"]) for row in steps) / len(steps) for steps in mine
+        ]
+
+    def test_rank_0_knows_every_rank_at_each_step(self):
+        """The last status has the steps since the one before, but for the last, whose times are in no sum."""
+        record = self.trained(3, *TIMED, "--epochs", "1")
+        status = self.read(record["config"]["run-dir"] + "/status.json")
+        self.assertEqual((status["outcome"], status["step"]), ("completed", record["epochs"][0]["steps"]))
+        steps = record["epochs"][0]["steps"]
+        found = [self.means_from(record["steps"], first, steps - 1) for first in range(steps - 1)]
+        near = [all(abs(a - b) < 2e-6 for a, b in zip(means, status["useful"])) for means in found]
+        self.assertIn(True, near, (status["useful"], found))
+        self.assertNotIn(True, [abs(a - b) < 2e-6 for a, b in zip(found[0], found[0][1:])])  # ranks do differ
+
+    def test_from_another_terminal(self):
+        words = ["train", *TIMED, "--epochs", "1000", "--run-dir", "long", "--progress", "lines"]
+        command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
+        with subprocess.Popen(command, cwd=self.folder, env=environment({}), stdout=subprocess.DEVNULL) as run:
+            status = self.folder / "long" / "status.json"
+            end = time.monotonic() + self.program.time_limit
+            while (not status.exists() or self.read(status)["step"] == 0) and time.monotonic() < end:
+                time.sleep(0.1)
+            seen = self.completed(self.program.run("watch", "long", "--once"))
+            run.terminate()
+        for word in ("resnet20, 2 ranks", "running since", "images/s", "forward", "load balance", "ranks, useful"):
+            self.assertIn(word, seen.out)
+        ended = self.completed(self.program.run("watch", "long"))
+        self.assertIn("stopped at", ended.out)
+        as_json = self.completed(self.program.run("watch", "long", "--json", "-"))
+        self.assertEqual(json.loads(as_json.out), self.read("long/status.json"))
+        self.assertNotIn("\x1b", seen.out + ended.out)
+
+    def test_bad_files(self):
+        run_dir = self.completed(self.start(1, *TIMED, "--epochs", "1")).run_dir
+        good = (self.folder / run_dir / "status.json").read_text(encoding="utf-8")
+        for name, text in BAD.items():
+            with self.subTest(name):
+                (self.folder / name).mkdir()
+                if text is None:
+                    text = good[: len(good) // 2]
+                elif text.startswith('"'):
+                    text = json.dumps({**json.loads(good), **json.loads("{" + text + "}")})
+                self.write(f"{name}/status.json", text)
+                self.refused(self.program.run("watch", name), f"{name}/status.json", "give the directory")
+        self.refused(self.program.run("watch", "data"), "data/status.json", "give the directory")
+        evil = json.dumps({**json.loads(good), "model": "\x1b[31mred", "failure": "a\nb"})
+        self.write("foreign/status.json", evil)
+        self.assertIn("\\x1b[31mred", self.completed(self.program.run("watch", "foreign")).out)
+
+
+if __name__ == "__main__":
+    main()
