@@ -14,7 +14,7 @@ namespace {
 
 /// Notes after each step how much has been handed out until then.
 struct Counter final : TrainObserver {
-  void on_step(const TrainPosition&) override {
+  void on_step(const TrainPosition&, std::span<const RankTimes>) override {
     allocations.push_back(standin_memory().allocations);
   }
   void on_epoch(RunRecord&) override {}
