@@ -15,7 +15,6 @@
 #include "cuda_work.hpp"
 #include "recording.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/model/fusion.hpp"
 
 namespace rueda::cuda {
 namespace {

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
-#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 
 // cuDNN plans for a GPU that is described to it by its properties, so that no GPU is needed to know
