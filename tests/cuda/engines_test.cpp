@@ -137,7 +137,7 @@ struct Planner {
     for (NodeId node = 1; node <= graph.logits(); ++node) {
       const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
       if (conv == nullptr) continue;
-      const OperationRequest request{context, graph, node, batch, Mode::train};
+      const OperationRequest request{{graph, node, batch, Mode::train}, context};
       const ConvPlans plans(request, *conv);
       const bool stem = request.input() == graph.input();
       const auto add = [&](const std::string& what, const auto& find) {
