@@ -15,7 +15,6 @@
 #include "cuda_work.hpp"
 #include "recording.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/model/fusion.hpp"
 
 namespace rueda::cuda {
 namespace {
@@ -147,20 +146,15 @@ class CudaBackend final : public CudaWork {
   }
 
   /// Partial batches and evaluation take cuDNN's first suggestion: they are too rare to be timed.
-  OperationPtr make_operation(const Graph& graph, NodeId node, int batch, Mode mode) override {
-    if (node == graph.input()) return nullptr;
-    largest_batch_ = std::max(largest_batch_, std::size_t(batch));
-    const bool full = mode == Mode::train && std::size_t(batch) == largest_batch_;
+  OperationPtr make_operation(const NodeRequest& request) override {
+    const auto batch = std::size_t(request.batch);
+    largest_batch_ = std::max(largest_batch_, batch);
+    const bool full = request.mode == Mode::train && batch == largest_batch_;
     context_.plans->tune(tunes_ && full);
-    const OperationRequest request{context_, graph, node, batch, mode, full};
-    check_inputs(request);
-    const auto make = [&]<typename Kind>(const Kind& kind) -> OperationPtr {
-      if constexpr (std::is_same_v<Kind, InputNode>)
-        return nullptr;
-      else
-        return cuda::make_operation(request, kind);
-    };
-    return std::visit(make, request.self().kind);
+    const OperationRequest here{request, context_, full};
+    check_inputs(here);
+    const auto make = [&](const auto& kind) { return cuda::make_operation(here, kind); };
+    return std::visit(make, here.self().kind);
   }
 
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }

@@ -91,7 +91,8 @@ class CudaReduceDevice final : public ReduceDevice {
     accumulate(into.data(), from.data(), into.size(), stream());
   }
   void copy(std::span<float> to, std::span<const float> from) override {
-    move(to, from, cudaMemcpyDeviceToDevice);
+    if (from.empty()) return;
+    queue_copy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault, stream());
   }
   void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
               std::span<float> lost) override {
@@ -111,8 +112,7 @@ class CudaReduceDevice final : public ReduceDevice {
     auto* sum = static_cast<std::uint64_t*>(checks_->sum.get());
     auto* host = static_cast<std::uint64_t*>(checks_->host.get());
     message_check(values.data(), values.size(), sum, stream);
-    check(cudaMemcpyAsync(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
+    queue_copy(host, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     wait(record_on(stream));
     return *host;
   }
@@ -158,12 +158,6 @@ class CudaReduceDevice final : public ReduceDevice {
   std::span<float> host_scratch(std::size_t count) override {
     return grown(host_scratch_, count, make_pinned_memory);
   }
-  void to_host(std::span<float> host, std::span<const float> device) override {
-    move(host, device, cudaMemcpyDeviceToHost);
-  }
-  void from_host(std::span<float> device, std::span<const float> host) override {
-    move(device, host, cudaMemcpyHostToDevice);
-  }
 
   /// Makes the device current for this thread: CUDA keeps one for each, and begins with device 0.
   void select() const { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
@@ -197,11 +191,6 @@ class CudaReduceDevice final : public ReduceDevice {
       scratch = {make(count * sizeof(float)), count};
     }
     return {static_cast<float*>(scratch.memory.get()), count};
-  }
-  void move(std::span<float> to, std::span<const float> from, cudaMemcpyKind kind) {
-    if (from.empty()) return;
-    check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), kind, stream()),
-          "cudaMemcpyAsync");
   }
 
   int ordinal_ = current_device();

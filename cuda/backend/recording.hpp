@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/device/handles.hpp"
-#include "rueda/backend/compute_clock.hpp"
+#include "rueda/backend/backend.hpp"
 
 namespace rueda::cuda {
 

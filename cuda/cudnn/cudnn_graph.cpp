@@ -41,7 +41,8 @@ std::string cudnn_words(cudnnStatus_t status) {
   return cudnnGetErrorString(status) + more;
 }
 
-void throw_cudnn_error(cudnnStatus_t status, const std::string& call, std::source_location place) {
+void check(cudnnStatus_t status, const std::string& call, std::source_location place) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
   throw RunError(fmt::format("{} failed: {} [{}:{}]", call, cudnn_words(status), place.file_name(),
                              place.line()));
 }

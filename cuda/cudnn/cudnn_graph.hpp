@@ -22,13 +22,8 @@ namespace rueda::cuda {
 std::string cudnn_words(cudnnStatus_t status);
 
 /// Throws the RunError that belongs to a failed cuDNN call: its name, what cuDNN says, the place.
-[[noreturn]] void throw_cudnn_error(cudnnStatus_t status, const std::string& call,
-                                    std::source_location place);
-
-inline void check(cudnnStatus_t status, const std::string& call,
-                  std::source_location place = std::source_location::current()) {
-  if (status != CUDNN_STATUS_SUCCESS) throw_cudnn_error(status, call, place);
-}
+void check(cudnnStatus_t status, const std::string& call,
+           std::source_location place = std::source_location::current());
 
 // Which CUDNN_TYPE_* a value of a C++ type is sent as.
 constexpr auto attribute_type(std::int64_t) { return CUDNN_TYPE_INT64; }

@@ -15,22 +15,6 @@ namespace rueda {
 namespace cuda {
 namespace {
 
-CudaDevice describe(int ordinal) {
-  const cudaDeviceProp properties = properties_of(ordinal);
-  const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
-  return {ordinal, properties.name, properties.totalGlobalMem, uuid_text(uuid)};
-}
-
-/// CUDA keeps a failed count as its last error, where a later check would find it.
-cudaError_t count_devices(int& count) {
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code != cudaSuccess) {
-    count = 0;
-    static_cast<void>(cudaGetLastError());
-  }
-  return code;
-}
-
 /// Plain cudaMalloc memory of the device that is current when it is made.
 class DeviceExchangeBuffer final : public ExchangeBuffer {
  public:
@@ -44,16 +28,13 @@ class DeviceExchangeBuffer final : public ExchangeBuffer {
   std::span<float> receive_side() override {
     return {static_cast<float*>(receive_.get()), floats_};
   }
-  void upload(std::span<float> to, std::span<const float> host) override { copy(to, host); }
-  void download(std::span<float> host, std::span<const float> from) override { copy(host, from); }
-
- private:
   /// A copy from pageable memory may return before the device has it, hence the synchronisation.
-  static void copy(std::span<float> to, std::span<const float> from) {
+  void copy(std::span<float> to, std::span<const float> from) override {
     check(cudaMemcpy(to.data(), from.data(), from.size_bytes(), cudaMemcpyDefault), "cudaMemcpy");
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
+ private:
   std::size_t floats_;
   DeviceMemory send_;
   DeviceMemory receive_;
@@ -102,9 +83,16 @@ CudaDevices cuda_devices() {
   check(cudaRuntimeGetVersion(&result.runtime_version), "cudaRuntimeGetVersion");
   if (cudaDriverGetVersion(&result.driver_version) != cudaSuccess) result.driver_version = 0;
   int count = 0;
-  const cudaError_t code = cuda::count_devices(count);
-  for (int i = 0; i < count; ++i) result.devices.push_back(cuda::describe(i));
-  if (count == 0) {
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  // CUDA keeps a failed count as its last error, where a later check would find it.
+  if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+  for (int i = 0; code == cudaSuccess && i < count; ++i) {
+    const cudaDeviceProp properties = cuda::properties_of(i);
+    const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
+    result.devices.push_back(
+        {i, properties.name, properties.totalGlobalMem, cuda::uuid_text(uuid)});
+  }
+  if (result.devices.empty()) {
     result.reason = cuda::no_device_reason(result.driver_version, result.runtime_version,
                                            cudaGetErrorString(code));
   }

@@ -34,7 +34,8 @@ const char* remedy_for(cudaError_t code) {
 
 }  // namespace
 
-void throw_cuda_error(cudaError_t code, const char* call, std::source_location place) {
+void check(cudaError_t code, const char* call, std::source_location place) {
+  if (code == cudaSuccess) return;
   const std::string message =
       fmt::format("{} failed: {} ({}, at {}:{}){}", call, cudaGetErrorString(code),
                   cudaGetErrorName(code), file_of(place), place.line(), remedy_for(code));

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <source_location>
-#include <utility>
+#include <type_traits>
 
 #include <cuda_runtime_api.h>
 
@@ -10,48 +11,23 @@
 
 namespace rueda::cuda {
 
-/// Throws the RunError that belongs to a failed CUDA call, OutOfMemory for a
-/// failed allocation: its name, what CUDA says about `code`, and the file and
-/// line of the call.
-[[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, std::source_location place);
-
 /// Every return code of CUDA goes through here; launchers throw by themselves:
-/// `check(cudaStreamSynchronize(stream), "cudaStreamSynchronize")`.
-inline void check(cudaError_t code, const char* call,
-                  std::source_location place = std::source_location::current()) {
-  if (code != cudaSuccess) throw_cuda_error(code, call, place);
-}
+/// `check(cudaStreamSynchronize(stream), "cudaStreamSynchronize")`. Throws the
+/// RunError that belongs to a failed call, OutOfMemory for a failed allocation:
+/// its name, what CUDA says about `code`, and the file and line of the call.
+void check(cudaError_t code, const char* call,
+           std::source_location place = std::source_location::current());
 
-/// Sole owner of a C handle whose empty value is Raw{}; `destroy` releases it
-/// exactly once. What `destroy` returns is dropped: an error at this point
-/// stems from earlier work, and the next checked call reports it too.
-template <typename Raw, auto destroy>
-class Handle {
- public:
-  Handle() = default;
-  explicit Handle(Raw raw) noexcept : raw_(raw) {}
-  ~Handle() { reset(); }
-  Handle(Handle&& other) noexcept : raw_(other.release()) {}
-  Handle& operator=(Handle&& other) noexcept {
-    if (this != &other) {
-      reset();
-      raw_ = other.release();
-    }
-    return *this;
-  }
-
-  Raw get() const noexcept { return raw_; }
-  /// Gives the handle up, unreleased.
-  Raw release() noexcept { return std::exchange(raw_, Raw{}); }
-  explicit operator bool() const noexcept { return raw_ != Raw{}; }
-
- private:
-  void reset() noexcept {
-    if (raw_ != Raw{}) static_cast<void>(destroy(raw_));
-  }
-
-  Raw raw_{};
+/// What `destroy` returns is dropped: an error at this point stems from earlier
+/// work, and the next checked call reports it too.
+template <auto destroy>
+struct Destroy {
+  void operator()(auto raw) const noexcept { static_cast<void>(destroy(raw)); }
 };
+
+/// Sole owner of a C handle, which is a pointer; `destroy` releases it exactly once.
+template <typename Raw, auto destroy>
+using Handle = std::unique_ptr<std::remove_pointer_t<Raw>, Destroy<destroy>>;
 
 /// Of this thread.
 inline int current_device() {
@@ -72,9 +48,10 @@ using DeviceMemory = Handle<void*, cudaFree>;
 using PinnedMemory = Handle<void*, cudaFreeHost>;
 
 /// A stream that does not wait for the default stream, nor it for this one.
-inline Stream make_stream() {
+inline Stream make_stream(int priority = 0) {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
+        "cudaStreamCreateWithPriority");
   return Stream(stream);
 }
 
@@ -83,10 +60,7 @@ inline Stream make_urgent_stream() {
   int least = 0;
   int greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
-        "cudaStreamCreateWithPriority");
-  return Stream(stream);
+  return make_stream(greatest);
 }
 
 inline Event make_event_with(unsigned flags) {

@@ -70,13 +70,8 @@ class PackedWeights {
 };
 
 /// Throws the RunError that belongs to a failed cuBLAS call.
-[[noreturn]] void throw_cublas_error(cublasStatus_t status, const char* call,
-                                     std::source_location place);
-
-inline void check(cublasStatus_t status, const char* call,
-                  std::source_location place = std::source_location::current()) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw_cublas_error(status, call, place);
-}
+void check(cublasStatus_t status, const char* call,
+           std::source_location place = std::source_location::current());
 
 using CublasHandle = Handle<cublasHandle_t, cublasDestroy>;
 
@@ -128,18 +123,12 @@ int stored_channels(const Graph& graph, NodeId node, const Context& context);
 /// Channels that the image is padded to: 16 bytes a pixel.
 inline int image_channels(Element element) { return element == Element::bf16 ? 8 : 4; }
 
-/// What an operation is made from. Graph and context outlive it.
-struct OperationRequest {
+/// What an operation is made from. The context outlives it.
+struct OperationRequest : NodeRequest {
   Context& context;
-  const Graph& graph;
-  NodeId node;
-  int batch;
-  Mode mode;
   /// A full batch of training: worth what takes time to compile.
   bool full = false;
 
-  const Node& self() const { return graph.node(node); }
-  NodeId input() const { return self().inputs.front(); }
   bool has_residual() const { return self().inputs.size() == 2; }
   Element element() const { return element_of(self(), context); }
   cudaStream_t stream() const { return context.stream.get(); }
@@ -159,6 +148,7 @@ struct OperationRequest {
 // Operations by the kind of their node. They take their inputs for usual
 // activations; a convolution may read the image.
 using OperationPtr = std::unique_ptr<Operation>;
+inline OperationPtr make_operation(const OperationRequest&, const InputNode&) { return nullptr; }
 OperationPtr make_operation(const OperationRequest& request, const ConvNode& conv);
 OperationPtr make_operation(const OperationRequest& request, const BatchNormNode& norm);
 OperationPtr make_operation(const OperationRequest& request, const AddNode& add);

@@ -64,7 +64,8 @@ NormWork norm_work(const OperationRequest& r, const BatchNormNode& norm, const O
 
 }  // namespace
 
-void throw_cublas_error(cublasStatus_t status, const char* call, std::source_location place) {
+void check(cublasStatus_t status, const char* call, std::source_location place) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
   throw RunError(fmt::format("{} failed: {} [{}:{}]", call, cublasGetStatusString(status),
                              place.file_name(), place.line()));
 }
@@ -207,7 +208,6 @@ OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
     float* y = floats(m.output);
     multiply(r.context, {weights, CUBLAS_OP_T, inputs}, {floats(m.inputs[0]), CUBLAS_OP_N, inputs},
              y, units, r.batch, inputs);
-    if (dense.bias == kNone) return;
     add_bias(Element::fp32, y, y, r.context.value(r.graph, dense.bias), nullptr, rows, units,
              r.stream());
   };
@@ -215,10 +215,8 @@ OperationPtr make_operation(const OperationRequest& r, const DenseNode& dense) {
     const auto* dy = floats(m.output_gradients[0]);
     multiply(r.context, {floats(m.inputs[0]), CUBLAS_OP_N, inputs}, {dy, CUBLAS_OP_T, units},
              r.context.gradient(r.graph, dense.weight), inputs, units, r.batch);
-    if (dense.bias != kNone) {
-      column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
-                  r.context.sum_scratch(), r.stream());
-    }
+    column_sums(Element::fp32, r.context.gradient(r.graph, dense.bias), dy, rows, units,
+                r.context.sum_scratch(), r.stream());
     auto* dx = floats(m.input_gradients[0]);
     if (dx == nullptr) return;
     const float* weights = r.context.value(r.graph, dense.weight);

@@ -85,7 +85,7 @@ class StagedExchange final : public Exchange {
       return host.subspan((2 + k % 2) * length, piece(receive, length, k).size());
     };
     const auto fetch = [&](std::size_t k) {
-      if (!out(k).empty()) device_.to_host(out(k), piece(send, length, k));
+      if (!out(k).empty()) device_.copy(out(k), piece(send, length, k));
       return device_.record_own();
     };
 
@@ -94,17 +94,17 @@ class StagedExchange final : public Exchange {
       device_.wait(fetched);
       if (k + 1 < count) fetched = fetch(k + 1);
       ranks_.sendrecv(out(k), to, in(k), from);
-      if (!in(k).empty()) device_.from_host(piece(receive, length, k), in(k));
+      if (!in(k).empty()) device_.copy(piece(receive, length, k), in(k));
     }
     device_.wait(device_.record_own());
   }
   /// In one piece, since MPI's order of addition may depend on the length.
   void all_reduce_sum(std::span<float> data) override {
     const auto host = device_.host_scratch(data.size()).first(data.size());
-    device_.to_host(host, data);
+    device_.copy(host, data);
     device_.wait(device_.record_own());
     ranks_.all_reduce_sum(host);
-    device_.from_host(data, host);
+    device_.copy(data, host);
     device_.wait(device_.record_own());
   }
 
@@ -141,10 +141,7 @@ class OuterExchange : public Exchange {
 class VerifiedExchange final : public OuterExchange {
  public:
   /// Collective over `ranks`.
-  VerifiedExchange(std::unique_ptr<Exchange> moves, Communicator& ranks, ReduceDevice& device,
-                   std::shared_ptr<const ReduceJournal> book)
-      : OuterExchange(std::move(moves), ranks, device, std::move(book)),
-        hosts_(all_gather_text(ranks, ranks.host())) {}
+  using OuterExchange::OuterExchange;
 
   void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
     auto mine = std::bit_cast<Words>(device_.check_sum(send));
@@ -183,7 +180,7 @@ class VerifiedExchange final : public OuterExchange {
         name_of(from), name_of(rank()), position_of(book_->now()), floats, sent, found));
   }
 
-  std::vector<std::string> hosts_;  ///< of each rank
+  std::vector<std::string> hosts_ = all_gather_text(ranks_, ranks_.host());  ///< of each rank
 };
 
 /// One message that has to arrive with a wrong bit, and whether it has.
@@ -210,21 +207,17 @@ class CorruptingExchange final : public OuterExchange {
     if (fault.done || receive.empty() || book_->now().train_step != fault.train_step) return;
     if (fault.messages-- > 0) return;
     fault.done = true;
-    corrupt(device_, receive.subspan(receive.size() / 2, 1));
+    constexpr std::uint32_t kFlipped = 1U << 22U;
+    const auto one = receive.subspan(receive.size() / 2, 1);
+    const auto host = device_.host_scratch(1).first(1);
+    device_.copy(host, one);
+    device_.wait(device_.record_own());
+    host[0] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(host[0]) ^ kFlipped);
+    device_.copy(one, host);
+    device_.wait(device_.record_own());
   }
 
  private:
-  static constexpr std::uint32_t kFlipped = 1U << 22U;
-
-  static void corrupt(ReduceDevice& device, std::span<float> one) {
-    const auto host = device.host_scratch(1).first(1);
-    device.to_host(host, one);
-    device.wait(device.record_own());
-    host[0] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(host[0]) ^ kFlipped);
-    device.from_host(one, host);
-    device.wait(device.record_own());
-  }
-
   std::shared_ptr<MessageFault> fault_;
 };
 

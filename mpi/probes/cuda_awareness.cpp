@@ -11,9 +11,7 @@
 #include <mpi-ext.h>  // Open MPI's extensions, MVAPICH2's too
 #endif
 
-#include "mpi/session/session.hpp"
 #include "rueda/core/parse.hpp"
-#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -143,11 +141,6 @@ CudaSignals read_cuda_signals(const Environment& environment) {
           .cray_enabled = switch_of(environment, "MPICH_GPU_SUPPORT_ENABLED"),
           .mvapich_enabled = switch_of(environment, "MV2_USE_CUDA"),
           .ucx_transports = transports == nullptr ? "" : transports};
-}
-
-const char* to_string(Answer answer) {
-  if (answer == Answer::unknown) return "unknown";
-  return answer == Answer::yes ? "yes" : "no";
 }
 
 bool admits_cuda(const std::string& ucx_transports) {

@@ -1,16 +1,17 @@
 #pragma once
 
+#include <array>
 #include <string>
 
-#include "mpi/session/launch_check.hpp"
+#include "mpi/session/session.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 
 /// What a source of information said; unknown where it could not be asked.
 enum class Answer { unknown, no, yes };
 
-/// "yes", "no" or "unknown".
-const char* to_string(Answer answer);
+constexpr auto words_of(Answer) { return std::array{"unknown", "no", "yes"}; }
 
 /// What this program, its MPI library and the environment say about pointers to
 /// GPU memory. None of these is a proof: that is a transfer that arrives.

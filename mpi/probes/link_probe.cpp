@@ -66,27 +66,23 @@ float pattern(int rank, int round, std::size_t i) {
   return float((start + i) % 16'000'057);
 }
 
-PatternResult compare(std::span<const float> got, int sender, int round) {
-  PatternResult result{.floats = got.size()};
-  for (std::size_t i = got.size(); i-- > 0;) {
-    if (got[i] == pattern(sender, round, i)) continue;
-    ++result.wrong;
-    result.first_wrong = i;
-  }
-  return result;
-}
-
 PatternResult run_round(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int round) {
   const RingPlan plan{floats, ring.rank(), ring.size()};
   std::vector<float> host(floats, -1.0F);
   const auto receive = buffer.receive_side().first(floats);
   const auto send = buffer.send_side().first(floats);
-  buffer.upload(receive, host);
+  buffer.copy(receive, host);
   for (std::size_t i = 0; i < floats; ++i) host[i] = pattern(ring.rank(), round, i);
-  buffer.upload(send, host);
+  buffer.copy(send, host);
   ring.sendrecv(send, plan.right(), receive, plan.left());
-  buffer.download(host, receive);
-  return compare(host, plan.left(), round);
+  buffer.copy(host, receive);
+  PatternResult result{.floats = floats};
+  for (std::size_t i = floats; i-- > 0;) {
+    if (host[i] == pattern(plan.left(), round, i)) continue;
+    ++result.wrong;
+    result.first_wrong = i;
+  }
+  return result;
 }
 
 }  // namespace

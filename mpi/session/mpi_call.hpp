@@ -6,17 +6,10 @@
 
 namespace rueda {
 
-/// Throws the RunError that belongs to a failed MPI call: its name, this
-/// process's rank in the world, and what MPI says about `code`.
-[[noreturn]] void throw_mpi_error(int code, const char* call);
-
 /// Every return code of MPI goes through here: `check(MPI_Barrier(comm), "MPI_Barrier")`.
-inline void check(int code, const char* call) {
-  if (code != MPI_SUCCESS) throw_mpi_error(code, call);
-}
-
-/// From now on errors on `comm` and its duplicates are return codes, which do not end the job.
-void return_errors(MPI_Comm comm);
+/// Throws the RunError that belongs to a failed call: its name, this process's
+/// rank in the world, and what MPI says about `code`.
+void check(int code, const char* call);
 
 /// Whether MPI calls are allowed: initialized and not yet finalized.
 bool mpi_is_active() noexcept;

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include "launch_check.hpp"
 #include "mpi_call.hpp"
 #include "rueda/core/parse.hpp"
 #include "rueda/reduce/rank_group.hpp"
@@ -63,7 +62,8 @@ Session::Session(ThreadLevel level, ThreadLevel needed) {
         mpi_level(needed).name, offered->name));
   }
   provided_ = static_cast<ThreadLevel>(offered - kLevels.begin());
-  return_errors(MPI_COMM_WORLD);
+  // Errors on it and its duplicates are return codes from now on, which do not end the job.
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   take_mpi_turn();
 }
 

@@ -54,14 +54,11 @@ std::string place_of(const ReduceNow& now) {
                      from >= 0 ? fmt::format(", receives from rank {}", from) : "");
 }
 
-void throw_mpi_error(int code, const char* call) {
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
   throw RunError(fmt::format(
       "{} failed on rank {}: {} (code {}); another rank may have ended, see the messages above",
       call, world_rank(), reason(code), code));
-}
-
-void return_errors(MPI_Comm comm) {
-  check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
 bool mpi_is_active() noexcept {

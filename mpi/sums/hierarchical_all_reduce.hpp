@@ -61,19 +61,6 @@ class HostLayout {
   std::vector<std::vector<int>> ranks_;
 };
 
-/// The groups inside hosts come first; ranks without a shard are groups of one, after them.
-inline Communicator inside_of(Communicator& world, const HostLayout& layout) {
-  const int rank = world.rank();
-  const bool shares = layout.local_rank_of(rank) < layout.fewest();
-  return world.split(shares ? layout.host_of(rank) : layout.hosts() + rank, rank);
-}
-
-inline Communicator across_of(Communicator& world, const HostLayout& layout) {
-  const int rank = world.rank();
-  const int local = layout.local_rank_of(rank);
-  return world.split(local < layout.fewest() ? local : layout.fewest() + rank, rank);
-}
-
 /// What a HierarchicalAllReduce is made of.
 struct HierarchicalParts {
   /// How memory moves between the ranks of a group.
@@ -101,8 +88,8 @@ class HierarchicalAllReduce final : public MessageAllReduce {
       : MessageAllReduce(parts.exchange(world), device),
         local_(layout.local_rank_of(world.rank())),
         shards_(layout.fewest()),
-        inside_(inside_of(world, layout)),
-        across_(across_of(world, layout)),
+        inside_(split(world, layout.host_of(world.rank()), layout.hosts())),
+        across_(split(world, local_, shards_)),
         between_inside_(parts.exchange(inside_)),
         sum_across_(parts.across(across_)),
         segment_(parts.segment),
@@ -155,6 +142,11 @@ class HierarchicalAllReduce final : public MessageAllReduce {
     for (const int guest : guests_) exchange("hand back", 0, slice, guest, {}, guest);
   }
   bool has_shard() const { return local_ < shards_; }
+  /// Groups of ranks with a shard come first, as `color` numbers them; ranks
+  /// without are groups of one, after all `groups`.
+  Communicator split(Communicator& world, int color, int groups) const {
+    return world.split(has_shard() ? color : groups + world.rank(), world.rank());
+  }
   RingPlan plan_inside(std::size_t length) const {
     return {length, inside_.rank(), inside_.size()};
   }

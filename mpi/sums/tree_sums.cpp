@@ -81,8 +81,6 @@ void add_in_order(ReduceDevice& device, const Contributions& contributions, std:
   });
 }
 
-int left_part(int count) { return int(std::bit_floor(unsigned(count - 1))); }
-
 }  // namespace
 
 std::size_t fixed_scratch_floats(std::size_t length, int ranks, std::size_t scratch_elements) {
@@ -136,7 +134,7 @@ void DoublingAllReduce::add_up(std::span<float> slice, bool) {
 
 void DoublingAllReduce::sum_block(Block block, std::span<float> slice, std::span<float> incoming) {
   if (block.count == 1) return;
-  const Block left{block.first, left_part(block.count)};
+  const Block left{block.first, int(std::bit_floor(unsigned(block.count - 1)))};
   const Block right{block.first + left.count, block.count - left.count};
   const int mine = ranks_->rank() - block.first;
   if (mine < left.count) {

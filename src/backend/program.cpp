@@ -17,7 +17,7 @@ Program::Program(const Graph& graph, Backend& backend, int batch, Mode mode, Rec
   operations_.resize(nodes);
   needs_.resize(nodes);
   for (NodeId node = 1; node <= graph.logits(); ++node) {
-    operations_[index(node)] = backend.make_operation(graph, node, batch, mode);
+    operations_[index(node)] = backend.make_operation({graph, node, batch, mode});
     needs_[index(node)] = operations_[index(node)]->needs();
   }
   recompute_ = plan_recompute(graph, needs_, mode == Mode::train ? recompute : Recompute::none);
@@ -212,7 +212,8 @@ void Program::backward() {
       sum_incoming(node);
       operations_[index(node)]->backward();
     });
-    announce_after(node);
+    for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket)
+      if (completing_[bucket] == node) backend_.announce(bucket);
   }
 }
 
@@ -245,15 +246,6 @@ LayerProfile Program::profiled() const {
   for (LayerTime& layer : profile.layers)
     if (profile.roof) layer.best = profile.roof->seconds(kernels_of(layer));
   return profile;
-}
-
-void Program::announce_buckets(const std::vector<std::size_t>& ends) {
-  completing_ = completing_nodes(graph_, ends);
-}
-
-void Program::announce_after(NodeId node) {
-  for (std::size_t bucket = 0; bucket < completing_.size(); ++bucket)
-    if (completing_[bucket] == node) backend_.announce(bucket);
 }
 
 }  // namespace rueda

@@ -99,12 +99,14 @@ void Replica::forward() {
 }
 
 void Replica::loss(float scale) {
-  if (current_ == nullptr) {
-    write_empty_tail();
-    return;
+  if (current_ != nullptr) {
+    set_scale(scale);
+    return compute_loss();
   }
-  set_scale(scale);
-  compute_loss();
+  backend_.zero(computed());
+  if (!asks_to_stop_) return;  // an empty micro-batch has nothing to tell but this
+  const std::size_t stop = offsetof(StepSums, stop) / sizeof(float);
+  backend_.upload(gradients().subspan(layout_.sums_offset() + stop, 1), std::array{1.0F});
 }
 
 void Replica::set_scale(float scale) {
@@ -179,14 +181,6 @@ void Replica::write_tail(float samples) {
                             statistics, values_per_image_.floats(), samples);
   auto* tail = reinterpret_cast<StepSums*>(gradients().data() + layout_.sums_offset());
   backend_.write_step_sums(tail, &scalars().sums, statistics, samples, &scalars().flags);
-}
-
-/// An empty micro-batch has nothing to tell but this.
-void Replica::write_empty_tail() {
-  backend_.zero(computed());
-  if (!asks_to_stop_) return;
-  const std::size_t stop = offsetof(StepSums, stop) / sizeof(float);
-  backend_.upload(gradients().subspan(layout_.sums_offset() + stop, 1), std::array{1.0F});
 }
 
 void Replica::ask_to_stop() {

@@ -16,7 +16,6 @@
 #include "rueda/display/text.hpp"
 #include "rueda/kernels/bfloat16.hpp"
 #include "rueda/model/flops.hpp"
-#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 
 // What a step of training costs on a GPU, by counting: the CUDA backend's

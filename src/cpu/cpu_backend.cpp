@@ -5,19 +5,21 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <thread>
 #include <variant>
 #include <vector>
 
 #include <omp.h>
 
-#include "host_reduce_device.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
+#include "rueda/backend/host_backend.hpp"
 #include "rueda/backend/host_batch.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
+#include "rueda/reduce/host_adder.hpp"
 
 // Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 
@@ -74,6 +76,19 @@ bool keeps_layout(const NodeKind& kind) {
          std::holds_alternative<MaxPoolNode>(kind);
 }
 
+/// On the thread that made it, which trains, additions are shared out to its
+/// team; on another one, which works at the same time, they are not.
+struct TeamShare {
+  const std::thread::id home = std::this_thread::get_id();
+
+  void operator()(std::size_t count, const auto& work) const {
+    if (std::this_thread::get_id() == home)
+      parallel_ranges(count, work);
+    else
+      work(Range{0, count});
+  }
+};
+
 class CpuBackend final : public HostBackend {
  public:
   explicit CpuBackend(const CpuOptions& options) {
@@ -128,17 +143,16 @@ class CpuBackend final : public HostBackend {
   ActivationView view(const Graph& graph, NodeId node) const override {
     return context_.view(graph, node);
   }
-  std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
-                                            Mode mode) override {
-    const Node& self = graph.node(node);
+  std::unique_ptr<Operation> make_operation(const NodeRequest& request) override {
+    const Node& self = request.self();
     for (const NodeId input : self.inputs) {
-      if (!keeps_layout(self.kind) || !is_plain(graph.node(input))) continue;
+      if (!keeps_layout(self.kind) || !is_plain(request.graph.node(input))) continue;
       throw RunError("layer " + self.name +
                      ": the cpu backend has batch norms, additions and max pools only after a "
                      "convolution, not on the image or after a global average pool");
     }
-    const OperationRequest request{context_, graph, node, batch, mode};
-    return std::visit([&](const auto& kind) { return make(request, kind); }, self.kind);
+    const OperationRequest here{request, context_};
+    return std::visit([&](const auto& kind) { return make(here, kind); }, self.kind);
   }
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }
@@ -246,7 +260,7 @@ class CpuBackend final : public HostBackend {
   }
 
   Context context_;
-  HostReduceDevice reduce_device_;
+  HostAdder<TeamShare> reduce_device_;
 };
 
 }  // namespace

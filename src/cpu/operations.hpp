@@ -11,15 +11,9 @@
 namespace rueda::cpu {
 
 /// What a maker of an operation is given. `context` outlives the operation.
-struct OperationRequest {
+struct OperationRequest : NodeRequest {
   Context& context;
-  const Graph& graph;
-  NodeId node;
-  int batch;
-  Mode mode;
 
-  const Node& self() const { return graph.node(node); }
-  NodeId input(std::size_t i = 0) const { return self().inputs.at(i); }
   dnnl::memory::desc output_desc() const { return context.desc(graph, node, batch); }
   dnnl::memory::desc input_desc(std::size_t i = 0) const {
     return context.desc(graph, input(i), batch);

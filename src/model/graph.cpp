@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/model/fusion.hpp"
 
 namespace rueda {
 namespace {

@@ -13,7 +13,8 @@ namespace {
 
 /// What distinguishes the two families of basic blocks.
 struct BlockStyle {
-  Init init;
+  Init weights;
+  Init bias;        ///< of the classifier
   bool projection;  ///< 1x1 convolution and batch norm in the shortcut, else option A
 };
 
@@ -25,9 +26,12 @@ NodeId shortcut(GraphBuilder& g, const std::string& name, NodeId x, int filters,
                 const BlockStyle& style) {
   if (stride == 1 && g.shape(x).channels == filters) return x;
   if (!style.projection) return g.pad_shortcut(name + ".shortcut", x, filters, stride);
-  const NodeId projected = g.conv(
-      name + ".shortcut.0", x,
-      {.filters = filters, .kernel = 1, .stride = stride, .padding = 0, .weight_init = style.init});
+  const NodeId projected = g.conv(name + ".shortcut.0", x,
+                                  {.filters = filters,
+                                   .kernel = 1,
+                                   .stride = stride,
+                                   .padding = 0,
+                                   .weight_init = style.weights});
   return g.batch_norm(name + ".shortcut.1", projected, {});
 }
 
@@ -37,30 +41,27 @@ NodeId shortcut(GraphBuilder& g, const std::string& name, NodeId x, int filters,
 NodeId basic_block(GraphBuilder& g, const std::string& name, NodeId x, int filters, int stride,
                    const BlockStyle& style) {
   const NodeId skip = shortcut(g, name, x, filters, stride, style);
-  NodeId y = g.conv(name + ".conv1", x, conv3x3(filters, stride, style.init));
+  NodeId y = g.conv(name + ".conv1", x, conv3x3(filters, stride, style.weights));
   y = g.batch_norm(name + ".bn1", y, {.relu = true});
-  y = g.conv(name + ".conv2", y, conv3x3(filters, 1, style.init));
+  y = g.conv(name + ".conv2", y, conv3x3(filters, 1, style.weights));
   y = g.batch_norm(name + ".bn2", y, {});
   return g.add(name + ".add", y, skip, true);
 }
 
-NodeId stage(GraphBuilder& g, const std::string& name, NodeId x, int blocks, int filters,
-             int first_stride, const BlockStyle& style) {
-  for (int b = 0; b < blocks; ++b) {
-    x = basic_block(g, name + "." + std::to_string(b), x, filters, b == 0 ? first_stride : 1,
-                    style);
+/// A stem, stages of basic blocks, and the classifier. Each stage but the first
+/// halves the map and doubles the filters.
+Graph basic_network(const std::string& name, int image_size, int classes, int stages, int blocks,
+                    int filters, const BlockStyle& style) {
+  GraphBuilder g(name, {3, image_size, image_size});
+  NodeId x = g.conv("conv1", g.input(), conv3x3(filters, 1, style.weights));
+  x = g.batch_norm("bn1", x, {.relu = true});
+  for (int s = 1; s <= stages; ++s, filters *= 2) {
+    for (int b = 0; b < blocks; ++b)
+      x = basic_block(g, fmt::format("layer{}.{}", s, b), x, filters, s > 1 && b == 0 ? 2 : 1,
+                      style);
   }
-  return x;
-}
-
-NodeId stem(GraphBuilder& g, int filters, Init init) {
-  const NodeId x = g.conv("conv1", g.input(), conv3x3(filters, 1, init));
-  return g.batch_norm("bn1", x, {.relu = true});
-}
-
-Graph classifier(GraphBuilder&& g, NodeId x, int classes, Init weight, Init bias) {
   x = g.global_average_pool("avgpool", x);
-  g.dense("linear", x, {.units = classes, .weight_init = weight, .bias_init = bias});
+  g.dense("linear", x, {.units = classes, .weight_init = style.weights, .bias_init = style.bias});
   return std::move(g).finish();
 }
 
@@ -77,35 +78,23 @@ ConvOptions conv1x1(int filters, bool bias) {
   return {.filters = filters, .kernel = 1, .padding = 0, .bias = bias, .weight_init = kWeights};
 }
 
-/// What stands on the other side of the addition: a projection of the activated
-/// input in a stack's first block, else the input itself, subsampled where the
-/// block has a stride.
-NodeId v2_shortcut(GraphBuilder& g, const std::string& name, NodeId x, NodeId activated,
-                   int filters, int stride, bool project) {
-  if (project) return g.conv(name + "_0_conv", activated, conv1x1(4 * filters, true));
-  if (stride == 1) return x;
-  return g.max_pool(name + "_0_pool", x, {.kernel = 1, .stride = stride});
-}
-
+/// On the other side of the addition is a projection of the activated input in
+/// a stack's first block, else the input itself, subsampled where the block has
+/// a stride.
 NodeId v2_block(GraphBuilder& g, const std::string& name, NodeId x, int filters, int stride,
                 bool project) {
   const NodeId activated = g.batch_norm(name + "_preact_bn", x, kNormRelu);
-  const NodeId skip = v2_shortcut(g, name, x, activated, filters, stride, project);
+  NodeId skip = x;
+  if (project)
+    skip = g.conv(name + "_0_conv", activated, conv1x1(4 * filters, true));
+  else if (stride > 1)
+    skip = g.max_pool(name + "_0_pool", x, {.kernel = 1, .stride = stride});
   NodeId y = g.conv(name + "_1_conv", activated, conv1x1(filters, false));
   y = g.batch_norm(name + "_1_bn", y, kNormRelu);
   y = g.conv(name + "_2_conv", y, {.filters = filters, .stride = stride, .weight_init = kWeights});
   y = g.batch_norm(name + "_2_bn", y, kNormRelu);
   y = g.conv(name + "_3_conv", y, conv1x1(4 * filters, true));
   return g.add(name + "_out", skip, y, false);
-}
-
-NodeId v2_stack(GraphBuilder& g, const std::string& name, NodeId x, int blocks, int filters,
-                int last_stride) {
-  for (int b = 1; b <= blocks; ++b) {
-    x = v2_block(g, name + "_block" + std::to_string(b), x, filters, b == blocks ? last_stride : 1,
-                 b == 1);
-  }
-  return x;
 }
 
 /// Neither batch norm nor ReLU, and zeros around the pooling: they win against negative values.
@@ -154,24 +143,13 @@ Graph cifar_resnet(int depth, int image_size, int classes) {
   require(depth >= 8 && (depth - 2) % 6 == 0,
           "model resnet" + std::to_string(depth) +
               ": a CIFAR ResNet has 6n+2 layers; choose resnet20, 32, 44, 56 or 110");
-  const int blocks = (depth - 2) / 6;
-  const BlockStyle style{Init::he_normal, false};
-  GraphBuilder g("resnet" + std::to_string(depth), {3, image_size, image_size});
-  NodeId x = stem(g, 16, style.init);
-  x = stage(g, "layer1", x, blocks, 16, 1, style);
-  x = stage(g, "layer2", x, blocks, 32, 2, style);
-  x = stage(g, "layer3", x, blocks, 64, 2, style);
-  return classifier(std::move(g), x, classes, Init::he_normal, Init::zeros);
+  return basic_network("resnet" + std::to_string(depth), image_size, classes, 3, (depth - 2) / 6,
+                       16, {Init::he_normal, Init::zeros, false});
 }
 
 Graph resnet18(int image_size, int classes) {
-  const BlockStyle style{Init::fan_in_uniform, true};
-  GraphBuilder g("resnet18", {3, image_size, image_size});
-  NodeId x = stem(g, 64, style.init);
-  int filters = 64;
-  for (int s = 1; s <= 4; ++s, filters *= 2)
-    x = stage(g, "layer" + std::to_string(s), x, 2, filters, s == 1 ? 1 : 2, style);
-  return classifier(std::move(g), x, classes, Init::fan_in_uniform, Init::fan_in_uniform);
+  return basic_network("resnet18", image_size, classes, 4, 2, 64,
+                       {Init::fan_in_uniform, Init::fan_in_uniform, true});
 }
 
 Graph resnet_v2(int depth, int image_size, int classes) {
@@ -180,9 +158,11 @@ Graph resnet_v2(int depth, int image_size, int classes) {
                  Origin::keras);
   NodeId x = v2_stem(g);
   int filters = 64;
-  for (int s = 0; s < 4; ++s, filters *= 2) {
-    x = v2_stack(g, "conv" + std::to_string(s + 2), x, blocks[std::size_t(s)], filters,
-                 s == 3 ? 1 : 2);
+  for (int s = 2; s <= 5; ++s, filters *= 2) {
+    const int count = blocks[std::size_t(s - 2)];
+    for (int b = 1; b <= count; ++b)
+      x = v2_block(g, fmt::format("conv{}_block{}", s, b), x, filters, b == count && s < 5 ? 2 : 1,
+                   b == 1);
   }
   x = g.batch_norm("post_bn", x, kNormRelu);
   x = g.global_average_pool("avg_pool", x);

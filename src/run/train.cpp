@@ -10,7 +10,6 @@
 
 #include "checkpoints.hpp"
 #include "console.hpp"
-#include "mpi/session/launch_check.hpp"
 #include "mpi/session/mpi_call.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/session/watchdog.hpp"

@@ -7,12 +7,11 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/mman.h>
 
-#include "rueda/backend/backend.hpp"
+#include "rueda/backend/host_backend.hpp"
 #include "rueda/backend/precision.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/random.hpp"
@@ -21,24 +20,6 @@
 #include "rueda/reduce/host_adder.hpp"
 
 namespace rueda::timed {
-
-using Time = std::chrono::steady_clock::time_point;
-
-/// Where time comes from: the machine's, or a test's.
-class Timepiece {
- public:
-  virtual ~Timepiece() = default;
-  virtual Time now() = 0;
-  /// Returns at once if `moment` has passed.
-  virtual void wait_until(Time moment) = 0;
-};
-
-/// Sleeps, so that more ranks than cores can wait at the same time.
-class SteadyTimepiece final : public Timepiece {
- public:
-  Time now() override { return std::chrono::steady_clock::now(); }
-  void wait_until(Time moment) override { std::this_thread::sleep_until(moment); }
-};
 
 /// What the jitter of a rank is drawn from, together with the number of the micro-batch.
 struct JitterSeed {
@@ -56,41 +37,6 @@ inline double jitter_factor(const JitterSeed& seed, std::uint64_t number, double
   return 1 + percent / 100 * (2 * drawn - 1);
 }
 
-/// The course of a micro-batch. Every piece of work has a deadline, counted
-/// from the beginning of the micro-batch, so that what one wait took too long
-/// is not added to the next.
-class Schedule {
- public:
-  /// Keeps `timepiece`, which outlives it.
-  Schedule(Timepiece& timepiece, const TimedCompute& compute, const JitterSeed& jitter)
-      : timepiece_(timepiece), compute_(compute), jitter_(jitter) {}
-
-  /// Waits until `share` of the work of `images` images is done, too.
-  void work(double share, int images) {
-    const double seconds = share * factor_ * compute_.seconds * images / double(compute_.images);
-    due_ += std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(seconds));
-    timepiece_.wait_until(due_);
-  }
-  /// A micro-batch begins with Mark::forward.
-  void mark(Mark mark) {
-    const Time now = timepiece_.now();
-    marks_.set(mark, now);
-    if (mark != Mark::forward) return;
-    due_ = now;
-    factor_ = jitter_factor(jitter_, ++micro_batches_, compute_.jitter_percent);
-  }
-  ComputeSeconds seconds() const { return marks_.seconds(); }
-
- private:
-  Timepiece& timepiece_;
-  TimedCompute compute_;
-  JitterSeed jitter_;
-  std::uint64_t micro_batches_ = 0;
-  double factor_ = 1;  ///< of the micro-batch in hand
-  Time due_;           ///< when all of its work so far is done
-  HostMarks marks_;
-};
-
 /// A backend that computes nothing: it waits for a given time, with arenas of
 /// real size in host memory, so that communication and its overlap can be
 /// studied with more ranks than cores. A third of the time is forward's and two
@@ -100,11 +46,8 @@ class Schedule {
 /// activations and no images.
 class TimedBackend : public HostBackend {
  public:
-  TimedBackend(const TimedCompute& compute, const JitterSeed& jitter,
-               std::unique_ptr<Timepiece> timepiece = std::make_unique<SteadyTimepiece>())
-      : compute_(compute),
-        timepiece_(std::move(timepiece)),
-        schedule_(*timepiece_, compute_, jitter) {}
+  TimedBackend(const TimedCompute& compute, const JitterSeed& jitter)
+      : compute_(compute), jitter_(jitter) {}
 
   std::string_view name() const override { return "timed"; }
   /// What it waits for.
@@ -126,19 +69,23 @@ class TimedBackend : public HostBackend {
     return {place, bytes, [mapped](std::byte* memory) { munmap(memory, mapped); }};
   }
 
-  void mark(Mark mark) override { schedule_.mark(mark); }
-  ComputeSeconds compute_seconds() override { return schedule_.seconds(); }
+  /// A micro-batch begins with Mark::forward.
+  void mark(Mark mark) override {
+    const SteadyTime moment = marks_[std::size_t(mark)] = now();
+    if (mark != Mark::forward) return;
+    due_ = moment;
+    factor_ = jitter_factor(jitter_, ++micro_batches_, compute_.jitter_percent);
+  }
   ActivationView view(const Graph&, NodeId) const override { return {}; }
-  std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
-                                            Mode) override {
-    if (node == graph.input()) return nullptr;
-    const auto own = double(forward_flops(graph, node));
-    const double share = own / double(forward_flops(graph));
+  std::unique_ptr<Operation> make_operation(const NodeRequest& r) override {
+    if (r.node == r.graph.input()) return nullptr;
+    const auto own = double(forward_flops(r.graph, r.node));
+    const double share = own / double(forward_flops(r.graph));
+    const int batch = r.batch;
     // The time that was given is of the whole micro-batch, so recomputing takes none.
     return std::make_unique<SimpleOperation>(
-        OperationNeeds{},
-        [=, this](const OperationMemory&) { schedule_.work(share * kForwardShare, batch); },
-        [=, this](const OperationMemory&) { schedule_.work(share * kBackwardShare, batch); },
+        OperationNeeds{}, [=, this](const OperationMemory&) { work(share * kForwardShare, batch); },
+        [=, this](const OperationMemory&) { work(share * kBackwardShare, batch); },
         [](const OperationMemory&) {});
   }
   std::size_t packed_bytes() const override { return 0; }
@@ -174,11 +121,30 @@ class TimedBackend : public HostBackend {
     return sum;
   }
 
+ protected:
+  // Time is the machine's, or a test's.
+  virtual SteadyTime now() { return SteadyClock::now(); }
+  /// Sleeps, so that more ranks than cores can wait at the same time. Returns at
+  /// once if `moment` has passed.
+  virtual void wait_until(SteadyTime moment) { std::this_thread::sleep_until(moment); }
+
  private:
+  /// Waits until `share` of the work of `images` images is done, too. Every
+  /// piece of work has a deadline, counted from the beginning of the
+  /// micro-batch, so that what one wait took too long is not added to the next.
+  void work(double share, int images) {
+    const double seconds = share * factor_ * compute_.seconds * images / double(compute_.images);
+    due_ +=
+        std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));
+    wait_until(due_);
+  }
+
   TimedCompute compute_;
-  std::unique_ptr<Timepiece> timepiece_;
-  Schedule schedule_;
-  HostAdder adder_;
+  JitterSeed jitter_;
+  std::uint64_t micro_batches_ = 0;
+  double factor_ = 1;  ///< of the micro-batch in hand
+  SteadyTime due_;     ///< when all of its work so far is done
+  HostAdder<> adder_;
 };
 
 }  // namespace rueda::timed

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "mpi/session/launch_check.hpp"
+#include "mpi/session/session.hpp"
 #include "open_backend.hpp"
 #if RUEDA_WITH_CUDA
 #include "cuda/device/device_query.hpp"

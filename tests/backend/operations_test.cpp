@@ -182,7 +182,7 @@ TEST_CASE("operations on activations of another layout are refused by name",
     GraphBuilder g = with_carrier({8, 4, 4, 1});
     append(g);
     const Graph graph = std::move(g).finish();
-    CHECK_THROWS_WITH(backend->make_operation(graph, graph.logits(), 1, Mode::train),
+    CHECK_THROWS_WITH(backend->make_operation({graph, graph.logits(), 1, Mode::train}),
                       Catch::Contains("layer " + name));
   };
   refused("norm", [](GraphBuilder& g) { g.batch_norm("norm", g.input(), {}); });

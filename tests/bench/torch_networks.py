@@ -9,8 +9,10 @@ from torch.nn import functional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "parity"))
 
 import torch_models  # noqa: E402
-from floor import CLASSES, V2_COUNTS  # noqa: E402
 
+CLASSES = 10
+# Blocks of each stack.
+V2_COUNTS = {"resnet50v2": (3, 4, 6, 3), "resnet101v2": (3, 4, 23, 3), "resnet152v2": (3, 8, 36, 3)}
 KERAS_EPSILON = 1.001e-5
 
 

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "cuda/cudnn/conv_plans.hpp"
-#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 
 // cuDNN plans for a GPU that is described to it by its properties, so that no GPU is needed to know
@@ -138,7 +137,7 @@ struct Planner {
     for (NodeId node = 1; node <= graph.logits(); ++node) {
       const auto* conv = std::get_if<ConvNode>(&graph.node(node).kind);
       if (conv == nullptr) continue;
-      const OperationRequest request{context, graph, node, batch, Mode::train};
+      const OperationRequest request{{graph, node, batch, Mode::train}, context};
       const ConvPlans plans(request, *conv);
       const bool stem = request.input() == graph.input();
       const auto add = [&](const std::string& what, const auto& find) {

@@ -57,11 +57,11 @@ TEST_CASE("a GPU adds and copies for the all-reduce", "[device]") {
   const auto host = device.host_scratch(kLength);
   std::copy(values.begin(), values.end(), host.begin());
   const auto scratch = device.scratch(kLength);
-  device.from_host(scratch, host);
+  device.copy(scratch, host);
   device.copy(span_of(bench.slice), scratch);
   device.add(span_of(bench.slice), scratch);  // twice the values
   device.add(span_of(bench.slice), scratch);
-  device.to_host(host, span_of(bench.slice));
+  device.copy(host, span_of(bench.slice));
   device.wait(device.record_own());
   std::vector<float> expected;
   for (const float v : values) expected.push_back((v + v) + v);
@@ -72,8 +72,6 @@ TEST_CASE("nothing to add or copy is no error", "[device]") {
   Bench bench;
   bench.device.add({}, {});
   bench.device.copy({}, {});
-  bench.device.to_host({}, {});
-  bench.device.from_host({}, {});
   bench.device.wait(bench.device.record());
   bench.device.wait({});
 }
@@ -221,7 +219,7 @@ TEST_CASE("a GPU rounds, keeps, adds and widens for a bf16 wire as the host does
   const std::span<Bfloat16> on_wire(reinterpret_cast<Bfloat16*>(wire.data()), kLength);
   const auto kept = device.keep(kLength);
   const auto read = [&](std::span<const float> memory) {
-    device.to_host(host, memory);
+    device.copy(host, memory);
     device.wait(device.record());
     return std::vector<float>(host.begin(), host.end());
   };

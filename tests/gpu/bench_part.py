@@ -4,7 +4,7 @@ through the host, and MPI_Allreduce for comparison."""
 
 import json
 import math
-import sys
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +15,6 @@ from runner import Failure, NotRun, complaint
 from tools import data_set, require, train
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
-sys.path.insert(0, str(BENCH))
-
-import floor  # noqa: E402
-
 # Of an H200, where PyTorch is not there to measure them. A product in TF32 is half as fast as in bf16.
 ASSUMED_RATES = {
     "bf16_flops_per_second": 790e12, "tf32_flops_per_second": 395e12, "copy_bytes_per_second": 4.3e12,
@@ -94,12 +90,14 @@ def probe(shell, tools):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def floor_of(case, rates):
-    flops = rates[f"{case.precision}_flops_per_second"]
-    model = "resnet18" if case.model == "resnet20" else case.model  # of a rehearsal, for which any floor is right
-    return floor.images_per_second(
-        model, case.side, case.batch, case.precision, flops, rates["copy_bytes_per_second"]
-    )
+def floor_of(shell, tools, case, rates):
+    """Images per second, as rueda counts them."""
+    words = [
+        "summary", "--model", case.model, "--image-size", case.side, "--batch-per-rank", case.batch, "--precision",
+        case.precision, "--roofline", f"{rates[f'{case.precision}_flops_per_second']},{rates['copy_bytes_per_second']}",
+    ]  # fmt: skip
+    done = shell.run_well(tools.launch(1, "rueda", *words), LD_LIBRARY_PATH=tools.library_path)
+    return int(re.search(r"(\d+) images/s at the floor", done.stdout)[1])
 
 
 def images_of(case, floor_speed):
@@ -156,7 +154,7 @@ def together(runs):
 def compare(shell, tools, case):
     require(tools, 1)
     rates = rates_of(tools.results)
-    best = floor_of(case, rates)
+    best = floor_of(shell, tools, case, rates)
     images = 2 * case.batch if tools.rehearsal else images_of(case, best)
     contestants, failure = {}, None
     most = replace(shell, deadline=(2 * shell.deadline + monotonic()) / 3)  # if it hangs, PyTorch still runs

@@ -221,12 +221,9 @@ class LossyBuffer final : public rueda::ExchangeBuffer {
   LossyBuffer(std::size_t floats, std::size_t at) : inner_(floats), at_(at) {}
   std::span<float> send_side() override { return inner_.send_side(); }
   std::span<float> receive_side() override { return inner_.receive_side(); }
-  void upload(std::span<float> to, std::span<const float> host) override {
-    inner_.upload(to, host);
-  }
-  void download(std::span<float> host, std::span<const float> from) override {
-    inner_.download(host, from);
-    host[at_] = host[at_ - 1];
+  void copy(std::span<float> to, std::span<const float> from) override {
+    inner_.copy(to, from);
+    if (from.data() == receive_side().data()) to[at_] = to[at_ - 1];
   }
 
  private:

@@ -31,12 +31,6 @@ class QueueingReduceDevice : public ReduceDevice {
   void copy(std::span<float> to, std::span<const float> from) override {
     queue([=] { std::copy(from.begin(), from.end(), to.begin()); });
   }
-  void to_host(std::span<float> host, std::span<const float> device) override {
-    copy(host, device);
-  }
-  void from_host(std::span<float> device, std::span<const float> host) override {
-    copy(device, host);
-  }
   void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
               std::span<float> lost) override {
     queue([=] { narrow_part(to, from, lost, 0, to.size()); });
@@ -146,13 +140,9 @@ class SlowReduceDevice final : public QueueingReduceDevice {
     return events_.size();
   }
 
-  void to_host(std::span<float> host, std::span<const float> device) override {
-    ++staged_copies_;
-    copy(host, device);
-  }
-  void from_host(std::span<float> device, std::span<const float> host) override {
-    ++staged_copies_;
-    copy(device, host);
+  void copy(std::span<float> to, std::span<const float> from) override {
+    if (owns(to.data()) != owns(from.data())) ++staged_copies_;
+    QueueingReduceDevice::copy(to, from);
   }
   Event record() override {
     const std::lock_guard lock(mutex_);

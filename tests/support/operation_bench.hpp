@@ -69,7 +69,7 @@ class OperationBench {
   explicit OperationBench(const BenchCase& c)
       : case_(c),
         backend_(open_backend_under_test(c.variant, c.precision)),
-        operation_(backend_->make_operation(graph_, node_, case_.batch, case_.mode)),
+        operation_(backend_->make_operation({graph_, node_, case_.batch, case_.mode})),
         values_(arena(graph_.parameter_count(), lead_)),
         gradients_(arena(graph_.parameter_count(), lead_)),
         batch_statistics_(arena(graph_.statistics_count())),

@@ -185,7 +185,7 @@ class ImageBench {
   ImageBench(int side, int batch, Precision precision, int threads = 1)
       : graph_(image_graph(side)),
         backend_(open_backend_under_test(precision, threads)),
-        reader_(backend_->make_operation(graph_, 1, batch, Mode::infer)),
+        reader_(backend_->make_operation({graph_, 1, batch, Mode::infer})),
         parameters_(*backend_, std::vector<float>(graph_.parameter_count())),
         input_(*backend_, graph_, 0, batch) {
     backend_->bind_parameters(graph_, {parameters_.span(), {}, {}, {}});

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "rueda/backend/compute_clock.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/host_batch.hpp"
 #include "rueda/backend/operation.hpp"
@@ -106,6 +102,18 @@ struct BatchRequest {
   BatchChoice choice;
 };
 
+/// The moments between the parts of a micro-batch's work on the device.
+enum class Mark { load, forward, loss, backward, end };
+inline constexpr std::size_t kMarks = 5;
+
+/// Seconds that the device spent on the parts of one micro-batch.
+struct ComputeSeconds {
+  double load = 0;  ///< only what it did after the call that asked for it had returned
+  double forward = 0;
+  double loss = 0;
+  double backward = 0;
+};
+
 /// That a backend can announce.
 inline constexpr std::size_t kMostBuckets = 2048;
 
@@ -162,13 +170,12 @@ class Backend {
   /// Blocks the calling thread until `bucket` has been announced at least
   /// `count` times. Returns when that happened: the moment of the announcement,
   /// or, from devices that do not tell it, the one at which it was seen.
-  virtual std::chrono::steady_clock::time_point wait_announced(std::size_t bucket,
-                                                               std::uint64_t count) const {
+  virtual SteadyTime wait_announced(std::size_t bucket, std::uint64_t count) const {
     // A device cannot wake a thread. Far below the time of a bucket on the
     // wire, and rare enough to leave the core to others.
     constexpr std::chrono::microseconds kLook{20};
     while (announced(bucket) < count) std::this_thread::sleep_for(kLook);
-    return std::chrono::steady_clock::now();
+    return SteadyClock::now();
   }
 
   /// How the activation that `node` puts out lies in this backend's memory.
@@ -179,11 +186,9 @@ class Backend {
     return std::size_t(batch) * v.image_elements() *
            (v.bf16 ? sizeof(kernels::Bfloat16) : sizeof(float));
   }
-  /// Plans `node` for `batch` images. Packed weights and scratch that it will
-  /// share with other operations are counted by `packed_bytes` and
-  /// `scratch_bytes` from then on.
-  virtual std::unique_ptr<Operation> make_operation(const Graph& graph, NodeId node, int batch,
-                                                    Mode mode) = 0;
+  /// Plans a node. Packed weights and scratch that it will share with other
+  /// operations are counted by `packed_bytes` and `scratch_bytes` from then on.
+  virtual std::unique_ptr<Operation> make_operation(const NodeRequest& request) = 0;
   virtual std::size_t packed_bytes() const = 0;
   virtual std::size_t scratch_bytes() const = 0;
   /// Bytes of what the backend keeps besides for the largest batch planned: indices, losses.
@@ -256,53 +261,6 @@ class NamedRange {
 
  private:
   Backend& backend_;
-};
-
-/// What all backends have in common whose memory is the host's and whose work
-/// is done when a call returns.
-class HostBackend : public Backend {
- public:
-  using Time = std::chrono::steady_clock::time_point;
-
-  std::size_t free_memory() const override { return available_host_memory(); }
-  void mark(Mark mark) override { marks_.set(mark); }
-  ComputeSeconds compute_seconds() override { return marks_.seconds(); }
-  void tick() override { ticks_.push_back(std::chrono::steady_clock::now()); }
-  std::vector<double> take_ticks() override {
-    std::vector<double> gaps;
-    for (std::size_t i = 1; i < ticks_.size(); ++i)
-      gaps.push_back(std::chrono::duration<double>(ticks_[i] - ticks_[i - 1]).count());
-    ticks_.clear();
-    return gaps;
-  }
-  void announce(std::size_t bucket) override {
-    times_.at(bucket).store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
-    counts_.at(bucket).fetch_add(1, std::memory_order_release);
-    counts_.at(bucket).notify_all();
-  }
-  std::uint64_t announced(std::size_t bucket) const override {
-    return counts_.at(bucket).load(std::memory_order_acquire);
-  }
-  /// Sleeps meanwhile.
-  Time wait_announced(std::size_t bucket, std::uint64_t count) const override {
-    for (std::uint64_t seen = announced(bucket); seen < count; seen = announced(bucket))
-      counts_.at(bucket).wait(seen, std::memory_order_acquire);
-    return times_.at(bucket).load(std::memory_order_relaxed);
-  }
-  void zero(std::span<float> values) override { std::ranges::fill(values, 0.0F); }
-  void upload(std::span<float> device, std::span<const float> host) override {
-    std::ranges::copy(host, device.begin());
-  }
-  void download(std::span<float> host, std::span<const float> device) override {
-    std::ranges::copy(device, host.begin());
-  }
-  void finish() override {}
-
- private:
-  HostMarks marks_;
-  std::vector<Time> ticks_;
-  std::array<std::atomic<std::uint64_t>, kMostBuckets> counts_{};  ///< of announcements
-  std::array<std::atomic<Time>, kMostBuckets> times_{};            ///< of the last ones
 };
 
 }  // namespace rueda

@@ -5,11 +5,25 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/model/graph.hpp"
+
 namespace rueda {
 
 /// Training keeps what backward needs and uses batch statistics; inference
 /// keeps nothing and uses the running ones.
 enum class Mode { train, infer };
+
+/// The node of a graph that is to become an operation for `batch` images. The
+/// graph outlives it.
+struct NodeRequest {
+  const Graph& graph;
+  NodeId node;
+  int batch;
+  Mode mode;
+
+  const Node& self() const { return graph.node(node); }
+  NodeId input(std::size_t i = 0) const { return self().inputs.at(i); }
+};
 
 /// What an operation asks of the memory plan.
 struct OperationNeeds {

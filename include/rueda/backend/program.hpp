@@ -50,7 +50,9 @@ class Program {
 
   /// Backward announces these buckets as it completes them: bucket i of the
   /// gradient arena ends before float `ends[i]`.
-  void announce_buckets(const std::vector<std::size_t>& ends);
+  void announce_buckets(const std::vector<std::size_t>& ends) {
+    completing_ = completing_nodes(graph_, ends);
+  }
 
   void forward();
   /// From the logits' gradient to the gradient of every parameter.
@@ -90,7 +92,6 @@ class Program {
   OperationMemory memory_of(NodeId node) const;
   Gradients& gradients_of(NodeId node) { return gradients_[std::size_t(node)]; }
   void sum_incoming(NodeId node);
-  void announce_after(NodeId node);
   template <typename Work>
   void timed(NodeId node, Pass pass, const Work& work);
 

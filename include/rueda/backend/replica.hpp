@@ -183,7 +183,6 @@ class Replica {
   void set_scale(float scale);
   void compute_loss();
   void write_tail(float samples);
-  void write_empty_tail();
 
   const Graph& graph_;
   Backend& backend_;

@@ -15,9 +15,9 @@ class ExchangeBuffer {
   /// Both hold as many floats, and do not overlap.
   virtual std::span<float> send_side() = 0;
   virtual std::span<float> receive_side() = 0;
-  /// Copies host memory to the beginning of one of the sides, and back; done on return.
-  virtual void upload(std::span<float> to, std::span<const float> host) = 0;
-  virtual void download(std::span<float> host, std::span<const float> from) = 0;
+  /// Copies host memory to the beginning of one of the sides, or back; lengths
+  /// agree; done on return.
+  virtual void copy(std::span<float> to, std::span<const float> from) = 0;
 };
 
 class HostExchangeBuffer final : public ExchangeBuffer {
@@ -26,11 +26,8 @@ class HostExchangeBuffer final : public ExchangeBuffer {
 
   std::span<float> send_side() override { return send_; }
   std::span<float> receive_side() override { return receive_; }
-  void upload(std::span<float> to, std::span<const float> host) override {
-    std::copy(host.begin(), host.end(), to.begin());
-  }
-  void download(std::span<float> host, std::span<const float> from) override {
-    std::copy_n(from.begin(), host.size(), host.begin());
+  void copy(std::span<float> to, std::span<const float> from) override {
+    std::ranges::copy(from, to.begin());
   }
 
  private:

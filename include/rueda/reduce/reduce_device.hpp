@@ -22,24 +22,19 @@ class ReduceDevice {
 
   /// into[i] = into[i] + from[i] for all i; lengths agree. Queued, not awaited.
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
-  /// to[i] = from[i] for all i; lengths agree, no overlap. Queued, not awaited.
+  /// to[i] = from[i] for all i; lengths agree, no overlap. Either may be of
+  /// `host_scratch`. Queued, not awaited.
   virtual void copy(std::span<float> to, std::span<const float> from) = 0;
 
   // For a wire of bf16; lengths agree. Queued, not awaited.
 
   /// to[i] = from[i] rounded. With `lost`, as long, by kernels::narrow_with_feedback.
   virtual void narrow(std::span<kernels::Bfloat16> to, std::span<const float> from,
-                      std::span<float> lost) {
-    narrow_part(to, from, lost, 0, to.size());
-  }
+                      std::span<float> lost) = 0;
   /// into[i] = into[i] + from[i].
-  virtual void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) {
-    add_narrow_part(into, from, 0, into.size());
-  }
+  virtual void add_narrow(std::span<float> into, std::span<const kernels::Bfloat16> from) = 0;
   /// to[i] = from[i].
-  virtual void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) {
-    widen_part(to, from, 0, to.size());
-  }
+  virtual void widen(std::span<float> to, std::span<const kernels::Bfloat16> from) = 0;
   /// `count` floats of the device's memory, zeroed, for as long as this object lives.
   virtual std::span<float> keep(std::size_t count) = 0;
 
@@ -79,9 +74,6 @@ class ReduceDevice {
   virtual bool memory_is_on_host() const = 0;
   /// Host memory of at least `count` floats, made for fast copies. Same and grown as `scratch`.
   virtual std::span<float> host_scratch(std::size_t count) = 0;
-  /// host[i] = device[i], and the way back; lengths agree. Queued, not awaited.
-  virtual void to_host(std::span<float> host, std::span<const float> device) = 0;
-  virtual void from_host(std::span<float> device, std::span<const float> host) = 0;
 };
 
 }  // namespace rueda

@@ -50,22 +50,30 @@ class ReduceJournal {
  public:
   /// Does `work` as the act `act`.
   template <class Work>
-  void during(const ReduceAct& act, Work&& work) {
-    const SteadyTime begin = enter(act);
-    std::forward<Work>(work)();
-    leave(act, begin);
+  void during(const ReduceAct& act, const Work& work) {
+    const SteadyTime begin = SteadyClock::now();
+    publish(act, begin);
+    work();
+    const SteadyTime end = SteadyClock::now();
+    double& booked = act.kind == ReduceAct::Kind::add ? times_.add : times_.transfer;
+    booked += seconds_between(begin, end);
+    if (keeps_) spans_.push_back({act, bucket_.load(kRelaxed), begin, end});
+    publish({}, end);
   }
   template <class Work>
-  void transfer(const char* phase, int step, int to, int from, Work&& work) {
-    during({ReduceAct::Kind::transfer, phase, step, to, from}, std::forward<Work>(work));
+  void transfer(const char* phase, int step, int to, int from, const Work& work) {
+    during({ReduceAct::Kind::transfer, phase, step, to, from}, work);
   }
   template <class Work>
-  void add(const char* phase, int step, Work&& work) {
-    during({ReduceAct::Kind::add, phase, step}, std::forward<Work>(work));
+  void add(const char* phase, int step, const Work& work) {
+    during({ReduceAct::Kind::add, phase, step}, work);
   }
 
   /// What follows belongs to this bucket of this training step.
-  void at(std::size_t train_step, std::size_t bucket);
+  void at(std::size_t train_step, std::size_t bucket) {
+    train_step_.store(train_step, kRelaxed);
+    bucket_.store(bucket, kRelaxed);
+  }
 
   ReduceTimes take_times() { return std::exchange(times_, {}); }
   /// From now on single acts are kept, until they are taken.
@@ -73,12 +81,32 @@ class ReduceJournal {
   std::vector<ReduceSpan> take_spans() { return std::exchange(spans_, {}); }
 
   /// May be called by any thread.
-  ReduceNow now() const;
+  ReduceNow now() const {
+    for (;;) {
+      const auto before = version_.load(std::memory_order_acquire);
+      const ReduceNow seen{{kind_.load(kRelaxed), phase_.load(kRelaxed), step_.load(kRelaxed),
+                            to_.load(kRelaxed), from_.load(kRelaxed)},
+                           train_step_.load(kRelaxed),
+                           bucket_.load(kRelaxed),
+                           SteadyTime(SteadyTime::duration(since_.load(kRelaxed)))};
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (before % 2 == 0 && version_.load(kRelaxed) == before) return seen;
+    }
+  }
 
  private:
-  SteadyTime enter(const ReduceAct& act);
-  void leave(const ReduceAct& act, SteadyTime begin);
-  void publish(const ReduceAct& act, SteadyTime since);
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+
+  void publish(const ReduceAct& act, SteadyTime since) {
+    version_.fetch_add(1, std::memory_order_acq_rel);
+    kind_.store(act.kind, kRelaxed);
+    phase_.store(act.phase, kRelaxed);
+    step_.store(act.step, kRelaxed);
+    to_.store(act.to, kRelaxed);
+    from_.store(act.from, kRelaxed);
+    since_.store(since.time_since_epoch().count(), kRelaxed);
+    version_.fetch_add(1, std::memory_order_release);
+  }
 
   ReduceTimes times_;
   bool keeps_ = false;

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "mpi/session/launch_check.hpp"
 #include "mpi/session/session.hpp"
 #include "record.hpp"
 #include "run/console.hpp"

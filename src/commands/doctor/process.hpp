@@ -21,7 +21,7 @@
 
 #include "doctor.hpp"
 #include "facts.hpp"
-#include "mpi/session/launch_check.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/train/timings.hpp"
 

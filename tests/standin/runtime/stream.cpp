@@ -172,10 +172,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const std::lock_guard lock(standin::order_mutex());
   standin::Stream* stream = standin::find_stream(handle);

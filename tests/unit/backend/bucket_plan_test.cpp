@@ -12,7 +12,6 @@
 #include "rueda/backend/memory_plan.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/bfloat16.hpp"
-#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 

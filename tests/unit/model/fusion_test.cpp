@@ -1,10 +1,9 @@
-#include "rueda/model/fusion.hpp"
-
 #include <algorithm>
 
 #include <catch2/catch.hpp>
 
 #include "rueda/model/flops.hpp"
+#include "rueda/model/graph.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 

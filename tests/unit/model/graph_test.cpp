@@ -8,7 +8,6 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/flops.hpp"
-#include "rueda/model/fusion.hpp"
 #include "rueda/model/registry.hpp"
 #include "tests/support/small_graphs.hpp"
 

@@ -1,5 +1,3 @@
-#include "mpi/session/launch_check.hpp"
-
 #include <map>
 #include <string>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "mpi/probes/cuda_awareness.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/common.hpp"
 

@@ -16,36 +16,34 @@
 using namespace rueda;
 using namespace std::chrono_literals;
 using rueda::test::SoloTraining;
-using timed::Time;
 
 namespace {
 
 /// A test's own time. What comes after a wait is late, as sleeping always is.
 struct FakeTime {
-  Time now{};
+  SteadyTime now{};
   std::chrono::milliseconds late{0};
-  std::vector<Time> waits;
+  std::vector<SteadyTime> waits;
 };
 
-class FakeTimepiece final : public timed::Timepiece {
+class FakeBackend final : public timed::TimedBackend {
  public:
-  explicit FakeTimepiece(FakeTime& time) : time_(time) {}
-  Time now() override { return time_.now; }
-  void wait_until(Time moment) override {
+  FakeBackend(const TimedCompute& compute, FakeTime& time)
+      : TimedBackend(compute, {1, 0}), time_(time) {}
+
+ private:
+  SteadyTime now() override { return time_.now; }
+  void wait_until(SteadyTime moment) override {
     time_.waits.push_back(moment);
     if (moment > time_.now) time_.now = moment + time_.late;
   }
 
- private:
   FakeTime& time_;
 };
 
-double seconds(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
-
 struct Bench {
   explicit Bench(const TimedCompute& compute, const std::vector<std::size_t>& batches)
-      : backend(compute, {1, 0}, std::make_unique<FakeTimepiece>(time)),
-        replica(graph, backend, batches, {}) {}
+      : backend(compute, time), replica(graph, backend, batches, {}) {}
 
   ComputeSeconds compute(std::size_t batch) {
     const std::vector<std::uint32_t> indices(batch);
@@ -56,7 +54,7 @@ struct Bench {
 
   FakeTime time;
   Graph graph = build_model("resnet20", 32, 10);
-  timed::TimedBackend backend;
+  FakeBackend backend;
   Replica replica;
 };
 
@@ -67,31 +65,26 @@ constexpr double kForward = 0.02;
 constexpr double kBackward = 0.04;
 constexpr auto kUpdate = 30ms;
 
-/// Its own time, which is never late: each wait sleeps for all that was asked for.
-class FullSleep final : public timed::Timepiece {
- public:
-  timed::Time now() override { return now_; }
-  void wait_until(timed::Time moment) override {
-    if (moment <= now_) return;
-    std::this_thread::sleep_for(moment - now_);
-    now_ = moment;
-  }
-
- private:
-  timed::Time now_{};
-};
-
-/// 8 images take kForward and kBackward, an update of parameters kUpdate.
+/// 8 images take kForward and kBackward, an update of parameters kUpdate. Its
+/// own time is never late: each wait sleeps for all that was asked for.
 class SlowBackend final : public timed::TimedBackend {
  public:
-  SlowBackend()
-      : TimedBackend({.seconds = kForward + kBackward, .images = 8}, {},
-                     std::make_unique<FullSleep>()) {}
+  SlowBackend() : TimedBackend({.seconds = kForward + kBackward, .images = 8}, {}) {}
   void sgd_update(std::span<float>, std::span<float>, std::span<const float>,
                   const kernels::SgdStep&) override {
     std::this_thread::sleep_for(kUpdate);
   }
   void softmax_cross_entropy(const LossRequest& request) override { *request.sums = {1, 0}; }
+
+ private:
+  SteadyTime now() override { return now_; }
+  void wait_until(SteadyTime moment) override {
+    if (moment <= now_) return;
+    std::this_thread::sleep_for(moment - now_);
+    now_ = moment;
+  }
+
+  SteadyTime now_{};
 };
 
 TrainConfig slow_run() {
@@ -124,13 +117,13 @@ TEST_CASE("timed: what one wait takes too long is not added to the next", "[time
 
 TEST_CASE("timed: layers wait in proportion to their FLOPs", "[timed]") {
   Bench bench({0.3, 64}, {64});
-  const Time begin = bench.time.now;
+  const SteadyTime begin = bench.time.now;
   bench.compute(64);
   double share = 0;
   for (NodeId node = 1; node <= bench.graph.logits(); ++node) {
     share += double(forward_flops(bench.graph, node)) / double(forward_flops(bench.graph));
     const auto wait = std::size_t(node - 1);
-    CHECK(seconds(begin, bench.time.waits.at(wait)) == Approx(0.1 * share).margin(1e-6));
+    CHECK(seconds_between(begin, bench.time.waits.at(wait)) == Approx(0.1 * share).margin(1e-6));
   }
 }
 
