@@ -12,7 +12,6 @@
 #endif
 
 #include "mpi/session/session.hpp"
-#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 
 namespace rueda {

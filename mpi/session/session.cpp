@@ -13,7 +13,7 @@
 
 #include "launch_check.hpp"
 #include "mpi_call.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
