@@ -11,7 +11,6 @@
 
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
-#include "commands/doctor/doctor.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/train/options.hpp"
 #include "run/console.hpp"

@@ -11,7 +11,8 @@
 #include <mpi-ext.h>  // Open MPI's extensions, MVAPICH2's too
 #endif
 
-#include "rueda/core/parse.hpp"
+#include "mpi/session/session.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

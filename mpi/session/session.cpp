@@ -12,7 +12,7 @@
 #include <mpi.h>
 
 #include "mpi_call.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {

@@ -10,7 +10,7 @@
 #include "checkpoint_files.hpp"
 #include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/weights/safetensors.hpp"
 #include "rueda/weights/weights_file.hpp"
 
@@ -39,7 +39,6 @@ struct UnfinishedDirectory {
     }
   }
   UnfinishedDirectory(const UnfinishedDirectory&) = delete;
-  UnfinishedDirectory& operator=(const UnfinishedDirectory&) = delete;
   ~UnfinishedDirectory() {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -122,23 +121,20 @@ std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& 
 }
 
 void compare(const fs::path& directory, const CheckpointFile& expected, bool fresh) {
-  const fs::path path = directory / expected.name;
+  const InputFile file = checkpoint_file(directory / expected.name);
   const auto require_length = [&](std::size_t bytes) {
-    if (bytes == expected.bytes) return;
-    checkpoint_file(path).refuse(
-        fmt::format("it has {} bytes, its manifest says {}", bytes, expected.bytes));
+    file.require(bytes == expected.bytes,
+                 fmt::format("it has {} bytes, its manifest says {}", bytes, expected.bytes));
   };
   // Before it is read: a file may say that it is longer than any disk.
   std::error_code unknown;
-  const std::size_t length = fs::file_size(path, unknown);
+  const std::size_t length = fs::file_size(file.path, unknown);
   if (!unknown) require_length(length);
   const CheckpointFile found = sum_file(directory, expected.name, fresh);
   require_length(found.bytes);
-  if (found.crc32 != expected.crc32) {
-    checkpoint_file(path).refuse(
-        fmt::format("it is damaged: its checksum is {:08x}, its manifest says {:08x}", found.crc32,
-                    expected.crc32));
-  }
+  file.require(found.crc32 == expected.crc32,
+               fmt::format("it is damaged: its checksum is {:08x}, its manifest says {:08x}",
+                           found.crc32, expected.crc32));
 }
 
 Manifest verify(const fs::path& checkpoint, bool fresh) {
@@ -147,7 +143,7 @@ Manifest verify(const fs::path& checkpoint, bool fresh) {
   return manifest;
 }
 
-bool has(const Manifest& manifest, const char* name) {
+bool has(const Manifest& manifest, const std::string& name) {
   return std::ranges::count(manifest.files, name, &CheckpointFile::name) > 0;
 }
 
@@ -156,8 +152,7 @@ bool has(const Manifest& manifest, const char* name) {
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifestName;
   std::error_code error;
-  if (!fs::is_regular_file(path, error))
-    checkpoint_file(checkpoint).refuse("it has no manifest.json");
+  checkpoint_file(checkpoint).require(fs::is_regular_file(path, error), "it has no manifest.json");
   return parse_manifest(read_whole(checkpoint_file(path), kMostManifestBytes), checkpoint);
 }
 
@@ -179,9 +174,8 @@ fs::path write_checkpoint(const fs::path& directory, const Graph& graph, const S
 
 Manifest verify_checkpoint(const fs::path& checkpoint) {
   Manifest manifest = verify(checkpoint, false);
-  for (const char* name : {kWeightsName, kMomentumName, kHistoryName})
-    if (!has(manifest, name))
-      checkpoint_file(checkpoint).refuse(std::string("its manifest lacks ") + name);
+  for (const std::string name : {kWeightsName, kMomentumName, kHistoryName})
+    checkpoint_file(checkpoint).require(has(manifest, name), "its manifest lacks " + name);
   return manifest;
 }
 
@@ -196,24 +190,6 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);
   return s;
-}
-
-void CheckpointWriter::wait() {
-  if (writing_.valid()) records_.push_back(writing_.get());
-}
-
-bool CheckpointWriter::wait_for(std::chrono::milliseconds time) {
-  return !writing_.valid() || writing_.wait_for(time) == std::future_status::ready;
-}
-
-Snapshot& CheckpointWriter::free_snapshot() {
-  wait();
-  return snapshot_;
-}
-
-void CheckpointWriter::write(Manifest manifest, double pause_seconds) {
-  writing_ = std::async(std::launch::async, &CheckpointWriter::carry_out, this, std::move(manifest),
-                        pause_seconds);
 }
 
 CheckpointRecord CheckpointWriter::carry_out(Manifest manifest, double pause_seconds) const {

@@ -6,7 +6,7 @@
 #include "checkpoint_files.hpp"
 #include "core/json_fields.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {
@@ -66,13 +66,6 @@ const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
 const std::tuple kOriginFields{Field{"data", &Manifest::data},
                                Field{"machines", &Manifest::machines}};
 
-Json files_json(const std::vector<CheckpointFile>& files) {
-  Json j = Json::object();
-  for (const CheckpointFile& file : files)
-    j[file.name] = {{"bytes", file.bytes}, {"crc32", hex(file.crc32)}};
-  return j;
-}
-
 std::vector<CheckpointFile> read_files(const Json& j) {
   std::vector<CheckpointFile> files;
   for (const auto& [name, file] : j.items()) {
@@ -85,21 +78,16 @@ std::vector<CheckpointFile> read_files(const Json& j) {
   return files;
 }
 
-void check_schema(const Json& j) {
-  if (j.at("schema") != "rueda-checkpoint") throw InputError("it is none of rueda's");
-  const std::size_t version = whole_number(j, "schema_version");
-  if (version != kCheckpointSchemaVersion)
-    throw InputError(fmt::format("its schema_version is {}, this program reads {}", version,
-                                 kCheckpointSchemaVersion));
-}
-
 Manifest read_manifest(const Json& j) {
-  check_schema(j);
+  require(j.at("schema") == "rueda-checkpoint", "it is none of rueda's");
+  const std::size_t schema = whole_number(j, "schema_version");
+  require(schema == kCheckpointSchemaVersion,
+          fmt::format("its schema_version is {}, this program reads {}", schema,
+                      kCheckpointSchemaVersion));
   Manifest m;
   read_fields(j.at("position"), m, kPositionFields);
-  if (m.position.steps > m.steps_per_epoch)
-    throw InputError(
-        fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
+  require(m.position.steps <= m.steps_per_epoch,
+          fmt::format("it has {} steps of an epoch of {}", m.position.steps, m.steps_per_epoch));
   read_fields(j, m, kSizeFields);
   m.written_at = j.at("written_at");
   for (const auto& [name, version] : j.at("versions").items())
@@ -108,10 +96,10 @@ Manifest read_manifest(const Json& j) {
   read_fields(j, m, kOriginFields);
   m.files = read_files(j.at("files"));
   require(m.world != 0 && m.micro_batches != 0 && m.global_batch != 0, "a count in it is 0");
-  if (m.world > kMostRanks) throw InputError("it is of more than a million ranks");
-  if (m.micro_batches > kMostSamples)
-    throw InputError("it has more than a million micro-batches per rank and step");
-  if (m.global_batch > kMostGlobalBatch) throw InputError("its global batch is beyond any use");
+  require(m.world <= kMostRanks, "it is of more than a million ranks");
+  require(m.micro_batches <= kMostSamples,
+          "it has more than a million micro-batches per rank and step");
+  require(m.global_batch <= kMostGlobalBatch, "its global batch is beyond any use");
   return m;
 }
 
@@ -152,7 +140,9 @@ std::string to_json(const Manifest& m) {
   for (const auto& [name, version] : m.versions) j["versions"][name] = version;
   put_fields(j, m, kOriginFields);
   j["config"] = Json::parse(m.config);
-  j["files"] = files_json(m.files);
+  j["files"] = Json::object();
+  for (const CheckpointFile& file : m.files)
+    j["files"][file.name] = {{"bytes", file.bytes}, {"crc32", hex(file.crc32)}};
   j["manifest_crc32"] = kNoSum;
   return sealed(j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }

@@ -1,5 +1,6 @@
 #include "cli.hpp"
 
+#include <ranges>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +8,7 @@
 
 #include "options.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {
@@ -125,10 +126,8 @@ std::string see_help(const CLI::App& app) {
 }
 
 std::string known_commands(const CLI::App& app) {
-  std::string known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    known += (known.empty() ? "" : ", ") + command->get_name();
-  return known;
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return joined(all | std::views::transform(&CLI::App::get_name), ", ");
 }
 
 /// CLI11's message, or a plainer one where CLI11 names no remedy.

@@ -6,7 +6,6 @@
 
 #include "commands/bench/bench.hpp"
 #include "commands/commands.hpp"
-#include "commands/doctor/doctor.hpp"
 #include "rueda/train/config.hpp"
 
 namespace rueda {

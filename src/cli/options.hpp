@@ -53,8 +53,11 @@ inline CLI::Option* add_number(CLI::App& app, const std::string& name, std::opti
 }
 
 /// Adds an option that takes any text.
-CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
-                      const std::string& placeholder, const std::string& description);
+inline CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
+                             const std::string& placeholder, const std::string& description) {
+  return add_parsed(app, name, placeholder, description, value,
+                    [&value](const std::string& text) { value = text; });
+}
 
 /// Adds an option for an enum whose words its `to_string` knows.
 template <typename Enum>

@@ -231,12 +231,6 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
       ->option_text(placeholder);
 }
 
-CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value,
-                      const std::string& placeholder, const std::string& description) {
-  return add_parsed(app, name, placeholder, description, value,
-                    [&value](const std::string& text) { value = text; });
-}
-
 void add_train(CLI::App& app, Request& request) {
   CLI::App& command =
       add_command(app, "train", "Trains a network; start it with mpirun or srun, a rank per device",

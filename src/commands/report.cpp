@@ -32,11 +32,10 @@ void print_findings(std::ostream& out, const std::vector<Finding>& findings) {
 /// rueda's runs first, then what others printed.
 std::vector<Observation> observe_everything(const Study& study, const ReportOptions& options) {
   std::vector<Observation> all = observe_all(study.runs);
-  const auto append = [&all](std::vector<Observation> more) {
-    std::ranges::move(more, std::back_inserter(all));
-  };
-  for (const std::string& log : options.logs) append(read_keras_log(parse_keras_log_option(log)));
-  if (!options.published.empty()) append(published(options.published));
+  for (const std::string& log : options.logs)
+    std::ranges::move(read_keras_log(parse_keras_log_option(log)), std::back_inserter(all));
+  if (!options.published.empty())
+    std::ranges::move(published(options.published), std::back_inserter(all));
   return all;
 }
 
@@ -69,13 +68,6 @@ void draw(const ReportOptions& options, std::ostream& out) {
   run_plot_script("plot_report", arguments);  // docs/report.md
   out << "Drawn: report.html, plots/*.png, plots/*.pdf" << (options.slides ? ", slides.pdf" : "")
       << "\n";
-}
-
-std::string list_of_files(const ReportOptions& options) {
-  std::string text = "report.md, report.json, tables/*.csv";
-  for (const std::string& layout : options.layouts)
-    text += ", " + layout + ".md, " + layout + "/*.csv";
-  return text;
 }
 
 }  // namespace
@@ -114,7 +106,10 @@ void run_command(const ReportOptions& options, std::ostream& out) {
   print_findings(out, report.findings);
   if (options.out.empty()) return;
   write_report(options.out, report);
-  out << "\nWritten to " << options.out << ": " << list_of_files(options) << "\n";
+  out << "\nWritten to " << options.out << ": report.md, report.json, tables/*.csv";
+  for (const std::string& layout : options.layouts)
+    out << ", " << layout << ".md, " << layout << "/*.csv";
+  out << "\n";
   draw(options, out);
 }
 

@@ -11,7 +11,7 @@
 #include "commands.hpp"
 #include "rueda/backend/roof.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/kernels/bfloat16.hpp"

@@ -9,7 +9,7 @@
 #include "commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/display/model_summary.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <ostream>
 #include <system_error>
 #include <vector>
@@ -8,12 +7,11 @@
 
 #include "commands.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/data/cifar10.hpp"
 
 namespace rueda {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kMostImages = 10'000'000;
 
@@ -25,15 +23,13 @@ bool belongs_to_data_set(const fs::path& file) {
 
 /// The files in `directory` that a data set consists of; none if it does not exist.
 std::vector<fs::path> data_set_files(const fs::path& directory) {
-  std::vector<fs::path> files;
   std::error_code error;
-  if (!fs::exists(directory, error)) return files;
-  if (!fs::is_directory(directory, error))
-    throw InputError("--out " + directory.string() + " is not a directory: give another path");
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    if (belongs_to_data_set(entry.path())) files.push_back(entry.path());
-  if (error)
-    throw InputError("--out " + directory.string() + " can not be read: " + error.message());
+  if (!fs::exists(directory, error)) return {};
+  require(fs::is_directory(directory, error),
+          "--out " + directory.string() + " is not a directory: give another path");
+  std::vector<fs::path> files = entries_of(directory, error);
+  require(!error, "--out " + directory.string() + " can not be read: " + error.message());
+  std::erase_if(files, [](const fs::path& file) { return !belongs_to_data_set(file); });
   return files;
 }
 

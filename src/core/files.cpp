@@ -42,8 +42,6 @@ class TemporaryFile {
         file_(name_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC) {
     if (file_.fd() < 0) fail(target_, "creating a temporary file", errno);
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
     if (!renamed_) ::unlink(name_.c_str());
   }
@@ -131,15 +129,14 @@ void InputFile::refuse(const std::string& why) const {
 void require_regular_file(const InputFile& file, std::size_t most_bytes) {
   std::error_code error;
   const fs::file_status status = fs::status(file.path, error);
-  if (status.type() == fs::file_type::not_found)
-    file.refuse("it cannot be opened: it is not there");
-  if (!fs::status_known(status)) file.refuse("it cannot be opened: " + error.message());
-  if (fs::is_directory(status)) file.refuse("it is a directory");
-  if (!fs::is_regular_file(status)) file.refuse("it is not a regular file");
+  file.require(status.type() != fs::file_type::not_found, "it cannot be opened: it is not there");
+  file.require(fs::status_known(status), "it cannot be opened: " + error.message());
+  file.require(!fs::is_directory(status), "it is a directory");
+  file.require(fs::is_regular_file(status), "it is not a regular file");
   const std::uintmax_t bytes = fs::file_size(file.path, error);
-  if (error) file.refuse("it cannot be read: " + error.message());
-  if (bytes > most_bytes)
-    file.refuse(fmt::format("it has {} bytes, more than the {} that are read", bytes, most_bytes));
+  file.require(!error, "it cannot be read: " + error.message());
+  file.require(bytes <= most_bytes,
+               fmt::format("it has {} bytes, more than the {} that are read", bytes, most_bytes));
 }
 
 std::string read_whole(const InputFile& file, std::size_t most_bytes) {
@@ -147,9 +144,9 @@ std::string read_whole(const InputFile& file, std::size_t most_bytes) {
   std::error_code error;
   std::string text(std::size_t(fs::file_size(file.path, error)), '\0');
   std::ifstream stream(file.path, std::ios::binary);
-  if (!stream) file.refuse("it cannot be opened");
+  file.require(stream.good(), "it cannot be opened");
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream) file.refuse("it cannot be read to its end");
+  file.require(stream.good(), "it cannot be read to its end");
   return text;
 }
 

@@ -19,8 +19,6 @@ struct Field {
   const char* name;
   Value value;
 };
-template <typename Value>
-Field(const char*, Value) -> Field<Value>;
 
 /// A number that may be NaN, which is null in JSON.
 template <typename Value>

@@ -1,6 +1,7 @@
 #include "rueda/data/cifar10.hpp"
 
 #include <cstring>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -14,18 +15,12 @@
 namespace rueda {
 namespace {
 
+using Kind = PickleValue::Kind;
+
 constexpr std::size_t kOfficialTrainFiles = 5;
 
 const ClassNames kOfficialNames{"airplane", "automobile", "bird",  "cat",  "deer",
                                 "dog",      "frog",       "horse", "ship", "truck"};
-
-void append(SetFile& file, Cifar10Format format, ImageSet& set) {
-  const std::vector<std::uint8_t> bytes = load(file);
-  if (format == Cifar10Format::binary)
-    decode_binary(bytes, file.name, set);
-  else
-    decode_python(bytes, file.name, set);
-}
 
 ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
   if (!files.meta) return kOfficialNames;
@@ -44,12 +39,10 @@ ClassNames class_names(Cifar10Files& files, std::vector<std::string>& remarks) {
 
 void remark_sizes(const Cifar10Files& files, Dataset& dataset) {
   if (files.train.size() != kOfficialTrainFiles || dataset.train.size() != kOfficialTrainImages) {
-    std::string numbers;
-    for (const SetFile& file : files.train)
-      numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", file.number);
-    dataset.remarks.push_back(
-        fmt::format("training set of {} images from file {} (official: {} images, files 1 to {})",
-                    dataset.train.size(), numbers, kOfficialTrainImages, kOfficialTrainFiles));
+    const auto numbers = files.train | std::views::transform(&SetFile::number);
+    dataset.remarks.push_back(fmt::format(
+        "training set of {} images from file {} (official: {} images, files 1 to {})",
+        dataset.train.size(), fmt::join(numbers, ", "), kOfficialTrainImages, kOfficialTrainFiles));
   }
   if (dataset.test.size() != kOfficialTestImages)
     dataset.remarks.push_back(fmt::format("test set of {} images (official: {})",
@@ -62,17 +55,9 @@ std::array<std::size_t, kClasses> count_classes(const ImageSet& set) {
   return counts;
 }
 
-std::vector<std::string> names_of(const Cifar10Files& files) {
-  std::vector<std::string> names;
-  for (const SetFile& file : files.train) names.push_back(file.name);
-  names.push_back(files.test->name);
-  if (files.meta) names.push_back(files.meta->name);
-  return names;
-}
-
 const PickleValue& entry(const Pickle& pickle, std::string_view key) {
   const PickleValue& root = *pickle.root;
-  if (root.kind != PickleKind::dict)
+  if (root.kind != Kind::dict)
     pickle.fail(root.offset, fmt::format("expected a dictionary, found {}", name_of(root.kind)));
   const PickleValue* value = root.find(key);
   if (value == nullptr) pickle.fail(root.offset, fmt::format("the dictionary has no '{}'", key));
@@ -84,7 +69,7 @@ std::size_t image_count(const Pickle& pickle, const PickleValue& data) {
   const auto require = [&](bool holds, const std::string& otherwise) {
     if (!holds) pickle.fail(data.offset, "'data' " + otherwise);
   };
-  require(data.kind == PickleKind::array && !data.items.empty(),
+  require(data.kind == Kind::array && !data.items.empty(),
           fmt::format("is {}, expected a NumPy array", name_of(data.kind)));
   const std::string_view type = data.items[0]->bytes;
   require(type == "u1",
@@ -102,9 +87,9 @@ std::size_t image_count(const Pickle& pickle, const PickleValue& data) {
 
 /// Labels as a list of integers, or as one NumPy array of them.
 std::size_t label_count(const Pickle& pickle, const PickleValue& labels) {
-  if (labels.kind == PickleKind::list) return labels.items.size();
-  const bool vector = labels.kind == PickleKind::array && labels.items.size() == 2 &&
-                      labels.items[1]->items.size() == 1;
+  if (labels.kind == Kind::list) return labels.items.size();
+  const bool vector =
+      labels.kind == Kind::array && labels.items.size() == 2 && labels.items[1]->items.size() == 1;
   if (!vector)
     pickle.fail(labels.offset,
                 fmt::format("'labels' is {}, expected a list of integers", name_of(labels.kind)));
@@ -112,9 +97,9 @@ std::size_t label_count(const Pickle& pickle, const PickleValue& labels) {
 }
 
 std::uint8_t label_at(const Pickle& pickle, const PickleValue& labels, std::size_t i) {
-  const bool list = labels.kind == PickleKind::list;
+  const bool list = labels.kind == Kind::list;
   const PickleValue& value = list ? *labels.items[i] : labels;
-  if (list && value.kind != PickleKind::integer)
+  if (list && value.kind != Kind::integer)
     pickle.fail(value.offset, fmt::format("label of image {} is {}", i, name_of(value.kind)));
   const std::int64_t label =
       list ? value.integer
@@ -167,8 +152,9 @@ Dataset read_files(Cifar10Files& files) {
   Dataset dataset;
   dataset.source = files.place;
   dataset.remarks = files.remarks;
-  for (SetFile& file : files.train) append(file, files.format, dataset.train);
-  append(*files.test, files.format, dataset.test);
+  const auto decode = files.format == Cifar10Format::binary ? decode_binary : decode_python;
+  for (SetFile& file : files.train) decode(load(file), file.name, dataset.train);
+  decode(load(*files.test), files.test->name, dataset.test);
   dataset.class_names = class_names(files, dataset.remarks);
   remark_sizes(files, dataset);
   return dataset;
@@ -193,12 +179,10 @@ void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name,
 }
 
 std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   ClassNames names;
   std::size_t count = 0;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  for (const auto part : std::views::split(bytes, std::uint8_t{'\n'})) {
+    std::string_view line(reinterpret_cast<const char*>(part.data()), part.size());
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
     if (count == names.size()) return std::nullopt;
@@ -211,9 +195,13 @@ DataCheck check_cifar10(const std::filesystem::path& where) {
   Cifar10Files files = find_cifar10(where);
   Dataset dataset = read_files(files);
   const bool binary = files.format == Cifar10Format::binary;
+  std::vector<std::string> names;
+  for (const SetFile& file : files.train) names.push_back(file.name);
+  names.push_back(files.test->name);
+  if (files.meta) names.push_back(files.meta->name);
   return {.form = binary ? "binary version" : "Python version",
           .place = files.place,
-          .files = names_of(files),
+          .files = std::move(names),
           .class_names = dataset.class_names,
           .train_per_class = count_classes(dataset.train),
           .test_per_class = count_classes(dataset.test),
@@ -238,11 +226,11 @@ std::optional<ClassNames> python_class_names(std::span<const std::uint8_t> bytes
   const Pickle pickle = read_pickle(bytes, name);
   const PickleValue* list = pickle.root->find("label_names");
   ClassNames names;
-  if (list == nullptr || list->kind != PickleKind::list || list->items.size() != names.size())
+  if (list == nullptr || list->kind != Kind::list || list->items.size() != names.size())
     return std::nullopt;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PickleValue& value = *list->items[i];
-    if (value.kind != PickleKind::bytes && value.kind != PickleKind::text) return std::nullopt;
+    if (value.kind != Kind::bytes && value.kind != Kind::text) return std::nullopt;
     names[i] = value.bytes;
   }
   return names;

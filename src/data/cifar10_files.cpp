@@ -8,7 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {
@@ -19,10 +19,6 @@ constexpr std::array kFormats{Cifar10Format::binary, Cifar10Format::python};
 
 std::string_view official_directory(Cifar10Format format) {
   return format == Cifar10Format::binary ? "cifar-10-batches-bin" : "cifar-10-batches-py";
-}
-
-std::string_view version_name(Cifar10Format format) {
-  return format == Cifar10Format::binary ? "binary" : "Python";
 }
 
 enum class Purpose { train, test, meta };
@@ -55,10 +51,7 @@ std::optional<Role> role_of(std::string_view name) {
 
 void add_file(Cifar10Files& files, const Role& role, SetFile file) {
   file.number = role.number;
-  if (role.purpose == Purpose::train) {
-    files.train.push_back(std::move(file));
-    return;
-  }
+  if (role.purpose == Purpose::train) return files.train.push_back(std::move(file));
   std::optional<SetFile>& slot = role.purpose == Purpose::test ? files.test : files.meta;
   if (slot)
     throw InputError(
@@ -71,18 +64,17 @@ Cifar10Files scan_directory(const fs::path& directory, Cifar10Format format) {
   Cifar10Files files{.format = format, .place = directory.string()};
   std::uintmax_t bytes = 0;
   std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const auto role = role_of(it->path().filename().string());
+  for (const fs::path& path : entries_of(directory, error)) {
+    const auto role = role_of(path.filename().string());
     if (!role || role->format != format) continue;
     std::error_code ignored;
-    if (!it->is_regular_file(ignored))
-      throw InputError(fmt::format("{} is not a readable regular file: replace or remove it",
-                                   it->path().string()));
-    bytes += it->file_size(ignored);
-    if (bytes > kMaxSetBytes)
-      throw InputError(fmt::format("{} has over {} bytes of CIFAR-10 files: give a set of its own",
-                                   directory.string(), kMaxSetBytes));
-    add_file(files, *role, {.name = it->path().string(), .path = it->path()});
+    require(fs::is_regular_file(path, ignored),
+            path.string() + " is not a readable regular file: replace or remove it");
+    bytes += fs::file_size(path, ignored);
+    require(bytes <= kMaxSetBytes,
+            fmt::format("{} has over {} bytes of CIFAR-10 files: give a set of its own",
+                        directory.string(), kMaxSetBytes));
+    add_file(files, *role, {.name = path.string(), .path = path});
   }
   if (error && error != std::errc::no_such_file_or_directory)
     throw InputError(fmt::format("cannot list the directory {}: {}; check its permissions",
@@ -108,8 +100,7 @@ std::vector<Cifar10Files> scan_archive(const fs::path& archive) {
   for (ArchiveMember& member : read_archive(
            archive, [](std::string_view path) { return role_in_archive(path).has_value(); })) {
     const auto role = role_in_archive(member.path);
-    const auto index = role->format == Cifar10Format::binary ? 0U : 1U;
-    add_file(sets[index], *role,
+    add_file(sets[std::size_t(role->format)], *role,
              {.name = fmt::format("{}({})", archive.string(), member.path),
               .bytes = std::move(member.bytes)});
   }
@@ -122,11 +113,9 @@ std::vector<Cifar10Files> scan(const fs::path& where) {
   if (!fs::exists(status))
     throw InputError(fmt::format("no data set at {}: {}; give a CIFAR-10 directory or .tar.gz",
                                  where.string(), error ? error.message() : "nothing is there"));
-  if (!fs::is_directory(status) && !fs::is_regular_file(status))
-    throw InputError(
-        fmt::format("{} is neither a directory nor a file: give a CIFAR-10 directory "
-                    "or .tar.gz",
-                    where.string()));
+  require(
+      fs::is_directory(status) || fs::is_regular_file(status),
+      where.string() + " is neither a directory nor a file: give a CIFAR-10 directory or .tar.gz");
   if (!fs::is_directory(status)) return scan_archive(where);
   std::vector<Cifar10Files> sets;
   for (const Cifar10Format format : kFormats) {
@@ -142,14 +131,12 @@ bool complete(const Cifar10Files& files) { return !files.train.empty() && files.
 [[noreturn]] void refuse(const std::vector<Cifar10Files>& sets, const fs::path& where) {
   for (const Cifar10Files& files : sets) {
     if (!files.test && files.train.empty()) continue;
-    const char* const suffix = files.format == Cifar10Format::binary ? ".bin" : "";
-    throw InputError(files.test ? fmt::format("{} has a test file but no training file "
-                                              "(data_batch_1{} and so on): unpack or download "
-                                              "the set again",
-                                              files.place, suffix)
-                                : fmt::format("{} has training files but no test file "
-                                              "(test_batch{}): unpack or download the set again",
-                                              files.place, suffix));
+    throw InputError(fmt::format(
+        fmt::runtime(files.test
+                         ? "{} has a test file but no training file (data_batch_1{} and so on): {}"
+                         : "{} has training files but no test file (test_batch{}): {}"),
+        files.place, files.format == Cifar10Format::binary ? ".bin" : "",
+        "unpack or download the set again"));
   }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     std::error_code ignored;
@@ -158,18 +145,9 @@ bool complete(const Cifar10Files& files) { return !files.train.empty() && files.
           fmt::format("{} holds no unpacked CIFAR-10 files; give the archive itself: {}",
                       where.string(), (where / name).string()));
   }
-  throw InputError(
-      fmt::format("{} holds no CIFAR-10 files: expected data_batch_1.bin ... and "
-                  "test_batch.bin, or data_batch_1 ... and test_batch",
-                  where.string()));
-}
-
-void sort_training_files(Cifar10Files& files) {
-  std::ranges::sort(files.train, {}, &SetFile::number);
-  const auto twin = std::ranges::adjacent_find(files.train, {}, &SetFile::number);
-  if (twin != files.train.end())
-    throw InputError(
-        fmt::format("{} holds data_batch_{} twice: remove one", files.place, twin->number));
+  throw InputError(where.string() +
+                   " holds no CIFAR-10 files: expected data_batch_1.bin ... and test_batch.bin, or "
+                   "data_batch_1 ... and test_batch");
 }
 
 }  // namespace
@@ -188,12 +166,15 @@ Cifar10Files find_cifar10(const fs::path& where) {
   for (const Cifar10Files& other : sets) {
     if (&other == &*chosen || !complete(other)) continue;
     chosen->remarks.push_back(
-        fmt::format("{} has more than one CIFAR-10 set; reads the {} version "
-                    "in {}",
-                    where.string(), version_name(chosen->format), chosen->place));
+        fmt::format("{} has more than one CIFAR-10 set; reads the {} version in {}", where.string(),
+                    chosen->format == Cifar10Format::binary ? "binary" : "Python", chosen->place));
     break;
   }
-  sort_training_files(*chosen);
+  std::ranges::sort(chosen->train, {}, &SetFile::number);
+  const auto twin = std::ranges::adjacent_find(chosen->train, {}, &SetFile::number);
+  if (twin != chosen->train.end())
+    throw InputError(
+        fmt::format("{} holds data_batch_{} twice: remove one", chosen->place, twin->number));
   return std::move(*chosen);
 }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rueda/data/cifar10.hpp"
 #include "rueda/data/dataset.hpp"
-#include "rueda/data/synth.hpp"
 
 namespace rueda {
 

@@ -10,7 +10,7 @@
 namespace rueda {
 namespace {
 
-using Kind = PickleKind;
+using Kind = PickleValue::Kind;
 using Items = std::vector<const PickleValue*>;
 
 /// As many values as lie above the newest mark.

@@ -11,29 +11,14 @@
 
 namespace rueda {
 
-/// What a value of a pickle is. `global` is one of the few names that a pickle
-/// may ask for; `dtype` and `array` are NumPy's.
-enum class PickleKind : std::uint8_t {
-  none,
-  boolean,
-  integer,
-  bytes,
-  text,
-  list,
-  tuple,
-  dict,
-  global,
-  dtype,
-  array,
-};
-
-/// "a list", "a NumPy array" and so on, for messages.
-std::string_view name_of(PickleKind kind) noexcept;
-
 /// One value. Containers refer to others by address, so a pickle that nests or
 /// loops without end costs no recursion, neither here nor in any destructor.
 struct PickleValue {
-  PickleKind kind = PickleKind::none;
+  /// `global` is one of the few names that a pickle may ask for; `dtype` and
+  /// `array` are NumPy's.
+  enum class Kind { none, boolean, integer, bytes, text, list, tuple, dict, global, dtype, array };
+
+  Kind kind = Kind::none;
   /// integer, boolean: the value. dtype: the byte order ('<', '>', '=' or '|').
   /// array: 1 if its bytes are in Fortran order. global: its place in the list
   /// of those that are allowed.
@@ -48,6 +33,9 @@ struct PickleValue {
   /// The value of `key` (text or bytes), if this is a dict that has it; else null.
   const PickleValue* find(std::string_view key) const;
 };
+
+/// "a list", "a NumPy array" and so on, for messages.
+std::string_view name_of(PickleValue::Kind kind) noexcept;
 
 /// A pickle, read or being read. Bounded: no more values and links than `kMaxValues` each.
 class Pickle {

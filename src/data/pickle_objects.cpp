@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdint>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 
 namespace rueda {
 
-std::string_view name_of(PickleKind kind) noexcept {
+std::string_view name_of(PickleValue::Kind kind) noexcept {
   constexpr std::array<std::string_view, 11> kNames{
       "None",    "a boolean",    "an integer", "a byte string",        "a text",       "a list",
       "a tuple", "a dictionary", "a global",   "a NumPy element type", "a NumPy array"};
@@ -18,11 +19,11 @@ std::string_view name_of(PickleKind kind) noexcept {
 }
 
 const PickleValue* PickleValue::find(std::string_view key) const {
-  if (kind != PickleKind::dict) return nullptr;
+  if (kind != Kind::dict) return nullptr;
   // Backwards, as a later entry replaces an earlier one with the same key.
   for (std::size_t i = items.size(); i >= 2; i -= 2) {
     const PickleValue& candidate = *items[i - 2];
-    const bool string = candidate.kind == PickleKind::bytes || candidate.kind == PickleKind::text;
+    const bool string = candidate.kind == Kind::bytes || candidate.kind == Kind::text;
     if (string && candidate.bytes == key) return items[i - 1];
   }
   return nullptr;
@@ -74,7 +75,7 @@ void Pickle::fail(std::size_t offset, const std::string& reason) const {
 
 namespace {
 
-using Kind = PickleKind;
+using Kind = PickleValue::Kind;
 
 /// Argument `i`, which must be of the given kind. Python 2 and 3 differ in
 /// whether short names are bytes or text, and flags integers or booleans.
@@ -243,10 +244,8 @@ std::int64_t integer_element(const Pickle& pickle, const PickleValue& dtype, std
 }
 
 std::string shape_text(const PickleValue& shape) {
-  std::string text;
-  for (const PickleValue* item : shape.items)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", item->integer);
-  return "(" + text + ")";
+  const auto extents = shape.items | std::views::transform(&PickleValue::integer);
+  return fmt::format("({})", fmt::join(extents, ", "));
 }
 
 }  // namespace rueda

@@ -1,7 +1,5 @@
 #include "rueda/data/sampler.hpp"
 
-#include <algorithm>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -15,26 +13,24 @@ namespace rueda {
 namespace {
 
 void check(const SamplerOptions& o) {
-  if (o.parts == 0 || o.global_batch == 0)
-    throw InputError("the global batch and the number of ranks must be at least 1");
-  if (o.samples > std::numeric_limits<std::uint32_t>::max())
-    throw InputError(fmt::format("{} samples are more than a sampler can number", o.samples));
-  if (o.samples < o.parts)
-    throw InputError(
-        fmt::format("the data set has {} samples, fewer than the {} parts (ranks x micro-batches) "
-                    "that share it: use fewer ranks or more data",
-                    o.samples, o.parts));
-  if (o.global_batch < o.parts)
-    throw InputError(
-        fmt::format("global batch {} is smaller than its {} parts (ranks x micro-batches): some "
-                    "ranks would never get a sample; raise the global batch or use fewer ranks "
-                    "or micro-batches",
-                    o.global_batch, o.parts));
-  if (o.last_batch == LastBatch::drop && o.samples < o.global_batch)
-    throw InputError(
-        fmt::format("no step remains: the data set has {} samples, the global batch {}, and the "
-                    "last partial batch is dropped; lower the global batch or keep the last batch",
-                    o.samples, o.global_batch));
+  require(o.parts > 0 && o.global_batch > 0,
+          "the global batch and the number of ranks must be at least 1");
+  require(o.samples <= UINT32_MAX,
+          fmt::format("{} samples are more than a sampler can number", o.samples));
+  require(o.samples >= o.parts,
+          fmt::format("the data set has {} samples, fewer than the {} parts (ranks x "
+                      "micro-batches) that share it: use fewer ranks or more data",
+                      o.samples, o.parts));
+  require(o.global_batch >= o.parts,
+          fmt::format("global batch {} is smaller than its {} parts (ranks x micro-batches): some "
+                      "ranks would never get a sample; raise the global batch or use fewer ranks "
+                      "or micro-batches",
+                      o.global_batch, o.parts));
+  require(o.last_batch == LastBatch::keep || o.samples >= o.global_batch,
+          fmt::format("no step remains: the data set has {} samples, the global batch {}, and the "
+                      "last partial batch is dropped; lower the global batch or keep the last "
+                      "batch",
+                      o.samples, o.global_batch));
 }
 
 /// Fisher-Yates; swap i is drawn from the keys and i alone.
@@ -56,15 +52,6 @@ Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   used_ = drop ? full_steps * options.global_batch : options.samples;
   steps_ = full_steps + (used_ > full_steps * options.global_batch ? 1 : 0);
   set_epoch(0);
-}
-
-std::size_t Sampler::step_samples(std::size_t step) const noexcept {
-  if (step >= steps_) return 0;
-  return std::min(options_.global_batch, used_ - step * options_.global_batch);
-}
-
-std::size_t Sampler::part_samples(std::size_t step, std::size_t part) const noexcept {
-  return even_split(step_samples(step), options_.parts, part).size();
 }
 
 std::vector<std::size_t> Sampler::part_sizes(std::size_t part) const {
@@ -97,14 +84,13 @@ void Sampler::set_epoch(std::size_t epoch) {
 
 std::vector<std::uint32_t> Sampler::indices(std::size_t step, std::size_t part) const {
   if (step >= steps_ || part >= options_.parts) return {};
-  std::size_t first = 0;
-  if (options_.shard == Shard::step) {
-    first =
-        step * options_.global_batch + even_split(step_samples(step), options_.parts, part).begin;
-  } else {
-    first = slice_of(part).begin +
-            step * even_split(options_.global_batch, options_.parts, part).size();
-  }
+  const auto of_batch = [&](std::size_t samples) {
+    return even_split(samples, options_.parts, part);
+  };
+  const std::size_t first =
+      options_.shard == Shard::step
+          ? step * options_.global_batch + of_batch(step_samples(step)).begin
+          : slice_of(part).begin + step * of_batch(options_.global_batch).size();
   const auto begin = order_.begin() + std::ptrdiff_t(first);
   return {begin, begin + std::ptrdiff_t(part_samples(step, part))};
 }

@@ -1,5 +1,3 @@
-#include "rueda/data/synth.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "rueda/core/random.hpp"
+#include "rueda/data/cifar10.hpp"
 #include "synth_shapes.hpp"
 
 namespace rueda {
@@ -26,8 +25,7 @@ struct Point {
   int v;
 };
 
-constexpr int squared_length(Point p) { return p.u * p.u + p.v * p.v; }
-constexpr bool within(Point p, int radius) { return squared_length(p) <= radius * radius; }
+constexpr bool within(Point p, int radius) { return p.u * p.u + p.v * p.v <= radius * radius; }
 
 /// sin(angle) * kOne; angle in 1/65536 turn. The parabola through the zeros and
 /// the peak of each half wave, bent towards the sine by its own square: right
@@ -104,32 +102,20 @@ bool covers(const Motif& motif, bool round_window, Point p) {
   return seen && motif.covers(p);
 }
 
-/// Turns and scales from image to motif.
-class Frame {
- public:
-  explicit Frame(const Placement& place)
-      : place_(place),
-        cosine_(std::int64_t{cosine(place.angle)} * kScale / place.radius),
-        sine_(std::int64_t{sine(place.angle)} * kScale / place.radius) {}
-
-  /// x and y in 1/256 pixel.
-  Point operator()(int x, int y) const {
-    const std::int64_t dx = x - place_.centre_x;
-    const std::int64_t dy = y - place_.centre_y;
-    return {int((dx * cosine_ + dy * sine_) >> kShift), int((dy * cosine_ - dx * sine_) >> kShift)};
-  }
-
- private:
+/// Turns and scales from image to motif: a function of x and y in 1/256 pixel.
+auto frame_of(const Placement& place) {
   // (dx / radius) * kUnit, with the division done once: kScale / 2^kShift = kUnit / kOne.
-  static constexpr int kShift = 20;
-  static constexpr std::int64_t kScale = (std::int64_t{1} << kShift) * kUnit / kOne;
+  constexpr int kShift = 20;
+  constexpr std::int64_t kScale = (std::int64_t{1} << kShift) * kUnit / kOne;
+  const std::int64_t u = cosine(place.angle) * kScale / place.radius;
+  const std::int64_t v = sine(place.angle) * kScale / place.radius;
+  return [=](int x, int y) -> Point {
+    const std::int64_t dx = x - place.centre_x, dy = y - place.centre_y;
+    return {int((dx * u + dy * v) >> kShift), int((dy * u - dx * v) >> kShift)};
+  };
+}
 
-  Placement place_;
-  std::int64_t cosine_;
-  std::int64_t sine_;
-};
-
-int covered_samples(const Motif& motif, const Placement& place, const Frame& frame, int column,
+int covered_samples(const Motif& motif, const Placement& place, const auto& frame, int column,
                     int row) {
   constexpr int kSamples = 4;
   constexpr int kStep = kPixel / kSamples;
@@ -145,20 +131,16 @@ int covered_samples(const Motif& motif, const Placement& place, const Frame& fra
 }
 
 /// The random draws of one image, in order.
-class Draws {
- public:
-  explicit Draws(std::uint64_t key) : key_(key) {}
+struct Draws {
+  std::uint64_t key;
+  std::uint64_t count = 0;
 
-  std::uint64_t bits() noexcept { return random_bits(key_, count_++); }
+  std::uint64_t bits() noexcept { return random_bits(key, count++); }
   bool coin() noexcept { return (bits() >> 63) != 0; }
   /// An integer from `low` to `high`, both included.
   int between(int low, int high) noexcept {
     return low + int(to_below(bits(), std::uint32_t(high - low + 1)));
   }
-
- private:
-  std::uint64_t key_;
-  std::uint64_t count_ = 0;
 };
 
 // What makes the set easier or harder. Lengths in 1/256 pixel, colours in 1/255.
@@ -240,20 +222,18 @@ ImageSet draw_split(std::size_t count, std::uint64_t seed, std::string_view spli
   set.labels = draw_labels(count, key);
   set.pixels.resize(count * kImageBytes);
   for (std::size_t i = 0; i < count; ++i)
-    draw_image(set.labels[i], Draws(random_bits(key, i)), set.pixels.data() + i * kImageBytes);
+    draw_image(set.labels[i], {random_bits(key, i)}, set.pixels.data() + i * kImageBytes);
   return set;
 }
 
 }  // namespace
-
-std::string_view motif_name(std::size_t label) { return kMotifs.at(label).name; }
 
 Mask draw_mask(std::size_t label, const Placement& place) {
   // Nothing reaches further than 1.25 radii: not the tips of the star (1.17),
   // nor the corners of a square window (1.22).
   const int reach = place.radius + place.radius / 4;
   const auto pixel = [](int steps) { return std::clamp(steps / kPixel, 0, kImageSide); };
-  const Frame frame(place);
+  const auto frame = frame_of(place);
   Mask mask{};
   for (int y = pixel(place.centre_y - reach); y < pixel(place.centre_y + reach + kPixel); ++y)
     for (int x = pixel(place.centre_x - reach); x < pixel(place.centre_x + reach + kPixel); ++x)
@@ -266,7 +246,7 @@ Dataset draw_synthetic(const SynthOptions& options) {
   Dataset dataset;
   dataset.source = "synthetic";
   for (std::size_t i = 0; i < dataset.class_names.size(); ++i)
-    dataset.class_names[i] = motif_name(i);
+    dataset.class_names[i] = kMotifs[i].name;
   dataset.train = draw_split(options.train, options.seed, "train");
   dataset.test = draw_split(options.test, options.seed, "test");
   return dataset;

@@ -2,14 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {
-
-/// What the images of a class show; the label is its place among the motifs.
-std::string_view motif_name(std::size_t label);
 
 /// Where a motif lies, all integers.
 struct Placement {

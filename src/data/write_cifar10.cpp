@@ -8,7 +8,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/split.hpp"
-#include "rueda/data/synth.hpp"
+#include "rueda/data/cifar10.hpp"
 
 namespace rueda {
 namespace {
@@ -107,11 +107,10 @@ std::string python_meta(const Dataset& dataset, std::size_t images_per_batch) {
 
 void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10Format format) {
   const std::size_t images = dataset.train.size();
-  if (images < kTrainFiles || dataset.test.size() == 0)
-    throw InputError(
-        fmt::format("{} training and {} test images do not fill the {} training files and the "
-                    "test file of a CIFAR-10 set: make at least {} and 1",
-                    images, dataset.test.size(), kTrainFiles, kTrainFiles));
+  require(images >= kTrainFiles && dataset.test.size() > 0,
+          fmt::format("{} training and {} test images do not fill the {} training files and the "
+                      "test file of a CIFAR-10 set: make at least {} and 1",
+                      images, dataset.test.size(), kTrainFiles, kTrainFiles));
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) fail(directory, error.message());
@@ -126,10 +125,9 @@ void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10For
                 even_split(images, kTrainFiles, file),
                 fmt::format("training batch {} of {}", file + 1, kTrainFiles));
   write_batch("test_batch", dataset.test, {0, dataset.test.size()}, "testing batch 1 of 1");
-  std::string names;
-  for (const std::string& name : dataset.class_names) names += name + '\n';
   if (binary)
-    write_file(directory / "batches.meta.txt", names);
+    write_file(directory / "batches.meta.txt",
+               fmt::format("{}\n", fmt::join(dataset.class_names, "\n")));
   else
     write_file(directory / "batches.meta",
                python_meta(dataset, even_split(images, kTrainFiles, 0).size()));

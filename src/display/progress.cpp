@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "rueda/core/files.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
 

@@ -52,18 +52,14 @@ std::string state_text(const RunStatus& s, double now) {
                      s.waits_for.empty() ? "" : ": " + s.waits_for);
 }
 
-std::string percent(const char* name, double share) {
-  return std::isnan(share) ? "" : fmt::format("  {} {:.1f} %", name, 100 * share);
-}
-
 std::string step_text(const RunStatus& s) {
   Texts phases;
   for (std::size_t p = 0; p < kPhases; ++p)
     phases.push_back(fmt::format("{} {:.1f}", kPhaseNames[p], 1e3 * s.phases[p]));
   return paragraph("  ms per step", 15, fmt::format("{}", fmt::join(phases, ", "))) +
-         percent("load balance", s.load_balance) +
-         percent("communication efficiency", s.communication) +
-         percent("parallel efficiency", s.load_balance * s.communication) + "\n";
+         fmt::format(
+             "  parallel efficiency {:.1f} % = load balance {:.1f} % x communication {:.1f} %\n",
+             100 * s.load_balance * s.communication, 100 * s.load_balance, 100 * s.communication);
 }
 
 std::string cell(double useful, double median, bool colours) {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/predict/predict.hpp"
 

@@ -8,7 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "json_parts.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 
 namespace rueda {

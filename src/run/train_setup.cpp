@@ -11,7 +11,6 @@
 
 #include "console.hpp"
 #include "rueda/data/cifar10.hpp"
-#include "rueda/data/synth.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/weights/weights_file.hpp"

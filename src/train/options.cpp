@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

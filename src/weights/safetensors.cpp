@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMostHeaderBytes = 100'000'000;
-constexpr std::size_t kMostFileBytes = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMostAxes = 8;
 constexpr std::size_t kAlignment = 8;
 constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
@@ -38,31 +38,28 @@ InputFile weights_file(const fs::path& path, const char* remedy) {
   return {path, "weights file " + path.string(), remedy};
 }
 
-[[noreturn]] void refuse(const InputFile& file, std::string_view tensor, const std::string& why) {
-  file.refuse(fmt::format("tensor '{}': {}", printable(tensor), why));
+/// Refuses the file for one of its tensors unless `holds`.
+void check(const InputFile& file, std::string_view tensor, bool holds,
+           const std::string& otherwise) {
+  if (!holds) file.refuse(fmt::format("tensor '{}': {}", printable(tensor), otherwise));
 }
 
 void read_bytes(std::ifstream& in, const InputFile& file, char* to, std::size_t count) {
-  if (!in.read(to, static_cast<std::streamsize>(count)))
-    file.refuse("it cannot be read to its end");
+  in.read(to, static_cast<std::streamsize>(count));
+  file.require(in.good(), "it cannot be read to its end");
 }
 
 std::size_t read_header_length(std::ifstream& in, const InputFile& file, std::size_t file_bytes) {
-  if (file_bytes < kLengthBytes) {
-    file.refuse(
-        fmt::format("it has {} bytes, fewer than the length of a header needs", file_bytes));
-  }
+  file.require(file_bytes >= kLengthBytes,
+               fmt::format("it has {} bytes, fewer than the length of a header needs", file_bytes));
   std::array<char, kLengthBytes> bytes;
   read_bytes(in, file, bytes.data(), bytes.size());
   const auto length = std::bit_cast<std::uint64_t>(bytes);
-  if (length > kMostHeaderBytes) {
-    file.refuse(
-        fmt::format("its header would have {} bytes, more than the 100 MB allowed", length));
-  }
-  if (length > file_bytes - kLengthBytes) {
-    file.refuse(fmt::format("its header would have {} bytes, but only {} follow", length,
-                            file_bytes - kLengthBytes));
-  }
+  file.require(length <= kMostHeaderBytes,
+               fmt::format("its header would have {} bytes, more than the 100 MB allowed", length));
+  file.require(length <= file_bytes - kLengthBytes,
+               fmt::format("its header would have {} bytes, but only {} follow", length,
+                           file_bytes - kLengthBytes));
   return length;
 }
 
@@ -72,7 +69,7 @@ bool are_counts(const Json& list) {
 
 TensorEntry tensor_entry(const InputFile& file, const std::string& name, const Json& fields) {
   const auto require = [&](bool holds, const std::string& otherwise) {
-    if (!holds) refuse(file, name, otherwise);
+    check(file, name, holds, otherwise);
   };
   require(fields.is_object(), "it must be an object of dtype, shape and data_offsets");
   for (const auto& [field, value] : fields.items()) {
@@ -94,13 +91,14 @@ TensorEntry tensor_entry(const InputFile& file, const std::string& name, const J
 /// The tensors of a header, in its order. Checks form and names, nothing about sizes.
 std::vector<TensorEntry> parse_header(const InputFile& file, std::string_view text) {
   const Json header = parse_json(text, file, kHeaderLimits);
-  if (!header.is_object()) file.refuse("the header is no JSON object");
+  file.require(header.is_object(), "the header is no JSON object");
   std::vector<TensorEntry> tensors;
   for (const auto& [name, value] : header.items())
     if (name != "__metadata__")
       tensors.push_back(tensor_entry(file, name, value));
-    else if (!value.is_object() || !std::ranges::all_of(value, &Json::is_string))
-      file.refuse("__metadata__ must hold texts only");
+    else
+      file.require(value.is_object() && std::ranges::all_of(value, &Json::is_string),
+                   "__metadata__ must hold texts only");
   return tensors;
 }
 
@@ -120,29 +118,15 @@ std::size_t bytes_of(const InputFile& file, const TensorEntry& tensor) {
   const auto* known = std::ranges::find_if(kDtypeWidths, [&](const DtypeWidth& width) {
     return !tensor.dtype.empty() && std::ranges::count(width.dtypes, tensor.dtype) > 0;
   });
-  if (known == kDtypeWidths.end())
-    refuse(file, tensor.name, fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
+  check(file, tensor.name, known != kDtypeWidths.end(),
+        fmt::format("the dtype '{}' is not known", printable(tensor.dtype)));
   std::size_t bytes = known->bytes;
   for (const std::size_t extent : tensor.shape) {
-    if (extent != 0 && bytes > std::numeric_limits<std::size_t>::max() / extent)
-      refuse(file, tensor.name, "its shape is larger than any memory");
+    check(file, tensor.name, extent == 0 || bytes <= kNoLimit / extent,
+          "its shape is larger than any memory");
     bytes *= extent;
   }
   return bytes;
-}
-
-void check_tensor(const InputFile& file, const TensorEntry& tensor, std::size_t data_bytes) {
-  if (tensor.begin > tensor.end || tensor.end > data_bytes) {
-    refuse(file, tensor.name,
-           fmt::format("its data_offsets {} to {} do not lie in the {} bytes of data", tensor.begin,
-                       tensor.end, data_bytes));
-  }
-  const std::size_t bytes = bytes_of(file, tensor);
-  if (tensor.end - tensor.begin != bytes) {
-    refuse(file, tensor.name,
-           fmt::format("dtype and shape need {} bytes, its data_offsets give it {}", bytes,
-                       tensor.end - tensor.begin));
-  }
 }
 
 /// Every tensor has the bytes of its shape, and all together cover the data exactly.
@@ -150,23 +134,26 @@ void check_layout(const InputFile& file, const std::vector<TensorEntry>& tensors
                   std::size_t data_bytes) {
   std::vector<const TensorEntry*> by_offset;
   for (const TensorEntry& tensor : tensors) {
-    check_tensor(file, tensor, data_bytes);
+    check(file, tensor.name, tensor.begin <= tensor.end && tensor.end <= data_bytes,
+          fmt::format("its data_offsets {} to {} do not lie in the {} bytes of data", tensor.begin,
+                      tensor.end, data_bytes));
+    const std::size_t bytes = bytes_of(file, tensor);
+    check(file, tensor.name, tensor.end - tensor.begin == bytes,
+          fmt::format("dtype and shape need {} bytes, its data_offsets give it {}", bytes,
+                      tensor.end - tensor.begin));
     by_offset.push_back(&tensor);
   }
   std::ranges::sort(by_offset, {}, [](const auto* t) { return std::pair(t->begin, t->end); });
   std::size_t covered = 0;
   for (const TensorEntry* tensor : by_offset) {
-    if (tensor->begin != covered) {
-      refuse(file, tensor->name,
-             fmt::format("its data begins at byte {}, the data before it ends at {}", tensor->begin,
-                         covered));
-    }
+    check(file, tensor->name, tensor->begin == covered,
+          fmt::format("its data begins at byte {}, the data before it ends at {}", tensor->begin,
+                      covered));
     covered = tensor->end;
   }
-  if (covered != data_bytes) {
-    file.refuse(
-        fmt::format("its tensors have {} bytes of data, but it holds {}", covered, data_bytes));
-  }
+  file.require(
+      covered == data_bytes,
+      fmt::format("its tensors have {} bytes of data, but it holds {}", covered, data_bytes));
 }
 
 std::string header_text(std::span<const TensorData> tensors,
@@ -188,7 +175,7 @@ std::string header_text(std::span<const TensorData> tensors,
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
-  require_regular_file(weights_file(path, "give the path of a safetensors file"), kMostFileBytes);
+  require_regular_file(weights_file(path, "give the path of a safetensors file"), kNoLimit);
   const InputFile file =
       weights_file(path, "it is damaged or no safetensors file: save or copy it again");
   const std::size_t file_bytes = fs::file_size(path);

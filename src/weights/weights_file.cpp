@@ -33,21 +33,14 @@ std::vector<std::size_t> axes_of(std::size_t rank, Origin origin) {
   return axes;
 }
 
-std::vector<std::size_t> packed_strides(const std::vector<int>& dims) {
-  std::vector<std::size_t> strides(dims.size());
-  std::size_t stride = 1;
-  for (std::size_t axis = dims.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= std::size_t(dims[axis]);
-  }
-  return strides;
-}
-
 OriginTensor parameter_tensor(const Parameter& parameter, Origin origin) {
   OriginTensor tensor{.name = parameter.name, .offset = parameter.offset};
-  const auto strides = packed_strides(parameter.dims);
-  for (const std::size_t axis : axes_of(parameter.dims.size(), origin)) {
-    tensor.shape.push_back(std::size_t(parameter.dims[axis]));
+  const std::vector<int>& dims = parameter.dims;
+  std::vector<std::size_t> strides(dims.size());  // in the arena, which is packed
+  std::exclusive_scan(dims.rbegin(), dims.rend(), strides.rbegin(), std::size_t{1},
+                      std::multiplies<std::size_t>());
+  for (const std::size_t axis : axes_of(dims.size(), origin)) {
+    tensor.shape.push_back(std::size_t(dims[axis]));
     tensor.strides.push_back(strides[axis]);
   }
   return tensor;
@@ -162,12 +155,6 @@ void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
          "give weights of a run that did not diverge");
 }
 
-std::map<std::string, std::string> metadata_of(const Graph& graph) {
-  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
-  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
-  return metadata;
-}
-
 std::vector<OriginTensor> trainable_tensors(const Graph& graph) {
   auto tensors = origin_tensors(graph);
   std::erase_if(tensors, [](const OriginTensor& tensor) { return !tensor.trainable; });
@@ -202,7 +189,9 @@ void save(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs
     to_origin(tensor, parameters, statistics, mine);
     first.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
   }
-  write_safetensors(path, first, metadata_of(graph));
+  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
+  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
+  write_safetensors(path, first, metadata);
 }
 
 }  // namespace
@@ -215,11 +204,10 @@ std::vector<OriginTensor> origin_tensors(const Graph& graph) {
   std::vector<OriginTensor> tensors;
   std::vector<const Node*> shortcut;  // written down first in the graph, listed last by PyTorch
   for (const Node& node : graph.nodes()) {
-    if (node.name.find(".shortcut.") != std::string::npos) {
+    if (node.name.find(".shortcut.") != std::string::npos)
       shortcut.push_back(&node);
-      continue;
-    }
-    append(graph, node, tensors);
+    else
+      append(graph, node, tensors);
     if (!std::holds_alternative<AddNode>(node.kind)) continue;
     for (const Node* held : std::exchange(shortcut, {})) append(graph, *held, tensors);
   }

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "commands/bench/schedule.hpp"
+#include "commands/bench/bench.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/sums/message_sums.hpp"
 #include "tests/support/all_reduce_cases.hpp"

@@ -23,7 +23,7 @@ inline doctor::ClusterFacts good_cluster(int hosts, int ranks_per_host) {
     facts.versions = {{"rueda", "1.0"}, {"MPI", "Open MPI 5"}};
     facts.host_memory_bytes = 256'000'000'000;
     facts.launch = {"srun", size, "SLURM_NTASKS", "", true, size, hosts, cores, "SLURM_JOB_GPUS=0"};
-    facts.cores = {{}, 16, 0, double(cores), cores, ""};
+    facts.cores = {{cores, ""}, {}, 16, 0, double(cores)};
     for (int c = 0; c < cores; ++c) facts.cores.allowed.push_back(facts.local_rank * cores + c);
     for (int gpu = 0; gpu < ranks_per_host; ++gpu) {
       facts.device.visible.push_back(
@@ -37,7 +37,7 @@ inline doctor::ClusterFacts good_cluster(int hosts, int ranks_per_host) {
     facts.device.runtime_version = 13000;
     facts.device.cudnn_compiled = "9.10.0";
     facts.device.cudnn_loaded = "9.19.0";
-    facts.awareness = {"yes", "yes", true, "the MPI library says so"};
+    facts.awareness = {{true, "the MPI library says so"}, "yes", "yes"};
     facts.host_link = {1.5, 10};
     cluster.ranks.push_back(facts);
     doctor::TransferFacts transfer;
@@ -59,7 +59,7 @@ inline doctor::ClusterFacts cpu_cluster(int hosts, int ranks_per_host) {
     rank.device = {};
     rank.device.built = true;
     rank.device.reason = "no CUDA driver";
-    rank.awareness = {"no", "no", false, "the MPI library says no"};
+    rank.awareness = {{false, "the MPI library says no"}, "no", "no"};
   }
   for (doctor::TransferFacts& transfer : cluster.transfers) {
     transfer.device = false;

@@ -118,13 +118,23 @@ class CheckpointWriter {
       : directory_(std::move(directory)), graph_(graph), keep_(keep), records_(records) {}
 
   /// Waits for at most `time`. Returns whether nothing is being written.
-  bool wait_for(std::chrono::milliseconds time);
+  bool wait_for(std::chrono::milliseconds time) {
+    return !writing_.valid() || writing_.wait_for(time) == std::future_status::ready;
+  }
   /// Waits until nothing is being written. Throws what the last write threw.
-  void wait();
+  void wait() {
+    if (writing_.valid()) records_.push_back(writing_.get());
+  }
   /// The same; returns the snapshot, to be filled again.
-  Snapshot& free_snapshot();
+  Snapshot& free_snapshot() {
+    wait();
+    return snapshot_;
+  }
   /// Begins to write the snapshot. `pause_seconds` goes into its record.
-  void write(Manifest manifest, double pause_seconds);
+  void write(Manifest manifest, double pause_seconds) {
+    writing_ = std::async(std::launch::async, &CheckpointWriter::carry_out, this,
+                          std::move(manifest), pause_seconds);
+  }
 
  private:
   CheckpointRecord carry_out(Manifest manifest, double pause_seconds) const;

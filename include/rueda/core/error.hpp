@@ -26,8 +26,7 @@ class Error : public std::runtime_error {
 };
 
 /// Bad usage or bad input: exit code 2.
-class InputError : public Error {
- public:
+struct InputError : Error {
   explicit InputError(const std::string& message) : Error(ExitCode::bad_input, message) {}
 };
 
@@ -37,14 +36,12 @@ inline void require(bool holds, const std::string& otherwise) {
 }
 
 /// The run failed: exit code 1.
-class RunError : public Error {
- public:
+struct RunError : Error {
   explicit RunError(const std::string& message) : Error(ExitCode::run_failed, message) {}
 };
 
 /// An allocation failed. Nothing else is wrong: the program may free memory and ask for less.
-class OutOfMemory : public RunError {
- public:
+struct OutOfMemory : RunError {
   using RunError::RunError;
 };
 

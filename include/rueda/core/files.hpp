@@ -62,6 +62,10 @@ struct InputFile {
 
   /// Throws InputError "NAME: WHY; REMEDY".
   [[noreturn]] void refuse(const std::string& why) const;
+  /// The same unless `holds`.
+  void require(bool holds, const std::string& otherwise) const {
+    if (!holds) refuse(otherwise);
+  }
 };
 
 /// Refuses a file that is missing, is not regular (a pipe or a device might

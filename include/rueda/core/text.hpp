@@ -1,10 +1,13 @@
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,23 @@ inline std::string printable(std::string_view text) {
       out.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
   }
   return text.size() > kLongest ? out + "..." : out;
+}
+
+/// Takes a number from the front of `text`; nothing, and `text` as it is, if it does not begin so.
+template <typename Number = std::size_t>
+std::optional<Number> take_number(std::string_view& text) {
+  Number number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(std::size_t(rest - text.data()));
+  return number;
+}
+
+/// Takes `word` from the front of `text`; false if it does not begin so.
+inline bool take(std::string_view& text, std::string_view word) noexcept {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
 }
 
 /// The word of an enum's value, where `words_of` gives its words in their order.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,9 +37,14 @@ class Sampler {
 
   std::size_t steps_per_epoch() const noexcept { return steps_; }
   /// Samples of step `step` over all virtual ranks: the global batch, or less in the last step.
-  std::size_t step_samples(std::size_t step) const noexcept;
+  std::size_t step_samples(std::size_t step) const noexcept {
+    if (step >= steps_) return 0;
+    return std::min(options_.global_batch, used_ - step * options_.global_batch);
+  }
   /// How many of them fall to virtual rank `part` (sizes differ by at most one; may be 0).
-  std::size_t part_samples(std::size_t step, std::size_t part) const noexcept;
+  std::size_t part_samples(std::size_t step, std::size_t part) const noexcept {
+    return even_split(step_samples(step), options_.parts, part).size();
+  }
   /// Every part size that occurs for `part` in an epoch, without repeats, largest first.
   std::vector<std::size_t> part_sizes(std::size_t part) const;
 

@@ -10,7 +10,6 @@
 #include "bench.hpp"
 #include "commands/commands.hpp"
 #include "rueda/backend/gradient_arena.hpp"
-#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
@@ -48,6 +47,11 @@ Size parse_size(const std::string& word) {
   require(*bytes != 0 && *bytes % sizeof(float) == 0,
           subject + ": not a number of floats; give a multiple of 4 bytes from 4 on");
   return {*bytes, ""};
+}
+
+void check_common(double seconds, const BenchSetup& setup) {
+  require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");
+  require(setup.threads >= 0 && setup.threads <= 1024, "--threads must be from 0 to 1024");
 }
 
 std::vector<Entry> every_entry() {
@@ -97,44 +101,36 @@ std::vector<Entry> parse_entries(const std::string& words) {
 
 }  // namespace bench
 
-namespace {
-
-void check_common(double seconds, const BenchSetup& setup) {
-  require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");
-  require(setup.threads >= 0 && setup.threads <= 1024, "--threads must be from 0 to 1024");
-}
-
-}  // namespace
+using namespace bench;
 
 void validate(BenchAllReduceOptions& options) {
-  options.sizes =
-      bench::parse_sizes(options.size_words.empty() ? bench::kDefaultSizes : options.size_words);
-  options.entries = bench::parse_entries(options.algorithm_words);
+  options.sizes = parse_sizes(options.size_words.empty() ? kDefaultSizes : options.size_words);
+  options.entries = parse_entries(options.algorithm_words);
   check_common(options.seconds, options.setup);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
   require(options.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
 }
 
 void validate(BenchTuneOptions& options) {
-  options.entries = bench::parse_entries(options.algorithm_words);
-  for (const bench::Entry& entry : options.entries) {
+  options.entries = parse_entries(options.algorithm_words);
+  for (const Entry& entry : options.entries) {
     require(entry.algorithm != Algorithm::automatic && is_own(entry.algorithm) &&
                 entry.order == ReduceOrder::ring,
             "--algorithms '" + entry.name +
                 "': a table chooses among the program's own algorithms; give some of ring, "
                 "doubling, hierarchical, shared, central");
   }
-  options.segments = bench::parse_segments(options.segment_words);
-  const auto sizes = bench::parse_sizes(options.most);
+  options.segments = parse_segments(options.segment_words);
+  const auto sizes = parse_sizes(options.most);
   require(sizes.size() == 1, "--most takes one size");
   options.most_bytes = sizes.front().bytes;
   check_common(options.seconds, options.setup);
 }
 
 void validate(BenchExplainOptions& options) {
-  require(options.ranks >= 1 && options.ranks <= bench::kMostExplainedRanks,
+  require(options.ranks >= 1 && options.ranks <= kMostExplainedRanks,
           fmt::format("--ranks must be from 1 to {}, so that what is printed can be read",
-                      bench::kMostExplainedRanks));
+                      kMostExplainedRanks));
   require(options.length <= std::size_t{1} << 40U, "--length must be from 0 to 2^40 floats");
 }
 

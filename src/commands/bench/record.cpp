@@ -61,10 +61,6 @@ Json system_json(const SystemInfo& system) {
 constexpr double kNoise = 1.03;
 constexpr std::size_t kLeastBytes = 16;
 
-bool has_segments(Algorithm algorithm) {
-  return algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-}
-
 /// Where the way of `lower` bytes ends and that of `upper` begins: whole floats.
 std::size_t border(std::size_t lower, std::size_t upper) {
   const double middle = std::sqrt(double(lower) * double(upper));
@@ -180,8 +176,9 @@ std::vector<ReduceWay> tuned_ways(const std::vector<Algorithm>& algorithms,
   std::vector<ReduceWay> ways;
   for (const Algorithm algorithm : algorithms) {
     ways.push_back({algorithm, 0});
+    const bool in_pieces = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
     for (const std::size_t segment : segments) {
-      if (segment > 0 && has_segments(algorithm)) ways.push_back({algorithm, segment});
+      if (segment > 0 && in_pieces) ways.push_back({algorithm, segment});
     }
   }
   return ways;

@@ -50,7 +50,11 @@ class Bench {
 
   Record run() {
     session_.print(table_head(record_));
-    for (const Size& size : options_.sizes) run_size(size);
+    for (const Size& size : options_.sizes) {
+      auto rows = session_.measure(size, {options_.repetitions, options_.seconds});
+      session_.print(table_rows(rows, record_.system.ranks()));
+      std::ranges::move(rows, std::back_inserter(record_.rows));
+    }
     return std::move(record_);
   }
 
@@ -80,12 +84,6 @@ class Bench {
     if (options_.algorithm_words != kAllWords)
       throw_agreed(ExitCode::bad_input, "--algorithms '" + entry.name + "': " + refusal);
     record_.left_out.emplace_back(entry.name, refusal);
-  }
-
-  void run_size(const Size& size) {
-    auto rows = session_.measure(size, {options_.repetitions, options_.seconds});
-    session_.print(table_rows(rows, record_.system.ranks()));
-    std::ranges::move(rows, std::back_inserter(record_.rows));
   }
 
   const BenchAllReduceOptions& options_;
@@ -138,7 +136,12 @@ class TuneRun {
 
   std::string run() {
     session_.print(introduction());
-    for (const std::size_t bytes : lengths_) measure_length(bytes);
+    for (const std::size_t bytes : lengths_) {
+      auto trials =
+          session_.measure({bytes}, {.seconds = options_.seconds / double(lengths_.size())});
+      session_.print(length_text(trials));
+      std::ranges::move(trials, std::back_inserter(trials_));
+    }
     const ReduceTable table = choose_table(trials_);
     session_.print(conclusion(table));
     return table_file_text(session_.system(), table, trials_);
@@ -164,13 +167,6 @@ class TuneRun {
         session_.count(), setting_text(options_.seconds));
     if (!left_out_.empty()) text += "left out, because not to be had here:" + left_out_ + '\n';
     return text + "memory: " + system.device + "; to MPI: " + system.transport + "\n\n";
-  }
-
-  void measure_length(std::size_t bytes) {
-    const double share = options_.seconds / double(lengths_.size());
-    auto trials = session_.measure({bytes}, {.seconds = share});
-    session_.print(length_text(trials));
-    std::ranges::move(trials, std::back_inserter(trials_));
   }
 
   std::string conclusion(const ReduceTable& table) const {

@@ -1,5 +1,3 @@
-#include "schedule.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>

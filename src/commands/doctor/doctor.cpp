@@ -1,10 +1,9 @@
-#include "doctor.hpp"
-
 #include <iostream>
 
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
 
+#include "commands/commands.hpp"
 #include "process.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
@@ -49,8 +48,6 @@ class Supervisor {
   ~Supervisor() {
     if (speaks_) mailbox_.remove();
   }
-  Supervisor(const Supervisor&) = delete;
-  Supervisor& operator=(const Supervisor&) = delete;
 
   /// Returns the exit code when the worker has written its last line or will
   /// write none, and the report is out.

@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
+#include "rueda/core/machine.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/display/text.hpp"
 
@@ -27,7 +29,7 @@ inline constexpr const char* kTransferStep = "transfer";
 
 /// How the process was started, from its environment.
 struct LaunchFacts {
-  std::string launcher;         ///< "mpirun", "srun", "PMI", or "none"
+  std::string launcher = "none";  ///< "mpirun", "srun", "PMI", or "none"
   int told_size = 0;            ///< processes that the launcher says it started; 0: it says nothing
   std::string told_by;          ///< the variable that says so
   std::string refusal;          ///< why training would refuse to start; empty if it would not
@@ -40,14 +42,12 @@ struct LaunchFacts {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchFacts, launcher, told_size, told_by, refusal, in_slurm,
                                    slurm_tasks, slurm_nodes, slurm_cpus_per_task, slurm_gpus)
 
-/// Processor cores that the rank may use.
-struct CoreFacts {
+/// Processor cores that the rank may use, and what training would run on them.
+struct CoreFacts : ThreadChoice {
   std::vector<int> allowed;
   int online = 1;
-  double quota = 0;    ///< cores' worth of time of the control group; 0: no limit
-  double share = 1;    ///< cores that the rank counts as its own
-  int threads = 1;     ///< what training would run
-  std::string remark;  ///< training's own remark on them
+  double quota = 0;  ///< cores' worth of time of the control group; 0: no limit
+  double share = 1;  ///< cores that the rank counts as its own
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, online, quota, share, threads, remark)
 
@@ -84,12 +84,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, built, hardware, visible, reason
                                    failure, driver_version, runtime_version, visible_devices,
                                    cudnn_compiled, cudnn_loaded)
 
-/// What MPI says of pointers to GPU memory.
-struct AwarenessFacts {
+/// What MPI says of pointers to GPU memory, and what training concludes.
+struct AwarenessFacts : CudaVerdict {
   std::string compiled = "unknown";
   std::string reported = "unknown";
-  bool aware = false;  ///< what training concludes
-  std::string why;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwarenessFacts, compiled, reported, aware, why)
 
@@ -116,7 +114,7 @@ struct RankFacts {
   std::string host;
   std::string backend = "cpu";  ///< that training would choose; empty if it would refuse
   std::string backend_failure;
-  std::vector<std::pair<std::string, std::string>> versions;
+  Versions versions;
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
   LaunchFacts launch;
   CoreFacts cores;

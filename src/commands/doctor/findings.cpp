@@ -64,20 +64,16 @@ Finding find_in_launch(const ClusterFacts& cluster) {
                                 launch.slurm_tasks)};
 }
 
-std::string version_of(const RankFacts& rank, const std::string& component) {
-  const auto found =
-      std::ranges::find(rank.versions, component, &std::pair<std::string, std::string>::first);
-  return found == rank.versions.end() ? "not there" : found->second;
-}
-
 void find_in_versions(const ClusterFacts& cluster, Findings& findings) {
   std::set<std::string> components;
   for (const RankFacts& rank : cluster.ranks) {
     for (const auto& [name, version] : rank.versions) components.insert(name);
   }
   for (const std::string& name : components) {
-    const auto versions =
-        ranks_by(cluster.ranks, [&](const RankFacts& rank) { return version_of(rank, name); });
+    const auto versions = ranks_by(cluster.ranks, [&](const RankFacts& rank) {
+      const auto found = std::ranges::find(rank.versions, name, &Versions::value_type::first);
+      return found == rank.versions.end() ? "not there" : found->second;
+    });
     if (versions.size() < 2) continue;
     std::vector<std::string> texts;
     for (const auto& [version, ranks] : versions)

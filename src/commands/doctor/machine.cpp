@@ -80,7 +80,6 @@ bool share_memory(const RankFacts& rank, const RankFacts& other) {
 
 LaunchFacts read_launch(const Environment& environment) {
   LaunchFacts launch;
-  launch.launcher = "none";
   launch.in_slurm = environment("SLURM_JOB_ID") != nullptr;
   launch.slurm_tasks = number(environment, "SLURM_NTASKS");
   launch.slurm_nodes = number(environment, "SLURM_JOB_NUM_NODES");
@@ -118,10 +117,8 @@ void share_out_cores(Ranks& ranks) {
     for (const RankFacts* peer : peers) node.allowed.push_back(peer->cores.allowed);
     for (std::size_t local = 0; local < peers.size(); ++local) {
       CoreFacts& cores = ranks[std::size_t(peers[local]->rank)].cores;
-      const ThreadChoice choice = choose_threads(node, local, 0);
+      static_cast<ThreadChoice&>(cores) = choose_threads(node, local, 0);
       cores.share = core_share(node, local);
-      cores.threads = choice.threads;
-      cores.remark = choice.remark;
     }
   }
 }
@@ -137,8 +134,8 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.versions = component_versions();
   std::error_code ignored;
   facts.device.hardware = std::filesystem::exists("/dev/nvidia0", ignored);
-  const char* visible = environment("CUDA_VISIBLE_DEVICES");
-  facts.device.visible_devices = visible == nullptr ? "" : visible;
+  if (const char* visible = environment("CUDA_VISIBLE_DEVICES"))
+    facts.device.visible_devices = visible;
   look_at_devices(facts.device, launcher_local_rank(environment));
   try {
     facts.backend = open_backend({.choice = backend})->name();

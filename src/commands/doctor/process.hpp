@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor.hpp"
+#include "commands/commands.hpp"
 #include "facts.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"

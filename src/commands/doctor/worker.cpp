@@ -9,7 +9,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
@@ -32,12 +31,6 @@ constexpr int kReadsFiles = 10;
 
 constexpr std::size_t kSmallFloats = 1024 / sizeof(float);
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
-
-AwarenessFacts read_awareness() {
-  const CudaSignals signals = read_cuda_signals(environment_variable);
-  const CudaVerdict verdict = judge_cuda_awareness(signals);
-  return {to_string(signals.compiled), to_string(signals.reported), verdict.aware, verdict.why};
-}
 
 DataFacts read_data(const std::string& where) {
   DataFacts facts;
@@ -160,7 +153,10 @@ class Worker {
   }
 
   void run() {
-    look();
+    begin(kFirstStep, kPlain);
+    facts_ = look_at_machine(environment_variable, options_.backend);
+    keep({facts_});
+    inject(fault_, "-start");
     begin(kStartStep, kSlow);
     session_ = std::make_unique<Session>(ThreadLevel::funneled);
     use_mpi();
@@ -180,13 +176,6 @@ class Worker {
  private:
   void begin(const char* step, int factor) const {
     write_line({{"step", step}, {"factor", factor}});
-  }
-
-  void look() {
-    begin(kFirstStep, kPlain);
-    facts_ = look_at_machine(environment_variable, options_.backend);
-    keep({facts_});
-    inject(fault_, "-start");
   }
 
   void use_mpi() {
@@ -210,7 +199,9 @@ class Worker {
     facts_.local_rank = world.local_rank();
     facts_.local_size = world.local_size();
     judge_launch(facts_.launch, environment_variable, world.size());
-    facts_.awareness = read_awareness();
+    const CudaSignals signals = read_cuda_signals(environment_variable);
+    facts_.awareness = {judge_cuda_awareness(signals), to_string(signals.compiled),
+                        to_string(signals.reported)};
     keep(all_gather_facts(world, facts_));
   }
 

@@ -27,9 +27,8 @@ std::vector<Group> groups_of(const StudyFigures& all) {
 /// Bytes of an fp32 gradient of a network by its name for 10 classes; NaN for an unknown one.
 double gradient_bytes(const std::string& model) {
   constexpr int kPixels = 32, kClasses = 10;  // the count does not depend on the pixels
-  constexpr double kFloat = 4;
   try {
-    return kFloat * double(build_model(model, kPixels, kClasses).parameter_count());
+    return double(sizeof(float)) * double(build_model(model, kPixels, kClasses).parameter_count());
   } catch (const InputError&) {
     return kUnknown;
   }

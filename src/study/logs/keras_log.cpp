@@ -65,7 +65,7 @@ class LogReader {
   void end_line() {
     std::string_view line = line_;
     if (line.find("NVIDIA-SMI") != line.npos || line.find("GPU:") != line.npos) gpu_ = true;
-    while (const auto mark = find_epoch_mark(line)) {
+    while (const auto mark = keras::find_epoch_mark(line)) {
       read_piece(line.substr(0, mark->begin));
       begin_epoch(mark->number);
       line.remove_prefix(mark->end);
@@ -76,13 +76,13 @@ class LogReader {
   }
 
   void read_piece(std::string_view piece) {
-    if (const auto epoch = parse_finished_line(piece))
+    if (const auto epoch = keras::parse_finished_line(piece))
       end_epoch(*epoch);
-    else if (const auto header = parse_run_header(piece))
+    else if (const auto header = keras::parse_run_header(piece))
       begin_run(*header);
   }
 
-  void begin_run(const RunHeader& header) {
+  void begin_run(const keras::RunHeader& header) {
     if (end_run()) run_ = {};
     if (!header.model.empty()) run_.model = printable(header.model);
     if (header.ranks > 0) run_.ranks = header.ranks;
@@ -199,7 +199,7 @@ void set_field(KerasLog& log, std::string_view field) {
   std::string_view value = field.substr(key->name.size() + 1);
   if (value.empty()) refuse_field(field, "give a value after =");
   if (key->count != nullptr) {
-    log.*key->count = take_count(value).value_or(0);
+    log.*key->count = keras::take_count(value).value_or(0);
     if (log.*key->count == 0 || !value.empty()) refuse_field(field, "give a whole number from 1");
   } else if (key->name == "model") {
     log.model = value;

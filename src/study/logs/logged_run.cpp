@@ -1,6 +1,5 @@
 #include "published_data.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/core/parse.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/study/observation.hpp"
 #include "study/json_view.hpp"

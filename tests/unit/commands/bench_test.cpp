@@ -1,3 +1,5 @@
+#include "commands/bench/bench.hpp"
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -6,7 +8,6 @@
 #include <catch2/catch.hpp>
 
 #include "commands/bench/record.hpp"
-#include "commands/bench/schedule.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/host_reduce_device.hpp"

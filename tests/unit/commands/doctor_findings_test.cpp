@@ -182,7 +182,7 @@ TEST_CASE("findings on transfers of GPU memory", "[doctor]") {
   check(stalled, kFault, "did not end on all ranks", "--transport staged");
   // Without CUDA-awareness training stages, which works.
   const auto staged = each(good_cluster(1, 2), [](RankFacts& r) {
-    r.awareness = {"no", "no", false, ""};
+    r.awareness = {{false, ""}, "no", "no"};
   });
   check(staged, kRemark, "although MPI does not call itself", "--transport device");
   check(ended(staged, 0, End::crashed, "signal 11"), kRemark, "MPI is not CUDA-aware",

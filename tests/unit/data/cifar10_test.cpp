@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/data/synth.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {

@@ -76,7 +76,7 @@ TEST_CASE("bytes above 127 survive both ways of writing them", "[pickle]") {
     Bytes bytes;
     append_hex(hex, bytes);
     const Pickle read = read_pickle(bytes, "file");
-    REQUIRE(read.root->kind == PickleKind::array);
+    REQUIRE(read.root->kind == PickleValue::Kind::array);
     CHECK(read.root->bytes == "\x01\x7f\x80\xbf\xc0\xff");
   }
 }

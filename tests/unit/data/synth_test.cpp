@@ -1,5 +1,3 @@
-#include "rueda/data/synth.hpp"
-
 #include <array>
 #include <cmath>
 #include <set>
@@ -10,6 +8,7 @@
 
 #include "data/synth_shapes.hpp"
 #include "rueda/core/random.hpp"
+#include "rueda/data/cifar10.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {

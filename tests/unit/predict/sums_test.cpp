@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "commands/bench/schedule.hpp"
+#include "commands/bench/bench.hpp"
 #include "rueda/predict/forecast.hpp"
 #include "rueda/predict/predict.hpp"
 #include "tests/support/data_files.hpp"
