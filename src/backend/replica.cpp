@@ -155,7 +155,7 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     if (profile && current_ == plan_->train().rbegin()->second.get())
       current_->profile([&] { backend_.replay(std::nullopt, work); });
     else
-      backend_.replay(std::uint64_t(current_->batch()), work);
+      backend_.replay((std::uint64_t(current_->batch()) << 32U) | buckets_, work);
   }
   return backend_.compute_seconds();
 }
