@@ -49,7 +49,7 @@ def parse():
     parser.add_argument("what", nargs="*", default=["ring", "overlap"], help="ring, overlap")
     parser.add_argument("--ranks", type=numbers, default="2,3,4", help="numbers of hosts")
     parser.add_argument("--compute-ms", type=numbers, help="of overlap: forward and backward of a step")
-    parser.add_argument("--bucket-mb", type=numbers, default="25,5,2", help="of overlap")
+    parser.add_argument("--bucket-mb", type=lambda text: text.split(","), default="25,5,2", help="of overlap")
     parser.add_argument("--repetitions", type=int, default=9, help="sums, or epochs of overlap")
     parser.add_argument("--json", type=Path, help="file for every time")
     options = parser.parse_args()
@@ -139,7 +139,8 @@ def measure_overlap(lab, folder, ranks, compute_ms, bucket_mb):
     exposed = statistics.median(summed_steps(record, "exposed"))
     busy = statistics.median(summed_steps(record, "busy"))
     return {
-        "ranks": ranks, "compute_ms": compute_ms, "bucket_mb": bucket_mb, "all_reduce": busy,
+        "ranks": ranks, "compute_ms": compute_ms, "all_reduce": busy,
+        "bucket_mb": f"{bucket_mb} ({record['all_reduce']['bucket_mb']:g})" if bucket_mb == "auto" else bucket_mb,
         "exposed": exposed, "share": exposed / busy, "load": os.getloadavg()[0],
     }  # fmt: skip
 

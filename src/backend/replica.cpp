@@ -159,8 +159,8 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     const NamedRange range(backend_, "forward and backward");
     if (profile && current_ == plan_->train().rbegin()->second.get())
       current_->profile([&] { backend_.replay(std::nullopt, work); });
-    else
-      backend_.replay(std::uint64_t(current_->batch()), work);
+    else  // announcements are part of the work
+      backend_.replay((std::uint64_t(current_->batch()) << 32U) | buckets_, work);
   }
   return backend_.compute_seconds();
 }

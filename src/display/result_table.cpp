@@ -166,13 +166,26 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
   return text;
 }
 
-/// One sentence where the steps wait long for the all-reduce and `--all-reduce
-/// auto` takes another one here.
+/// One sentence where much of the all-reduce is exposed in spite of overlap,
+/// with buckets of a fixed size.
+std::string bucket_advice(const RunRecord& run, const StepBreakdown& b) {
+  constexpr double kExposedTooMuch = 0.2;  // of the all-reduce
+  if (!run.hides_buckets() || run.chooses_buckets() || run.config.wire_error_feedback) return "";
+  const double share = b.phases[kAllReduce].mean / b.busy.mean;
+  if (!(share > kExposedTooMuch)) return "";
+  return fmt::format(
+      "{:.0f} % of the all-reduce is exposed: --bucket-mb auto measures which buckets hide most of "
+      "it, and may change the last bits",
+      100 * share);
+}
+
+/// That, or one sentence where the steps wait long for the all-reduce and
+/// `--all-reduce auto` takes another one here.
 std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
   constexpr double kExposedTooLong = 0.1;
-  if (run.epochs.empty() || run.ranks.size() < 2 || run.auto_all_reduce.empty()) return "";
+  if (run.epochs.empty() || run.ranks.size() < 2) return "";
   const double share = b.phases[kAllReduce].mean / b.step.mean;
-  if (share <= kExposedTooLong) return "";
+  if (share <= kExposedTooLong || run.auto_all_reduce.empty()) return bucket_advice(run, b);
   return fmt::format(
       "The exposed all-reduce takes {:.0f} % of a step: --all-reduce auto takes {} here, which may "
       "be faster and changes the last bits",

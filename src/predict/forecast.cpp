@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "rueda/backend/gradient_arena.hpp"
@@ -159,6 +160,22 @@ BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double>
   }
   times.exposed = std::max(0.0, times.ended - backward);
   return times;
+}
+
+double choose_bucket_mb(const Graph& graph, const Link& sum, double backward) {
+  constexpr double kAsGood = 1.01;
+  double chosen = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double mb : {0.0, 50.0, 25.0, 18.0, 12.0, 10.0, 8.0, 5.0, 3.0, 2.0, 1.0, 0.5, 0.2}) {
+    const auto buckets = bucket_schedule(graph, std::size_t(mb * 1e6));
+    std::vector<double> seconds;
+    for (const Bucket& bucket : buckets) seconds.push_back(sum.message_seconds(bucket.bytes));
+    const double ended = run_buckets(buckets, seconds, backward, true).ended;
+    if (ended * kAsGood >= least) continue;
+    least = ended;
+    chosen = mb;
+  }
+  return chosen;
 }
 
 StepForecast forecast_step(const CostModel& model, const Scenario& scenario, std::size_t images) {

@@ -87,6 +87,7 @@ Json all_reduce_json(const RunRecord& run) {
     j["table"] = {{"file", run.config.reduce_table}, {"rows_hash", run.reduce_table_hash}};
   j["transport"] = run.transport;
   j["gradient_bytes"] = run.gradient_bytes;
+  j["bucket_mb"] = run.bucket_mb;
   j["bucket_bytes"] = run.bucket_bytes;
   j["overlaps_backward"] = run.overlaps;
   return j;

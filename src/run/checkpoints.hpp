@@ -205,6 +205,8 @@ class RunCheckpoints {
   }
 
   Manifest manifest_at(const TrainPosition& position) const {
+    TrainConfig config = run_.config;
+    config.bucket_mb = run_.bucket_mb;  // what was chosen stays
     return {.position = position,
             .steps_per_epoch = run_.steps_per_epoch,
             .world = run_.ranks.size(),
@@ -212,7 +214,7 @@ class RunCheckpoints {
             .global_batch = run_.global_batch,
             .written_at = utc_now(),
             .versions = run_.versions,
-            .config = options_json(run_.config),
+            .config = options_json(config),
             .data = data_,
             .machines = machine_texts(run_.ranks),
             .files = {}};

@@ -171,10 +171,6 @@ class TrainRun {
     for (const std::string& note : plan_cache_notes(*backend_)) log(LogLevel::debug, note);
     clock_.lap("plan");
     clock_.carve("allocation", replica_->allocation_seconds());
-    if (run_.overlaps) replica_->announce_buckets(sums_.bucket_ends);
-    const TurnHooks turn{take_mpi_turn, give_mpi_turn};
-    reducer_ = std::make_unique<GradientReducer>(
-        ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps, turn});
   }
 
   void fill_replica() {
@@ -183,6 +179,16 @@ class TrainRun {
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
+    if (run_.chooses_buckets()) {
+      run_.bucket_mb =
+          measure_bucket_mb(world_, run_, plan_, data_.train, *replica_, *sums_.all_reduce);
+      sums_.bucket_ends = cut_buckets(run_, *graph_, world_.size());
+      clock_.lap("buckets");
+    }
+    if (run_.overlaps) replica_->announce_buckets(sums_.bucket_ends);
+    reducer_ = std::make_unique<GradientReducer>(
+        ReducerParts{*replica_, *sums_.all_reduce, sums_.bucket_ends, run_.overlaps,
+                     TurnHooks{take_mpi_turn, give_mpi_turn}});
     reducer_->warm_up();
     clock_.lap("all-reduce");
   }

@@ -72,6 +72,12 @@ void broadcast_replica(Communicator& world, Replica& replica);
 /// Now, in UTC, as ISO 8601.
 std::string utc_now();
 
+/// Collective: the --bucket-mb that is best for `run`, the same on all ranks.
+/// Measures a backward pass over this rank's share of a full step, and sums of
+/// two lengths; the slowest rank counts. Leaves zeros in the gradient arena.
+double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& plan,
+                         const ImageSet& images, Replica& replica, AllReduce& all_reduce);
+
 /// What to train, and where.
 struct FitRequest {
   const TrainConfig& config;

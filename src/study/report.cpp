@@ -18,7 +18,7 @@ Json estimate(const Estimate& e) {
   return {{"value", e.value}, {"low", e.low}, {"high", e.high}};
 }
 
-/// Of the first run: buckets are the same in all.
+/// Of the first run. They are the same in all, but for --bucket-mb auto.
 Json buckets_json(const Point& point) {
   if (point.runs.empty()) return Json::array();
   return values_of(point.runs.front()->steady_communication.buckets,

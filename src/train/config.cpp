@@ -40,6 +40,9 @@ void check_all_reduce(const TrainConfig& c) {
       "the two");
   require(!c.wire_error_feedback || c.wire == Wire::bf16,
           "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
+  require(!c.wire_error_feedback || c.bucket_mb != kChosenBuckets,
+          "--bucket-mb auto measures sums first, of which --wire-error-feedback would keep the "
+          "rounding errors: give --bucket-mb a number");
   require(
       c.reduce_table.empty() || c.all_reduce == Algorithm::automatic,
       "--reduce-table is for --all-reduce auto, not for " + algorithm + ": give one of the two");
@@ -109,9 +112,8 @@ void validate(const TrainConfig& config) {
   check_resume(config);
 }
 
-std::size_t bucket_bytes(const TrainConfig& config) {
-  if (config.bucket_mb == 0) return 0;
-  return std::max<std::size_t>(1, std::size_t(config.bucket_mb * 1e6));
+std::size_t bucket_bytes(double mb) {
+  return mb == 0 ? 0 : std::max<std::size_t>(1, std::size_t(mb * 1e6));
 }
 
 std::string fault_kinds() {

@@ -105,8 +105,9 @@ const std::vector<TrainOption> kOptions = {
     {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
      "Seed of weights, order and augmentation"},
 
-    {"batch-per-rank", kParallel, NumberOrWord{&C::batch_per_rank, whole(1), "max", kMostThatFits},
-     free, series, "N|max",
+    {"batch-per-rank", kParallel,
+     NumberOrWord<std::size_t>{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series,
+     "N|max",
      "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
      "every rank; not with --global-batch"},
     {"global-batch", kParallel, number(&C::global_batch, whole(0)), free, series, "N",
@@ -172,8 +173,13 @@ const std::vector<TrainOption> kOptions = {
      "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
      "CPUs where --threads leaves that thread a core. Changes no bit"},
     {"bucket-mb", kParallel,
-     number(&C::bucket_mb, {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"}),
-     changes_bits, variant, "MB", "Most gradients that are summed at once; 0 for all"},
+     NumberOrWord<double>{&C::bucket_mb,
+                          {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"},
+                          "auto",
+                          kChosenBuckets},
+     changes_bits, variant, "MB|auto",
+     "Most gradients that are summed at once; 0 for all; auto: measures backward and the "
+     "all-reduce at the start, and takes what hides most of it"},
     {"stall-seconds", kChecks,
      number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
      "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "

@@ -101,7 +101,7 @@ OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
           [&](const Text& t) {
             return t.null_if_empty ? text_or_null(config.*t.member) : OptionValue(config.*t.member);
           },
-          [&](const NumberOrWord& n) {
+          [&]<typename Number>(const NumberOrWord<Number>& n) {
             return config.*n.member == n.meaning ? OptionValue(n.word) : wide(config.*n.member);
           },
           [&](const Flag& f) { return OptionValue(config.*f.member); },
@@ -127,8 +127,8 @@ void set_option(const TrainOption& option, TrainConfig& config, const std::strin
                    config.*n.member = parse_number<double>(text);
                  },
                  [&](const Text& t) { config.*t.member = text; },
-                 [&](const NumberOrWord& n) {
-                   config.*n.member = text == n.word ? n.meaning : parse_number<std::size_t>(text);
+                 [&]<typename Number>(const NumberOrWord<Number>& n) {
+                   config.*n.member = text == n.word ? n.meaning : parse_number<Number>(text);
                  },
                  [&](const Flag& f) {
                    config.*f.member = parse_word({"false", "true"}, text) == 1;
@@ -145,7 +145,7 @@ void check_range(const TrainOption& option, const TrainConfig& config) {
                  [&]<typename Number>(const NumberIn<Number>& n) {
                    require(option, n.range, config.*n.member);
                  },
-                 [&](const NumberOrWord& n) {
+                 [&]<typename Number>(const NumberOrWord<Number>& n) {
                    if (config.*n.member != n.meaning) require(option, n.range, config.*n.member);
                  },
              },

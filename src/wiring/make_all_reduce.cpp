@@ -244,20 +244,26 @@ std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
   return ReduceMaker(settings, place).make();
 }
 
+std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks) {
+  auto ends = plan_buckets(graph, {.most_bytes = bucket_bytes(run.bucket_mb),
+                                   .tail_apart = run.config.wire != Wire::fp32,
+                                   .ranks = std::size_t(ranks)});
+  run.bucket_bytes.clear();
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    run.bucket_bytes.push_back((ends[i] - (i > 0 ? ends[i - 1] : 0)) * sizeof(float));
+  return ends;
+}
+
 GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
                                 Backend& backend) {
   const TrainConfig& config = run.config;
   GradientSums sums;
-  const auto ranks = std::size_t(world.size());
-  sums.bucket_ends = plan_buckets(graph, {.most_bytes = bucket_bytes(config),
-                                          .tail_apart = config.wire != Wire::fp32,
-                                          .ranks = ranks});
+  run.bucket_mb = config.bucket_mb;
+  // Until sizes are chosen: one bucket, whose sum takes the most memory.
+  if (config.bucket_mb == kChosenBuckets)
+    run.bucket_mb = run.chooses_buckets() ? 0 : TrainConfig().bucket_mb;
+  sums.bucket_ends = cut_buckets(run, graph, world.size());
   run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
-  std::size_t begin = 0;
-  for (const std::size_t end : sums.bucket_ends) {
-    run.bucket_bytes.push_back((end - begin) * sizeof(float));
-    begin = end;
-  }
   ReduceDevice& device = backend.reduce_device();
   const TransportDecision decision = agree_on_transport(world, config.transport, device);
   run.transport = to_string(decision.transport);
@@ -265,7 +271,8 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   const ReduceSettings settings =
       reduce_settings(world, config, backend.name(), decision.transport);
   if (!config.reduce_table.empty()) run.reduce_table_hash = rows_hash(settings.table);
-  const ReducePlace place{world, device, decision.transport, GradientLayout(graph, ranks).memory()};
+  const ReducePlace place{world, device, decision.transport,
+                          GradientLayout(graph, std::size_t(world.size())).memory()};
   sums.all_reduce = make_all_reduce(settings, place);
   run.all_reduce = describe_reduce(settings, *sums.all_reduce);
   run.all_reduce_details = sums.all_reduce->details();

@@ -55,9 +55,13 @@ struct GradientSums {
   std::string warning;                   ///< one line, or empty
 };
 
+/// Where buckets of at most `run.bucket_mb` end; records their bytes in `run`.
+std::vector<std::size_t> cut_buckets(RunRecord& run, const Graph& graph, int ranks);
+
 /// Collective: chooses transport, buckets and all-reduce as `run.config` says,
 /// and records them in `run`. Keeps `world` and the backend's reduce device.
-/// Throws InputError.
+/// Throws InputError. Where sizes of buckets are to be measured, there is one
+/// bucket.
 GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph& graph,
                                 Backend& backend);
 

@@ -73,6 +73,31 @@ class OverlapTest(ProgramCase):
             self.completed(self.program.run_ranks(2, "train", *words))
             self.assertEqual(self.program.record(folder)["config"]["all-reduce"], algorithm)
 
+    def test_buckets_that_are_measured_and_given_again(self):
+        for ranks in (1, 2, 3):
+            auto = self.trained(ranks, "--overlap", "on", "--bucket-mb", "auto")
+            taken = auto["all_reduce"]["bucket_mb"]
+            self.assertEqual(auto["config"]["bucket-mb"], "auto")
+            if ranks == 1:
+                self.assertEqual(taken, 25)
+            again = self.trained(ranks, "--overlap", "off", "--bucket-mb", str(taken))
+            self.assertEqual(hashes(again), hashes(auto))
+            for name in ("bucket_mb", "bucket_bytes"):
+                self.assertEqual(again["all_reduce"][name], auto["all_reduce"][name])
+        self.assertIn(f"(auto took --bucket-mb {taken:g})", " ".join(auto["said"].split()))
+
+    def test_a_resumed_run_keeps_its_buckets(self):
+        words = ("--overlap", "on", "--checkpoint-every", "1epoch", "--lr-schedule", "constant")
+        for first, again in (("0.3", ("--bucket-mb", "auto")), ("auto", ())):
+            record = self.trained(2, *words, "--bucket-mb", first, "--epochs", "1")
+            folder, taken = record["config"]["run-dir"], record["all_reduce"]["bucket_mb"]
+            result = self.completed(self.program.run_ranks(2, "train", "--resume", folder, *again, "--epochs", "2"))
+            self.assertNotIn("--bucket-mb is", result.out + result.err)
+            record = self.program.record(folder)
+            self.assertEqual((record["all_reduce"]["bucket_mb"], record["config"]["bucket-mb"]), (taken, taken))
+            whole = self.trained(2, *words, "--bucket-mb", str(taken), "--epochs", "2")
+            self.assertEqual(hashes(record), hashes(whole))
+
     def test_times_of_each_bucket(self):
         record = self.known_run(2, *BUCKETS, "--overlap", "on")
         communication = record["epochs"][1]["communication"]
@@ -155,7 +180,7 @@ class OverlapTest(ProgramCase):
             self.assertEqual(first[0]["args"]["from_rank"], (rank + 2) % 3)
 
     def test_impossible_options_are_refused(self):
-        for option, value in (("--bucket-mb", "-1"), ("--overlap", "maybe")):
+        for option, value in (("--bucket-mb", "-1"), ("--bucket-mb", "often"), ("--overlap", "maybe")):
             self.refused(self.start(2, option, value), option)
 
     def test_a_stopped_rank_is_named_by_those_who_wait(self):

@@ -70,8 +70,8 @@ struct SoloTraining {
   }
 
   std::unique_ptr<GradientReducer> make_reducer() {
-    return std::make_unique<GradientReducer>(
-        ReducerParts{replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config)})});
+    return std::make_unique<GradientReducer>(ReducerParts{
+        replica, reduce, plan_buckets(graph, {.most_bytes = bucket_bytes(config.bucket_mb)})});
   }
 
   RunRecord train() {

@@ -124,9 +124,8 @@ class Replica {
   void backward();
   /// From the next step on backward announces, through Backend::announced, each
   /// bucket of the gradient arena that it completes; bucket i ends before float
-  /// `ends[i]`. An empty micro-batch announces all of them. Before the first
-  /// `compute`, whose recording keeps them. Throws RunError for more than
-  /// kMostBuckets.
+  /// `ends[i]`. An empty micro-batch announces all of them. Once: recordings
+  /// keep their announcements. Throws RunError for more than kMostBuckets.
   void announce_buckets(const std::vector<std::size_t>& ends);
   /// The three at once, which a device may replay from a recording. Returns
   /// when they are done, with the device's time for them and for the load

@@ -156,6 +156,11 @@ struct BucketTimes {
 BucketTimes run_buckets(std::span<const Bucket> buckets, std::span<const double> seconds,
                         double backward, bool overlap);
 
+/// Of the sizes that `--bucket-mb auto` considers, the one with which the last
+/// bucket is summed first; a smaller one only where it gains more than 1 %.
+/// `sum`: what the sum of a bucket costs over all ranks; `backward`: seconds.
+double choose_bucket_mb(const Graph& graph, const Link& sum, double backward);
+
 /// All that is known of a machine and a network on it.
 struct CostModel {
   ComputeModel compute;

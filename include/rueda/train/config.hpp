@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,6 +37,8 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = SIZE_MAX;
+/// As bucket_mb: what hides most of the all-reduce, by a measurement at the start.
+inline constexpr double kChosenBuckets = std::numeric_limits<double>::max();
 
 /// `50steps` or `2epochs`; none at 0.
 struct CheckpointEvery {
@@ -110,7 +113,8 @@ struct TrainConfig {
   Algorithm all_reduce = Algorithm::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   Overlap overlap = Overlap::automatic;
-  double bucket_mb = 25;       ///< MB (10^6 bytes) of gradients that are summed at once; 0: all
+  /// MB (10^6 bytes) of gradients that are summed at once; 0: all; or kChosenBuckets.
+  double bucket_mb = 25;
   std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
   Wire wire = Wire::fp32;
   bool wire_error_feedback = false;
@@ -145,8 +149,8 @@ struct TrainConfig {
   std::set<std::string, std::less<>> given;
 };
 
-/// The most that a bucket holds; 0 for no limit.
-std::size_t bucket_bytes(const TrainConfig& config);
+/// The most that a bucket of `mb` MB holds; 0 for no limit.
+std::size_t bucket_bytes(double mb);
 
 /// Checks everything that needs no data and no device; throws InputError naming the option.
 void validate(const TrainConfig& config);

@@ -53,11 +53,12 @@ struct NumberIn {
 };
 
 /// A number in whose place `word` may stand, which means `meaning`.
+template <typename Number>
 struct NumberOrWord {
-  std::size_t TrainConfig::*member;
+  Number TrainConfig::*member;
   OptionRange range;
   const char* word;
-  std::size_t meaning;
+  Number meaning;
 };
 
 struct Flag {
@@ -78,7 +79,8 @@ struct Formed {
 };
 
 using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, NumberIn<double>,
-                                NumberIn<std::optional<double>>, NumberOrWord, Flag, Words, Formed>;
+                                NumberIn<std::optional<double>>, NumberOrWord<std::size_t>,
+                                NumberOrWord<double>, Flag, Words, Formed>;
 
 /// A member that each entry of the table must give: to leave it out does not compile.
 template <typename Value>

@@ -175,6 +175,7 @@ struct RunRecord {
   std::string transport;           ///< what MPI reads: "host" or "device" memory, or "staged"
   std::size_t gradient_bytes = 0;  ///< bytes summed per step: gradients and tail
   bool overlaps = false;           ///< gradients travel while backward computes
+  double bucket_mb = 0;            ///< the most that a bucket holds; 0: everything
   std::vector<std::size_t> bucket_bytes;  ///< in the order in which they are summed
   /// Of a run that computed nothing.
   std::optional<TimedCompute> timed;
@@ -188,6 +189,13 @@ struct RunRecord {
   std::string failure;              ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
   double total_seconds = 0;                 ///< from program start, start-up included
+
+  /// Whether the size of buckets decides how much of the all-reduce is hidden.
+  bool hides_buckets() const noexcept { return overlaps && config.accumulate == 1; }
+  /// Whether it is measured.
+  bool chooses_buckets() const noexcept {
+    return hides_buckets() && config.bucket_mb == kChosenBuckets;
+  }
 };
 
 }  // namespace rueda

@@ -244,6 +244,13 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   check(result_table(run), {"% of a step: --all-reduce auto takes shared here"});
   run.auto_all_reduce.clear();
   check(result_table(run), {}, {"advice"});
+  run.overlaps = true;
+  check(result_table(run), {"% of the all-reduce is exposed: --bucket-mb auto"});
+  run.config.bucket_mb = kChosenBuckets;
+  check(result_table(run), {}, {"advice"});
+  run.config.bucket_mb = 5;
+  change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 0.1; });
+  check(result_table(run), {}, {"advice"});
 }
 
 TEST_CASE("result table: the input and its work", "[result_table]") {

@@ -1,3 +1,5 @@
+#include <array>
+
 #include <catch2/catch.hpp>
 
 #include "rueda/backend/gradient_arena.hpp"
@@ -92,6 +94,37 @@ TEST_CASE("the buckets of a network", "[predict]") {
   // Backward begins with the last stage: few FLOPs, most of the parameters.
   CHECK(buckets.front().ready < 0.07);
   CHECK(bucket_schedule(graph, 0).size() == 1);
+}
+
+TEST_CASE("chosen buckets are nearly as good as the best of any size", "[predict]") {
+  const Graph graph = build_model("resnet18", 32, 10);
+  const double all = 4.0 * double(GradientLayout(graph).total());
+  // Seconds of a sum, however short; bytes a second; backward in multiples of the sum of all.
+  const std::vector<std::array<double, 3>> cases = {
+      {7e-4, 79e6, 1}, {7e-4, 79e6, 3}, {6e-3, 79e6, 1}, {0.3, 79e6, 0.5},
+      {0.1, 1e9, 2},   {1e-4, 1e9, 1},  {2e-3, 1e9, 0.1}};
+  for (const auto& [alpha, rate, multiple] : cases) {
+    CAPTURE(alpha, rate, multiple);
+    const double backward = multiple * (alpha + all / rate);
+    const auto exposed = [&](double mb) {
+      double end = 0;
+      double total = 0;
+      for (const Bucket& bucket : bucket_schedule(graph, std::size_t(mb * 1e6))) {
+        end = std::max(end, bucket.ready * backward) + alpha + bucket.bytes / rate;
+        total += alpha + bucket.bytes / rate;
+      }
+      return std::pair{end - backward, total};
+    };
+    double best = exposed(0).first;
+    for (double mb = 0.1; mb < 100; mb *= 1.05) best = std::min(best, exposed(mb).first);
+    const auto [waits, total] =
+        exposed(choose_bucket_mb(graph, {.alpha = alpha, .beta = 1 / rate}, backward));
+    CHECK(backward + waits <= 1.02 * (backward + best));
+    if (alpha < 0.01 && multiple >= 1) CHECK(waits <= 0.12 * total);
+  }
+  // Where only messages cost, one sum; where only bytes do, and all else is hidden, a short last.
+  CHECK(choose_bucket_mb(graph, {.alpha = 1, .beta = 0}, 0.1) == 0);
+  CHECK(choose_bucket_mb(graph, {.alpha = 0, .beta = 1e-8}, 0.45) > 0);
 }
 
 TEST_CASE("buckets as a run had them", "[predict]") {
