@@ -22,7 +22,7 @@ struct Field {
 template <typename Value>
 Field(const char*, Value) -> Field<Value>;
 
-/// A number that may be NaN, which is null in JSON.
+/// A number that may be NaN, which is null in JSON, and missing in files of older programs.
 template <typename Value>
 struct NanField {
   const char* name;
