@@ -1,4 +1,4 @@
-"""The four quantities of a scaling study, as the charts show them."""
+"""The quantities of a scaling study, as the charts show them."""
 
 from collections import namedtuple
 
@@ -19,7 +19,8 @@ SPEEDUP = Quantity("speedup", "speedup", "speedup", "step_speedup", "ratio", lam
 EFFICIENCY = Quantity(
     "efficiency", "efficiency", "efficiency", "step_efficiency", "percent", lambda p, p0, base: 1.0
 )
-ALL = (EPOCH_TIME, THROUGHPUT, SPEEDUP, EFFICIENCY)
+ENERGY = Quantity("energy", "energy of an epoch", "watt_hours", None, "energy", lambda p, p0, base: base)
+ALL = (EPOCH_TIME, ENERGY, THROUGHPUT, SPEEDUP, EFFICIENCY)
 
 
 def ranks_of(point):
@@ -70,7 +71,8 @@ def scale(quantity, values):
         return factor, f"{quantity.title}, {unit}"
     if quantity.kind == "percent":
         return 100, f"{quantity.title}, %"
-    return 1, quantity.title + (", images/s" if quantity.kind == "rate" else "")
+    unit = unit_text(quantity)
+    return 1, quantity.title + (f", {unit}" if unit else "")
 
 
 def bar_text(scaled):
@@ -82,14 +84,14 @@ def bar_text(scaled):
 
 def unit_text(quantity):
     """Of the numbers in a table."""
-    return {"seconds": "s", "rate": "images/s", "percent": "%"}.get(quantity.kind, "")
+    return {"seconds": "s", "rate": "images/s", "energy": "Wh", "percent": "%"}.get(quantity.kind, "")
 
 
 def estimate_text(quantity, value):
     """With its range where it has one."""
     if value is None:
         return "-"
-    show = significant if quantity.kind == "seconds" else SHOW[quantity.kind]
+    show = significant if quantity.kind in ("seconds", "energy") else SHOW[quantity.kind]
     middle = show(value.value)
     return middle if value.low == value.high else f"{middle} ({show(value.low)}–{show(value.high)})"
 

@@ -44,9 +44,10 @@ bool is_sealed(const std::string& text) {
   return sealed(std::move(open)) == text;
 }
 
-/// A member of the totals so far.
-auto so_far(double Totals::*member) {
-  return [member](auto& m) -> auto& { return m.position.so_far.*member; };
+/// A member of what a position sums up.
+template <typename Sums>
+auto so_far(Sums TrainPosition::*sums, double Sums::*member) {
+  return [=](auto& m) -> auto& { return m.position.*sums.*member; };
 }
 
 /// The loss is NaN where nothing was computed.
@@ -55,11 +56,13 @@ const std::tuple kPositionFields{
     Field{"steps", in(&Manifest::position, &TrainPosition::steps)},
     Field{"global_step", &Manifest::global_step},
     Field{"steps_per_epoch", &Manifest::steps_per_epoch},
-    NanField{"loss_so_far", so_far(&Totals::loss)},
-    NanField{"correct_so_far", so_far(&Totals::correct)},
-    Field{"samples_so_far", so_far(&Totals::samples)},
+    NanField{"loss_so_far", so_far(&TrainPosition::so_far, &Totals::loss)},
+    NanField{"correct_so_far", so_far(&TrainPosition::so_far, &Totals::correct)},
+    Field{"samples_so_far", so_far(&TrainPosition::so_far, &Totals::samples)},
     Field{"seconds_so_far", in(&Manifest::position, &TrainPosition::seconds)},
-    Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)}};
+    Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)},
+    NanField{"gpu_joules_so_far", so_far(&TrainPosition::energy, &Energy::gpus)},
+    NanField{"host_joules_so_far", so_far(&TrainPosition::energy, &Energy::hosts)}};
 const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
                              Field{"micro_batches", &Manifest::micro_batches},
                              Field{"global_batch", &Manifest::global_batch}};

@@ -100,8 +100,8 @@ std::size_t whole_number(const Json& object, const char* name) {
 }
 
 double number_or_nan(const Json& object, const char* name) {
-  const Json& value = object.at(name);
-  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  const bool known = object.contains(name) && !object[name].is_null();
+  return known ? object[name].get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 Json parse_json(std::string_view text) {

@@ -20,7 +20,7 @@ struct Field {
   Value value;
 };
 
-/// A number that may be NaN, which is null in JSON.
+/// A number that may be NaN, which is null in JSON, and missing in files of older programs.
 template <typename Value>
 struct NanField {
   const char* name;

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -98,29 +97,16 @@ std::string startup_table(const RunRecord& run) {
   return "Start-up\n" + table.text();
 }
 
-bool are_shared(const std::vector<RankInfo>& ranks) {
-  std::map<std::pair<std::string, std::string>, int> users;
-  for (const RankInfo& rank : ranks)
-    if (!rank.uuid.empty() && ++users[{rank.host, rank.uuid}] > 1) return true;
-  return false;
+/// Of the training steps.
+std::string energy_text(const RunRecord& run) {
+  const Energy energy = run_energy(run);
+  const double joules = energy.total();
+  if (!(joules > 0)) return "";
+  return fmt::format("{} J = {:.4g} Wh of {}, {} J per image", rate_text(joules), joules / 3600,
+                     energy.includes(), rate_text(joules / energy.images));
 }
 
-std::string energy_line(const RunRecord& run) {
-  double joules = 0;
-  double images = 0;
-  for (const EpochRecord& epoch : run.epochs) {
-    const auto of_epoch = epoch_joules(epoch, run);
-    if (!of_epoch) return "";
-    joules += *of_epoch;
-    images += double(epoch.train.samples);
-  }
-  if (joules <= 0) return "";
-  return fmt::format("  energy of the training steps: {} J, {} images/J{}\n", rate_text(joules),
-                     rate_text(images / joules),
-                     are_shared(run.ranks) ? " (shared GPUs counted once)" : "");
-}
-
-/// What the GPUs reported, over samples and ranks, and the energy of the training.
+/// What the GPUs reported, over samples and ranks.
 std::string device_table(const RunRecord& run) {
   TextTable table = number_table({"each second", "mean", "min", "max"});
   bool reported = false;
@@ -134,9 +120,7 @@ std::string device_table(const RunRecord& run) {
     reported = true;
     table.add(spread_cells(quantity.label, spread_of(values), rate_text));
   }
-  const std::string energy = energy_line(run);
-  if (!reported && energy.empty()) return "";
-  return "GPUs\n" + (reported ? table.text() : "") + energy;
+  return reported ? "GPUs\n" + table.text() : "";
 }
 
 /// The input mode, and the work on batches during the same steps, hidden or not.
@@ -237,8 +221,8 @@ std::string totals(const RunRecord& run) {
          entry("steady epoch", any ? steady(run) : "") +
          entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
          entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
-         entry("checkpoints", checkpoint_cost(run)) + entry("input", input_text(run, b)) +
-         entry("all-reduce", communication_text(run, b)) +
+         entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
+         entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
          entry("advice", all_reduce_advice(run, b)) +
          entry("parameter hash", any ? run.epochs.back().parameter_hash : "");
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 namespace rueda {
@@ -138,15 +137,10 @@ double evaluation_seconds(const RunRecord& run) {
       values_of(run.epochs, [](const EpochRecord& e) { return e.test ? e.test->seconds : 0; }));
 }
 
-std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run) {
-  std::map<std::pair<std::string, std::string>, double> of_gpu;
-  for (std::size_t rank = 0; rank < epoch.energy_joules.size() && rank < run.ranks.size(); ++rank) {
-    // Ranks that share a GPU read its one counter at nearly the same moments.
-    of_gpu[{run.ranks[rank].host, run.ranks[rank].uuid}] = epoch.energy_joules[rank];
-    if (std::isnan(epoch.energy_joules[rank])) return std::nullopt;
-  }
-  if (of_gpu.empty()) return std::nullopt;
-  return sum_of(values_of(of_gpu, [](const auto& gpu) { return gpu.second; }));
+Energy run_energy(const RunRecord& run) {
+  if (run.epochs.empty()) return {};
+  const auto energies = values_of(run.epochs, &EpochRecord::energy);
+  return std::accumulate(energies.begin(), energies.end(), Energy{0, 0});
 }
 
 }  // namespace rueda

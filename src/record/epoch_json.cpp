@@ -144,12 +144,22 @@ void put_test_score(Json& j, const EpochRecord& e) {
   std::apply([&j](const auto&... field) { ((j[field.name] = nullptr), ...); }, kTestScoreFields);
 }
 
-Json energy_json(const EpochRecord& e, const RunRecord& run) {
-  const auto joules = epoch_joules(e, run);
-  const bool counts = joules && *joules > 0;
-  return {{"joules", json_of(joules)},
-          {"images_per_joule", counts ? Json(double(e.train.samples) / *joules) : Json()},
-          {"per_rank", e.energy_joules}};
+/// NaN and infinity are null in the text.
+const std::tuple kEnergyFields{
+    NanField{"joules", &Energy::gpus},
+    NanField{"host_joules", &Energy::hosts},
+    Field{"total_joules", &Energy::total},
+    Field{"includes", &Energy::includes},
+    Field{"watt_hours", [](const Energy& e) { return e.total() / 3600; }},
+    Field{"joules_per_image", [](const Energy& e) { return e.total() / e.images; }},
+    Field{"images_per_joule", [](const Energy& e) { return e.images / e.gpus; }}};
+
+/// All of it went to the target, which ends a run.
+Json energy_json(const RunRecord& run) {
+  Json j = fields_json(run_energy(run), kEnergyFields);
+  j["joules_to_target"] = run.seconds_to_target ? j["total_joules"] : Json();
+  j["watt_hours_to_target"] = run.seconds_to_target ? j["watt_hours"] : Json();
+  return j;
 }
 
 EpochRecord epoch_record(const Json& j) {
@@ -158,6 +168,8 @@ EpochRecord epoch_record(const Json& j) {
   read_fields(j, e, kEpochTimeFields);
   e.train.seconds = e.seconds;
   if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
+  if (j.contains("energy")) read_fields(j["energy"], e.energy, kEnergyFields);
+  e.energy.images = double(e.train.samples);
   e.ranks = j.at("ranks").size();
   e.written = share(text_of(j));
   return e;
@@ -208,7 +220,8 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["communication"] = communication_json(all, one, run);
   j["input"] = fields_json(all, kInputFields);
   j["ranks"] = list_json(ranks, kRankTotalFields);
-  j["energy"] = energy_json(e, run);
+  j["energy"] = fields_json(e.energy, kEnergyFields);
+  j["energy"]["per_rank"] = values_of(e.rank_energy, &Energy::gpus);
   return j;
 }
 
@@ -271,7 +284,8 @@ Json summary_json(const RunRecord& run) {
           {"training_seconds", training_seconds(run)},
           {"evaluation_seconds", evaluation_seconds(run)},
           {"total_seconds", run.total_seconds},
-          {"seconds_to_target", json_of(run.seconds_to_target)}};
+          {"seconds_to_target", json_of(run.seconds_to_target)},
+          {"energy", energy_json(run)}};
 }
 
 }  // namespace rueda

@@ -203,6 +203,9 @@ class TrainRun {
 
   void train() {
     describe_training(run_, data_, *graph_, plan_);
+    const char* tree = environment_variable("RUEDA_POWERCAP");
+    const auto host = world_.local_rank() == 0 ? open_host_monitor(tree) : nullptr;
+    if (host) remark(host->take_trouble());
     const auto remarks = all_gather_text(world_, remark_);
     Console console(run_, world_.rank() == 0, reducer_->journal());
     const auto monitor = open_monitor(device_.uuid);
@@ -211,9 +214,9 @@ class TrainRun {
     const auto save = [&](const auto& position, auto velocities) {
       checkpoints.save(position, velocities);
     };
-    const auto trainer =
+    auto trainer =
         make_trainer({config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
-                      resuming_.from(), monitor.get(), stop_requested, save});
+                      resuming_.from(), monitor.get(), host.get(), stop_requested, save});
     resuming_.restore(*backend_, *sums_.all_reduce, trainer->velocities());
     clock_.lap("optimizer");
     introduce_ranks();
@@ -230,6 +233,9 @@ class TrainRun {
     }
     run_.total_seconds = clock_.watch().seconds();
     console.end(run_);
+    trainer.reset();  // and with it the thread that watches the host
+    const auto troubles = all_gather_text(world_, host ? host->take_trouble() : "");
+    for (const std::string& line : remark_lines({}, troubles, {})) log(LogLevel::warn, line);
   }
 
   /// What comes before and after also waits for disks, and is watched more patiently.

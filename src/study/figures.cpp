@@ -100,7 +100,7 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   figures.step_phases = figures.run->steady_full_step.phases;
   figures.epoch_phases = epoch.phases;
   figures.stragglers = stragglers(*figures.run);
-  figures.joules = epoch.joules;
+  figures.energy = epoch.energy;
   return figures;
 }
 

@@ -83,7 +83,8 @@ Json point_json(const PointFigures& f) {
           {"communication", communication_json(f)},
           {"losses", losses_json(f.losses)},
           {"device_seconds", f.device_seconds},
-          {"joules", f.joules}};
+          {"joules", f.energy.total()},
+          {"watt_hours", f.energy.total() / 3600}};
 }
 
 Json series_json(const SeriesFigures& figures) {

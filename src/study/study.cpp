@@ -58,12 +58,13 @@ CommunicationResult communication(const JsonView& j) {
 }
 
 EpochResult epoch(const JsonView& j) {
+  const JsonView energy = j.part("energy");
   EpochResult e{.steps = j.count("steps"),
                 .resumed = j.has("resumed_at_step"),
                 .images = j.number("samples"),
                 .seconds = j.number("seconds"),
                 .val_accuracy = j.number_if_any("val_accuracy"),
-                .joules = j.part("energy").number_if_any("joules"),
+                .energy = {energy.number_if_any("joules"), energy.number_if_any("host_joules")},
                 .phases = phases(j),
                 .ranks = {}};
   for (const JsonView& r : j.items("ranks"))

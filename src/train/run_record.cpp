@@ -1,6 +1,7 @@
 #include "rueda/train/run_record.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace rueda {
 namespace {
@@ -52,6 +53,18 @@ void KindSums::operator+=(const KindSums& other) {
   for (std::size_t r = 0; r < other.ranks.size(); ++r) ranks[r] += other.ranks[r];
   slowest.insert(slowest.end(), other.slowest.begin(), other.slowest.end());
   slowest_busy.insert(slowest_busy.end(), other.slowest_busy.begin(), other.slowest_busy.end());
+}
+
+Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankInfo>& ranks) {
+  Energy total{0, 0};
+  std::set<std::pair<std::string, std::string>> counted;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    total.hosts += of_ranks[rank].hosts;
+    // Ranks that share a GPU read its one counter at nearly the same moments.
+    if (counted.emplace(ranks[rank].host, ranks[rank].uuid).second)
+      total.gpus += of_ranks[rank].gpus;
+  }
+  return total;
 }
 
 EpochSums sum_up(const ByRank<StepRecord>& records, std::size_t global_batch) {

@@ -151,6 +151,8 @@ class StepRecorder {
         reducer_(parts.reducer),
         traced_(parts.config.trace.empty() ? 0 : parts.config.trace_steps) {
     if (parts.monitor != nullptr) watch_.emplace(*parts.monitor, parts.since_start);
+    if (parts.host != nullptr) host_.emplace(*parts.host, parts.since_start);
+    if (parts.from.steps > 0) before_ = parts.from.energy;
   }
 
   /// Collective: an epoch begins; the records of the one before are dropped.
@@ -160,7 +162,7 @@ class StepRecorder {
     buckets_.clear();
     clock_.first = note_clock(clock_.first_time);
     group_.barrier();
-    energy_ = joules_so_far();
+    energy_ = counters();
   }
   /// `global_step` counts from 1.
   void begin_step(std::size_t global_step) {
@@ -220,11 +222,15 @@ class StepRecorder {
   /// Collective: the epoch's last step is over, and scored.
   void close_epoch() {
     clock_.last = note_clock(clock_.last_time);
-    energy_ = joules_so_far() - energy_;
+    energy_ = counters() - energy_;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       steps_[i].train_loss = double(scores_.at(i).loss) / scores_[i].samples;
       steps_[i].train_accuracy = double(scores_[i].correct) / scores_[i].samples;
     }
+  }
+  /// Collective: of the current epoch until now, with its steps by an earlier process.
+  Energy energy(const std::vector<RankInfo>& ranks) {
+    return total_energy(all_gather(group_, counters() - energy_), ranks) + before_;
   }
   /// Collective: on rank 0 `epoch` and `run` get every rank's records, clocks,
   /// energy and samples of its GPU.
@@ -234,7 +240,10 @@ class StepRecorder {
     epoch.clocks = all_gather(group_, clock_);
     book_waits(epoch.step_records, epoch.bucket_records, epoch.clocks);
     if (!run.config.trace.empty()) gather_trace(run, epoch.clocks);
-    epoch.energy_joules = all_gather(group_, energy_);
+    epoch.rank_energy = all_gather(group_, energy_);
+    epoch.energy = total_energy(epoch.rank_energy, run.ranks) + std::exchange(before_, {0, 0});
+    epoch.energy.images = double(epoch.train.samples);
+    if (host_) host_->take();  // a host has no samples
     append(run.gpu_samples,
            gather_records(group_, watch_ ? watch_->take() : std::vector<DeviceSample>()));
   }
@@ -245,7 +254,10 @@ class StepRecorder {
     time = steady_seconds();
     return offset;
   }
-  double joules_so_far() { return watch_ ? watch_->energy_joules() : DeviceSample::kUnknown; }
+  Energy counters() {
+    return {watch_ ? watch_->energy_joules() : DeviceSample::kUnknown,
+            host_ ? host_->energy_joules() : 0};
+  }
   void gather_trace(RunRecord& run, const std::vector<ClockFit>& clocks) {
     auto spans = gather_records(group_, std::exchange(trace_, {}));
     for (std::size_t rank = 0; rank < spans.size(); ++rank) align(spans[rank], clocks.at(rank));
@@ -253,7 +265,7 @@ class StepRecorder {
   }
 
   RankGroup& group_;
-  std::optional<DeviceWatch> watch_;
+  std::optional<DeviceWatch> watch_, host_;
   GradientReducer& reducer_;
   std::size_t traced_;  ///< steps of the run whose single acts go into the trace
   std::size_t global_step_ = 0;
@@ -263,7 +275,8 @@ class StepRecorder {
   std::vector<BucketRecord> buckets_;
   ClockFit clock_;
   std::vector<TraceSpan> trace_;
-  double energy_ = 0;  ///< joules: at first of the GPU's counter, then of the epoch's steps
+  Energy energy_;        ///< at first of the counters, then of the epoch's steps
+  Energy before_{0, 0};  ///< of the current epoch's steps by an earlier process
 };
 
 }  // namespace rueda

@@ -40,7 +40,7 @@ class TrainLoop final : public Trainer {
     // Shows that the broadcast arrived, and gives the first step's check something to compare with.
     check_.compare("before the first step");
     note_target(run);  // an earlier process may have reached it
-    while (!is_over(run) && train_epoch()) finish_epoch(run);
+    while (!is_over(run) && train_epoch(run)) finish_epoch(run);
     run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
   }
 
@@ -48,14 +48,14 @@ class TrainLoop final : public Trainer {
 
  private:
   /// False: a rank asked to stop before the epoch's end.
-  bool train_epoch() {
+  bool train_epoch(const RunRecord& run) {
     sampler_.set_epoch(position_.epochs);
     recorder_.open_epoch();
     const NamedRange range(replica_.backend(), "epoch " + std::to_string(epoch()));
     watch_ = Stopwatch();
     while (position_.steps < sampler_.steps_per_epoch()) {
       train_step(position_.steps + 1);
-      if (stops_ || saves_after(position_.steps)) save_within_epoch();
+      if (stops_ || saves_after(position_.steps)) save_within_epoch(run);
       if (stops_) return false;
     }
     parts_.group.barrier();
@@ -216,8 +216,9 @@ class TrainLoop final : public Trainer {
 
   /// A pause of the epoch on all ranks, and no step's time. The saved state
   /// passes the same checks as at the end of an epoch.
-  void save_within_epoch() {
+  void save_within_epoch(const RunRecord& run) {
     check_parameters("after " + in_words(position_.steps));
+    position_.energy = recorder_.energy(run.ranks);
     parts_.save(position_, velocities());
     parts_.group.barrier();
     watch_ = Stopwatch();

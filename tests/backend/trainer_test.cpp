@@ -81,8 +81,8 @@ TEST_CASE("An epoch has the energy between its ends, and the clock at both", "[b
   SoloTraining training(small_run());
   training.monitor = &meter;
   const RunRecord run = training.train();
-  CHECK(run.epochs[0].energy_joules == std::vector<double>{4 - 2});
-  CHECK(run.epochs[1].energy_joules == std::vector<double>{16 - 8});
+  CHECK(run.epochs[0].rank_energy.at(0).gpus == 4 - 2);
+  CHECK(run.epochs[1].rank_energy.at(0).gpus == 16 - 8);
   CHECK(run.epochs[1].clocks.at(0).first.seconds == 3);
   CHECK(run.epochs[1].clocks.at(0).last.seconds == 4);
 }

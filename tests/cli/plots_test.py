@@ -64,6 +64,9 @@ class Charts(unittest.TestCase):
         for one, value in zip(series["points"], (1, 1.7, 2.2)):
             one["step_speedup"] = made.estimate(value)
         self.assertEqual(heights(drawn(bars.draw, series, quantity.SPEEDUP)), [1, 1.6, 2, 1, 1.7, 2.2, 1, 2, 4])
+        for one, value in zip(series["points"], (3, 3.3, 4)):
+            one["watt_hours"] = value
+        self.assertEqual(heights(drawn(bars.draw, series, quantity.ENERGY)), [3, 3.3, 4, 3, 3, 3])
         series["points"][1]["epoch_seconds"] = None  # unknown: left out
         self.assertEqual(heights(drawn(bars.draw, series, quantity.EPOCH_TIME)), [8, 4, 8, 4, 2])
 

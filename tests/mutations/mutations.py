@@ -101,7 +101,7 @@ MUTATIONS = [
     (P + "forecast.cpp", "(images + scenario.ranks - 1) / scenario.ranks", "images / scenario.ranks", UNIT),
     (P + "forecast.cpp", "* epoch.full.seconds() + epoch.partial.seconds();", "* epoch.full.seconds();", UNIT),
     (P + "forecast.cpp", "double(ranks - 1) * (2 * ring_step(", "double(ranks - 1) * (ring_step(", UNIT),
-    (T + "step_recorder.hpp", "energy_ = joules_so_far() - energy_;", "energy_ = joules_so_far();",
+    (T + "step_recorder.hpp", "energy_ = counters() - energy_;", "energy_ = counters();",
      UNIT + ["cli cli"]),
     (T + "step_recorder.hpp", "clock_.last = note_clock(clock_.last_time);", "clock_.last = clock_.first;", UNIT),
     (S + "figures.cpp", "{&c.busy, &c.exposed, &c.wait", "{&c.busy, &c.wait", UNIT),

@@ -87,8 +87,8 @@ inline constexpr std::array kDeviceQuantities = {
 double training_seconds(const RunRecord& run);
 double evaluation_seconds(const RunRecord& run);
 
-/// Joules of all GPUs during an epoch's steps. A GPU that several ranks share
-/// counts once. Nothing if one of them does not report it.
-std::optional<double> epoch_joules(const EpochRecord& epoch, const RunRecord& run);
+/// Of the steps of all epochs, those of earlier processes included. What one
+/// epoch does not know is unknown.
+Energy run_energy(const RunRecord& run);
 
 }  // namespace rueda

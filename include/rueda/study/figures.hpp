@@ -107,7 +107,7 @@ struct PointFigures {
   PhaseSeconds epoch_phases{};     ///< seconds of a steady epoch, mean over ranks
   CommunicationFigures communication;
   StragglerFigures stragglers;
-  double joules = kUnknown;          ///< of an epoch, all GPUs
+  Energy energy;                     ///< of an epoch
   double device_seconds = kUnknown;  ///< P x epoch time
   /// None for the first point, oversubscribed ones and those that rueda did not run.
   std::optional<Losses> losses;

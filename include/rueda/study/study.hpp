@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rueda/backend/device_monitor.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/train/timings.hpp"
 
@@ -50,8 +51,8 @@ struct EpochResult {
   double images = kUnknown;
   double seconds = kUnknown;  ///< training steps, between barriers
   double val_accuracy = kUnknown;
-  double joules = kUnknown;  ///< of all GPUs
-  PhaseSeconds phases{};     ///< sums over all its steps, mean over ranks
+  Energy energy;          ///< of the steps
+  PhaseSeconds phases{};  ///< sums over all its steps, mean over ranks
   /// Of each rank: seconds of its full steps without waiting for the all-reduce.
   std::vector<Spread> ranks;
 };

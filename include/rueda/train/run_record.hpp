@@ -67,6 +67,9 @@ struct RankInfo {
   std::vector<std::pair<std::string, double>> startup;
 };
 
+/// Of all ranks. A GPU that several ranks share counts once.
+Energy total_energy(const std::vector<Energy>& of_ranks, const std::vector<RankInfo>& ranks);
+
 /// Loss and accuracy over a whole split, all ranks, exact sample count.
 struct Score {
   double loss = 0;
@@ -101,6 +104,7 @@ struct TrainPosition {
   Totals so_far{};         ///< of these steps, over all ranks
   double seconds = 0;      ///< that they took
   double spent = 0;        ///< seconds of the finished epochs, their evaluations included
+  Energy energy{0, 0};     ///< of these steps, and of pauses between them
 };
 
 /// One epoch, complete on rank 0 only.
@@ -121,8 +125,9 @@ struct EpochRecord {
   ByRank<StepRecord> step_records;      ///< [rank][step]; see `written`
   ByRank<BucketRecord> bucket_records;  ///< [rank][step and bucket]
   std::vector<ClockFit> clocks;         ///< [rank]
-  /// [rank]: of its GPU during the steps, for all ranks that share it; NaN: unknown.
-  std::vector<double> energy_joules;
+  /// [rank]: of its GPU, for all ranks that share it, and its host, in this process's steps.
+  std::vector<Energy> rank_energy;
+  Energy energy;  ///< of all ranks and steps
   /// Its element of run.json once that is written for good. The records of its
   /// steps are released then, so that long runs need no more memory than short
   /// ones, and `sums` stands for them.

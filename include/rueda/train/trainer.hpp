@@ -38,6 +38,7 @@ struct TrainerParts {
   /// Of an earlier run, whose parameters and statistics the replica has.
   TrainPosition from = {};
   DeviceMonitor* monitor = nullptr;  ///< of the GPU; null without one
+  DeviceMonitor* host = nullptr;     ///< null where another rank reads this host's counters
   /// Whether this rank is to stop: asked before every step.
   std::function<bool()> stop_requested = [] { return false; };
   /// Collective: copies the state for a checkpoint, which is written while

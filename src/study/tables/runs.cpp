@@ -138,14 +138,18 @@ Table cost_table(const StudyFigures& all) {
     return {{"device_seconds_per_epoch", "P x epoch, s", Show::seconds, f.device_seconds},
             {"device_hours_per_100_epochs", "h for 100 epochs", Show::rate,
              f.device_seconds * 100 / 3600},
-            {"joules_per_epoch", "J per epoch", Show::rate, f.joules},
-            {"images_per_joule", "images/J", Show::ratio, f.point->images / f.joules}};
+            {"epoch_seconds", "epoch, s", Show::seconds, f.point->epoch.value},
+            {"watt_hours_per_epoch", "Wh per epoch", Show::rate, f.energy.total() / 3600},
+            {"joules_per_image", "J per image", Show::rate, f.energy.total() / f.point->images},
+            {"energy_of", "energy of", Show::text, f.energy.includes()}};
   };
-  return point_table("cost", "Device hours and energy", all, row,
-                     {"Device hours: ranks x epoch time, as a site bills them, without start-up "
-                      "and evaluation. A rank is one GPU or the threads of one rank.",
-                      "Energy: of the GPUs during training steps, by their own counters, without "
-                      "processors and hosts. A dash: not measured."});
+  return point_table(
+      "cost", "Device hours and energy", all, row,
+      {"Device hours: ranks x epoch time, as a site bills them, without start-up "
+       "and evaluation. A rank is one GPU or the threads of one rank.",
+       "Energy: of the training steps, by the counters of GPUs (NVML) and of hosts "
+       "(RAPL: processors and memory), which count for all programs on them. Compare "
+       "only rows that include the same. A dash: not measured."});
 }
 
 Table startup_table(const StudyFigures& all) {

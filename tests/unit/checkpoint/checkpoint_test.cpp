@@ -35,7 +35,8 @@ Manifest some_manifest() {
                 .steps = 3,
                 .so_far = {.loss = 0.1 + 0.2, .correct = 7, .samples = 96},
                 .seconds = 1.0 / 3,
-                .spent = 12.5};
+                .spent = 12.5,
+                .energy = {1.5, 2.5}};
   m.steps_per_epoch = 4;
   m.world = 3;
   m.micro_batches = 2;
@@ -84,6 +85,7 @@ TEST_CASE("checkpoint: what was written is read again, bit for bit", "[checkpoin
   m.files.clear();
   CHECK(to_json(m) == to_json(some_manifest()));
   CHECK(m.position.so_far.loss == 0.1 + 0.2);
+  CHECK(m.position.energy.total() == 1.5 + 2.5);
   // Of a timed run, which has no losses.
   m.position.so_far.loss = m.position.so_far.correct = std::numeric_limits<double>::quiet_NaN();
   const Totals read = parse_manifest(to_json(m), "x").position.so_far;

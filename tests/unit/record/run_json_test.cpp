@@ -41,7 +41,8 @@ RunRecord full_run() {
   run.gpu_samples = {{{.seconds = 1, .utilization = 0.5, .power_watts = 250}}, {}};
   run.epochs[1].resumed_at_step = 2;
   run.epochs[1].test.reset();
-  run.epochs[1].energy_joules = {100, 200};
+  run.epochs[1].rank_energy = {{100, 60}, {200, 0}};
+  run.epochs[1].energy = {300, 60, 296};
   run.epochs[1].bucket_records = {{{2, 1, 0, 0, 1.0, 1.5, 2.0, 0.25, 0.125, 0.0625},
                                    {2, 1, 1, 0, 1.25, 2.0, 2.5, 0.25, 0.125, 0.0625}}};
   run.trace = {{{.begin = 1.5, .end = 2.5, .step = 3, .bucket = 1, .part = 0, .to = 1, .from = 1}}};
@@ -188,6 +189,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   run.epochs[2].test.reset();
   run.epochs[2].train.loss = std::numeric_limits<double>::quiet_NaN();  // of a timed run
   run.resumptions = {{"2026-01-02T04:04:05Z", "a/checkpoints/x", 1, 2, 3}};
+  run.epochs[1].energy = {300, 60};
   const std::string history = join(history_json(run));
   RunRecord back = test::sample_run();
   back.epochs.clear();
@@ -199,6 +201,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   CHECK(back.epochs[0].train.loss == run.epochs[0].train.loss);
   CHECK(back.epochs[0].test->accuracy == run.epochs[0].test->accuracy);
   CHECK(back.epochs[1].resumed_at_step == std::optional<std::size_t>(2));
+  CHECK(back.epochs[1].energy.total() == 360);
   CHECK_FALSE(back.epochs[2].test);
   CHECK(std::isnan(back.epochs[2].train.loss));
   CHECK(back.resumptions.at(0).checkpoint == "a/checkpoints/x");

@@ -97,7 +97,7 @@ TEST_CASE("unknown fields are ignored and later ones may be missing", "[study]")
   document["epochs"][0].erase("ranks");
   const RunResult run = read(document);
   CHECK(std::isnan(run.steady_communication.bytes));
-  CHECK(std::isnan(run.epochs[0].joules));
+  CHECK(std::isnan(run.epochs[0].energy.total()));
   CHECK(run.epochs[0].ranks.empty());
 }
 

@@ -187,7 +187,11 @@ TEST_CASE("device watch: samples from the beginning on, each handed out once", "
 RunRecord watched_run() {
   RunRecord run = test::sample_run(3, 3);
   for (std::size_t rank = 0; rank < 3; ++rank) run.ranks[rank].uuid = rank < 2 ? "GPU-a" : "GPU-b";
-  for (EpochRecord& epoch : run.epochs) epoch.energy_joules = {100, 100, 48};
+  for (EpochRecord& epoch : run.epochs) {
+    epoch.rank_energy = {{100, 40}, {100, 0}, {48, 12}};  // two hosts, each read by one rank
+    epoch.energy = total_energy(epoch.rank_energy, run.ranks);
+    epoch.energy.images = 296;
+  }
   run.gpu_samples = {{{.seconds = 1, .utilization = 0.5, .power_watts = 200}},
                      {},
                      {{.seconds = 2, .utilization = 0.9, .power_watts = 400}}};
@@ -196,10 +200,13 @@ RunRecord watched_run() {
 
 TEST_CASE("device use: the energy of a shared GPU counts once", "[device]") {
   RunRecord run = watched_run();
-  CHECK(epoch_joules(run.epochs[0], run) == 148);
-  run.epochs[0].energy_joules[2] = kNan;
-  CHECK_FALSE(epoch_joules(run.epochs[0], run).has_value());
-  CHECK_FALSE(epoch_joules({}, run).has_value());
+  CHECK(run.epochs[0].energy.total() == 148 + 52);
+  std::vector<Energy> energy = run.epochs[0].rank_energy;
+  energy[2].hosts = kNan;  // of one host, so of all
+  CHECK(total_energy(energy, run.ranks).total() == 148);
+  CHECK(total_energy(energy, run.ranks).includes() == std::string("GPUs"));
+  energy[2].gpus = kNan;
+  CHECK(std::isnan(total_energy(energy, run.ranks).total()));
 }
 
 TEST_CASE("device use: the table shows what was measured", "[device]") {
@@ -207,13 +214,16 @@ TEST_CASE("device use: the table shows what was measured", "[device]") {
   CHECK_THAT(text, Contains("utilisation, %  70.0  50.0  90.0"));
   CHECK_THAT(text, Contains("power, W         300   200   400"));
   CHECK_THAT(text, !Contains("temperature"));
-  CHECK_THAT(text, Contains("444 J, 2.00 images/J (shared GPUs counted once)"));
+  CHECK_THAT(text, Contains("600 J = 0.1667 Wh of GPUs and hosts, 0.676 J per image"));
   CHECK_THAT(result_table(test::sample_run()), !Contains("GPUs\n"));
 }
 
 TEST_CASE("device use: run.json has columns, and null for what was not measured", "[device]") {
-  const std::string text = to_json(watched_run());
+  RunRecord run = watched_run();
+  run.seconds_to_target = 3;
+  const std::string text = to_json(run);
   CHECK_THAT(text, Contains("\"images_per_joule\": 2.0"));
+  CHECK_THAT(text, Contains("\"joules_to_target\": 600.0"));
   CHECK_THAT(text, Contains("\"temperature_celsius\": [\n        null\n"));
   CHECK_THAT(text, Contains("\"gpu_samples\": [\n    {\n      \"seconds\": ["));
 }

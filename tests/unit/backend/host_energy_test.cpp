@@ -1,0 +1,88 @@
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "rueda/backend/device_monitor.hpp"
+#include "rueda/core/files.hpp"
+#include "tests/support/common.hpp"
+
+namespace rueda {
+namespace {
+
+using Catch::Contains;
+
+constexpr std::size_t kCounterRange = 262'143'328'850;  // microjoules
+
+/// What stands in for /sys/class/powercap.
+struct Tree : test::ScratchDirectory {
+  void add(const std::string& zone, const std::string& name, std::size_t energy,
+           std::size_t range = kCounterRange) const {
+    write(zone + "/name", name + "\n");
+    write(zone + "/max_energy_range_uj", std::to_string(range) + "\n");
+    set(zone, energy);
+  }
+  void set(const std::string& zone, std::size_t energy) const {
+    write(zone + "/energy_uj", std::to_string(energy) + "\n");
+  }
+  std::unique_ptr<DeviceMonitor> open() const { return open_host_monitor(path().c_str()); }
+};
+
+TEST_CASE("host energy: packages and DRAM, each once, through wraps", "[energy]") {
+  const Tree tree;
+  CHECK(std::isnan(tree.open()->energy_joules()));
+  CHECK(std::isnan(open_host_monitor("/none")->energy_joules()));
+  CHECK(open_host_monitor("/none")->take_trouble().empty());
+  const auto set = [&tree](std::size_t i) {
+    tree.add("intel-rapl:0", "package-0",
+             (kCounterRange - 100'000'000 + i * 30'000'000) % kCounterRange);
+    tree.add("intel-rapl:0:0", "core", i * 7'000'000);
+    tree.add("intel-rapl:0:1", "dram", i * 20'000'000 % 65'000'000, 65'000'000);
+    tree.add("intel-rapl:1", "package-1", 5 + i * 40'000'000);
+    tree.add("intel-rapl:2", "psys", i * 7'000'000);
+    tree.add("intel-rapl-mmio:0", "package-0", i * 30'000'000);
+  };
+  set(0);
+  const auto host = tree.open();
+  for (std::size_t i = 0; i <= 20; ++i) {
+    set(i);
+    CHECK(host->energy_joules() == Approx(double(i) * (30 + 20 + 40)).epsilon(0.01));
+  }
+  CHECK(host->take_trouble().empty());
+}
+
+TEST_CASE("host energy: nonsense makes it unknown for good, with one message", "[energy]") {
+  const std::string file = GENERATE("energy_uj", "max_energy_range_uj");
+  // Below, beyond the range or a range of 0, and a jump: back, and too far.
+  const std::string text = GENERATE("", "much", "-5", "300000001e1", "12 13", "\x1b[31m1", "0x10",
+                                    "0", "99999999999999999999999", "262143328851", "200000000000");
+  CAPTURE(file, text);
+  const Tree tree;
+  tree.add("intel-rapl:0", "package-0", 300'000'000);
+  const auto host = tree.open();
+  CHECK(host->energy_joules() == 0);
+  tree.write("intel-rapl:0/" + file, text);
+  const bool holds = file != "energy_uj" && text.starts_with("2");  // another range
+  CHECK(std::isnan(host->energy_joules()) != holds);
+  tree.add("intel-rapl:0", "package-0", 300'000'000);
+  CHECK(std::isnan(host->energy_joules()) != holds);
+  const std::string said = host->take_trouble();
+  CHECK(said.empty() == holds);
+  if (!holds) CHECK_THAT(said, Contains("intel-rapl:0") && !Contains("\x1b") && !Contains("\n"));
+  CHECK(host->take_trouble().empty());
+}
+
+TEST_CASE("host energy: what cannot be read is named, with the remedy", "[energy]") {
+  const Tree tree;
+  tree.add("intel-rapl:0", "package-0", 0);
+  tree.add("intel-rapl:1", "package-1", 0);
+  fs::remove(tree.path() / "intel-rapl:1/energy_uj");
+  // Regular to look at, but reading it fails, for root, too.
+  fs::create_symlink("/proc/self/mem", tree.path() / "intel-rapl:1/energy_uj");
+  const auto host = tree.open();
+  CHECK(std::isnan(host->energy_joules()));  // not of a part
+  CHECK_THAT(host->take_trouble(),
+             Contains("intel-rapl:1/energy_uj: it cannot be read") && Contains("sudo chmod a+r"));
+}
+
+}  // namespace
+}  // namespace rueda
