@@ -6,7 +6,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/machine.hpp"
-#include "rueda/core/parse.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 

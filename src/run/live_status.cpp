@@ -81,8 +81,7 @@ void LiveStatus::on_epoch(const RunRecord& run) {
   const EpochRecord& epoch = run.epochs.back();
   if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
   if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
-  const double before = std::isnan(status_.joules) ? 0 : status_.joules;
-  if (const auto joules = epoch_joules(epoch, run)) status_.joules = before + *joules;
+  status_.joules = run_energy(run).total();
 }
 
 void LiveStatus::end(const RunRecord& run) {
