@@ -159,6 +159,8 @@ EpochRecord epoch_record(const Json& j) {
   e.train.seconds = e.seconds;
   if (!j.at("val_loss").is_null()) read_fields(j, e.test.emplace(), kTestScoreFields);
   e.ranks = j.at("ranks").size();
+  // Versions before wrote none.
+  if (j.contains("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
   e.written = share(text_of(j));
   return e;
 }
@@ -207,6 +209,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["partial_step"] = mean_step_json(partial);
   j["communication"] = communication_json(all, one, run);
   j["input"] = fields_json(all, kInputFields);
+  j["efficiency"] = fields_json(efficiency_seconds(e), kEfficiencyFields);
   j["ranks"] = list_json(ranks, kRankTotalFields);
   j["energy"] = energy_json(e, run);
   return j;
@@ -214,6 +217,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
 
 void release_steps(EpochRecord& epoch, const RunRecord& run) {
   if (epoch.written) return;
+  epoch.efficiency = efficiency_seconds(epoch);
   epoch.written = epoch_text(epoch, run);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
@@ -257,6 +261,7 @@ Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
+  const EfficiencySeconds middle = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return {{"outcome", run.outcome},
           {"failure", run.failure.empty() ? Json() : Json(run.failure)},
           {"epochs_completed", run.epochs.size()},
@@ -265,6 +270,7 @@ Json summary_json(const RunRecord& run) {
           {"steady_includes_warm_up", steady.includes_warm_up},
           {"steady_full_step_seconds", spread_json(full.slowest)},
           {"steady_full_step", mean_step_json(full)},
+          {"steady_efficiency", fields_json(middle, kEfficiencyFields)},
           {"steady_communication", communication_json(all, steady.epochs, run)},
           {"steady_input", fields_json(all, kInputFields)},
           {"startup_seconds", startup_seconds(run.ranks)},
