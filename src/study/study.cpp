@@ -58,6 +58,7 @@ CommunicationResult communication(const JsonView& j) {
 }
 
 EpochResult epoch(const JsonView& j) {
+  const JsonView efficiency = j.part("efficiency");
   EpochResult e{.steps = j.count("steps"),
                 .resumed = j.has("resumed_at_step"),
                 .images = j.number("samples"),
@@ -65,6 +66,9 @@ EpochResult epoch(const JsonView& j) {
                 .val_accuracy = j.number_if_any("val_accuracy"),
                 .joules = j.part("energy").number_if_any("joules"),
                 .phases = phases(j),
+                .efficiency = {efficiency.number_if_any("useful_mean"),
+                               efficiency.number_if_any("useful_max"),
+                               efficiency.number_if_any("ideal_network"), j.number("seconds")},
                 .ranks = {}};
   for (const JsonView& r : j.items("ranks"))
     e.ranks.push_back(spread(r, "full_step_compute_seconds"));

@@ -52,6 +52,7 @@ struct EpochResult {
   double val_accuracy = kUnknown;
   double joules = kUnknown;  ///< of all GPUs
   PhaseSeconds phases{};     ///< sums over all its steps, mean over ranks
+  EfficiencySeconds efficiency;
   /// Of each rank: seconds of its full steps without waiting for the all-reduce.
   std::vector<Spread> ranks;
 };
