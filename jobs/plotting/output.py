@@ -3,7 +3,7 @@
 import os
 import re
 
-from . import bandwidth, bars, batches, communication, lines, page, phases, predictions, quantity, slides
+from . import bandwidth, bars, batches, communication, factors, lines, page, phases, predictions, quantity, slides
 from .chart import render
 from .report import name_of
 
@@ -43,6 +43,7 @@ def _of_one(series):
     section = name_of(series)
     for one in quantity.ALL:
         yield bars.chart(f"{series['file']}-{one.name}", section, series, one)
+    yield factors.chart(series, section)
     yield phases.chart(series, section)
     yield communication.chart(series, section)
     yield bandwidth.chart(series, section)

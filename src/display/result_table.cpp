@@ -89,6 +89,21 @@ std::string time_table(const RunRecord& run) {
   return rest.steps == 0 ? text : text + slowest_line("partial step", rest);
 }
 
+/// Where the ranks' time went that was no work.
+std::string efficiency_table(const RunRecord& run) {
+  const SteadyState steady = steady_state(run);
+  const EfficiencySeconds e = median_epoch(values_of(steady.epochs, efficiency_seconds));
+  if (run.ranks.size() < 2 || !std::isfinite(e.parallel())) return "";
+  TextTable table({Align::left, Align::right, Align::left}, 2);
+  for (const auto& [name, share, meaning] :
+       {std::tuple("parallel efficiency", e.parallel(), "useful time; the product of the others"),
+        {"load balance", e.load_balance(), "low: some ranks always have more to do"},
+        {"serialisation", e.serialisation(), "low: ranks take turns in being late"},
+        {"transfer", e.transfer(), "low: steps wait for messages"}})
+    table.add({name, fmt::format("{:.1f} %", 100 * share), meaning});
+  return fmt::format("Efficiency ({})\n", epochs_text(steady)) + table.text();
+}
+
 std::string startup_table(const RunRecord& run) {
   const auto items = startup_items(run.ranks);
   if (items.empty()) return "";
@@ -254,6 +269,7 @@ std::string result_table(const RunRecord& run) {
   Texts blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",
                   epoch_table(run),
                   time_table(run),
+                  efficiency_table(run),
                   layer_table(run.profile),
                   startup_table(run),
                   device_table(run),

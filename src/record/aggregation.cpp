@@ -105,6 +105,46 @@ SteadyState steady_state(const RunRecord& run) {
   return steady;
 }
 
+/// The steps are replayed on an ideal network, whose messages take no time. A
+/// rank still waits: no rank has the sum before all have begun it. The last
+/// bucket is complete when backward ends, so its sum ends when the last rank is
+/// there, and the buckets before it delay no rank, with or without overlap.
+EfficiencySeconds efficiency_seconds(const EpochRecord& epoch) {
+  EfficiencySeconds result = epoch.efficiency;
+  result.seconds = epoch.seconds;
+  const auto& records = epoch.step_records;
+  if (epoch.written || records.empty() || epoch.resumed_at_step.value_or(0) > 0) return result;
+  const auto in = [](const StepRecord& s, Phase phase) { return s.phases[std::size_t(phase)]; };
+  std::vector<double> useful(records.size());
+  std::vector<double> clocks(records.size());
+  for (std::size_t step = 0; step < records.front().size(); ++step) {
+    double summed = 0;  // when the last rank is there
+    for (std::size_t rank = 0; rank < records.size(); ++rank) {
+      const StepRecord& s = records[rank].at(step);
+      const double own = s.seconds - in(s, Phase::all_reduce);
+      const double after = in(s, Phase::optimizer) + in(s, Phase::other);
+      useful[rank] += own;
+      summed = std::max(summed, clocks[rank] + own - after);
+      clocks[rank] = after;  // after the sum
+    }
+    for (double& clock : clocks) clock += summed;
+  }
+  result.useful_mean = spread_of(useful).mean;
+  result.useful_max = std::ranges::max(useful);
+  result.ideal_network = std::ranges::max(clocks);
+  return result;
+}
+
+EfficiencySeconds median_epoch(std::vector<EfficiencySeconds> epochs) {
+  if (epochs.empty()) return {};
+  std::ranges::sort(epochs, {}, &EfficiencySeconds::seconds);
+  EfficiencySeconds middle = epochs[epochs.size() / 2];
+  for (const auto seconds : {&EfficiencySeconds::useful_mean, &EfficiencySeconds::useful_max,
+                             &EfficiencySeconds::ideal_network, &EfficiencySeconds::seconds})
+    middle.*seconds = (middle.*seconds + epochs[(epochs.size() - 1) / 2].*seconds) / 2;
+  return middle;
+}
+
 std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks) {
   std::vector<std::pair<std::string, std::vector<double>>> found;
   for (const RankInfo& rank : ranks) {

@@ -171,6 +171,8 @@ EpochRecord epoch_record(const Json& j) {
   if (j.contains("energy")) read_fields(j["energy"], e.energy, kEnergyFields);
   e.energy.images = double(e.train.samples);
   e.ranks = j.at("ranks").size();
+  // Versions before wrote none.
+  if (j.contains("efficiency")) read_fields(j.at("efficiency"), e.efficiency, kEfficiencyFields);
   e.written = share(text_of(j));
   return e;
 }
@@ -219,6 +221,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   j["partial_step"] = mean_step_json(partial);
   j["communication"] = communication_json(all, one, run);
   j["input"] = fields_json(all, kInputFields);
+  j["efficiency"] = fields_json(efficiency_seconds(e), kEfficiencyFields);
   j["ranks"] = list_json(ranks, kRankTotalFields);
   j["energy"] = fields_json(e.energy, kEnergyFields);
   j["energy"]["per_rank"] = values_of(e.rank_energy, &Energy::gpus);
@@ -227,6 +230,7 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
 
 void release_steps(EpochRecord& epoch, const RunRecord& run) {
   if (epoch.written) return;
+  epoch.efficiency = efficiency_seconds(epoch);
   epoch.written = epoch_text(epoch, run);
   epoch.sums = sum_up(epoch.step_records, run.global_batch);
   epoch.step_records = {};
@@ -270,6 +274,7 @@ Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
+  const EfficiencySeconds middle = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return {{"outcome", run.outcome},
           {"failure", run.failure.empty() ? Json() : Json(run.failure)},
           {"epochs_completed", run.epochs.size()},
@@ -278,6 +283,7 @@ Json summary_json(const RunRecord& run) {
           {"steady_includes_warm_up", steady.includes_warm_up},
           {"steady_full_step_seconds", spread_json(full.slowest)},
           {"steady_full_step", mean_step_json(full)},
+          {"steady_efficiency", fields_json(middle, kEfficiencyFields)},
           {"steady_communication", communication_json(all, steady.epochs, run)},
           {"steady_input", fields_json(all, kInputFields)},
           {"startup_seconds", startup_seconds(run.ranks)},

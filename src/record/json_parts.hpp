@@ -59,6 +59,16 @@ inline const std::tuple kEpochTimeFields{
     Field{"images_per_second_per_rank",
           [](const EpochRecord& e) { return e.images_per_second / double(e.ranks); }},
     Field{"parameter_hash", &EpochRecord::parameter_hash}};
+/// Functions are for people and programs that read; they follow from the rest.
+inline const std::tuple kEfficiencyFields{
+    NanField{"useful_mean", &EfficiencySeconds::useful_mean},
+    NanField{"useful_max", &EfficiencySeconds::useful_max},
+    NanField{"ideal_network", &EfficiencySeconds::ideal_network},
+    Field{"load_balance", &EfficiencySeconds::load_balance},
+    Field{"serialisation", &EfficiencySeconds::serialisation},
+    Field{"transfer", &EfficiencySeconds::transfer},
+    Field{"communication", &EfficiencySeconds::communication},
+    Field{"parallel", &EfficiencySeconds::parallel}};
 
 /// One element of `epochs`.
 Json epoch_json(const EpochRecord& epoch, const RunRecord& run);

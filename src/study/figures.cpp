@@ -1,5 +1,7 @@
 #include "rueda/study/figures.hpp"
 
+#include "rueda/record/aggregation.hpp"
+
 namespace rueda {
 namespace {
 
@@ -55,6 +57,20 @@ CommunicationFigures communication(const std::vector<Series>& all, const PointFi
   return c;
 }
 
+EfficiencySeconds median_epoch(const Point& point) {
+  return median_epoch(values_of(point.runs, [](const RunResult* run) {
+    return median_epoch(values_of(steady_epochs(*run), &EpochResult::efficiency));
+  }));
+}
+
+EfficiencyFactors efficiency_factors(const Point& base, const Point& point) {
+  const EfficiencySeconds e = median_epoch(point);
+  const double before = double(base.ranks) * median_epoch(base).useful_mean;
+  const double scaling = before / (double(point.ranks) * e.useful_mean);
+  return {e.parallel(), e.load_balance(), e.serialisation(),
+          e.transfer(), scaling,          e.parallel() * scaling};
+}
+
 /// Of the last steady epoch.
 StragglerFigures stragglers(const RunResult& run) {
   const auto medians = values_of(steady_epochs(run).back().ranks, &Spread::median);
@@ -92,6 +108,7 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   figures.step_view = step_speedup(series, point);
   figures.karp_flatt = karp_flatt(figures.epoch_view.speedup.value / base, ranks);
   figures.gustafson = gustafson_fraction(figures.step_view.speedup.value / base, ranks);
+  figures.factors = efficiency_factors(series.points.front(), point);
   figures.device_seconds = double(point.ranks) * point.epoch.value;
   if (!point.runs.empty()) figures.run = &median_run(point);
   figures.communication = communication(all, figures);

@@ -46,6 +46,12 @@ Json communication_json(const PointFigures& f) {
           {"buckets", buckets_json(*f.point)}};
 }
 
+Json factors_json(const EfficiencyFactors& factors) {
+  Json j;
+  for (std::size_t i = 0; i < kFactors.size(); ++i) j[kFactors[i].first] = factors[i];
+  return j;
+}
+
 Json losses_json(const std::optional<Losses>& loss) {
   if (!loss) return nullptr;
   return {{"lost", loss->lost},
@@ -80,6 +86,7 @@ Json point_json(const PointFigures& f) {
           {"gustafson", f.gustafson},
           {"phases", has_run ? phases_json(f.step_phases) : Json()},
           {"epoch_phases", has_run ? phases_json(f.epoch_phases) : Json()},
+          {"factors", factors_json(f.factors)},
           {"communication", communication_json(f)},
           {"losses", losses_json(f.losses)},
           {"device_seconds", f.device_seconds},

@@ -86,6 +86,15 @@ Sentence how_far_it_scales(const SeriesFigures& series, const PointFigures& f) {
       weak ? "batch of each rank" : "global batch", to_string(series.series->scaling));
 }
 
+Sentence which_factor_costs_most(const SeriesFigures&, const PointFigures& f) {
+  const EfficiencyFactors& e = f.factors;
+  if (!(e.back() < kNothingLost)) return {};
+  const auto least = std::size_t(std::min_element(e.begin() + 1, e.end() - 1) - e.begin());
+  return fmt::format("At {} {} of the global efficiency is lost, most by {} ({:.2f}).",
+                     ranks_text(f.ranks()), percent(1 - e.back()), kFactors.at(least).second,
+                     e.at(least));
+}
+
 Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
   if (!f.losses || f.epoch_view.efficiency.value >= kNothingLost) return {};
   const Losses& loss = *f.losses;
@@ -227,8 +236,8 @@ Texts sentences(const SeriesFigures& series, const FindingOptions& options) {
   };
   if (const PointFigures* f = widest(series)) {
     for (const auto& sentence :
-         {how_far_it_scales, what_the_loss_is, what_grows, how_communication_shares, what_steps_say,
-          what_rounding_would_hide, how_serial_it_is}) {
+         {how_far_it_scales, which_factor_costs_most, what_the_loss_is, what_grows,
+          how_communication_shares, what_steps_say, what_rounding_would_hide, how_serial_it_is}) {
       add(sentence(series, *f));
     }
   }

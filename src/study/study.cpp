@@ -59,6 +59,7 @@ CommunicationResult communication(const JsonView& j) {
 
 EpochResult epoch(const JsonView& j) {
   const JsonView energy = j.part("energy");
+  const JsonView efficiency = j.part("efficiency");
   EpochResult e{.steps = j.count("steps"),
                 .resumed = j.has("resumed_at_step"),
                 .images = j.number("samples"),
@@ -66,6 +67,9 @@ EpochResult epoch(const JsonView& j) {
                 .val_accuracy = j.number_if_any("val_accuracy"),
                 .energy = {energy.number_if_any("joules"), energy.number_if_any("host_joules")},
                 .phases = phases(j),
+                .efficiency = {efficiency.number_if_any("useful_mean"),
+                               efficiency.number_if_any("useful_max"),
+                               efficiency.number_if_any("ideal_network"), j.number("seconds")},
                 .ranks = {}};
   for (const JsonView& r : j.items("ranks"))
     e.ranks.push_back(spread(r, "full_step_compute_seconds"));

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import unittest
 from pathlib import Path
+from statistics import median
 
 from rueda_runs import ProgramCase, environment, hashes, main
 
@@ -46,8 +47,8 @@ class Lab:
         self.variables = {"LAB_NAME": f"lab{os.getpid()}-", "LAB_WIRE": str(Path(ProgramCase.paths[2]).resolve())}
 
     @contextlib.contextmanager
-    def hosts(self, count):
-        self._call("up", str(count), "1gbit", "50us")
+    def hosts(self, count, rate="1gbit"):
+        self._call("up", str(count), rate, "50us")
         try:
             yield self
         finally:
@@ -75,9 +76,9 @@ class HostsTest(ProgramCase):
         super().setUpClass()
         cls.lab = Lab(cls.folder)
 
-    def over_hosts(self, lab, ranks, *options):
+    def over_hosts(self, lab, ranks, *options, before=()):
         """The run.json of a run over the hosts that are up."""
-        lab.run(ranks, self.program.binary, "train", *SMALL, *options, "--run-dir", "over", "--overwrite")
+        lab.run(ranks, *before, self.program.binary, "train", *SMALL, *options, "--run-dir", "over", "--overwrite")
         return self.program.record("over")
 
     def on_one_host(self, ranks, *options):
@@ -107,6 +108,25 @@ class HostsTest(ProgramCase):
             over = self.over_hosts(lab, 3, "--all-reduce", "ring")
         self.assertEqual(len(over["hosts"]), 3)
         self.hashes_are_equal(over, self.on_one_host(3, "--all-reduce", "ring"))
+
+    def test_a_link_at_a_quarter_of_the_bandwidth_lowers_transfer_alone(self):
+        # The clock is real: with real-time priority if that is allowed, medians over epochs, at most three tries.
+        words = ["--backend", "timed", "--compute-ms", "100", "--overlap", "off", "--epochs", "5", "--data-limit", "72"]
+        urgent = ("chrt", "-r", "9")
+        before = urgent if subprocess.run([*urgent, "true"], check=False).returncode == 0 else ()
+
+        def factors(rate):
+            with self.lab.hosts(2, rate) as lab:
+                epochs = self.over_hosts(lab, 2, *words, before=before)["epochs"][1:]
+            names = ("load_balance", "serialisation", "transfer")
+            return [median(epoch["efficiency"][name] for epoch in epochs) for name in names]
+
+        for _ in range(3):
+            full, found = factors("400mbit"), factors("100mbit")
+            wanted = [*full[:2], 1 / (1 + 4 * (1 / full[2] - 1))]  # messages take four times as long
+            if all(abs(one - other) < 0.02 for one, other in zip(found, wanted)):
+                return self.assertLess(full[2], 0.9)
+        self.fail(f"{found}, not {wanted}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ usage: plots_test.py
 
 import importlib.util
 import json
+import math
 import os
 import re
 import subprocess
@@ -23,7 +24,7 @@ sys.path.insert(0, str(JOBS))
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 if HAS_MATPLOTLIB:
     import plot_layers
-    from plotting import bandwidth, bars, batches, communication, lines, output, phases, predictions, quantity, slides
+    from plotting import bandwidth, bars, batches, communication, factors, lines, output, phases, predictions, quantity, slides
     from plotting.chart import new_figure
     from plotting.number_text import cell_text
 
@@ -84,6 +85,16 @@ class Charts(unittest.TestCase):
         last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
         self.assertEqual([one for one in last if one[1] > 0], [(0, 30), (30, 60), (90, 10)])
         self.assertEqual(labels(axes), ["forward", "backward", "waiting for the all-reduce"])
+
+    def test_what_each_factor_lost(self):
+        known = [(1, 1, 1, 1), (0.5, 1, 0.5, 1), (1, 0.9, 1, 1 / 0.9), (0.8, 1, 1, None)]
+        names = ("load_balance", "serialisation", "transfer", "computation_scaling")
+        points = [made.point(2**i, 8.0, factors=dict(zip(names, one))) for i, one in enumerate(known)]
+        axes = drawn(factors.draw, made.series("m", points))
+        stacks = [(round(bar.get_y(), 6), round(bar.get_height(), 6)) for bar in axes.patches if bar.get_height()]
+        part = round(-100 * math.log(0.9), 6)  # of a product of 1
+        self.assertEqual(stacks, [(0, 37.5), (37.5, 37.5), (0, part), (0, -part)])
+        self.assertEqual([words.get_text() for words in axes.texts], ["0.0", "75.0", "0.0"])
 
     def test_communication_and_bandwidth(self):
         self.assertEqual(heights(drawn(communication.draw, made.resnet20()))[:5], [1.0, 0.5, 0.75, 0.25, 0.75])

@@ -52,7 +52,7 @@ class Report(ProgramCase):
             self.assertEqual(head, [one["key"] for one in table["columns"]])
             self.assertEqual(len(rows), len(table["rows"]), table["id"])
         ids = {table["id"] for table in self.report["tables"]}
-        wanted = {"scaling", "steps", "communication", "bandwidth", "phases", "losses", "serial_fraction",
+        wanted = {"scaling", "steps", "factors", "communication", "bandwidth", "phases", "losses", "serial_fraction",
                   "stragglers", "cost", "startup", "batches", "runs"}  # fmt: skip
         self.assertEqual(ids, wanted)
 
@@ -150,6 +150,32 @@ class Report(ProgramCase):
     def test_only_one_rank_prints(self):
         result = self.completed(self.program.run_ranks(2, "report", "runs"))
         self.assertEqual(result.out.count("Scaling by epoch time"), 1)
+
+
+class Factors(ProgramCase):
+    """What is injected into timed runs moves its own factor by as much, and no other. The clock is real, so two
+    points are allowed, and a disturbed run is repeated, up to three times in all."""
+
+    def timed(self, ranks, *options):
+        run = ["--backend", "timed", "--model", "resnet20", "--data-limit", "44", "--epochs", "3", "--overwrite"]
+        self.made("train", *run, *options, "--run-dir", f"runs/{ranks}", ranks=ranks)
+
+    def moves(self, **wanted):
+        """The factors of two ranks, which multiply to their efficiency compared with one."""
+        self.made("report", "runs", "--out", "report", "--plots", "off")
+        one, two = self.read("report/report.json")["series"][0]["points"]
+        efficiency, found = two["efficiency"]["value"], two["factors"]
+        self.assertAlmostEqual(found["global"] / one["factors"]["parallel"], efficiency, delta=1e-3 * efficiency)
+        names = ("load_balance", "serialisation", "transfer", "computation_scaling")
+        return all(abs(found[name] - wanted.get(name, 1)) < 0.02 for name in names)
+
+    def test_what_is_injected_moves_its_own_factor(self):
+        self.timed(1, "--global-batch", "11", "--compute-ms", "165")
+        # One rank has 6 images, the other 5, of 15 ms as on one rank: a fifth more to do.
+        more, slow = ("--global-batch", "11", "--compute-ms", "90"), ("--batch-per-rank", "11", "--compute-ms", "198")
+        for options, wanted in ((more, {"load_balance": 11 / 12}), (slow, {"computation_scaling": 1 / 1.2})):
+            tries = (self.timed(2, *options) or self.moves(**wanted) for _ in range(3))
+            self.assertTrue(any(tries), wanted)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,14 @@ struct SteadyState {
 /// The spans point into `run`.
 SteadyState steady_state(const RunRecord& run);
 
+/// The seconds that an epoch's efficiency follows from: of the steps' records, or
+/// as they were kept where the records were released. All but `seconds` are NaN
+/// where an earlier process took some of the steps.
+EfficiencySeconds efficiency_seconds(const EpochRecord& epoch);
+/// The epoch of median `seconds`; of an even count the means of the middle two.
+/// So its `seconds` are exactly the median of all. NaN where there are none.
+EfficiencySeconds median_epoch(std::vector<EfficiencySeconds> epochs);
+
 /// A start-up item over the ranks that have it, in order of first appearance.
 std::vector<std::pair<std::string, Spread>> startup_items(const std::vector<RankInfo>& ranks);
 /// The longest start-up of a rank, all items together, in seconds.

@@ -92,6 +92,19 @@ struct Losses {
   double rest = kUnknown;
 };
 
+/// Key and heading of the efficiencies of a point by the model of POP
+/// (docs/metrics.md). The four in the middle are factors of the last, the first
+/// three of these factors of the first.
+inline constexpr std::array<std::pair<const char*, const char*>, 6> kFactors = {
+    {{"parallel", "parallel efficiency"},
+     {"load_balance", "load balance"},
+     {"serialisation", "serialisation"},
+     {"transfer", "transfer"},
+     {"computation_scaling", "computation scaling"},
+     {"global", "global efficiency"}}};
+/// Of the median epoch (median_epoch) of the runs' median ones. NaN: not known.
+using EfficiencyFactors = std::array<double, kFactors.size()>;
+
 /// Everything that is derived of a point. Times and speedups are medians over
 /// repeats; parts of an epoch or a step are those of the repeat whose epochs
 /// are nearest to the median, so that they add up.
@@ -105,6 +118,7 @@ struct PointFigures {
   const RunResult* run = nullptr;  ///< that repeat; null for what rueda did not run
   PhaseSeconds step_phases{};      ///< seconds of a mean full step
   PhaseSeconds epoch_phases{};     ///< seconds of a steady epoch, mean over ranks
+  EfficiencyFactors factors{};
   CommunicationFigures communication;
   StragglerFigures stragglers;
   Energy energy;                     ///< of an epoch

@@ -53,6 +53,7 @@ struct EpochResult {
   double val_accuracy = kUnknown;
   Energy energy;          ///< of the steps
   PhaseSeconds phases{};  ///< sums over all its steps, mean over ranks
+  EfficiencySeconds efficiency;
   /// Of each rank: seconds of its full steps without waiting for the all-reduce.
   std::vector<Spread> ranks;
 };

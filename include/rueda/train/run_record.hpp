@@ -133,6 +133,7 @@ struct EpochRecord {
   /// ones, and `sums` stands for them.
   SharedText written;
   EpochSums sums;
+  EfficiencySeconds efficiency;  ///< stands for them, too; see efficiency_seconds
 };
 
 /// A checkpoint that is on the disk and was read back.

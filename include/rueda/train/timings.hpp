@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -78,6 +79,21 @@ struct RankTimes {
   double useful() const { return step() - double(phases[std::size_t(Phase::all_reduce)]); }
 };
 static_assert(sizeof(RankTimes) == kSlotFloats * sizeof(float));
+
+/// Seconds of an epoch from which the factors of its parallel efficiency follow
+/// (docs/metrics.md, "Efficiency"). NaN: not known.
+struct EfficiencySeconds {
+  double useful_mean = NAN;    ///< in steps without the phase all_reduce, mean over ranks
+  double useful_max = NAN;     ///< the same on the rank with most of it
+  double ideal_network = NAN;  ///< that the same steps take where messages take no time
+  double seconds = NAN;        ///< barrier to barrier
+
+  double load_balance() const noexcept { return useful_mean / useful_max; }
+  double serialisation() const noexcept { return useful_max / ideal_network; }
+  double transfer() const noexcept { return ideal_network / seconds; }
+  double communication() const noexcept { return useful_max / seconds; }
+  double parallel() const noexcept { return useful_mean / seconds; }
+};
 
 /// The offset of one rank's clock to rank 0's at two moments, between which it
 /// drifts evenly. Plain bytes.

@@ -196,6 +196,27 @@ Table loss_table(const StudyFigures& all) {
        "Rest: unevenness of the ranks and time between steps."});
 }
 
+Table factor_table(const StudyFigures& all) {
+  const auto row = [](const PointFigures& f) {
+    Fields fields;
+    for (std::size_t i = 0; i < kFactors.size(); ++i) {
+      const auto& [key, heading] = kFactors[i];
+      fields.push_back({key, std::string(heading) + ", %", Show::percent, f.factors[i]});
+    }
+    fields.push_back({"efficiency", "efficiency, %", Show::percent, f.epoch_view.efficiency.value});
+    return std::isfinite(f.factors.front()) ? fields : Fields();
+  };
+  return point_table(
+      "factors", "Where efficiency was lost", all, row,
+      {"Useful time of a rank: its steps in the median epoch without waiting for the all-reduce. "
+       "Load balance: its mean / its most over ranks. Serialisation: its most / the epoch on an "
+       "ideal network, whose messages take no time. Transfer: that / the epoch. Their product is "
+       "the parallel efficiency (POP Centre of Excellence).",
+       "Computation scaling: useful time of all ranks on the fewest ranks P0 / on P. Global "
+       "efficiency = parallel efficiency x computation scaling.",
+       "Efficiency is that of the epoch view: global efficiency / the parallel efficiency on P0."});
+}
+
 Table straggler_table(const StudyFigures& all) {
   const auto row = [](const PointFigures& f) -> Fields {
     const auto& [compute, slowest, host] = f.stragglers;
@@ -267,8 +288,9 @@ Table overview_table(const StudyFigures& all) {
 }
 
 Tables point_tables(const StudyFigures& all) {
-  return {scaling_table(all), step_table(all), communication_table(all), bandwidth_table(all),
-          phase_table(all),   loss_table(all), serial_table(all),        straggler_table(all)};
+  return {scaling_table(all),       step_table(all),      factor_table(all),
+          communication_table(all), bandwidth_table(all), phase_table(all),
+          loss_table(all),          serial_table(all),    straggler_table(all)};
 }
 
 }  // namespace rueda

@@ -233,8 +233,10 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   RunRecord run = test::sample_run(4, 4);
   run.gradient_bytes = 45'000'000;
   check(result_table(run), {"45.0 MB per step; busy ", "algbw 1 GB/s, busbw 1.5 GB/s"});
-  check(result_table(test::sample_run(1, 1)), {}, {"algbw 0"});
+  check(result_table(test::sample_run(1, 1)), {}, {"algbw 0", "parallel efficiency"});
   run = test::sample_run();
+  // Useful: 790.6 ms of 840, and 797.9 of 860.
+  check(result_table(run), {"parallel efficiency 93.4 % useful time", "load balance 95.6 %"});
   run.auto_all_reduce = "shared";
   // 45 and 45/1.1 ms busy, 0 and 10 waiting, 5 and 5.5 adding, 40 and 40/1.21 exposed.
   check(result_table(run),

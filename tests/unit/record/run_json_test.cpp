@@ -9,6 +9,7 @@
 
 #include "rueda/core/error.hpp"
 #include "rueda/display/run_text.hpp"
+#include "rueda/record/aggregation.hpp"
 #include "tests/support/common.hpp"
 #include "tests/support/sample_run.hpp"
 
@@ -198,6 +199,8 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   REQUIRE(back.epochs.size() == 3);
   CHECK(back.epochs[0].ranks == 2);
   CHECK(back.epochs[0].seconds == run.epochs[0].seconds);
+  CHECK(efficiency_seconds(back.epochs[0]).ideal_network ==
+        efficiency_seconds(run.epochs[0]).ideal_network);
   CHECK(back.epochs[0].train.loss == run.epochs[0].train.loss);
   CHECK(back.epochs[0].test->accuracy == run.epochs[0].test->accuracy);
   CHECK(back.epochs[1].resumed_at_step == std::optional<std::size_t>(2));
@@ -207,6 +210,12 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   CHECK(back.resumptions.at(0).checkpoint == "a/checkpoints/x");
   CHECK(join(history_json(back)) == history);
   CHECK(result_table(back).find("Epochs") != std::string::npos);
+  std::string older = history;  // of a version that did not write the field
+  for (std::size_t at; (at = older.find("\"efficiency\":")) != older.npos;)
+    older.erase(at, older.find('}', at) + 2 - at);
+  RunRecord old;
+  restore_history(old, older, "x");
+  CHECK(std::isnan(efficiency_seconds(old.epochs.at(0)).parallel()));
   CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
   CHECK_THROWS_WITH(restore_history(back, std::string(100, '[') + "\n", "x"),
                     "x: it is no history of epochs");

@@ -35,6 +35,25 @@ EpochRecord two_ranks() {
   return e;
 }
 
+/// Before the sum, waiting for it, and after it.
+StepRecord step(double before, double waited, double after) {
+  StepRecord s;
+  s.seconds = before + waited + after;
+  s.phases = {before / 2, 0, before / 8, before / 8, before / 4, waited, after / 4, after * 3 / 4};
+  return s;
+}
+
+/// Load balance, serialisation, transfer, and the products of the last two and of all.
+std::vector<double> factors_of(const ByRank<StepRecord>& steps, double seconds) {
+  EpochRecord epoch;
+  epoch.step_records = steps;
+  epoch.seconds = seconds;
+  const EfficiencySeconds e = efficiency_seconds(epoch);
+  epoch.resumed_at_step = 1;  // the record of a step is missing
+  CHECK(std::isnan(efficiency_seconds(epoch).parallel()));
+  return {e.load_balance(), e.serialisation(), e.transfer(), e.communication(), e.parallel()};
+}
+
 }  // namespace
 
 TEST_CASE("statistics: the spread of values, and bandwidth by its definitions", "[statistics]") {
@@ -123,6 +142,24 @@ TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistic
   run.epochs[5].ranks = 4;  // elsewhere: no measure for it
   CHECK(first_and_count() == std::pair<std::size_t, std::size_t>(6, 1));
   CHECK(steady_state(run).includes_warm_up);
+}
+
+TEST_CASE("efficiency: each loss moves the factor that is its own", "[statistics]") {
+  const auto are = [](std::vector<double> factors) { return Catch::Approx(factors); };
+  CHECK_THAT(factors_of({{step(4, 0, 1)}, {step(4, 0, 1)}}, 5), are({1, 1, 1, 1, 1}));
+  // A slow rank, then slow ranks in turn.
+  CHECK_THAT(factors_of({{step(3, 1, 1), step(3, 1, 1)}, {step(4, 0, 1), step(4, 0, 1)}}, 10),
+             are({0.9, 1, 1, 1, 0.9}));
+  CHECK_THAT(factors_of({{step(3, 2, 0), step(5, 0, 0)}, {step(5, 0, 0), step(3, 2, 0)}}, 10),
+             are({1, 0.8, 1, 0.8, 0.8}));
+  // What follows the first sum delays the second one: 3 + 3 + 1 + 3.
+  CHECK_THAT(factors_of({{step(1, 2, 3), step(1, 0, 3)}, {step(3, 0, 1), step(3, 0, 1)}}, 10),
+             are({1, 0.8, 1, 0.8, 0.8}));
+  // Messages, and all three.
+  CHECK_THAT(factors_of({{step(2, 1, 2), step(3, 1, 1)}, {step(2, 1, 2), step(3, 1, 1)}}, 10),
+             are({1, 1, 0.8, 0.8, 0.8}));
+  CHECK_THAT(factors_of({{step(3, 3, 0), step(4, 1, 0)}, {step(5, 1, 0), step(3, 2, 0)}}, 12),
+             are({7.5 / 8, 8.0 / 9, 9.0 / 12, 8.0 / 12, 7.5 / 12}));
 }
 
 TEST_CASE("aggregation: start-up by item, in the order of the run", "[statistics]") {

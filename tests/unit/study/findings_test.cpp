@@ -67,6 +67,21 @@ TEST_CASE("findings have speedup, efficiency, loss and the effect of whole secon
   }
 }
 
+TEST_CASE("findings name the factor that costs most of the efficiency", "[study]") {
+  Study study = book_like();
+  study.runs[0].epochs[1].efficiency = {13.6, 13.6, 13.6, 13.6};
+  const auto text = [&](const EfficiencySeconds& of_four_ranks) {
+    study.runs[2].epochs[1].efficiency = of_four_ranks;
+    return text_of(study);
+  };
+  CHECK_THAT(text({3.4, 3.5, 4.4, 5.38}),
+             Contains("At 4 ranks 36.8 % of the global efficiency is lost, most by serialisation"));
+  CHECK_THAT(text({3.4, 3.5, 4.1, 5.38}), Contains("most by transfer (0.76)."));
+  CHECK_THAT(text({3.4, 5, 5, 5.38}), Contains("most by load balance (0.68)."));
+  CHECK_THAT(text({5, 5, 5, 5.38}), Contains("most by computation scaling (0.68)."));
+  CHECK_THAT(text({.seconds = 5.38}), !Contains("global efficiency"));
+}
+
 TEST_CASE("findings follow from the times", "[study]") {
   struct Case {
     std::vector<std::pair<std::size_t, double>> times;

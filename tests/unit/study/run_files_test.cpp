@@ -71,6 +71,11 @@ TEST_CASE("the steady figures of a run.json are those of its record", "[study]")
   CHECK(run.steady_communication.bytes == 1'084'400);
   const StepBreakdown all = break_down(steady, record.global_batch, StepKind::all);
   CHECK(run.steady_communication.busy == Approx(all.busy.mean));
+  CHECK(run.epochs[1].efficiency.parallel() == efficiency_seconds(steady[0]).parallel());
+  CHECK(run.epochs[1].efficiency.serialisation() == efficiency_seconds(steady[0]).serialisation());
+  const double wanted =
+      (run.epochs[1].efficiency.useful_mean + run.epochs[2].efficiency.useful_mean) / 2;
+  CHECK(sample_json()["summary"]["steady_efficiency"]["useful_mean"] == wanted);
 }
 
 TEST_CASE("an interrupted run is read as far as it came", "[study]") {
@@ -94,10 +99,12 @@ TEST_CASE("unknown fields are ignored and later ones may be missing", "[study]")
   document["from_the_future"] = {{"a", 1}};
   document["summary"].erase("steady_communication");
   document["epochs"][0].erase("energy");
+  document["epochs"][0].erase("efficiency");
   document["epochs"][0].erase("ranks");
   const RunResult run = read(document);
   CHECK(std::isnan(run.steady_communication.bytes));
   CHECK(std::isnan(run.epochs[0].energy.total()));
+  CHECK(std::isnan(run.epochs[0].efficiency.parallel()));
   CHECK(run.epochs[0].ranks.empty());
 }
 

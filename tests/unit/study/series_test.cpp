@@ -331,3 +331,31 @@ TEST_CASE("repeats give the range of ratios", "[acceleration]") {
        cell(table, 0, "steady_ratio_high").number()},
       10.25, 10, 12);  // of the median
 }
+
+TEST_CASE("the factors of POP multiply to the efficiency", "[study]") {
+  // Runs and epochs of different times: medians lie in the middle of two.
+  std::vector<RunResult> runs = {made_run({.epochs = {99, 10}}),
+                                 made_run({.ranks = 2, .epochs = {99, 8, 6}}),
+                                 made_run({.ranks = 2, .epochs = {99, 9, 7}})};
+  for (RunResult& run : runs)
+    for (EpochResult& e : run.epochs) e.efficiency = {5.5, 5.6, 6.2, e.seconds};
+  runs[0].epochs[1].efficiency.useful_mean = 9.9;
+  runs[1].epochs[2].efficiency.useful_mean = 5.3;  // of 6 s
+  const Evaluated all(observe_all(runs));
+  const PointFigures& two = all.figures.at(0).points.at(1);
+  const double useful = ((5.5 + 5.3) / 2 + 5.5) / 2;
+  const double parallel = useful / 7.5;
+  const double scaling = 9.9 / (2 * useful);
+  const double global = parallel * scaling;
+  CHECK_THAT(std::vector(two.factors.begin(), two.factors.end()),
+             Catch::Approx(std::vector<double>{parallel, useful / 5.6, 5.6 / 6.2, 6.2 / 7.5,
+                                               scaling, global}));
+  CHECK(global / all.figures[0].points[0].factors.front() ==
+        Approx(two.epoch_view.efficiency.value));
+  CHECK(number_at(study_tables({}, all.figures).at(2), 2, "transfer") == two.factors[3]);
+  for (EpochResult& e : runs[0].epochs) e.efficiency = {.seconds = e.seconds};  // older
+  const Evaluated old(observe_all(runs));
+  CHECK(old.figures[0].points[1].factors.front() == two.factors.front());
+  CHECK(std::isnan(old.figures[0].points[1].factors.back()));
+  CHECK(study_tables({}, old.figures).at(2).rows.size() == 1);
+}
