@@ -95,7 +95,7 @@ std::string ranks_and_hosts(const Ranks& ranks) {
 }
 
 /// Ranks that share a line, in order; the first stands for all.
-using Group = std::vector<const RankInfo*>;
+using RankLine = std::vector<const RankInfo*>;
 
 bool same_kind(const RankInfo& a, const RankInfo& b) {
   return a.backend == b.backend && a.device == b.device && a.threads == b.threads &&
@@ -104,31 +104,31 @@ bool same_kind(const RankInfo& a, const RankInfo& b) {
 
 /// Puts every rank into the first group whose first member is `alike`.
 template <typename Alike>
-std::vector<Group> grouped(const Ranks& ranks, Alike alike) {
-  std::vector<Group> groups;
+std::vector<RankLine> grouped(const Ranks& ranks, Alike alike) {
+  std::vector<RankLine> groups;
   for (const RankInfo& rank : ranks)
-    group_of(groups, [&](const Group& g) { return alike(*g.front(), rank); }).push_back(&rank);
+    group_of(groups, [&](const RankLine& g) { return alike(*g.front(), rank); }).push_back(&rank);
   return groups;
 }
 
 /// A line per rank up to eight ranks, else a line per host and kind of rank, or
 /// per kind where that makes more than eight lines.
-std::vector<Group> lines_of(const Ranks& ranks) {
+std::vector<RankLine> lines_of(const Ranks& ranks) {
   if (ranks.size() <= kMostLines) return grouped(ranks, [](auto&, auto&) { return false; });
-  std::vector<Group> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
+  std::vector<RankLine> groups = grouped(ranks, [](const RankInfo& a, const RankInfo& b) {
     return a.host == b.host && same_kind(a, b);
   });
   return groups.size() <= kMostLines ? groups : grouped(ranks, same_kind);
 }
 
-std::string numbers(const Group& group, int RankInfo::*member) {
+std::string numbers(const RankLine& group, int RankInfo::*member) {
   std::set<int> values;
   for (const RankInfo* rank : group) values.insert(rank->*member);
   const std::string text = ranges_text({values.begin(), values.end()});
   return text.size() <= kWidestRanges ? text : fmt::format("{} of them", values.size());
 }
 
-std::string hosts(const Group& group) {
+std::string hosts(const RankLine& group) {
   std::set<std::string> names;
   for (const RankInfo* rank : group) names.insert(rank->host);
   if (names.size() > 1) return fmt::format("{} hosts", names.size());
@@ -141,7 +141,7 @@ std::string hosts(const Group& group) {
 
 /// The cell of the device column: the beginning of the UUID of a single rank's
 /// GPU, and the name unless it is `named` elsewhere.
-std::string device_text(const Group& group, bool named) {
+std::string device_text(const RankLine& group, bool named) {
   const std::string uuid = group.size() == 1 ? group.front()->uuid.substr(0, kUuidStart) : "";
   if (named) return uuid;
   return uuid + (uuid.empty() ? "" : " ") + group.front()->device;
@@ -154,9 +154,9 @@ std::string rank_lines(const Ranks& ranks) {
   const bool named = same_device(ranks);
   const auto groups = lines_of(ranks);
   const bool shown = std::ranges::any_of(
-      groups, [&](const Group& group) { return !device_text(group, named).empty(); });
+      groups, [&](const RankLine& group) { return !device_text(group, named).empty(); });
   table.add({"rank", "host", "local", "backend", "threads", "cores", shown ? "device" : ""});
-  for (const Group& group : groups) {
+  for (const RankLine& group : groups) {
     const RankInfo& r = *group.front();
     table.add({numbers(group, &RankInfo::rank), hosts(group), numbers(group, &RankInfo::local_rank),
                r.backend, std::to_string(r.threads), fmt::format("{:.4g}", r.cores),

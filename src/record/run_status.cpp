@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSlow = 0.1;
 constexpr int kStatusVersion = 1;
-constexpr std::size_t kMostBytes = 4'000'000;
+constexpr std::size_t kMostStatusBytes = 4'000'000;
 constexpr double kMostMoment = 1e10;  // the year 2286
 
 /// As they are in an object, so that no list of phases has to be counted.
@@ -72,7 +72,7 @@ std::string to_json(const RunStatus& status) {
 RunStatus read_status(const std::filesystem::path& run_directory) {
   const std::filesystem::path path = run_directory / kStatusName;
   const InputFile file{path, path.string(), "give the directory of a run that has begun to train"};
-  const Json j = parse_json(read_whole(file, kMostBytes), file);
+  const Json j = parse_json(read_whole(file, kMostStatusBytes), file);
   RunStatus status;
   try {
     require(j.at("schema") == "rueda-status" && j.at("schema_version") == kStatusVersion, "");
