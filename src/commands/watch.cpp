@@ -1,20 +1,12 @@
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <thread>
-
-#include <unistd.h>
 
 #include "commands.hpp"
 #include "rueda/display/run_text.hpp"
 
 namespace rueda {
 namespace {
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 /// Over the last one, line by line, so that nothing flickers.
 std::string redrawn(const std::string& text) {
@@ -32,18 +24,14 @@ void validate(const WatchOptions& options) {
 
 void run_command(const WatchOptions& options, std::ostream& out) {
   RunStatus status = read_status(options.run_directory);
-  if (!options.json.empty()) {
-    if (options.json == "-")
-      out << to_json(status);
-    else
-      write_atomically(options.json, to_json(status));
-    return;
-  }
   const bool screen = !options.once && Terminal::behind_stdout().interactive();
-  if (!screen) {
+  if (options.json == "-")
+    out << to_json(status);
+  else if (!options.json.empty())
+    write_atomically(options.json, to_json(status));
+  else if (!screen)
     out << status_text(status, unix_seconds(), false);
-    return;
-  }
+  if (!screen || !options.json.empty()) return;
   for (out << "\x1b[2J";; status = read_status(options.run_directory)) {
     out << redrawn(status_text(status, unix_seconds(), true)) << std::flush;
     if (status.outcome != "running") return;

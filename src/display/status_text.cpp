@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -103,23 +104,21 @@ std::string ranks_text(const RunStatus& s, bool colours) {
 
 std::string status_text(const RunStatus& status, double now, bool colours) {
   RunStatus s = status;
-  for (std::string* text :
-       {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for, &s.slowest, &s.checkpoint})
+  for (std::string* text : {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for,
+                            &s.at.slowest, &s.checkpoint})
     *text = printable(*text);
   std::ranges::transform(s.hosts, s.hosts.begin(), printable);
   std::string text =
       fmt::format("{}, {}, {}, global batch {}\n{}\n", s.model, counted(s.world_size, "rank"),
                   s.all_reduce, s.global_batch, state_text(s, now));
-  const Progress progress{
-      .epoch = s.epoch, .step = s.step, .loss = s.loss, .epochs = s.epochs, .steps = s.steps};
-  text += "  " + progress_text(progress, int(kPageColumns) - 2) + "\n ";
-  if (!std::isnan(s.images_per_second)) text += " " + rate_text(s.images_per_second) + " images/s";
-  if (!std::isnan(s.seconds_left)) text += "  " + clock_text(s.seconds_left) + " left";
+  const std::string slowest = std::exchange(s.at.slowest, "");  // has a line of its own
+  text += "  " + progress_text(s.at, int(kPageColumns) - 2) + "\n ";
+  if (s.at.seconds_left() >= 0) text += " " + clock_text(s.at.seconds_left()) + " left in all";
   if (!std::isnan(s.val_accuracy)) text += "  val_accuracy " + metric_text(s.val_accuracy);
   if (!std::isnan(s.joules)) text += "  " + rate_text(s.joules) + " J";
   text += "\n";
   if (!std::isnan(s.load_balance)) text += step_text(s) + ranks_text(s, colours);
-  if (!s.slowest.empty()) text += "  slow: " + s.slowest + "\n";
+  if (!slowest.empty()) text += "  slow: " + slowest + "\n";
   if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";
   return text;
 }

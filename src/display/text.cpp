@@ -104,7 +104,7 @@ std::string rate_text(double per_second) {
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<long long>(std::ceil(seconds));
+  const auto whole = static_cast<long long>(std::ceil(std::min(seconds, 1e15)));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

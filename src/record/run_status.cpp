@@ -19,32 +19,34 @@ void read_phases(const Json& j, RunStatus& status) {
     status.phases[p] = number_or_nan(j, std::string(kPhaseNames[p]).c_str());
 }
 
-const std::tuple kStatusFields{Field{"outcome", &RunStatus::outcome},
-                               Field{"failure", &RunStatus::failure},
-                               Field{"model", &RunStatus::model},
-                               Field{"all_reduce", &RunStatus::all_reduce},
-                               Field{"world_size", &RunStatus::world_size},
-                               Field{"global_batch", &RunStatus::global_batch},
-                               Field{"started_at", &RunStatus::started_at},
-                               Field{"written_at", &RunStatus::written_at},
-                               Field{"last_step_at", &RunStatus::last_step_at},
-                               Field{"waits_for", &RunStatus::waits_for},
-                               Field{"epoch", &RunStatus::epoch},
-                               Field{"epochs", &RunStatus::epochs},
-                               Field{"step", &RunStatus::step},
-                               Field{"steps", &RunStatus::steps},
-                               NanField{"loss", &RunStatus::loss},
-                               NanField{"val_accuracy", &RunStatus::val_accuracy},
-                               NanField{"images_per_second", &RunStatus::images_per_second},
-                               NanField{"seconds_left", &RunStatus::seconds_left},
-                               NanField{"load_balance", &RunStatus::load_balance},
-                               NanField{"communication", &RunStatus::communication},
-                               Field{"slowest", &RunStatus::slowest},
-                               Field{"rank_stride", &RunStatus::rank_stride},
-                               Field{"hosts", &RunStatus::hosts},
-                               Field{"useful", &RunStatus::useful},
-                               Field{"checkpoint", &RunStatus::checkpoint},
-                               NanField{"joules", &RunStatus::joules}};
+const std::tuple kStatusFields{
+    Field{"outcome", &RunStatus::outcome},
+    Field{"failure", &RunStatus::failure},
+    Field{"model", &RunStatus::model},
+    Field{"all_reduce", &RunStatus::all_reduce},
+    Field{"world_size", &RunStatus::world_size},
+    Field{"global_batch", &RunStatus::global_batch},
+    Field{"started_at", &RunStatus::started_at},
+    Field{"written_at", &RunStatus::written_at},
+    Field{"last_step_at", &RunStatus::last_step_at},
+    Field{"waits_for", &RunStatus::waits_for},
+    Field{"epoch", in(&RunStatus::at, &Progress::epoch)},
+    Field{"epochs", in(&RunStatus::at, &Progress::epochs)},
+    Field{"step", in(&RunStatus::at, &Progress::step)},
+    Field{"steps", in(&RunStatus::at, &Progress::steps)},
+    Field{"images", in(&RunStatus::at, &Progress::images)},
+    NanField{"loss", in(&RunStatus::at, &Progress::loss)},
+    NanField{"seconds", in(&RunStatus::at, &Progress::seconds)},
+    Field{"seconds_left", [](const RunStatus& s) { return s.at.seconds_left(); }},
+    Field{"slowest", in(&RunStatus::at, &Progress::slowest)},
+    NanField{"val_accuracy", &RunStatus::val_accuracy},
+    NanField{"load_balance", &RunStatus::load_balance},
+    NanField{"communication", &RunStatus::communication},
+    Field{"rank_stride", &RunStatus::rank_stride},
+    Field{"hosts", &RunStatus::hosts},
+    Field{"useful", &RunStatus::useful},
+    Field{"checkpoint", &RunStatus::checkpoint},
+    NanField{"joules", &RunStatus::joules}};
 
 }  // namespace
 
@@ -84,7 +86,8 @@ RunStatus read_status(const std::filesystem::path& run_directory) {
   const auto absurd = [](double moment) { return !(moment >= 0 && moment < kMostMoment); };
   const auto moments = {status.started_at, status.written_at, status.last_step_at};
   const bool fits = status.hosts.size() == status.useful.size() && status.world_size > 0 &&
-                    status.rank_stride > 0 && status.useful.size() <= status.world_size;
+                    status.rank_stride > 0 && status.useful.size() <= status.world_size &&
+                    status.at.epoch <= status.at.epochs && status.at.step <= status.at.steps;
   if (!fits || std::ranges::any_of(moments, absurd)) file.refuse("its numbers are absurd");
   return status;
 }

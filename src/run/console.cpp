@@ -140,15 +140,14 @@ Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal
 
 void Console::on_step(const TrainPosition& position, std::span<const RankTimes> ranks) {
   const auto& [loss, correct, images] = position.so_far;
-  if (live_) live_->on_step(position, ranks);
-  const Progress p{.epoch = position.epochs + 1,
-                   .step = position.steps,
-                   .images = std::size_t(images),
-                   .loss = loss / images,
-                   .seconds = position.seconds,
-                   .epochs = epochs_,
-                   .steps = steps_,
-                   .slowest = live_ ? live_->slow_rank() : ""};
+  Progress p{.epoch = position.epochs + 1,
+             .step = position.steps,
+             .images = std::size_t(images),
+             .loss = loss / images,
+             .seconds = position.seconds,
+             .epochs = epochs_,
+             .steps = steps_};
+  if (live_) live_->on_step(p, ranks);
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));

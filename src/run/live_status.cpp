@@ -19,12 +19,6 @@ constexpr double kInterval = 1;
 constexpr double kMostShare = 0.001;  // of a core
 constexpr double kLongWait = 2;
 
-/// Seconds since 1970.
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
 /// Of this thread.
 double cpu_seconds() {
   timespec now{};
@@ -42,8 +36,7 @@ LiveStatus::LiveStatus(const RunRecord& run, const ReduceJournal& journal)
   status_.world_size = run.ranks.size();
   status_.global_batch = run.global_batch;
   status_.started_at = unix_seconds();
-  status_.epochs = run.config.epochs;
-  status_.steps = run.steps_per_epoch;
+  status_.at = {.epoch = 1, .epochs = run.config.epochs, .steps = run.steps_per_epoch};
   status_.rank_stride = slots.stride;
   for (std::size_t rank = 0; rank < run.ranks.size(); rank += slots.stride)
     status_.hosts.push_back(run.ranks[rank].host);
@@ -52,18 +45,12 @@ LiveStatus::LiveStatus(const RunRecord& run, const ReduceJournal& journal)
   thread_ = std::jthread(std::bind_front(&LiveStatus::write_until, this));
 }
 
-void LiveStatus::on_step(const TrainPosition& position, std::span<const RankTimes> ranks) {
+void LiveStatus::on_step(Progress& progress, std::span<const RankTimes> ranks) {
   const std::lock_guard lock(mutex_);
-  const auto& [loss, correct, images] = position.so_far;
-  status_.last_step_at = unix_seconds();
-  status_.epoch = position.epochs + 1;
-  status_.step = position.steps;
-  status_.loss = loss / images;
-  status_.images_per_second = images / position.seconds;
-  const std::size_t left = (status_.epochs - position.epochs) * status_.steps - position.steps;
-  status_.seconds_left = position.seconds / double(position.steps) * double(left);
   if (!ranks.empty() && ranks.front().step() > 0) add_window(ranks);
-  status_.slowest = in_words(slow_.now());
+  progress.slowest = in_words(slow_.now());
+  status_.at = progress;
+  status_.last_step_at = unix_seconds();
 }
 
 void LiveStatus::add_window(std::span<const RankTimes> ranks) {
@@ -91,8 +78,6 @@ void LiveStatus::end(const RunRecord& run) {
   if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
   write();
 }
-
-std::string LiveStatus::slow_rank_of_epoch() { return in_words(slow_.take_longest()); }
 
 std::string LiveStatus::in_words(const std::optional<SlowRank::Streak>& streak) const {
   if (!streak) return "";

@@ -21,15 +21,14 @@ class LiveStatus {
   /// `run` has its ranks; it and `journal` outlive this.
   LiveStatus(const RunRecord& run, const ReduceJournal& journal);
 
-  /// As TrainObserver::on_step.
-  void on_step(const TrainPosition& position, std::span<const RankTimes> ranks);
+  /// As TrainObserver::on_step. Fills in `Progress::slowest`.
+  void on_step(Progress& progress, std::span<const RankTimes> ranks);
   void on_epoch(const RunRecord& run);
   /// The last one: `run` has its outcome.
   void end(const RunRecord& run);
 
-  /// "rank 3 on b, +23 % over the others for 5 steps"; empty: none is slow.
-  std::string slow_rank() const { return in_words(slow_.now()); }
-  std::string slow_rank_of_epoch();
+  /// "rank 3 on b, +23 % over the others for 5 steps"; empty: none was slow.
+  std::string slow_rank_of_epoch() { return in_words(slow_.take_longest()); }
 
  private:
   std::string in_words(const std::optional<SlowRank::Streak>& streak) const;

@@ -59,4 +59,10 @@ inline double steady_seconds(SteadyTime time = SteadyClock::now()) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+/// Seconds since 1970, UTC.
+inline double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
 }  // namespace rueda

@@ -37,18 +37,6 @@ class Terminal {
 /// What `--progress` stands for here: `automatic` is `bar` on a terminal and `lines` elsewhere.
 ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal);
 
-/// How far a run is: a line redrawn in place.
-struct Progress {
-  std::size_t epoch = 0;   ///< from 1
-  std::size_t step = 0;    ///< steps done in this epoch
-  std::size_t images = 0;  ///< seen in this epoch, by all ranks
-  double loss = 0;         ///< running mean of this epoch
-  double seconds = 0;      ///< spent on this epoch
-  std::size_t epochs = 0;
-  std::size_t steps = 0;  ///< of an epoch
-  std::string slowest = {};  ///< the rank that the others wait for; empty: none
-};
-
 /// `Epoch 2/3 [=====>    ] 12/20 - loss: 1.2345 - 812 images/s - 0:05 left`,
 /// shortened from the right and by its bar until it has at most `columns`
 /// characters.

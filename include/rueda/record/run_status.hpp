@@ -14,8 +14,25 @@ namespace rueda {
 
 inline constexpr const char* kStatusName = "status.json";
 
-/// How far a run is, as rank 0 writes it while it trains: all that `rueda
-/// watch` shows. Times are seconds; moments are seconds since 1970, UTC.
+/// How far a run is.
+struct Progress {
+  std::size_t epoch = 0;   ///< from 1
+  std::size_t step = 0;    ///< steps done in this epoch
+  std::size_t images = 0;  ///< seen in this epoch, by all ranks
+  double loss = 0;         ///< running mean of this epoch
+  double seconds = 0;      ///< spent on this epoch
+  std::size_t epochs = 0;
+  std::size_t steps = 0;     ///< of an epoch
+  std::string slowest = {};  ///< the rank that the others wait for; empty: none
+
+  /// Of all steps to come, evaluations apart; NaN before the first step.
+  double seconds_left() const {
+    return seconds / double(step) * double((epochs + 1 - epoch) * steps - step);
+  }
+};
+
+/// Where a run stands, as rank 0 writes it while it trains: all that `rueda watch`
+/// shows. Times are seconds; moments are seconds since 1970, UTC.
 struct RunStatus {
   std::string outcome = "running";  ///< as in run.json
   std::string failure;              ///< the message, if it failed
@@ -24,20 +41,14 @@ struct RunStatus {
   std::size_t world_size = 1, global_batch = 1;
   double started_at = 0;
   double written_at = 0;
-  double last_step_at = 0;            ///< 0: there was none yet
-  std::string waits_for;              ///< what rank 0 is doing in the all-reduce; empty: nothing
-  std::size_t epoch = 1, epochs = 1;  ///< from 1
-  std::size_t step = 0, steps = 1;    ///< done in this epoch
-  double loss = NAN;                  ///< running mean of this epoch
-  double val_accuracy = NAN;          ///< of the last evaluation
-  double images_per_second = NAN;     ///< in this epoch
-  double seconds_left = NAN;          ///< of all steps to come, evaluations apart
+  double last_step_at = 0;  ///< 0: there was none yet
+  std::string waits_for;    ///< what rank 0 is doing in the all-reduce; empty: nothing
+  Progress at;
+  double val_accuracy = NAN;  ///< of the last evaluation
   // Mean over the steps of about the last second, and over ranks.
   PhaseSeconds phases{};
-  double load_balance = NAN;   ///< docs/metrics.md
-  double communication = NAN;  ///< communication efficiency
-  /// Who is slower than the others for several steps, in words; empty: none.
-  std::string slowest;
+  double load_balance = NAN;       ///< docs/metrics.md
+  double communication = NAN;      ///< communication efficiency
   std::size_t rank_stride = 1;     ///< the lists below have every so many-th rank
   std::vector<std::string> hosts;  ///< of each
   std::vector<double> useful;      ///< of each: seconds of a step without waiting for others
