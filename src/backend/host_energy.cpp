@@ -7,7 +7,6 @@
 #include "rueda/core/files.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -41,7 +40,8 @@ class HostEnergy final : public DeviceMonitor {
 
   double energy_joules() override {
     const double now = steady_seconds();
-    const double seconds = now - std::exchange(read_at_, now) + 0.1;  // a thread may be late
+    const double seconds =
+        now - std::exchange(read_at_, now) + 0.1;  // the thread that watches may read late
     try {
       std::error_code none;  // without the framework there is no such folder
       for (const fs::path& zone : entries_of(tree_, none)) {
@@ -49,7 +49,7 @@ class HostEnergy final : public DeviceMonitor {
         const std::string name = line_of(zone / "name");
         if (name.starts_with("package") || name == "dram") joules_ += advance(zone, seconds);
       }
-    } catch (const std::exception& error) {  // from now on
+    } catch (const std::exception& error) {  // from now on nothing is known
       trouble_ = "training goes on without the energy of " + host_name() + ": " + error.what();
       tree_.clear();
       last_.clear();

@@ -36,9 +36,9 @@ void Replica::allocate() {
   running_ = backend_.allocate(layout_.statistics * sizeof(float));
   values_per_image_ = backend_.allocate(layout_.statistics * sizeof(float));
   scalars_ = backend_.allocate(sizeof(Scalars));
-  result_ = backend_.allocate_host(sizeof(StepResult));
-  for (Memory* slots : {&slots_read_, &slots_written_})
-    *slots = backend_.allocate_host(layout_.slots * kSlotFloats * sizeof(float));
+  const std::size_t slots = layout_.slots * kSlotFloats * sizeof(float);
+  result_ = backend_.allocate_host(sizeof(StepResult) + slots);
+  slots_written_ = backend_.allocate_host(slots);
   pool_ = backend_.allocate(plan_->pool_bytes());
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
@@ -212,18 +212,18 @@ LossSums Replica::infer(const BatchRequest& request) {
 
 bool Replica::read_step_sums() {
   constexpr std::size_t kFlags = sizeof(RankFlags) / sizeof(float);
-  const auto sums = gradients().subspan(layout_.sums_offset(), kStepSums);
-  backend_.copy_later(slots_read_.floats(), gradients().subspan(layout_.slots_offset()));
-  backend_.copy_later({&result().sums.loss, kStepSums}, sums);
+  backend_.copy_later(result_.floats().subspan(kFlags), gradients().subspan(layout_.sums_offset()));
   return backend_.copy_later({&result().flags.nonfinite, kFlags},
                              {&scalars().flags.nonfinite, kFlags});
 }
 
 /// The copy of the step before is over: its `compute` has returned since.
-void Replica::write_slot(std::size_t slot, std::span<const float, kSlotFloats> values) {
+void Replica::write_slot(std::optional<std::size_t> slot,
+                         std::span<const float, kSlotFloats> values) {
   const std::span<float> all = slots_written_.floats();
   std::ranges::fill(all, 0.0F);
-  if (slot < layout_.slots) std::ranges::copy(values, all.subspan(slot * kSlotFloats).begin());
+  if (slot.value_or(layout_.slots) < layout_.slots)
+    std::ranges::copy(values, all.subspan(*slot * kSlotFloats).begin());
   backend_.copy_later(gradients().subspan(layout_.slots_offset()), all);
 }
 

@@ -191,7 +191,7 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   if (!manifest) return;
   const Json options = Json::parse(manifest->config);
   // Buckets that were chosen stay, whatever a measurement would say now.
-  if (config.bucket_mb == kChosenBuckets) command.get_option("--bucket-mb")->clear();
+  if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
   for (const TrainOption& option : train_options()) {
     const auto value = options.find(option.name);
     if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;

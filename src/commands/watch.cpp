@@ -23,18 +23,17 @@ void validate(const WatchOptions& options) {
 }
 
 void run_command(const WatchOptions& options, std::ostream& out) {
-  RunStatus status = read_status(options.run_directory);
   const bool screen = !options.once && Terminal::behind_stdout().interactive();
-  if (options.json == "-")
-    out << to_json(status);
-  else if (!options.json.empty())
-    write_atomically(options.json, to_json(status));
-  else if (!screen)
-    out << status_text(status, unix_seconds(), false);
-  if (!screen || !options.json.empty()) return;
-  for (out << "\x1b[2J";; status = read_status(options.run_directory)) {
-    out << redrawn(status_text(status, unix_seconds(), true)) << std::flush;
-    if (status.outcome != "running") return;
+  for (bool first = true;; first = false) {
+    const RunStatus status = read_status(options.run_directory);
+    const std::string text = status_text(status, unix_seconds(), screen);
+    if (options.json == "-")
+      out << to_json(status);
+    else if (!options.json.empty())
+      write_atomically(options.json, to_json(status));
+    else
+      out << (first && screen ? "\x1b[2J" : "") << (screen ? redrawn(text) : text) << std::flush;
+    if (!screen || !options.json.empty() || status.outcome != "running") return;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
   }
 }

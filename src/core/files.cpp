@@ -141,11 +141,13 @@ void require_regular_file(const InputFile& file, std::size_t most_bytes) {
 
 std::string read_whole(const InputFile& file, std::size_t most_bytes) {
   require_regular_file(file, most_bytes);
-  std::error_code error;
-  std::string text(std::size_t(fs::file_size(file.path, error)), '\0');
-  std::ifstream stream(file.path, std::ios::binary);
+  std::ifstream stream(file.path, std::ios::binary | std::ios::ate);
   file.require(stream.good(), "it cannot be opened");
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // Of what was opened: another file may have taken the name since.
+  const auto bytes = std::size_t(stream.tellg());
+  file.require(bytes <= most_bytes, "it grows while it is read");
+  std::string text(bytes, '\0');
+  stream.seekg(0).read(text.data(), static_cast<std::streamsize>(text.size()));
   file.require(stream.good(), "it cannot be read to its end");
   return text;
 }

@@ -92,7 +92,7 @@ std::string time_table(const RunRecord& run) {
 /// Where the ranks' time went that was no work.
 std::string efficiency_table(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
-  const EfficiencySeconds e = median_epoch(values_of(steady.epochs, efficiency_seconds));
+  const EfficiencySeconds& e = steady.efficiency;
   if (run.ranks.size() < 2 || !std::isfinite(e.parallel())) return "";
   TextTable table({Align::left, Align::right, Align::left}, 2);
   for (const auto& [name, share, meaning] :
@@ -169,7 +169,8 @@ std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
 /// with buckets of a fixed size.
 std::string bucket_advice(const RunRecord& run, const StepBreakdown& b) {
   constexpr double kExposedTooMuch = 0.2;  // of the all-reduce
-  if (!run.hides_buckets() || run.chooses_buckets() || run.config.wire_error_feedback) return "";
+  if (!run.bucket_size_matters() || run.measures_bucket_size() || run.config.wire_error_feedback)
+    return "";
   const double share = b.phases[kAllReduce].mean / b.busy.mean;
   if (!(share > kExposedTooMuch)) return "";
   return fmt::format(

@@ -194,7 +194,7 @@ std::string all_reduce(const RunRecord& run) {
   if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;
   text += fmt::format("; {} per step", bytes);
   if (run.bucket_bytes.size() > 1) text += fmt::format(" in {} buckets", run.bucket_bytes.size());
-  if (run.config.bucket_mb == kChosenBuckets)
+  if (run.config.bucket_mb == kAutoBucketMb)
     text += fmt::format(" (auto took --bucket-mb {})", setting_text(run.bucket_mb));
   return text + (run.overlaps ? ", while backward computes" : "");
 }

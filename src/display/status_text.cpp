@@ -16,7 +16,7 @@ namespace {
 constexpr double kLateSeconds = 10;
 constexpr std::size_t kRowRanks = 64;
 constexpr std::size_t kGroupRanks = 8;
-constexpr std::size_t kNamedRanks = 48;  // a row with room for a name
+constexpr std::size_t kNamedRanks = 48;  // the most of a row that also shows the host
 constexpr std::size_t kMostRows = 16;
 
 /// How far a rank is above the median, and how that is shown.
@@ -28,28 +28,25 @@ struct Heat {
 constexpr std::array kHeat = {Heat{0.05, '.', 28}, Heat{0.1, '-', 70}, Heat{0.2, '+', 178},
                               Heat{0.5, '#', 208}, Heat{INFINITY, '@', 160}};
 
-/// "14:03:05", with the date where that is another day.
-std::string moment(double seconds, double now) {
-  const auto local = [](double s) { return fmt::localtime(std::time_t(s)); };
-  const bool today = local(seconds).tm_yday == local(now).tm_yday;
-  return today ? fmt::format("{:%H:%M:%S}", local(seconds))
-               : fmt::format("{:%Y-%m-%d %H:%M:%S}", local(seconds));
+std::string moment(double seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time_t(seconds)));
 }
 
 /// Whether steps come, and if not, since when.
 std::string state_text(const RunStatus& s, double now) {
   if (s.outcome != "running")
-    return s.outcome + " at " + moment(s.written_at, now) +
-           (s.failure.empty() ? "" : ": " + s.failure);
+    return s.outcome + " at " + moment(s.written_at) + (s.failure.empty() ? "" : ": " + s.failure);
   const double silent = now - s.written_at;
   if (silent < -kLateSeconds)
     return fmt::format("running; the clock of rank 0 is {:.0f} s ahead of this machine's", -silent);
   if (silent > kLateSeconds)
     return fmt::format("nothing came since {} ({:.0f} s): killed, or its machine or disk hangs",
-                       moment(s.written_at, now), silent);
+                       moment(s.written_at), silent);
   const double last = std::max(s.last_step_at, s.started_at);
-  if (s.written_at - last < kLateSeconds) return "running since " + moment(s.started_at, now);
-  return fmt::format("no step since {} ({:.0f} s){}", moment(last, now), s.written_at - last,
+  const double patience = s.at.step > 0 ? 3 * s.at.seconds / double(s.at.step) : 0;
+  if (!(s.written_at - last > std::max(kLateSeconds, patience)))
+    return "running since " + moment(s.started_at);
+  return fmt::format("no step since {} ({:.0f} s){}", moment(last), s.written_at - last,
                      s.waits_for.empty() ? "" : ": " + s.waits_for);
 }
 
@@ -73,8 +70,7 @@ std::string cell(double useful, double median, bool colours) {
 
 /// Rows of the ranks from `begin` to `end`, named after the first one.
 std::string strip(const RunStatus& s, Range ranks, const std::string& host, bool colours) {
-  std::vector<double> sorted = s.useful;
-  const double median = median_of(std::move(sorted));
+  const double median = median_of(s.useful);
   std::string text;
   for (std::size_t i = ranks.begin; i < ranks.end; ++i) {
     const std::size_t column = (i - ranks.begin) % kRowRanks;
@@ -106,8 +102,8 @@ std::string status_text(const RunStatus& status, double now, bool colours) {
   RunStatus s = status;
   for (std::string* text : {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for,
                             &s.at.slowest, &s.checkpoint})
-    *text = printable(*text);
-  std::ranges::transform(s.hosts, s.hosts.begin(), printable);
+    *text = escaped(*text);
+  for (std::string& host : s.hosts) host = escaped(host);
   std::string text =
       fmt::format("{}, {}, {}, global batch {}\n{}\n", s.model, counted(s.world_size, "rank"),
                   s.all_reduce, s.global_batch, state_text(s, now));

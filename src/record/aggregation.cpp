@@ -102,6 +102,7 @@ SteadyState steady_state(const RunRecord& run) {
   if (steady.includes_warm_up) steady.epochs = std::span(run.epochs).last(1);
   steady.epoch_seconds = median_of(values_of(steady.epochs, &EpochRecord::seconds));
   steady.images_per_second = median_of(values_of(steady.epochs, &EpochRecord::images_per_second));
+  steady.efficiency = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return steady;
 }
 

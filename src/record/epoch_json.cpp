@@ -274,7 +274,6 @@ Json summary_json(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   const StepBreakdown all = break_down(steady.epochs, run.global_batch, StepKind::all);
-  const EfficiencySeconds middle = median_epoch(values_of(steady.epochs, efficiency_seconds));
   return {{"outcome", run.outcome},
           {"failure", run.failure.empty() ? Json() : Json(run.failure)},
           {"epochs_completed", run.epochs.size()},
@@ -283,7 +282,7 @@ Json summary_json(const RunRecord& run) {
           {"steady_includes_warm_up", steady.includes_warm_up},
           {"steady_full_step_seconds", spread_json(full.slowest)},
           {"steady_full_step", mean_step_json(full)},
-          {"steady_efficiency", fields_json(middle, kEfficiencyFields)},
+          {"steady_efficiency", fields_json(steady.efficiency, kEfficiencyFields)},
           {"steady_communication", communication_json(all, steady.epochs, run)},
           {"steady_input", fields_json(all, kInputFields)},
           {"startup_seconds", startup_seconds(run.ranks)},

@@ -59,7 +59,7 @@ inline const std::tuple kEpochTimeFields{
     Field{"images_per_second_per_rank",
           [](const EpochRecord& e) { return e.images_per_second / double(e.ranks); }},
     Field{"parameter_hash", &EpochRecord::parameter_hash}};
-/// Functions are for people and programs that read; they follow from the rest.
+/// Functions are only written: they follow from the members.
 inline const std::tuple kEfficiencyFields{
     NanField{"useful_mean", &EfficiencySeconds::useful_mean},
     NanField{"useful_max", &EfficiencySeconds::useful_max},

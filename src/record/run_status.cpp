@@ -57,9 +57,8 @@ void SlowRank::add(const std::vector<double>& useful) {
   std::vector<double> others = useful;
   others.erase(others.begin() + std::ptrdiff_t(slot));
   const double excess = *slowest / median_of(std::move(others)) - 1;
-  if (!(excess > kSlow)) current_ = {};
+  if (!(excess > kSlow) || current_.slot != slot) current_ = {.slot = slot};
   if (!(excess > kSlow)) return;
-  if (current_.slot != slot) current_ = {.slot = slot};
   current_.excess += (excess - current_.excess) / double(++current_.steps);
   if (current_.steps > longest_.steps) longest_ = current_;
 }

@@ -210,7 +210,8 @@ void Console::fail(RunRecord& run, const std::string& reason) {
 void Console::write_files(const RunRecord& run) {
   say("");
   if (!bar_) return;
-  if (live_) live_->end(run);
+  const std::string trouble = live_ ? live_->end(run) : "";
+  if (!trouble.empty()) report(LogLevel::warn, trouble);
   write_run_files(run);
   if (!run.config.trace.empty()) write_atomically(run.config.trace, to_trace_json(run));
 }

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <numeric>
 
 #include <fmt/format.h>
 
-#include "console.hpp"
 #include "mpi/session/watchdog.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/record/aggregation.hpp"
@@ -15,7 +13,7 @@
 namespace rueda {
 namespace {
 
-constexpr double kInterval = 1;
+constexpr double kInterval = 1, kLongestInterval = 5;
 constexpr double kMostShare = 0.001;  // of a core
 constexpr double kLongWait = 2;
 
@@ -36,7 +34,10 @@ LiveStatus::LiveStatus(const RunRecord& run, const ReduceJournal& journal)
   status_.world_size = run.ranks.size();
   status_.global_batch = run.global_batch;
   status_.started_at = unix_seconds();
-  status_.at = {.epoch = 1, .epochs = run.config.epochs, .steps = run.steps_per_epoch};
+  status_.at = {.epoch = std::min(run.epochs.size() + 1, run.config.epochs),
+                .epochs = run.config.epochs,
+                .steps = run.steps_per_epoch};
+  if (!run.epochs.empty()) on_epoch(run);  // of an earlier process
   status_.rank_stride = slots.stride;
   for (std::size_t rank = 0; rank < run.ranks.size(); rank += slots.stride)
     status_.hosts.push_back(run.ranks[rank].host);
@@ -51,6 +52,7 @@ void LiveStatus::on_step(Progress& progress, std::span<const RankTimes> ranks) {
   progress.slowest = in_words(slow_.now());
   status_.at = progress;
   status_.last_step_at = unix_seconds();
+  if (!run_.checkpoints.empty()) status_.checkpoint = run_.checkpoints.back().path;
 }
 
 void LiveStatus::add_window(std::span<const RankTimes> ranks) {
@@ -67,16 +69,16 @@ void LiveStatus::on_epoch(const RunRecord& run) {
   const std::lock_guard lock(mutex_);
   const EpochRecord& epoch = run.epochs.back();
   if (epoch.test) status_.val_accuracy = epoch.test->accuracy;
-  if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
   status_.joules = run_energy(run).total();
 }
 
-void LiveStatus::end(const RunRecord& run) {
+std::string LiveStatus::end(const RunRecord& run) {
   thread_ = {};  // joins
   status_.outcome = run.outcome;
   status_.failure = run.failure;
   if (!run.checkpoints.empty()) status_.checkpoint = run.checkpoints.back().path;
   write();
+  return trouble_;
 }
 
 std::string LiveStatus::in_words(const std::optional<SlowRank::Streak>& streak) const {
@@ -90,10 +92,10 @@ std::string LiveStatus::in_words(const std::optional<SlowRank::Streak>& streak) 
 void LiveStatus::close_window() {
   const auto steps = double(std::exchange(window_steps_, 0));
   for (std::size_t p = 0; p < kPhases; ++p) status_.phases[p] = phases_[p] / steps;
-  const double most = std::ranges::max(useful_);
-  const double sum = std::accumulate(useful_.begin(), useful_.end(), 0.0);
-  status_.load_balance = sum / double(useful_.size()) / most;
-  status_.communication = most / window_seconds_;
+  const Spread useful = spread_of(useful_);
+  const EfficiencySeconds sums{useful.mean, useful.max, NAN, window_seconds_};
+  status_.load_balance = sums.load_balance();
+  status_.communication = sums.communication();
   const auto microseconds = [&](double s) { return std::round(1e6 * s / steps) / 1e6; };
   std::ranges::transform(useful_, status_.useful.begin(), microseconds);
   std::ranges::fill(useful_, 0.0);
@@ -116,7 +118,7 @@ RunStatus LiveStatus::snapshot() {
 void LiveStatus::write_until(const std::stop_token& stop) {
   for (double begin = cpu_seconds(), next = 0; !stops_within(stop, next) && write();) {
     const double end = cpu_seconds();
-    next = std::max(kInterval, (end - std::exchange(begin, end)) / kMostShare);
+    next = std::clamp((end - std::exchange(begin, end)) / kMostShare, kInterval, kLongestInterval);
   }
 }
 
@@ -126,7 +128,7 @@ bool LiveStatus::write() {
     write_atomically(fs::path(run_.config.run_dir) / kStatusName, to_json(snapshot()));
     return true;
   } catch (const std::exception& error) {
-    log(LogLevel::warn, std::string(error.what()) + "; rueda watch does not see this run");
+    trouble_ = std::string(error.what()) + "; rueda watch does not see this run";
     return false;
   }
 }

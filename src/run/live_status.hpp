@@ -14,8 +14,8 @@
 namespace rueda {
 
 /// Keeps status.json of a run directory up to date, from a thread of its own so
-/// that a slow disk never delays training: at most once a second, and so seldom
-/// that it takes at most 0.1 % of the time of a core.
+/// that a slow disk never delays training: once a second, or so seldom that it
+/// takes at most 0.1 % of the time of a core, but at least every five seconds.
 class LiveStatus {
  public:
   /// `run` has its ranks; it and `journal` outlive this.
@@ -24,8 +24,9 @@ class LiveStatus {
   /// As TrainObserver::on_step. Fills in `Progress::slowest`.
   void on_step(Progress& progress, std::span<const RankTimes> ranks);
   void on_epoch(const RunRecord& run);
-  /// The last one: `run` has its outcome.
-  void end(const RunRecord& run);
+  /// The last one: `run` has its outcome. Returns why the file could not be
+  /// written; empty: it could.
+  std::string end(const RunRecord& run);
 
   /// "rank 3 on b, +23 % over the others for 5 steps"; empty: none was slow.
   std::string slow_rank_of_epoch() { return in_words(slow_.take_longest()); }
@@ -43,6 +44,7 @@ class LiveStatus {
   SlowRank slow_;
   std::mutex mutex_;
   RunStatus status_;
+  std::string trouble_;
   // Sums over the steps since the last writing.
   std::size_t window_steps_ = 0;
   double window_seconds_ = 0;

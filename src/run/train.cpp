@@ -179,7 +179,7 @@ class TrainRun {
     clock_.lap("initialise");
     broadcast_replica(world_, *replica_);
     clock_.lap("broadcast");
-    if (run_.chooses_buckets()) {
+    if (run_.measures_bucket_size()) {
       run_.bucket_mb =
           measure_bucket_mb(world_, run_, plan_, data_.train, *replica_, *sums_.all_reduce);
       sums_.bucket_ends = cut_buckets(run_, *graph_, world_.size());

@@ -49,6 +49,7 @@ double backward_seconds(const ImageSet& set, std::size_t count, int side, Replic
     least = std::min(least, replica.compute(1.0F / float(count)).backward);
   }
   backend.zero(replica.gradients());
+  backend.finish();
   return least;
 }
 
@@ -77,7 +78,8 @@ predict::Link sum_cost(RankGroup& group, Replica& replica, AllReduce& all_reduce
 
 double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& plan,
                          const ImageSet& images, Replica& replica, AllReduce& all_reduce) {
-  const std::size_t count = plan.rank_samples(plan.global_batch, std::size_t(group.rank()));
+  const std::size_t count =
+      plan.rank_samples(std::min(plan.global_batch, images.size()), std::size_t(group.rank()));
   double backward = 0;
   together(group, [&] {
     backward = run.timed ? run.timed->seconds * predict::ComputeModel().backward_share
@@ -86,7 +88,7 @@ double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& 
   backward = max_over_ranks(group, backward);
   const predict::Link sum = sum_cost(group, replica, all_reduce);
   const double mb = predict::choose_bucket_mb(replica.graph(), sum, backward);
-  return all_gather(group, mb).front();  // processors may round differently
+  return all_gather(group, mb).front();  // ranks may differ in the last bits
 }
 
 // What gather_rank_infos sends.

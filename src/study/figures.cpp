@@ -18,7 +18,7 @@ const RunResult& median_run(const Point& point) {
 
 /// Of that repeat, the steady epoch nearest to the point's: its parts add up to
 /// about the point's time, whatever noise other epochs had.
-const EpochResult& median_epoch(const PointFigures& figures) {
+const EpochResult& nearest_epoch(const PointFigures& figures) {
   const auto distance = [&](const EpochResult& epoch) {
     return std::abs(epoch.seconds - figures.point->epoch.value);
   };
@@ -57,15 +57,15 @@ CommunicationFigures communication(const std::vector<Series>& all, const PointFi
   return c;
 }
 
-EfficiencySeconds median_epoch(const Point& point) {
+EfficiencySeconds point_efficiency(const Point& point) {
   return median_epoch(values_of(point.runs, [](const RunResult* run) {
     return median_epoch(values_of(steady_epochs(*run), &EpochResult::efficiency));
   }));
 }
 
 EfficiencyFactors efficiency_factors(const Point& base, const Point& point) {
-  const EfficiencySeconds e = median_epoch(point);
-  const double before = double(base.ranks) * median_epoch(base).useful_mean;
+  const EfficiencySeconds e = point_efficiency(point);
+  const double before = double(base.ranks) * point_efficiency(base).useful_mean;
   const double scaling = before / (double(point.ranks) * e.useful_mean);
   return {e.parallel(), e.load_balance(), e.serialisation(),
           e.transfer(), scaling,          e.parallel() * scaling};
@@ -113,7 +113,7 @@ PointFigures evaluate(const std::vector<Series>& all, const Series& series, cons
   if (!point.runs.empty()) figures.run = &median_run(point);
   figures.communication = communication(all, figures);
   if (figures.run == nullptr) return figures;
-  const EpochResult& epoch = median_epoch(figures);
+  const EpochResult& epoch = nearest_epoch(figures);
   figures.step_phases = figures.run->steady_full_step.phases;
   figures.epoch_phases = epoch.phases;
   figures.stragglers = stragglers(*figures.run);

@@ -40,7 +40,7 @@ void check_all_reduce(const TrainConfig& c) {
       "the two");
   require(!c.wire_error_feedback || c.wire == Wire::bf16,
           "--wire-error-feedback makes up for what --wire bf16 rounds away: give both");
-  require(!c.wire_error_feedback || c.bucket_mb != kChosenBuckets,
+  require(!c.wire_error_feedback || c.bucket_mb != kAutoBucketMb,
           "--bucket-mb auto measures sums first, of which --wire-error-feedback would keep the "
           "rounding errors: give --bucket-mb a number");
   require(

@@ -176,7 +176,7 @@ const std::vector<TrainOption> kOptions = {
      NumberOrWord<double>{&C::bucket_mb,
                           {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"},
                           "auto",
-                          kChosenBuckets},
+                          kAutoBucketMb},
      changes_bits, variant, "MB|auto",
      "Most gradients that are summed at once; 0 for all; auto: measures backward and the "
      "all-reduce at the start, and takes what hides most of it"},

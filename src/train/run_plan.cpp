@@ -97,8 +97,7 @@ MemoryNeed usual_training_memory(const Graph& graph, Backend& backend, std::size
                                  Recompute recompute) {
   backend.forget_plans();
   const ReplicaPlan plan(graph, backend, {batch}, {batch}, recompute, std::size_t(ranks));
-  return training_memory(plan.memory(), graph, 1,
-                         ring_scratch_floats(plan.layout().total(), ranks),
+  return training_memory(plan.memory(), graph, 1, ring_scratch_floats(plan.layout().total(), ranks),
                          backend.image_bytes(kOfficialTrainImages + kOfficialTestImages));
 }
 

@@ -172,15 +172,7 @@ class StepRecorder {
     timer_.begin();
   }
   /// Of the last step that ended; zeros before the first.
-  RankTimes last_times() const {
-    RankTimes times;
-    if (steps_.empty()) return times;
-    const StepRecord& last = steps_.back();
-    std::ranges::copy(last.phases, times.phases.begin());
-    times.all_reduce_busy = float(last.all_reduce_busy);
-    times.all_reduce_add = float(last.all_reduce_add);
-    return times;
-  }
+  const RankTimes& last_times() const { return last_; }
   /// Of the step that runs.
   PhaseTimer& timer() { return timer_; }
   /// A micro-batch is computed, which a device timed itself. The host was
@@ -210,6 +202,7 @@ class StepRecorder {
     }
     step.seconds = timer_.end();
     step.phases = timer_.seconds();
+    std::ranges::copy(step.phases, last_.phases.begin());
     steps_.push_back(step);
     buckets_.insert(buckets_.end(), buckets.begin(), buckets.end());
     if (global_step_ > traced_) return;
@@ -270,6 +263,7 @@ class StepRecorder {
   std::size_t traced_;  ///< steps of the run whose single acts go into the trace
   std::size_t global_step_ = 0;
   PhaseTimer timer_;
+  RankTimes last_;
   std::vector<StepRecord> steps_;
   std::vector<StepSums> scores_;  ///< of the same steps
   std::vector<BucketRecord> buckets_;

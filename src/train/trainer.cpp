@@ -1,7 +1,6 @@
 #include "rueda/train/trainer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,10 +74,8 @@ class TrainLoop final : public Trainer {
     inject_fault(config_.fault, parts_.rank(), global_step(step), replica_);
     if (parts_.stop_requested()) replica_.ask_to_stop();
     recorder_.begin_step(global_step(step));
-    const RankSlots slots(plan_.world);
-    const bool reports = parts_.rank() % slots.stride == 0;
-    replica_.write_slot(reports ? parts_.rank() / slots.stride : kMostSlots,
-                        std::bit_cast<std::array<float, kSlotFloats>>(recorder_.last_times()));
+    replica_.write_slot(RankSlots(plan_.world).slot_of(parts_.rank()),
+                        recorder_.last_times().phases);
   }
 
   void run_micro_batches(std::size_t step) {

@@ -260,8 +260,8 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   GradientSums sums;
   run.bucket_mb = config.bucket_mb;
   // Until sizes are chosen: one bucket, whose sum takes the most memory.
-  if (config.bucket_mb == kChosenBuckets)
-    run.bucket_mb = run.chooses_buckets() ? 0 : TrainConfig().bucket_mb;
+  if (config.bucket_mb == kAutoBucketMb)
+    run.bucket_mb = run.measures_bucket_size() ? 0 : TrainConfig().bucket_mb;
   sums.bucket_ends = cut_buckets(run, graph, world.size());
   run.gradient_bytes = sums.bucket_ends.back() * sizeof(float);
   ReduceDevice& device = backend.reduce_device();
@@ -276,7 +276,7 @@ GradientSums open_gradient_sums(Communicator& world, RunRecord& run, const Graph
   sums.all_reduce = make_all_reduce(settings, place);
   run.all_reduce = describe_reduce(settings, *sums.all_reduce);
   run.all_reduce_details = sums.all_reduce->details();
-  run.auto_all_reduce = other_choice(settings, place, run);
+  if (!run.measures_bucket_size()) run.auto_all_reduce = other_choice(settings, place, run);
   return sums;
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("replica: a rank's slot in the tail", "[backend][replica]") {
   CHECK(replica.gradients().size() == replica.computed().size() + 3 * kSlotFloats);
   std::vector<float> mine(kSlotFloats), expected(3 * kSlotFloats, 0.0F);
   std::iota(mine.begin(), mine.end(), 1.0F);
-  const auto found = [&](std::size_t slot) {
+  const auto found = [&](std::optional<std::size_t> slot) {
     replica.write_slot(slot, std::span<const float, kSlotFloats>(mine));
     replica.load({});
     replica.compute(1);  // an empty micro-batch leaves slots as they are
@@ -132,12 +132,14 @@ TEST_CASE("replica: a rank's slot in the tail", "[backend][replica]") {
     backend->finish();
     return std::vector<float>(replica.slots().begin(), replica.slots().end());
   };
-  CHECK(found(kMostSlots) == expected);
+  CHECK(found(std::nullopt) == expected);
   std::ranges::copy(mine, expected.begin() + kSlotFloats);
   CHECK(found(1) == expected);
   CHECK(RankSlots(1024).stride == 1);
   CHECK(RankSlots(1025).stride == 2);
   CHECK(RankSlots(1025).count == 513);
+  CHECK(RankSlots(1025).slot_of(1024) == 512);
+  CHECK_FALSE(RankSlots(1025).slot_of(1023));
 }
 
 TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {

@@ -26,7 +26,8 @@ class Energy(ProgramCase):
         """The package by these joules, its memory by half of them."""
         self.joules += joules
         for zone, energy in (("intel-rapl:0", self.joules), ("intel-rapl:0:1", self.joules // 2)):
-            self.write(f"{self.id()}/{zone}/energy_uj", f"{energy % RANGE * 10**6}\n")
+            new = self.folder / self.write(f"{self.id()}/new", f"{energy % RANGE * 10**6}\n")
+            new.rename(self.folder / self.id() / zone / "energy_uj")  # whole, as the kernel's are
 
     def follow(self, ranks, *words, acts, code=0):
         """run.json and output of a run. `acts`: by the text of a line, what is done when it comes."""

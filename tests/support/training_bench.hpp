@@ -20,7 +20,9 @@ namespace rueda::test {
 
 /// Remembers what a trainer reports.
 struct Listener final : TrainObserver {
-  void on_step(const TrainPosition& position, std::span<const RankTimes>) override { steps.push_back(position); }
+  void on_step(const TrainPosition& position, std::span<const RankTimes>) override {
+    steps.push_back(position);
+  }
   void on_epoch(RunRecord& run) override {
     epochs_told = run.epochs.size();
     outcome_told = run.outcome;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "rueda/model/graph.hpp"
@@ -26,7 +27,7 @@ inline constexpr std::size_t kStepSums = sizeof(StepSums) / sizeof(float);
 
 /// Floats at the end of the arena in which one rank alone writes and all others
 /// have zeros: their sum is a gather without a message of its own.
-inline constexpr std::size_t kSlotFloats = 10;
+inline constexpr std::size_t kSlotFloats = 8;
 inline constexpr std::size_t kMostSlots = 1024;
 
 /// Every `stride`-th of many ranks has a slot: all of them up to kMostSlots.
@@ -37,6 +38,9 @@ struct RankSlots {
   explicit RankSlots(std::size_t ranks)
       : stride(std::max<std::size_t>(1, (ranks + kMostSlots - 1) / kMostSlots)),
         count((ranks + stride - 1) / stride) {}
+  std::optional<std::size_t> slot_of(std::size_t rank) const {
+    return rank % stride == 0 ? std::optional(rank / stride) : std::nullopt;
+  }
 };
 
 inline constexpr std::size_t kArenaAlignment = 16;  ///< floats

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -145,14 +146,16 @@ class Replica {
 
   /// Puts `values` into slot number `slot` of the arena and zeros into the
   /// others; once a step, before the arena is summed. No slot: zeros alone.
-  void write_slot(std::size_t slot, std::span<const float, kSlotFloats> values);
+  void write_slot(std::optional<std::size_t> slot, std::span<const float, kSlotFloats> values);
   /// Reads the summed tail and this rank's flags as all work so far leaves
   /// them. Whether they can be looked at: false where the device works on its
   /// own, until Backend::finish or the next `compute` has returned.
   bool read_step_sums();
   const StepSums& step_sums() const { return result().sums; }
   /// Of all ranks, one after the other, as they were read with the sums.
-  std::span<const float> slots() const { return slots_read_.floats(); }
+  std::span<const float> slots() const {
+    return result_.floats().subspan(sizeof(StepResult) / sizeof(float));
+  }
   /// From the next micro-batch on this rank adds 1 to StepSums::stop.
   void ask_to_stop();
   /// Whether every loss and batch statistic of this rank had been finite when it was read.
@@ -174,8 +177,8 @@ class Replica {
   Scalars& scalars() { return *reinterpret_cast<Scalars*>(scalars_.data()); }
   /// What was read of a step, on the host.
   struct StepResult {
-    StepSums sums;
     RankFlags flags;
+    StepSums sums;
   };
   StepResult& result() const { return *reinterpret_cast<StepResult*>(result_.data()); }
   std::vector<float> values_per_image() const;
@@ -188,9 +191,9 @@ class Replica {
   GradientLayout layout_;
   std::unique_ptr<ReplicaPlan> plan_;
   Memory values_, own_gradients_, batch_statistics_, running_, values_per_image_, scalars_, pool_;
-  Memory result_, slots_read_, slots_written_;  ///< on the host
-  std::span<float> gradient_memory_;            ///< `own_gradients_`, or somebody else's
-  float scale_ = 0;                             ///< the one on the device
+  Memory result_, slots_written_;     ///< on the host; slots follow a StepResult
+  std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
+  float scale_ = 0;                   ///< the one on the device
   bool asks_to_stop_ = false;
   double allocation_seconds_ = 0;
   std::size_t buckets_ = 0;     ///< that are announced

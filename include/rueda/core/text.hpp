@@ -13,20 +13,23 @@
 
 namespace rueda {
 
-/// Text from a file as messages show it: at most 60 characters, and all but
-/// printable ASCII as \xNN.
-inline std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
+/// Text with all but printable ASCII as \xNN.
+inline std::string escaped(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
-  for (const char c : text.substr(0, kLongest)) {
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c >= ' ' && c <= '~')
       out += c;
     else
       out.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
   }
-  return text.size() > kLongest ? out + "..." : out;
+  return out;
+}
+/// Text from a file as messages show it: escaped, and at most 60 characters of it.
+inline std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  return escaped(text.substr(0, kLongest)) + (text.size() > kLongest ? "..." : "");
 }
 
 /// Takes a number from the front of `text`; nothing, and `text` as it is, if it does not begin so.

@@ -88,7 +88,7 @@ std::string start_block(const RunRecord& run);
 std::string result_table(const RunRecord& run);
 
 /// How far a run is, one screen: where it stands, its step by phases, what of
-/// its time was useful, and a character for each rank, the darker the slower.
+/// its time was useful, and a character for each rank, from . (even) to @ (slow).
 /// `now`: seconds since 1970 on this machine's clock. `colours`: of a terminal.
 std::string status_text(const RunStatus& status, double now, bool colours);
 

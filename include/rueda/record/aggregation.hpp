@@ -56,6 +56,7 @@ struct SteadyState {
   bool includes_warm_up = false;  ///< there are no others than first epochs
   double epoch_seconds = 0;       ///< median; NaN without epochs
   double images_per_second = 0;   ///< median; NaN without epochs
+  EfficiencySeconds efficiency;   ///< median_epoch
 };
 
 /// The spans point into `run`.

@@ -19,7 +19,7 @@ struct Progress {
   std::size_t epoch = 0;   ///< from 1
   std::size_t step = 0;    ///< steps done in this epoch
   std::size_t images = 0;  ///< seen in this epoch, by all ranks
-  double loss = 0;         ///< running mean of this epoch
+  double loss = NAN;       ///< running mean of this epoch
   double seconds = 0;      ///< spent on this epoch
   std::size_t epochs = 0;
   std::size_t steps = 0;     ///< of an epoch
@@ -49,7 +49,7 @@ struct RunStatus {
   PhaseSeconds phases{};
   double load_balance = NAN;       ///< docs/metrics.md
   double communication = NAN;      ///< communication efficiency
-  std::size_t rank_stride = 1;     ///< the lists below have every so many-th rank
+  std::size_t rank_stride = 1;     ///< the lists below have every `rank_stride`-th rank
   std::vector<std::string> hosts;  ///< of each
   std::vector<double> useful;      ///< of each: seconds of a step without waiting for others
   std::string checkpoint;          ///< path of the last one; empty: none

@@ -38,7 +38,7 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 /// As batch_per_rank: the most that fits into memory.
 inline constexpr std::size_t kMostThatFits = SIZE_MAX;
 /// As bucket_mb: what hides most of the all-reduce, by a measurement at the start.
-inline constexpr double kChosenBuckets = std::numeric_limits<double>::max();
+inline constexpr double kAutoBucketMb = std::numeric_limits<double>::max();
 
 /// `50steps` or `2epochs`; none at 0.
 struct CheckpointEvery {
@@ -113,7 +113,7 @@ struct TrainConfig {
   Algorithm all_reduce = Algorithm::ring;
   ReduceOrder reduce_order = ReduceOrder::ring;
   Overlap overlap = Overlap::automatic;
-  /// MB (10^6 bytes) of gradients that are summed at once; 0: all; or kChosenBuckets.
+  /// MB (10^6 bytes) of gradients that are summed at once; 0: all; or kAutoBucketMb.
   double bucket_mb = 25;
   std::size_t segment_kb = 0;  ///< KiB in which a chunk travels; 0: as tuned
   Wire wire = Wire::fp32;

@@ -197,10 +197,10 @@ struct RunRecord {
   double total_seconds = 0;                 ///< from program start, start-up included
 
   /// Whether the size of buckets decides how much of the all-reduce is hidden.
-  bool hides_buckets() const noexcept { return overlaps && config.accumulate == 1; }
+  bool bucket_size_matters() const noexcept { return overlaps && config.accumulate == 1; }
   /// Whether it is measured.
-  bool chooses_buckets() const noexcept {
-    return hides_buckets() && config.bucket_mb == kChosenBuckets;
+  bool measures_bucket_size() const noexcept {
+    return bucket_size_matters() && config.bucket_mb == kAutoBucketMb;
   }
 };
 

@@ -70,9 +70,7 @@ struct StepRecord {
 /// What a rank reports of its last step in its slot of the gradient arena, so
 /// that every rank knows all of them at each step. Seconds.
 struct RankTimes {
-  std::array<float, kPhases> phases{};  ///< all 0: it has not reported yet
-  float all_reduce_busy = 0;
-  float all_reduce_add = 0;
+  std::array<float, kPhases> phases{};  ///< all 0 before its first step has ended
 
   double step() const { return std::accumulate(phases.begin(), phases.end(), 0.0); }
   /// What it did not wait for others.

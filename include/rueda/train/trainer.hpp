@@ -18,7 +18,7 @@ class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   /// A step of the epoch after `position.epochs` is done. `ranks`: the times of
-  /// each, or of every RankSlots::stride-th, in the step before; all 0 in the first.
+  /// each, or of every RankSlots::stride-th, in its step before; all 0 in the first.
   virtual void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) = 0;
   /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the
   /// step records, which may be released here once they are written.

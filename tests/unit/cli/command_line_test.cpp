@@ -103,7 +103,7 @@ TEST_CASE("options reach the configuration", "[command_line]") {
                                                       "nesterov", "precision", "seed", "shuffle"});
   CHECK(trained_by({"train", "--seed", "18446744073709551615"}).seed == 18446744073709551615ULL);
   CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
-  CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kChosenBuckets);
+  CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kAutoBucketMb);
 }
 
 TEST_CASE("faults to inject", "[command_line]") {

@@ -248,7 +248,7 @@ TEST_CASE("result table: the all-reduce, and a faster one where steps wait", "[r
   check(result_table(run), {}, {"advice"});
   run.overlaps = true;
   check(result_table(run), {"% of the all-reduce is exposed: --bucket-mb auto"});
-  run.config.bucket_mb = kChosenBuckets;
+  run.config.bucket_mb = kAutoBucketMb;
   check(result_table(run), {}, {"advice"});
   run.config.bucket_mb = 5;
   change_steps(run, [](auto& s) { s.phases[std::size_t(Phase::all_reduce)] *= 0.1; });

@@ -170,7 +170,7 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
       {[](auto& c) {
          c.wire = Wire::bf16;
          c.wire_error_feedback = true;
-         c.bucket_mb = kChosenBuckets;
+         c.bucket_mb = kAutoBucketMb;
        },
        "--bucket-mb auto"},
       {[](auto& c) { c.stall_seconds = 1'000'001; }, "--stall-seconds"},
