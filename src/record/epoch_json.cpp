@@ -91,13 +91,6 @@ std::vector<RankTotal> rank_totals(const EpochRecord& epoch, std::size_t global_
   return totals;
 }
 
-std::array<Spread, kPhases> over_ranks(const std::vector<RankTotal>& ranks) {
-  std::array<Spread, kPhases> spreads;
-  for (std::size_t p = 0; p < kPhases; ++p)
-    spreads[p] = spread_of(values_of(ranks, [p](const RankTotal& r) { return r.phases[p]; }));
-  return spreads;
-}
-
 /// The mean step of one kind: null if there was none.
 Json mean_step_json(const StepBreakdown& b) {
   return b.steps == 0 ? Json() : fields_json(b, kMeanStepFields);
@@ -107,11 +100,9 @@ Json mean_step_json(const StepBreakdown& b) {
 Json buckets_json(Epochs epochs, const RunRecord& run) {
   std::vector<std::vector<BucketRecord>> records;  // by bucket
   for (const EpochRecord& epoch : epochs) {
-    for (const auto& rank : epoch.bucket_records) {
-      for (const BucketRecord& r : rank) {
-        records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
-        records[r.bucket].push_back(r);
-      }
+    for (const BucketRecord& r : epoch.bucket_records | std::views::join) {
+      records.resize(std::max<std::size_t>(records.size(), r.bucket + 1));
+      records[r.bucket].push_back(r);
     }
   }
   Json all = Json::array();
@@ -136,12 +127,6 @@ Json communication_json(const StepBreakdown& b, Epochs epochs, const RunRecord& 
   j["busbw_GBps"] = rate ? Json(rate->busbw) : Json();
   j["buckets"] = buckets_json(epochs, run);
   return j;
-}
-
-void put_test_score(Json& j, const EpochRecord& e) {
-  put_fields(j, e.test.value_or(Score()), kTestScoreFields);
-  if (e.test) return;
-  std::apply([&j](const auto&... field) { ((j[field.name] = nullptr), ...); }, kTestScoreFields);
 }
 
 /// NaN and infinity are null in the text.
@@ -211,10 +196,14 @@ Json epoch_json(const EpochRecord& e, const RunRecord& run) {
   const StepBreakdown full = break_down(one, run.global_batch, StepKind::full);
   const StepBreakdown partial = break_down(one, run.global_batch, StepKind::partial);
   const StepBreakdown all = break_down(one, run.global_batch, StepKind::all);
+  std::array<Spread, kPhases> phases;  // over ranks
+  for (std::size_t p = 0; p < kPhases; ++p)
+    phases[p] = spread_of(values_of(ranks, [p](const RankTotal& r) { return r.phases[p]; }));
   Json j = fields_json(e, kEpochFields);
-  put_test_score(j, e);
+  const Json score = fields_json(e.test.value_or(Score()), kTestScoreFields);
+  for (const auto& [name, value] : score.items()) j[name] = e.test ? value : Json();
   put_fields(j, e, kEpochTimeFields);
-  j["phases"] = phases_json(over_ranks(ranks));
+  j["phases"] = phases_json(phases);
   j["full_step_seconds"] = spread_json(full.slowest);
   j["partial_step_seconds"] = spread_json(partial.slowest);
   j["full_step"] = mean_step_json(full);

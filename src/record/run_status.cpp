@@ -13,12 +13,6 @@ constexpr int kStatusVersion = 1;
 constexpr std::size_t kMostStatusBytes = 4'000'000;
 constexpr double kMostMoment = 1e10;  // the year 2286
 
-/// As they are in an object, so that no list of phases has to be counted.
-void read_phases(const Json& j, RunStatus& status) {
-  for (std::size_t p = 0; p < kPhases; ++p)
-    status.phases[p] = number_or_nan(j, std::string(kPhaseNames[p]).c_str());
-}
-
 const std::tuple kStatusFields{
     Field{"outcome", &RunStatus::outcome},
     Field{"failure", &RunStatus::failure},
@@ -78,7 +72,8 @@ RunStatus read_status(const std::filesystem::path& run_directory) {
   try {
     require(j.at("schema") == "rueda-status" && j.at("schema_version") == kStatusVersion, "");
     read_fields(j, status, kStatusFields);
-    read_phases(j.at("phases"), status);
+    for (std::size_t p = 0; p < kPhases; ++p)  // an object: no list that had to be counted
+      status.phases[p] = number_or_nan(j.at("phases"), std::string(kPhaseNames[p]).c_str());
   } catch (const std::exception&) {
     file.refuse("it is no whole status of this version");
   }

@@ -21,20 +21,6 @@ std::string header() {
       fmt::join(kPhaseNames, ","));
 }
 
-void append_epoch(std::string& text, const EpochRecord& epoch) {
-  const auto& ranks = epoch.step_records;
-  for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const StepRecord& s = ranks[rank].at(i);
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                     s.epoch, s.step, rank, s.samples, s.global_samples, s.seconds,
-                     fmt::join(s.phases, ","), s.all_reduce_busy, s.all_reduce_add, s.train_loss,
-                     s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy, s.copy_bytes,
-                     s.all_reduce_wait);
-    }
-  }
-}
-
 /// Whether it is a whole line of an epoch up to `last`.
 bool belongs(std::string_view line, std::size_t last, std::ptrdiff_t commas) {
   const auto separators = std::ranges::count(line, ',');
@@ -50,11 +36,6 @@ std::vector<std::string_view> cells(std::string_view line) {
   for (const auto cell : std::views::split(line, ','))
     result.emplace_back(cell.begin(), cell.end());
   return result;
-}
-
-double number(const std::vector<std::string_view>& row, std::size_t column) {
-  std::string_view cell = column < row.size() ? row[column] : "";
-  return take_number<double>(cell).value_or(NAN);
 }
 
 /// The next line, of which no more is held than a line may have.
@@ -82,11 +63,8 @@ void add_names(Json& events, const RunRecord& run, std::size_t rank) {
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
     events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
     events.back()["tid"] = lane;
-    events.push_back({{"name", "thread_sort_index"},
-                      {"ph", "M"},
-                      {"pid", rank},
-                      {"tid", lane},
-                      {"args", {{"sort_index", lane}}}});
+    events.push_back(metadata("thread_sort_index", rank, "sort_index", lane));
+    events.back()["tid"] = lane;
   }
 }
 
@@ -124,7 +102,17 @@ double clock_error(const RunRecord& run) {
 
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
   std::string text = first ? header() : "";
-  append_epoch(text, epoch);
+  const auto& ranks = epoch.step_records;
+  for (std::size_t i = 0; !ranks.empty() && i < ranks.front().size(); ++i) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const StepRecord& s = ranks[rank].at(i);
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                     s.epoch, s.step, rank, s.samples, s.global_samples, s.seconds,
+                     fmt::join(s.phases, ","), s.all_reduce_busy, s.all_reduce_add, s.train_loss,
+                     s.train_accuracy, s.learning_rate, s.prepare_busy, s.copy_busy, s.copy_bytes,
+                     s.all_reduce_wait);
+    }
+  }
   if (first) return write_atomically(path, text);
   append_to_file(path, text);
 }
@@ -164,8 +152,10 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {
     const auto row = cells(line);
-    std::ranges::transform(positions, values.begin(),
-                           [&](std::size_t i) { return number(row, i); });
+    std::ranges::transform(positions, values.begin(), [&](std::size_t column) {
+      std::string_view cell = column < row.size() ? row[column] : "";
+      return take_number<double>(cell).value_or(NAN);
+    });
     use(values);
   }
   return true;
