@@ -44,12 +44,6 @@ struct TypeText {
   std::string operator()(const DenseNode& n) const { return fmt::format("dense {}", n.units); }
 };
 
-std::size_t parameters_of(const Graph& graph, const Node& node) {
-  std::size_t count = 0;
-  for_each_parameter(node.kind, [&](ParameterId id) { count += graph.parameter(id).count; });
-  return count;
-}
-
 std::string shape_text(Shape s) {
   return s.height == 1 && s.width == 1 ? std::to_string(s.channels)
                                        : fmt::format("{}x{}x{}", s.channels, s.height, s.width);
@@ -60,7 +54,8 @@ std::string layers(const Graph& graph) {
   table.add({"layer", "type", "output", "parameters", "MFLOP"});
   for (NodeId id = 0; id <= graph.logits(); ++id) {
     const Node& node = graph.node(id);
-    const std::size_t parameters = parameters_of(graph, node);
+    std::size_t parameters = 0;
+    for_each_parameter(node.kind, [&](ParameterId p) { parameters += graph.parameter(p).count; });
     const auto flops = double(forward_flops(graph, id));
     table.add({node.name, std::visit(TypeText{}, node.kind), shape_text(node.output),
                parameters == 0 ? "" : count_text(parameters),
@@ -88,16 +83,6 @@ std::string totals(const Graph& graph, std::size_t batch) {
 }
 
 std::string amount_text(std::size_t bytes) { return bytes_text(double(bytes)); }
-
-void add_group(TextTable& table, const MemoryNeed& need, bool of_batch) {
-  table.add({of_batch ? "batch" : "model",
-             amount_text(of_batch ? need.of_batch() : need.of_model()),
-             of_batch ? "grows with the batch" : "the same for every batch"});
-  for (const MemoryPart& part : kMemoryParts) {
-    if (part.grows_with_batch != of_batch || need.*part.bytes == 0) continue;
-    table.add({std::string("  ") + part.name, amount_text(need.*part.bytes), part.meaning});
-  }
-}
 
 }  // namespace
 
@@ -154,8 +139,15 @@ std::string layer_table(const LayerProfile& profile) {
 
 std::string memory_table(const MemoryNeed& need) {
   TextTable table({Align::left, Align::right, Align::left}, 2);
-  add_group(table, need, false);
-  add_group(table, need, true);
+  for (const bool of_batch : {false, true}) {
+    table.add({of_batch ? "batch" : "model",
+               amount_text(of_batch ? need.of_batch() : need.of_model()),
+               of_batch ? "grows with the batch" : "the same for every batch"});
+    for (const MemoryPart& part : kMemoryParts) {
+      if (part.grows_with_batch != of_batch || need.*part.bytes == 0) continue;
+      table.add({std::string("  ") + part.name, amount_text(need.*part.bytes), part.meaning});
+    }
+  }
   table.add({"total", amount_text(need.total()), ""});
   return table.text();
 }

@@ -32,11 +32,10 @@ bool is_set(const char* name) {
   return !value.empty() && value != "0" && value != "false";
 }
 
-bool launcher_changes_output() {
-  constexpr std::array kSettings = {"OMPI_MCA_orte_tag_output", "OMPI_MCA_orte_timestamp_output",
-                                    "OMPI_MCA_orte_xml_output", "OMPI_MCA_orte_output_filename"};
-  return std::ranges::any_of(kSettings, is_set);
-}
+/// With one of these the launcher changes the output of its ranks.
+constexpr std::array kOutputSettings = {
+    "OMPI_MCA_orte_tag_output", "OMPI_MCA_orte_timestamp_output", "OMPI_MCA_orte_xml_output",
+    "OMPI_MCA_orte_output_filename"};
 
 std::string stdout_of(const std::string& process) { return "/proc/" + process + "/fd/1"; }
 
@@ -60,21 +59,6 @@ std::string launcher_stdout() {
     if (own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino) return stdout_of(p);
   }
   return "";
-}
-
-/// The environment's COLUMNS if it is a positive number, else 0.
-int columns_variable() {
-  const std::string text = environment("COLUMNS");
-  std::string_view rest = text;
-  const int columns = take_number<int>(rest).value_or(0);
-  return rest.empty() ? std::max(columns, 0) : 0;
-}
-
-int terminal_columns(const std::string& path) {
-  const OpenFile file(path, kOpenTerminal);
-  winsize size{};
-  if (file.fd() < 0 || ::ioctl(file.fd(), TIOCGWINSZ, &size) != 0) return kDefaultWidth;
-  return size.ws_col == 0 ? kDefaultWidth : size.ws_col;
 }
 
 constexpr double kRedrawSeconds = 0.1;
@@ -117,12 +101,18 @@ Terminal::Terminal(const std::string& path) {
 Terminal Terminal::behind_stdout() {
   if (::isatty(STDOUT_FILENO) != 1 || environment("TERM") == "dumb") return {};
   if (!is_set("OMPI_COMM_WORLD_SIZE")) return Terminal(stdout_of("self"));
-  return launcher_changes_output() ? Terminal{} : Terminal(launcher_stdout());
+  return std::ranges::any_of(kOutputSettings, is_set) ? Terminal{} : Terminal(launcher_stdout());
 }
 
 int Terminal::width() const {
-  if (const int wanted = columns_variable(); wanted > 0) return wanted;
-  return interactive() ? terminal_columns(path_) : kDefaultWidth;
+  const std::string text = environment("COLUMNS");
+  std::string_view rest = text;
+  const int wanted = take_number<int>(rest).value_or(0);
+  if (rest.empty() && wanted > 0) return wanted;
+  const OpenFile file(path_, kOpenTerminal);
+  winsize size{};
+  const bool known = file.fd() >= 0 && ::ioctl(file.fd(), TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : kDefaultWidth;
 }
 
 ProgressChoice progress_mode(ProgressChoice wanted, const Terminal& terminal) {

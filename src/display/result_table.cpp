@@ -40,13 +40,8 @@ std::string epoch_table(const RunRecord& run) {
   return "Epochs\n" + table.text();
 }
 
-struct ShownSteps {
-  StepBreakdown breakdown;
-  bool full = true;
-};
-
-/// The full steps of the steady epochs; the partial ones if there are no full ones.
-ShownSteps shown_steps(const RunRecord& run) {
+/// The full steps of the steady epochs (true); the partial ones if there are no full ones.
+std::pair<StepBreakdown, bool> shown_steps(const RunRecord& run) {
   const SteadyState steady = steady_state(run);
   const StepBreakdown full = break_down(steady.epochs, run.global_batch, StepKind::full);
   if (full.steps > 0) return {full, true};
@@ -215,8 +210,7 @@ std::string target(const RunRecord& run) {
 /// What the checkpoints cost.
 std::string checkpoint_cost(const RunRecord& run) {
   if (run.checkpoints.empty()) return "";
-  double pause = 0;
-  double writing = 0;
+  double pause = 0, writing = 0;
   for (const CheckpointRecord& c : run.checkpoints) {
     pause += c.pause_seconds;
     writing += c.write_seconds;
@@ -228,7 +222,7 @@ std::string checkpoint_cost(const RunRecord& run) {
 std::string totals(const RunRecord& run) {
   const auto seconds = [](double s) { return seconds_text(s) + " s"; };
   const bool any = !run.epochs.empty();
-  const StepBreakdown b = shown_steps(run).breakdown;
+  const StepBreakdown b = shown_steps(run).first;
   return "Totals\n" +
          entry("outcome", run.failure.empty() ? run.outcome : run.outcome + ": " + run.failure) +
          entry("start-up", seconds(startup_seconds(run.ranks))) +

@@ -34,11 +34,6 @@ std::string model(const RunRecord& run) {
   return c.init_weights.empty() ? text : text + ", weights from " + c.init_weights;
 }
 
-std::string data(const RunRecord& run) {
-  return fmt::format("{}: {} for training, {} for testing", run.data_source,
-                     counted(run.train_images, "image"), count_text(run.test_images));
-}
-
 /// How the memory decided about the batch.
 std::string fitted(const RunRecord& run) {
   if (run.micro_batch_asked == run.micro_batch) return "";
@@ -175,11 +170,6 @@ std::string memory(const Ranks& ranks) {
                      text(most->memory.of_model()), text(most->memory.of_batch()));
 }
 
-std::string optimizer(const TrainConfig& c) {
-  return fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
-                     c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
-}
-
 /// What MPI reads; nccl does without MPI.
 std::string transport(const RunRecord& run) {
   if (run.config.all_reduce == Algorithm::nccl || run.transport.empty()) return "";
@@ -221,12 +211,19 @@ std::string timed_text(const RunRecord& run) {
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
   const std::string timed = run.timed ? item("timed", timed_text(run)) : "";
-  return timed + item("model", model(run)) + item("data", data(run)) +
-         item("input", input_mode_text(run.config)) + item("ranks", ranks_and_hosts(run.ranks)) +
+  const std::string data =
+      fmt::format("{}: {} for training, {} for testing", run.data_source,
+                  counted(run.train_images, "image"), count_text(run.test_images));
+  const TrainConfig& c = run.config;
+  const std::string optimizer =
+      fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
+                  c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));
+  return timed + item("model", model(run)) + item("data", data) +
+         item("input", input_mode_text(c)) + item("ranks", ranks_and_hosts(run.ranks)) +
          rank_lines(run.ranks) + item("batch", batch(run) + "; " + steps) +
-         item("lr", learning_rate(run)) + item("optimizer", optimizer(run.config)) +
+         item("lr", learning_rate(run)) + item("optimizer", optimizer) +
          item("all-reduce", all_reduce(run)) + item("memory", memory(run.ranks)) +
-         item("run in", run.config.run_dir);
+         item("run in", c.run_dir);
 }
 
 }  // namespace rueda
