@@ -81,10 +81,6 @@ void add_doubts_about_files(std::vector<Finding>& doubts, const Study& study) {
 
 }  // namespace
 
-const char* to_string(Purpose purpose) {
-  return std::array{"time", "cost", "knee", "efficiency"}.at(std::size_t(purpose));
-}
-
 const PointFigures* sweet_spot(const SeriesFigures& series, Purpose purpose, double efficiency) {
   const auto of = [&](const PointFigures& f) { return score(f, purpose, efficiency); };
   const auto best = std::ranges::max_element(series.points, {}, of);

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,9 +22,8 @@ inline bool has_control(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) return true;
-    const bool c1 =
-        c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (c1) return true;
+    const auto next = static_cast<unsigned char>(text[i + 1]);
+    if (c == 0xc2 && i + 1 < text.size() && next < 0xa0) return true;
   }
   return false;
 }
@@ -111,9 +109,7 @@ class JsonView {
   std::size_t positive(const std::string& name) const { return at(name).positive(); }
   std::string text(const std::string& name) const { return at(name).text(); }
   /// NaN where it is missing or null.
-  double number_if_any(const std::string& name) const {
-    return has(name) ? number(name) : std::numeric_limits<double>::quiet_NaN();
-  }
+  double number_if_any(const std::string& name) const { return has(name) ? number(name) : NAN; }
   /// Empty where it is missing or null.
   std::string text_if_any(const std::string& name) const { return has(name) ? text(name) : ""; }
   const Json& json() const { return *value_; }

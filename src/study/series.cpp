@@ -123,10 +123,6 @@ Speedup speedup_of(const Estimate& faster, const Point& base, const Point& point
 
 }  // namespace
 
-const char* to_string(Processor processor) {
-  return std::array{"CPU", "GPU", "timed"}.at(std::size_t(processor));
-}
-
 Observation observe(const RunResult& run) {
   const auto steady = steady_epochs(run);
   if (steady.empty()) throw std::invalid_argument("no epoch was finished");
@@ -182,10 +178,6 @@ Observation merged(const Members& repeats) {
     all.runs.insert(all.runs.end(), repeat->runs.begin(), repeat->runs.end());
   }
   return all;
-}
-
-const char* to_string(Scaling scaling) {
-  return std::array{"weak", "strong", "single"}.at(std::size_t(scaling));
 }
 
 std::vector<Series> make_series(const Observations& observations) {

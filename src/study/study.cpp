@@ -114,12 +114,6 @@ void read_summary(RunResult& run, const JsonView& j) {
   run.startup_seconds = j.number_if_any("startup_seconds");
 }
 
-void check_schema(const JsonView& j) {
-  if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
-  if (j.count("schema_version") != std::size_t(kRunSchemaVersion))
-    j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
-}
-
 constexpr const char* kAttemptName = "attempt.json";
 constexpr std::size_t kMostAttemptBytes = 10'000'000;
 constexpr int kMostLevels = 5;
@@ -189,7 +183,9 @@ RunResult read_run(const std::filesystem::path& file) {
   const InputFile input{file, file.string(), kRunRemedy};
   const JsonView::Json json = read_json(input);
   const JsonView j(json, input);
-  check_schema(j);
+  if (!j.has("schema") || j.json()["schema"] != "rueda-run") j.refuse("is no run.json");
+  if (j.count("schema_version") != std::size_t(kRunSchemaVersion))
+    j.at("schema_version").refuse("is not " + std::to_string(kRunSchemaVersion));
   RunResult run;
   run.file = file;
   run.outcome = j.text("outcome");

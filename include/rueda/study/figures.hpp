@@ -16,7 +16,7 @@ enum class Scaling {
   single   ///< only one P was run
 };
 
-const char* to_string(Scaling scaling);
+constexpr auto words_of(Scaling) { return std::array{"weak", "strong", "single"}; }
 
 /// All repeats of one configuration.
 using Point = Observation;

@@ -22,10 +22,6 @@ struct Estimate {
 
 /// low = value = high: no spread is known.
 inline Estimate exactly(double value) noexcept { return {value, value, value}; }
-/// From `value` - `half` to `value` + `half`: a number printed in steps of 2 `half`.
-inline Estimate rounded(double value, double half) noexcept {
-  return {value, value - half, value + half};
-}
 inline bool known(const Estimate& estimate) noexcept { return std::isfinite(estimate.value); }
 inline bool is_exact(const Estimate& estimate) noexcept { return estimate.low == estimate.high; }
 
@@ -40,8 +36,7 @@ inline Estimate operator*(const Estimate& a, double factor) noexcept {
 inline Estimate per(double numerator, const Estimate& a) noexcept { return exactly(numerator) / a; }
 
 enum class Processor { cpu, gpu, timed };
-/// "CPU", "GPU", "timed".
-const char* to_string(Processor processor);
+constexpr auto words_of(Processor) { return std::array{"CPU", "GPU", "timed"}; }
 
 /// Who trained what on which kind of processor. Only runs of equal subjects share a series.
 struct Subject {

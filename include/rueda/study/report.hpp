@@ -19,7 +19,7 @@ enum class Purpose {
   efficiency  ///< the most ranks that keep a given efficiency
 };
 
-const char* to_string(Purpose purpose);
+constexpr auto words_of(Purpose) { return std::array{"time", "cost", "knee", "efficiency"}; }
 
 struct FindingOptions {
   std::vector<Purpose> purposes = {Purpose::time, Purpose::cost, Purpose::knee,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +22,7 @@ class Cell {
   const std::string& text() const noexcept { return text_; }
 
  private:
-  double number_ = std::numeric_limits<double>::quiet_NaN();
+  double number_ = NAN;
   std::string text_;
 };
 

@@ -81,10 +81,7 @@ std::string about(const Series& s) {
 }
 
 /// A figure that becomes a column of every batch.
-struct Part {
-  std::string key;
-  std::string heading;
-  Show show;
+struct Part : Column {
   FigureOf value;
 };
 

@@ -45,9 +45,8 @@ class LogReader {
   std::vector<LoggedRun> finish() {
     end_line();
     end_run();
-    for (LoggedRun& run : runs_) {
-      if (gpu_) run.processor = Processor::gpu;
-    }
+    if (gpu_)
+      for (LoggedRun& run : runs_) run.processor = Processor::gpu;
     return std::move(runs_);
   }
 

@@ -15,20 +15,18 @@ double unit_seconds(std::string_view unit) {
   return unit == "us" ? 1e-6 : kUnknown;
 }
 
-Estimate median(const std::vector<const LoggedEpoch*>& epochs, Estimate LoggedEpoch::*what) {
+Estimate median(const std::vector<LoggedEpoch>& epochs, Estimate LoggedEpoch::*what) {
   const auto of = [&](double Estimate::*bound) {
-    return median_of(values_of(epochs, [&](auto* epoch) { return (epoch->*what).*bound; }));
+    return median_of(values_of(epochs, [&](auto& epoch) { return (epoch.*what).*bound; }));
   };
   return {of(&Estimate::value), of(&Estimate::low), of(&Estimate::high)};
 }
 
 /// Those after the first, or the only one.
-std::vector<const LoggedEpoch*> steady(const std::vector<LoggedEpoch>& epochs) {
-  std::vector<const LoggedEpoch*> later;
-  for (const LoggedEpoch& epoch : epochs) {
-    if (epoch.number != 1) later.push_back(&epoch);
-  }
-  if (later.empty()) later.push_back(&epochs.front());
+std::vector<LoggedEpoch> steady(const std::vector<LoggedEpoch>& epochs) {
+  std::vector<LoggedEpoch> later = epochs;
+  std::erase_if(later, [](const LoggedEpoch& epoch) { return epoch.number == 1; });
+  if (later.empty()) later.push_back(epochs.front());
   return later;
 }
 
@@ -84,14 +82,12 @@ std::optional<Estimate> printed_duration(std::string_view text) {
   if (!value || !rest.empty()) return {};
   text.remove_prefix(digits.size());
   take(text, " ");
-  const double seconds = unit_seconds(text);
-  if (!(*value * seconds < kLongest)) return {};
+  const double unit = unit_seconds(text), seconds = *value * unit;
+  if (!(seconds < kLongest)) return {};
   const std::size_t point = digits.find('.');
   const std::size_t decimals = point == digits.npos ? 0 : digits.size() - point - 1;
-  const double half = 0.5 * std::pow(10.0, -double(decimals)) * seconds;
-  Estimate estimate = rounded(*value * seconds, half);
-  estimate.low = std::max(estimate.low, 0.0);
-  return estimate;
+  const double half = 0.5 * std::pow(10.0, -double(decimals)) * unit;
+  return Estimate{seconds, std::max(seconds - half, 0.0), seconds + half};
 }
 
 Estimate narrowed(const Estimate& first, const Estimate& second) {
@@ -118,14 +114,14 @@ Observation observe(const LoggedRun& run) {
   seen.ranks = run.ranks;
   seen.rank_batch = run.global_batch % run.ranks == 0 ? run.global_batch / run.ranks : 0;
   seen.global_batch = run.global_batch;
-  seen.steps = later.front()->steps;
+  seen.steps = later.front().steps;
   seen.images = images_of_epoch(run.images, seen.steps, run.global_batch);
   seen.epoch = median(later, &LoggedEpoch::seconds);
   seen.printed_epoch = median(later, &LoggedEpoch::printed);
   if (run.epochs.front().number == 1) seen.first_epoch = run.epochs.front().seconds;
   if (seen.steps > 0) seen.mean_step = seen.epoch * (1 / double(seen.steps));
   seen.full_step = full_step(seen);
-  seen.includes_warm_up = later.front()->number == 1;
+  seen.includes_warm_up = later.front().number == 1;
   return seen;
 }
 

@@ -45,42 +45,10 @@ void add_batch(Batches& batches, const std::string& model, const Point& p, const
       {"marks", "marks", Show::text, marks}};
 }
 
-void add_points(Batches& batches, const StudyFigures& all) {
-  for_points(all, [&](const PointFigures& f) {
-    const Point& p = *f.point;
-    const std::string name = p.model + (p.variant.empty() ? "" : ", " + p.variant) +
-                             (p.source == "rueda" ? "" : " (" + p.source + ")");
-    if (p.rank_batch > 0) add_batch(batches, name, p, "");
-  });
-}
-
-void add_refused(Batches& batches, const Study& study) {
-  for (const Attempt& a : study.failed) {
-    Point refused;
-    refused.ranks = a.ranks;
-    refused.rank_batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
-    const bool memory = a.message.find("memory") != std::string::npos;
-    add_batch(batches, a.model, refused, memory ? "refused: memory" : "failed");
-  }
-}
-
-/// Items of the start-up in all runs, in their order.
-Texts startup_items(const StudyFigures& all) {
-  Texts items;
-  for_points(all, [&](const PointFigures& f) {
-    if (f.run == nullptr) return;
-    for (const auto& [name, seconds] : f.run->startup) {
-      if (std::ranges::find(items, name) == items.end()) items.push_back(name);
-    }
-  });
-  return items;
-}
-
 /// Seconds of the slowest rank.
 double startup_seconds(const RunResult* run, const std::string& item) {
   if (run == nullptr) return kUnknown;
-  const auto found =
-      std::ranges::find_if(run->startup, [&](const auto& one) { return one.first == item; });
+  const auto found = std::ranges::find(run->startup, item, [](auto& one) { return one.first; });
   return found == run->startup.end() ? kUnknown : found->second;
 }
 
@@ -153,7 +121,12 @@ Table cost_table(const StudyFigures& all) {
 }
 
 Table startup_table(const StudyFigures& all) {
-  const Texts items = startup_items(all);
+  Texts items;  // of all runs, in their order
+  for_points(all, [&](const PointFigures& f) {
+    if (f.run == nullptr) return;
+    for (const auto& one : f.run->startup)
+      group_of(items, [&](const auto& item) { return item == one.first; }) = one.first;
+  });
   const auto row = [&](const PointFigures& f) {
     Fields fields;
     const Point& p = *f.point;
@@ -177,8 +150,19 @@ Table startup_table(const StudyFigures& all) {
 
 Table batch_table(const Study& study, const StudyFigures& all) {
   Batches batches;
-  add_points(batches, all);
-  add_refused(batches, study);
+  for_points(all, [&](const PointFigures& f) {
+    const Point& p = *f.point;
+    const std::string name = p.model + (p.variant.empty() ? "" : ", " + p.variant) +
+                             (p.source == "rueda" ? "" : " (" + p.source + ")");
+    if (p.rank_batch > 0) add_batch(batches, name, p, "");
+  });
+  for (const Attempt& a : study.failed) {
+    Point refused;
+    refused.ranks = a.ranks;
+    refused.rank_batch = a.rank_batch > 0 ? a.rank_batch : a.global_batch / a.ranks;
+    const bool memory = a.message.find("memory") != std::string::npos;
+    add_batch(batches, a.model, refused, memory ? "refused: memory" : "failed");
+  }
   Table table{
       .id = "batches",
       .title = "Throughput over the batch",
