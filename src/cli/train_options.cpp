@@ -201,12 +201,6 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   }
 }
 
-void note_given(const CLI::App& command, TrainConfig& config) {
-  for (const TrainOption& option : train_options()) {
-    if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
-  }
-}
-
 }  // namespace
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& purpose,
@@ -252,7 +246,8 @@ void add_train(CLI::App& app, Request& request) {
     if (!config.resume.empty()) apply_resumed_options(command, config);
     if (!config.reduce_table.empty())
       set_if_open(*command.get_option("--all-reduce"), "auto", "--reduce-table");
-    note_given(command, config);
+    for (const TrainOption& option : train_options())
+      if (command.get_option(name_of(option))->count() > 0) config.given.insert(option.name);
   });
 }
 

@@ -112,11 +112,7 @@ void log(LogLevel level, const std::string& text) {
 void print_error(const std::string& message) { log(LogLevel::off, message); }
 
 AlreadyReported report(const Error& error) {
-  if (speaks_for_all()) {
-    print_error(error.what());
-  } else {
-    log(LogLevel::error, error.what());
-  }
+  log(speaks_for_all() ? LogLevel::off : LogLevel::error, error.what());
   return {error.code()};
 }
 

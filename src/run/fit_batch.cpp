@@ -120,7 +120,13 @@ class Fitter {
     bool done = false;
     together(group_, [&] {
       try {
-        allocate_here(may_fail);
+        replica_ = std::make_unique<Replica>(request_.graph, request_.backend,
+                                             std::move(replica_plan_), request_.all_reduce.arena());
+        // Whether there is the memory that training takes later.
+        if (may_fail) {
+          request_.backend.allocate(need_.optimizer + need_.accumulation + need_.messages +
+                                    need_.images + need_.staging);
+        }
         done = true;
       } catch (const OutOfMemory&) {
         if (!may_fail) throw;
@@ -167,16 +173,23 @@ class Fitter {
 
   /// Where `batch` was asked for, as the configuration says.
   MemoryNeed plan(std::size_t batch) {
+    Backend& backend = request_.backend;
     replica_plan_.reset();
-    request_.backend.forget_plans();
+    backend.forget_plans();
     TrainConfig config = request_.config;
     if (batch != asked_) {
       config.batch_per_rank = batch;
       config.global_batch = 0;
     }
     run_ = plan_run(config, world_, request_.data.train.size());
-    replica_plan_ = plan_on(request_.backend);
-    need_ = whole_need();
+    replica_plan_ = plan_on(backend);
+    const bool streams = config.input == InputMode::stream;
+    const std::size_t held = streams ? 0 : request_.data.train.size();
+    const std::size_t image_bytes = backend.image_bytes(held + request_.data.test.size());
+    need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
+                            message_floats(), image_bytes);
+    if (streams)
+      need_.staging = backend.stager_bytes(config.image_size, run_.largest_micro_batch());
     return need_;
   }
 
@@ -198,29 +211,6 @@ class Fitter {
     if (found > 0) return found;
     const auto single = [this](std::size_t batch) { return plan(batch); };
     return largest_batch(bytes, std::min(most, kUnit - 1), single);
-  }
-
-  /// Allocates the last plan. Throws OutOfMemory; with `all`, also if the
-  /// memory that training takes later is not available.
-  void allocate_here(bool all) {
-    Backend& backend = request_.backend;
-    replica_ = std::make_unique<Replica>(request_.graph, backend, std::move(replica_plan_),
-                                         request_.all_reduce.arena());
-    if (!all) return;
-    backend.allocate(need_.optimizer + need_.accumulation + need_.messages + need_.images +
-                     need_.staging);
-  }
-
-  MemoryNeed whole_need() const {
-    const Backend& backend = request_.backend;
-    const bool streams = request_.config.input == InputMode::stream;
-    const std::size_t held = streams ? 0 : request_.data.train.size();
-    MemoryNeed need =
-        training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
-                        message_floats(), backend.image_bytes(held + request_.data.test.size()));
-    if (streams)
-      need.staging = backend.stager_bytes(request_.config.image_size, run_.largest_micro_batch());
-    return need;
   }
 
   /// Scratch memory is the buckets' in turn; what is kept is each bucket's own.

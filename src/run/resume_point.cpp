@@ -92,10 +92,9 @@ void compare_data(const ResumePoint& point, const std::vector<std::string>& data
   for (std::size_t i = 0; i < std::max(data.size(), point.manifest.data.size()); ++i) {
     const std::string here = i < data.size() ? data[i] : "";
     const std::string there = i < point.manifest.data.size() ? point.manifest.data[i] : "";
-    if (here == there) continue;
-    throw InputError(fmt::format(
-        "--resume: the data set is not that of {}: {} here, {} there: give the same --data",
-        point.checkpoint, here, printable(there)));
+    require(here == there, fmt::format("--resume: the data set is not that of {}: {} here, {} "
+                                       "there: give the same --data",
+                                       point.checkpoint, here, printable(there)));
   }
 }
 
@@ -123,19 +122,16 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   const bool same_parts = parts % world == 0;
   if (same_parts) config.accumulate = parts / world;
   config.global_batch = m.global_batch;
-  if (config.accumulate > kMostSamples) {
-    throw InputError(
-        fmt::format("--resume: {} micro-batches per step are too many for {} ranks: resume on more",
-                    parts, world));
-  }
+  require(
+      config.accumulate <= kMostSamples,
+      fmt::format("--resume: {} micro-batches per step are too many for {} ranks: resume on more",
+                  parts, world));
   const std::size_t now = world * config.accumulate;
   config.batch_per_rank = std::max<std::size_t>(1, (m.global_batch + now - 1) / now);
-  if (config.shard == Shard::fixed && now != parts) {
-    throw InputError(fmt::format(
-        "--resume: with --shard fixed the data set is cut into {} slices, which {} ranks cannot "
-        "share evenly: resume on a divisor of {}",
-        parts, world, parts));
-  }
+  require(config.shard != Shard::fixed || now == parts,
+          fmt::format("--resume: with --shard fixed the data set is cut into {} slices, which {} "
+                      "ranks cannot share evenly: resume on a divisor of {}",
+                      parts, world, parts));
   if (m.world == world && now == parts) return;
   const bool exact = same_parts && config.reduce_order == ReduceOrder::fixed;
   point.remarks.push_back(fmt::format(
@@ -150,9 +146,9 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
 void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
   if (!config.run_dir.empty()) return;
   config.run_dir = run_directory_of(point.checkpoint);
-  if (!config.run_dir.empty()) return;
-  throw InputError("--resume " + point.checkpoint + ": this checkpoint lies in no run directory (" +
-                   kCheckpointsName + "/): name one to write into with --run-dir");
+  require(!config.run_dir.empty(),
+          "--resume " + point.checkpoint + ": this checkpoint lies in no run directory (" +
+              kCheckpointsName + "/): name one to write into with --run-dir");
 }
 
 }  // namespace

@@ -23,9 +23,8 @@ bool is_whole(const fs::path& checkpoint) {
 }
 
 void require_made(const fs::path& directory, const std::error_code& error) {
-  if (!error) return;
-  throw InputError("cannot make the run directory " + directory.string() + ": " + error.message() +
-                   "; choose another with --run-dir");
+  require(!error, "cannot make the run directory " + directory.string() + ": " + error.message() +
+                      "; choose another with --run-dir");
 }
 
 void create(const fs::path& directory) {
@@ -65,9 +64,9 @@ bool will_exist(const TrainConfig& config, const fs::path& directory) {
 }
 
 void require_writable(const fs::path& directory) {
-  if (can_write_into(directory)) return;
-  throw InputError("cannot write into the run directory " + directory.string() +
-                   ": check its permissions and free space, or choose another with --run-dir");
+  require(can_write_into(directory),
+          "cannot write into the run directory " + directory.string() +
+              ": check its permissions and free space, or choose another with --run-dir");
 }
 
 /// `runs/<stem>-1`, or the first number that is free. Making the directory claims the number.
@@ -87,32 +86,26 @@ bool holds_run(const fs::path& directory) {
          !list_checkpoints(directory / kCheckpointsName).empty();
 }
 
-/// How the run there ended; null where its record cannot be read.
-nlohmann::ordered_json outcome_of(const fs::path& directory) {
+/// Whether a run has begun there that has neither ended well nor left a checkpoint.
+bool is_unfinished(const fs::path& directory) {
+  if (!list_checkpoints(directory / kCheckpointsName).empty()) return false;
   const InputFile file{directory / kRunJsonName, "", ""};
   try {
     const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
-    if (run.is_object() && run.contains("outcome")) return run["outcome"];
-  } catch (const InputError&) {  // as one that says nothing
+    const auto outcome = run.find("outcome");
+    if (outcome == run.end() || !outcome->is_string()) return false;
+    return *outcome != "completed" && *outcome != "target reached";
+  } catch (const InputError&) {  // a record that cannot be read says nothing
+    return false;
   }
-  return nullptr;
-}
-
-/// Whether a run has begun there that has neither ended well nor left a checkpoint.
-bool is_unfinished(const fs::path& directory) {
-  const auto outcome = outcome_of(directory);
-  const bool ended = outcome == "completed" || outcome == "target reached";
-  return outcome.is_string() && !ended && list_checkpoints(directory / kCheckpointsName).empty();
 }
 
 /// Files that a killed process had not yet renamed; no other process writes here.
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& path : entries_of(directory, error)) {
-    const std::string name = path.filename().string();
-    if (is_temporary_of(name, kRunJsonName) || is_temporary_of(name, kStepsCsvName) ||
-        is_temporary_of(name, kStatusName))
-      fs::remove(path, error);
+    for (const char* file : {kRunJsonName, kStepsCsvName, kStatusName})
+      if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
   }
   remove_unfinished_checkpoints(directory / kCheckpointsName);
 }

@@ -23,7 +23,6 @@
 #include "wiring/device_choice.hpp"
 #include "wiring/make_all_reduce.hpp"
 #include "wiring/open_backend.hpp"
-#include "wiring/timed_setup.hpp"
 #include "wiring/transport.hpp"
 
 namespace rueda {

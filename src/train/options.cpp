@@ -12,13 +12,6 @@
 namespace rueda {
 namespace {
 
-OptionValue wide(std::size_t value) { return std::uint64_t{value}; }
-OptionValue wide(int value) { return std::int64_t{value}; }
-OptionValue wide(double value) { return value; }
-OptionValue wide(const std::optional<double>& value) {
-  return value ? OptionValue(*value) : OptionValue();
-}
-
 OptionValue text_or_null(const std::string& text) {
   return text.empty() ? OptionValue() : OptionValue(text);
 }
@@ -38,16 +31,11 @@ bool is_in(const OptionRange& range, double value) {
 }
 
 template <typename Number>
-void require(const TrainOption& option, const OptionRange& range, Number value) {
+void require_range(const TrainOption& option, const OptionRange& range, Number value) {
   if (is_in(range, double(value))) return;
   throw InputError(fmt::format("--{} is {}: give a {} {}{}{}", option.name, value,
                                std::is_floating_point_v<Number> ? "number" : "whole number",
                                range_text(range), *range.hint == '\0' ? "" : "; ", range.hint));
-}
-
-void require(const TrainOption& option, const OptionRange& range,
-             const std::optional<double>& value) {
-  if (value) require(option, range, *value);
 }
 
 }  // namespace
@@ -97,14 +85,18 @@ InjectedFault parse_fault(const std::string& text) {
 OptionValue value_of(const TrainOption& option, const TrainConfig& config) {
   return std::visit(
       Overloaded{
-          [&](const auto& number) { return wide(config.*number.member); },
+          [&](const auto& n) { return OptionValue(config.*n.member); },  // a number or a flag
+          [&](const NumberIn<std::optional<double>>& n) {
+            const std::optional<double>& number = config.*n.member;
+            return number ? OptionValue(*number) : OptionValue();
+          },
           [&](const Text& t) {
             return t.null_if_empty ? text_or_null(config.*t.member) : OptionValue(config.*t.member);
           },
           [&]<typename Number>(const NumberOrWord<Number>& n) {
-            return config.*n.member == n.meaning ? OptionValue(n.word) : wide(config.*n.member);
+            return config.*n.member == n.meaning ? OptionValue(n.word)
+                                                 : OptionValue(config.*n.member);
           },
-          [&](const Flag& f) { return OptionValue(config.*f.member); },
           [&](const Words& w) { return OptionValue(w.words.at(w.get(config))); },
           [&](const Formed& f) { return text_or_null(f.get(config)); },
       },
@@ -143,10 +135,15 @@ void check_range(const TrainOption& option, const TrainConfig& config) {
   std::visit(Overloaded{
                  [](const auto&) {},
                  [&]<typename Number>(const NumberIn<Number>& n) {
-                   require(option, n.range, config.*n.member);
+                   require_range(option, n.range, config.*n.member);
+                 },
+                 [&](const NumberIn<std::optional<double>>& n) {
+                   if (const auto& number = config.*n.member)
+                     require_range(option, n.range, *number);
                  },
                  [&]<typename Number>(const NumberOrWord<Number>& n) {
-                   if (config.*n.member != n.meaning) require(option, n.range, config.*n.member);
+                   if (config.*n.member != n.meaning)
+                     require_range(option, n.range, config.*n.member);
                  },
              },
              option.kind);

@@ -13,21 +13,16 @@
 namespace rueda {
 namespace {
 
-double scaled_rate(const TrainConfig& config, std::size_t global_batch) {
-  if (config.scale_lr == ScaleLr::none) return config.lr;
-  return config.lr * double(global_batch) / double(config.base_batch);
-}
-
 /// A fault that would never come would look like a check that misses it.
 void require_reachable(const InjectedFault& fault, const RunPlan& plan) {
   if (fault.kind == InjectedFault::Kind::none) return;
   const std::size_t steps = plan.schedule.epochs * plan.schedule.steps_per_epoch;
   if (fault.kind == InjectedFault::Kind::corrupt_message && plan.world == 1)
     throw InputError("--inject corrupt-message: one rank gets no messages, start two or more");
-  if (std::size_t(fault.rank) < plan.world && fault.step <= steps) return;
-  throw InputError(fmt::format(
-      "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
-      fault.rank, fault.step, plan.world - 1, steps));
+  require(std::size_t(fault.rank) < plan.world && fault.step <= steps,
+          fmt::format(
+              "--inject names rank {}, step {}, but this run has ranks 0 to {} and steps 1 to {}",
+              fault.rank, fault.step, plan.world - 1, steps));
 }
 
 }  // namespace
@@ -52,7 +47,10 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
                   .shuffle = config.shuffle,
                   .shard = config.shard,
                   .last_batch = config.last_batch};
-  plan.schedule = {.base_rate = scaled_rate(config, plan.global_batch),
+  double rate = config.lr;
+  if (config.scale_lr == ScaleLr::linear)
+    rate = rate * double(plan.global_batch) / double(config.base_batch);
+  plan.schedule = {.base_rate = rate,
                    .schedule = config.lr_schedule,
                    .warmup_epochs = config.warmup_epochs,
                    .epochs = config.epochs,

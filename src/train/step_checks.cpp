@@ -38,20 +38,16 @@ std::span<float> tensor_values(Replica& replica, std::size_t tensor) {
 
 /// The first tensor on which some rank differs from rank 0; none if all agree.
 std::optional<std::size_t> first_difference(const std::vector<ReplicaHashes>& all) {
-  std::size_t first = all.front().size();
-  for (const ReplicaHashes& hashes : all) {
-    const auto [mine, zero] = std::mismatch(hashes.begin(), hashes.end(), all.front().begin());
-    first = std::min(first, std::size_t(mine - hashes.begin()));
-  }
-  return first == all.front().size() ? std::nullopt : std::optional(first);
+  for (std::size_t i = 0; i < all.front().size(); ++i)
+    if (std::ranges::any_of(all, [&](auto& hashes) { return hashes[i] != all[0][i]; })) return i;
+  return std::nullopt;
 }
 
 /// The hash that more than half of the ranks have, if any.
 std::optional<std::uint64_t> majority(const std::vector<ReplicaHashes>& all, std::size_t tensor) {
+  const auto vote = [tensor](const ReplicaHashes& hashes) { return hashes[tensor]; };
   for (const ReplicaHashes& candidate : all) {
-    const auto votes = std::count_if(all.begin(), all.end(), [&](const ReplicaHashes& h) {
-      return h[tensor] == candidate[tensor];
-    });
+    const auto votes = std::ranges::count(all, candidate[tensor], vote);
     if (2 * std::size_t(votes) > all.size()) return candidate[tensor];
   }
   return std::nullopt;
@@ -137,19 +133,16 @@ std::string ReplicaCheck::compare(const std::string& when) {
   last_ = hash_replica(replica_);
   if (often_ == CheckReplicas::off) return combined_hash(last_);
   const auto all = from_bytes<std::uint64_t>(group_.all_gather(std::as_bytes(std::span(last_))));
-  if (const auto tensor = first_difference(all)) report(when, all, *tensor);
-  return combined_hash(last_);
-}
-
-void ReplicaCheck::report(const std::string& when, const std::vector<ReplicaHashes>& all,
-                          std::size_t tensor) {
-  std::vector<float> mine(tensor_values(replica_, tensor).size());
-  replica_.backend().download(mine, tensor_values(replica_, tensor));
+  const auto tensor = first_difference(all);
+  if (!tensor) return combined_hash(last_);
+  const std::span<float> values = tensor_values(replica_, *tensor);
+  std::vector<float> mine(values.size());
+  replica_.backend().download(mine, values);
   const auto copies = from_bytes<float>(group_.all_gather(std::as_bytes(std::span(mine))));
   const std::vector<std::size_t> changed = ranks_where(group_, changed_by_itself_);
   throw_agreed(ExitCode::run_failed,
-               fmt::format("replicas differ {}: {}, {}; {}", when, tensor_name(replica_, tensor),
-                           first_element(copies), verdict(all, tensor, changed)));
+               fmt::format("replicas differ {}: {}, {}; {}", when, tensor_name(replica_, *tensor),
+                           first_element(copies), verdict(all, *tensor, changed)));
 }
 
 }  // namespace rueda

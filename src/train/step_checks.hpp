@@ -46,9 +46,6 @@ class ReplicaCheck {
   std::string compare(const std::string& when);
 
  private:
-  [[noreturn]] void report(const std::string& when, const std::vector<ReplicaHashes>& all,
-                           std::size_t tensor);
-
   RankGroup& group_;
   Replica& replica_;
   CheckReplicas often_;

@@ -35,33 +35,6 @@ void append(ByRank<Part>& all, const ByRank<Part>& more) {
     all[rank].insert(all[rank].end(), more[rank].begin(), more[rank].end());
 }
 
-inline TraceSpan of_phase(const PhaseSpan& phase) {
-  TraceSpan span{.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)};
-  span.set_name(kPhaseNames[std::size_t(phase.phase)]);
-  return span;
-}
-
-inline TraceSpan of_bucket(const BucketRecord& bucket) {
-  TraceSpan span{.begin = std::min(bucket.ready, bucket.begin),
-                 .end = bucket.end,
-                 .lane = TraceLane::buckets,
-                 .bucket = std::int16_t(bucket.bucket)};
-  span.set_name("bucket " + std::to_string(bucket.bucket));
-  return span;
-}
-
-inline TraceSpan of_act(const ReduceSpan& done) {
-  TraceSpan span{.begin = steady_seconds(done.begin),
-                 .end = steady_seconds(done.end),
-                 .lane = TraceLane::all_reduce,
-                 .bucket = std::int16_t(done.bucket),
-                 .part = done.act.step,
-                 .to = done.act.to,
-                 .from = done.act.from};
-  span.set_name(done.act.kind == ReduceAct::Kind::add ? "add" : done.act.phase);
-  return span;
-}
-
 /// Fills BucketRecord::wait and StepRecord::all_reduce_wait of an epoch. A
 /// bucket's all-reduce cannot end before the last rank has begun it, so a rank
 /// waits from its own begin until then, as far as it spent that time in
@@ -89,9 +62,27 @@ inline std::vector<TraceSpan> trace_step(std::uint32_t step, const std::vector<P
                                          const std::vector<BucketRecord>& buckets,
                                          const std::vector<ReduceSpan>& acts) {
   std::vector<TraceSpan> spans;
-  for (const PhaseSpan& phase : phases) spans.push_back(of_phase(phase));
-  for (const BucketRecord& bucket : buckets) spans.push_back(of_bucket(bucket));
-  for (const ReduceSpan& act : acts) spans.push_back(of_act(act));
+  for (const PhaseSpan& phase : phases) {
+    spans.push_back({.begin = steady_seconds(phase.begin), .end = steady_seconds(phase.end)});
+    spans.back().set_name(kPhaseNames[std::size_t(phase.phase)]);
+  }
+  for (const BucketRecord& bucket : buckets) {
+    spans.push_back({.begin = std::min(bucket.ready, bucket.begin),
+                     .end = bucket.end,
+                     .lane = TraceLane::buckets,
+                     .bucket = std::int16_t(bucket.bucket)});
+    spans.back().set_name("bucket " + std::to_string(bucket.bucket));
+  }
+  for (const auto& [act, bucket, begin, end] : acts) {
+    spans.push_back({.begin = steady_seconds(begin),
+                     .end = steady_seconds(end),
+                     .lane = TraceLane::all_reduce,
+                     .bucket = std::int16_t(bucket),
+                     .part = act.step,
+                     .to = act.to,
+                     .from = act.from});
+    spans.back().set_name(act.kind == ReduceAct::Kind::add ? "add" : act.phase);
+  }
   for (TraceSpan& span : spans) span.step = step;
   return spans;
 }

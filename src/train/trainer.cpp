@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "evaluator.hpp"
-#include "gradient_accumulator.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "step_checks.hpp"
 #include "step_recorder.hpp"

@@ -81,24 +81,18 @@ std::string cudnn_version() {
 
 /// Sets the engines of a tuning file, by the work that they do, for all that is
 /// planned from now on. Not for the cpu backend.
-void use_engines(Backend& backend, const Engines& engines) {
+void use_engines([[maybe_unused]] Backend& backend, [[maybe_unused]] const Engines& engines) {
 #if RUEDA_CUDA_TRAINS
   cuda::plan_store(backend)->use(engines);
-#else
-  static_cast<void>(backend);
-  static_cast<void>(engines);
 #endif
 }
 
 /// Adds what the operations planned so far compute with, and what was timed.
-void add_engines(const Backend& backend, Tuning& tuning) {
+void add_engines([[maybe_unused]] const Backend& backend, [[maybe_unused]] Tuning& tuning) {
 #if RUEDA_CUDA_TRAINS
   const auto* store = cuda::plan_store(backend);
   for (const auto& [work, engine] : store->engines()) tuning.engines[work] = engine;
   for (const auto& [work, seconds] : store->times()) tuning.seconds[work] = seconds;
-#else
-  static_cast<void>(backend);
-  static_cast<void>(tuning);
 #endif
 }
 
@@ -136,11 +130,9 @@ std::unique_ptr<Backend> open_backend(const BackendOptions& options) {
   return wants_cuda(options.choice) ? open_cuda(options) : open_cpu(options);
 }
 
-std::unique_ptr<DeviceMonitor> open_monitor(const std::string& uuid) {
+std::unique_ptr<DeviceMonitor> open_monitor([[maybe_unused]] const std::string& uuid) {
 #if RUEDA_WITH_CUDA
   if (!uuid.empty()) return open_nvml(uuid);
-#else
-  static_cast<void>(uuid);
 #endif
   return nullptr;
 }
@@ -170,14 +162,11 @@ std::string tuning_text(const Tuning& tuning) {
 
 void check_tuning(const Tuning& tuning, const std::string& file, const std::string& device,
                   const std::string& cudnn) {
-  if (tuning.device != device) {
-    tuning_file(file).refuse("it was made on \"" + printable(tuning.device) + "\", and this is \"" +
-                             device + "\"");
-  }
-  if (tuning.cudnn != cudnn) {
-    tuning_file(file).refuse("it was made with cuDNN " + printable(tuning.cudnn) +
-                             ", and this is cuDNN " + cudnn);
-  }
+  const InputFile named = tuning_file(file);
+  named.require(tuning.device == device, "it was made on \"" + printable(tuning.device) +
+                                             "\", and this is \"" + device + "\"");
+  named.require(tuning.cudnn == cudnn, "it was made with cuDNN " + printable(tuning.cudnn) +
+                                           ", and this is cuDNN " + cudnn);
 }
 
 std::string read_tuning_file(const std::string& file) {
@@ -206,7 +195,7 @@ std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
   return left_out;
 }
 
-std::string left_out_engines(const Backend& backend) {
+std::string left_out_engines([[maybe_unused]] const Backend& backend) {
   std::string text;
 #if RUEDA_CUDA_TRAINS
   const auto* store = cuda::plan_store(backend);
@@ -216,8 +205,6 @@ std::string left_out_engines(const Backend& backend) {
   text = std::to_string(all.size()) + " engines of cuDNN do not compile or run; others are used:";
   for (const std::string& one : all.first(std::min(kShown, all.size()))) text += "\n  " + one;
   if (all.size() > kShown) text += "\n  and " + std::to_string(all.size() - kShown) + " more";
-#else
-  static_cast<void>(backend);
 #endif
   return text;
 }

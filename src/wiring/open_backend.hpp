@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,17 @@ struct BackendOptions {
   TimedCompute compute = {};    ///< of the timed backend, as is the next
   timed::JitterSeed jitter = {};
 };
+
+/// Collective. What the timed backend waits for, if the configuration asks for
+/// it; rank 0 reads the recorded run for all. Throws InputError.
+std::optional<TimedCompute> choose_compute(RankGroup& group, const TrainConfig& config,
+                                           std::size_t train_images);
+
+/// Seconds that forward, loss and backward of one image took in a recorded run
+/// of `model` at `image_size`: the median over the full steps of all ranks,
+/// without those of the first epoch if there are others. `file` is its
+/// run.json, its steps.csv lies next to it. Throws InputError.
+double recorded_image_seconds(const std::string& file, const std::string& model, int image_size);
 
 /// Throws InputError for a backend that is not available here, or that cannot
 /// compute in the precision.

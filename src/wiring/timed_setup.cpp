@@ -1,14 +1,11 @@
-#include "timed_setup.hpp"
-
 #include <array>
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
+#include "open_backend.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/train/run_plan.hpp"

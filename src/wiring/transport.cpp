@@ -37,9 +37,8 @@ TransportDecision agree_on_transport(RankGroup& group, TransportChoice choice,
   if (max_over_ranks(group, mine.transport == Transport::staged))
     mine.transport = Transport::staged;
   mine.warning.clear();
-  for (const std::string& text : warnings) {  // the first one
+  for (const std::string& text : warnings)  // the first one
     if (group.size() > 1 && group.rank() == 0 && mine.warning.empty()) mine.warning = text;
-  }
   return mine;
 }
 

@@ -18,7 +18,7 @@ MUTATIONS = [
      TRAINER),
     (T + "trainer.cpp", "{config_.momentum, config_.weight_decay, config_.nesterov}", "{config_.momentum, config_.weight_decay}",
      TRAINER),
-    (T + "gradient_accumulator.hpp", "device_.copy(arena, slot(0));", "device_.add(arena, slot(0));", TRAINER),
+    ("include/rueda/train/gradient_reducer.hpp", "device_.copy(arena, slot(0));", "device_.add(arena, slot(0));", TRAINER),
     ("include/rueda/kernels/sgd.hpp", "gradient + s.weight_decay * value", "gradient - s.weight_decay * value", TRAINER),
     ("include/rueda/kernels/sgd.hpp", "s.nesterov ? g +", "s.nesterov ? gradient +", TRAINER),
     ("include/rueda/kernels/softmax_loss.hpp", "(k == label ? 1.0F : 0.0F)) * scale", "(k == label ? 1.0F : 0.0F))", UNIT),
@@ -27,7 +27,7 @@ MUTATIONS = [
     ("include/rueda/kernels/pixel.hpp", "a.flip ? kSide - 1 - x : x", "x", UNIT),
     ("src/optim/schedule.cpp", "(now + 1.0) / std::ceil(warmup)", "now / std::ceil(warmup)", UNIT),
     ("src/optim/schedule.cpp", "(now - warmup) / (steps - warmup)", "now / steps", UNIT),
-    (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(global_batch)", UNIT),
+    (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(plan.global_batch)", UNIT),
     # What an evaluation means.
     (T + "evaluator.hpp", "    transform_.augment = false;\n", "", TRAINER),
     (T + "evaluator.hpp", "|| epoch == config.epochs", "", TRAINER),
@@ -107,8 +107,8 @@ MUTATIONS = [
     (S + "figures.cpp", "{&c.busy, &c.exposed, &c.wait", "{&c.busy, &c.wait", UNIT),
     (S + "figures.cpp", "(1 / speedup - 1 / ranks) / (1 - 1 / ranks)", "(1 / speedup - 1 / ranks)", UNIT),
     # The sum itself.
-    (T + "gradient_reducer.cpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
-    (T + "gradient_reducer.cpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
+    ("include/rueda/train/gradient_reducer.hpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
+    ("include/rueda/train/gradient_reducer.hpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
     ("mpi/sums/ring_all_reduce.cpp", "cut(slice, plan.chunk(plan.gather_send(step)))",
      "cut(slice, plan.chunk(plan.gather_receive(step)))", ["mpi 3"]),
     ("mpi/sums/tree_sums.cpp", "slots[order.next_slot()] = contribution;",

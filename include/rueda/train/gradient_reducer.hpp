@@ -13,9 +13,49 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
+#include "rueda/reduce/tree_order.hpp"
 #include "rueda/train/timings.hpp"
 
 namespace rueda {
+
+/// Adds the gradient arenas of one step's micro-batches in the tree order that
+/// the fixed-order all-reduce uses over ranks. With one micro-batch it does
+/// nothing and owns nothing.
+class GradientAccumulator {
+ public:
+  GradientAccumulator(Backend& backend, std::size_t arena_floats, std::size_t micro_batches)
+      : device_(backend.reduce_device()) {
+    if (micro_batches == 1) return;
+    for (std::size_t i = 0; i < TreeOrder::slots_needed(micro_batches); ++i)
+      slots_.push_back(backend.allocate(arena_floats * sizeof(float)));
+  }
+
+  /// Takes the arena of the next micro-batch.
+  void push(std::span<const float> arena) {
+    if (slots_.empty()) return;
+    device_.join();  // the backward pass wrote the arena
+    device_.copy(slot(order_.next_slot()), arena);
+    order_.push([this](std::size_t into, std::size_t from) { merge(into, from); });
+    device_.join();  // the next one writes it again
+  }
+
+  /// All have been pushed: writes the sum into `arena`.
+  void finish(std::span<float> arena) {
+    if (slots_.empty()) return;
+    order_.finish([this](std::size_t into, std::size_t from) { merge(into, from); });
+    device_.copy(arena, slot(0));
+    device_.join();
+  }
+
+ private:
+  void merge(std::size_t into, std::size_t from) { device_.add(slot(into), slot(from)); }
+  std::span<float> slot(std::size_t i) { return slots_[i].floats(); }
+
+  ReduceDevice& device_;
+  TreeOrder order_;
+  std::vector<Memory> slots_;  ///< none with one micro-batch
+};
 
 /// How the right to call MPI goes from thread to thread.
 struct TurnHooks {
@@ -48,27 +88,81 @@ struct ReducerParts {
 /// bits.
 class GradientReducer {
  public:
-  explicit GradientReducer(ReducerParts parts);
+  explicit GradientReducer(ReducerParts parts)
+      : parts_(std::move(parts)), counts_(parts_.ends.size()) {
+    for (std::size_t i = 0; i < buckets(); ++i) {
+      const Range range = bucket(i);
+      sums_.push_back({.all_reduce = parts_.all_reduce.for_length(range.size()),
+                       .slice = cut(parts_.replica.gradients(), range),
+                       .exactly = i > 0 && range.begin >= parts_.replica.parameters().size()});
+    }
+    if (!parts_.overlaps) return;
+    thread_ = std::jthread(std::bind_front(&GradientReducer::communicate, this));
+  }
   /// Ends the process if it is busy(): the thread may be inside MPI, from which
   /// it never returns when this rank has failed.
-  ~GradientReducer();
+  ~GradientReducer() {
+    if (busy())
+      end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
+  }
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
   /// Collective. Sums the zeros of a new arena, which opens connections and takes scratch memory.
-  void warm_up();
+  void warm_up() {
+    begin(0, false);
+    complete();
+    for (std::size_t i = 0; i < buckets(); ++i) wait(i);
+    end();
+    take_records();
+  }
 
   /// A training step begins (global, from 1). `announced`: its buckets are
   /// complete as soon as the backend announces them, and all are when
   /// `complete` is called; otherwise the device is waited for there.
-  void begin(std::size_t train_step, bool announced);
+  void begin(std::size_t train_step, bool announced) {
+    if (parts_.overlaps) {
+      for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = backend().announced(i) + 1;
+      parts_.turn.give();
+    }
+    change([&] {
+      train_step_ = train_step;
+      final_ = announced;
+      announced_ = announced && parts_.overlaps;
+      complete_ = false;
+      summed_ = 0;
+      open_ = parts_.overlaps;
+      starts_ = true;
+    });
+  }
   /// The whole arena is written.
-  void complete();
+  void complete() {
+    if (!final_) {
+      ReduceDevice& device = backend().reduce_device();
+      device.wait(device.record());
+    }
+    change([this] {
+      complete_ = true;
+      completed_at_ = SteadyClock::now();
+    });
+  }
   /// Returns once `bucket` is summed. In order. Throws what its all-reduce threw.
-  void wait(std::size_t bucket);
-  void end();
+  void wait(std::size_t bucket) {
+    if (!parts_.overlaps) return sum(bucket, completed_at_);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return summed_ > bucket || failure_; });
+    if (summed_ <= bucket) std::rethrow_exception(failure_);
+  }
+  void end() {
+    if (!parts_.overlaps) return;
+    parts_.turn.take();
+    open_ = false;
+  }
   /// Whether the thread may still be inside an all-reduce: between `begin` and `end`.
-  bool busy() const;
+  bool busy() const {
+    const std::lock_guard lock(mutex_);
+    return open_ && !failure_;
+  }
 
   std::size_t buckets() const noexcept { return parts_.ends.size(); }
   /// Floats of the gradient arena.
@@ -87,7 +181,23 @@ class GradientReducer {
     bool exactly = false;
   };
   /// Sums `bucket`, whose gradients were complete at `ready`.
-  void sum(std::size_t bucket, SteadyTime ready);
+  void sum(std::size_t bucket, SteadyTime ready) {
+    const BoundSum& bound = sums_[bucket];
+    journal().at(train_step_, bucket);
+    const SteadyTime begin = SteadyClock::now();
+    // The caller has waited for everything that the bucket needs, hence no event.
+    const Event done = bound.exactly ? bound.all_reduce.sum_exactly(bound.slice, {})
+                                     : bound.all_reduce.sum(bound.slice, {});
+    backend().reduce_device().wait(done);
+    const SteadyTime end = SteadyClock::now();
+    const ReduceTimes times = journal().take_times();
+    records_.push_back({.bucket = std::uint32_t(bucket),
+                        .ready = steady_seconds(ready),
+                        .begin = steady_seconds(begin),
+                        .end = steady_seconds(end),
+                        .transfer = times.transfer,
+                        .add = times.add});
+  }
   Backend& backend() const { return parts_.replica.backend(); }
 
   /// Does `work` under the lock, and wakes the threads that wait for a change.
@@ -100,10 +210,36 @@ class GradientReducer {
     changed_.notify_all();
   }
 
-  // The thread's.
-  void communicate(const std::stop_token& stop);
-  void sum_all();
-  SteadyTime wait_until_ready(std::size_t bucket);
+  /// The thread's work: waits for the next step, until there is none.
+  void communicate(const std::stop_token& stop) {
+    const auto starts = [&] {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, stop, [this] { return starts_; });
+      return std::exchange(starts_, false);
+    };
+    while (starts()) {
+      parts_.turn.take();
+      try {
+        sum_all();
+      } catch (...) {
+        parts_.turn.give();
+        return change([this] { failure_ = std::current_exception(); });
+      }
+    }
+  }
+  void sum_all() {
+    for (std::size_t i = 0; i < buckets(); ++i) {
+      sum(i, wait_until_ready(i));
+      if (i + 1 == buckets()) parts_.turn.give();  // before the other thread can see the last sum
+      change([&] { summed_ = i + 1; });
+    }
+  }
+  SteadyTime wait_until_ready(std::size_t bucket) {
+    if (announced_) return backend().wait_announced(bucket, counts_[bucket]);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return complete_; });
+    return completed_at_;
+  }
 
   const ReducerParts parts_;
   std::vector<BoundSum> sums_;  ///< by bucket

@@ -168,8 +168,7 @@ class PhaseTimer {
     const SteadyTime now = SteadyClock::now();
     const double passed = seconds_between(last_, now);
     last_ = now;
-    double sum = 0;
-    for (const double part : parts) sum += part;
+    const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
     const double share = sum > passed ? passed / sum : 1.0;  // clocks differ in their last digits
     for (std::size_t i = 0; i < kPhases; ++i) seconds_[i] += parts[i] * share;
     seconds_[std::size_t(Phase::optimizer)] += passed - sum * share;

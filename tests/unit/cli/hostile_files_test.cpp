@@ -19,7 +19,6 @@
 #include "tests/support/common.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
-#include "wiring/timed_setup.hpp"
 
 using namespace rueda;
 using Catch::Contains;

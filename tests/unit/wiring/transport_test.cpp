@@ -12,7 +12,6 @@
 #include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
-#include "wiring/timed_setup.hpp"
 
 namespace rueda::test {
 namespace {
