@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -79,9 +80,7 @@ Communicator::Communicator(MPI_Comm origin, std::size_t max_count)
   check(MPI_Comm_rank(*comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(*comm_, &size_), "MPI_Comm_size");
   note_node();
-  int world_rank = 0;
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &world_rank), "MPI_Comm_rank");
-  world_ranks_ = rueda::all_gather(*this, world_rank);
+  note_world_ranks();
 }
 
 Communicator Communicator::split(int color, int key) const {
@@ -101,6 +100,21 @@ void Communicator::note_node() {
   node_leader_ = rank_;
   call_mpi("MPI_Bcast", MPI_Bcast, &node_leader_, 1, MPI_INT, 0, node);
   call_mpi("MPI_Comm_free", MPI_Comm_free, &node);
+}
+
+/// Asks no other rank.
+void Communicator::note_world_ranks() {
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group mine = MPI_GROUP_NULL;
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  check(MPI_Comm_group(*comm_, &mine), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size_));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  world_ranks_.resize(ranks.size());
+  check(MPI_Group_translate_ranks(mine, size_, ranks.data(), world, world_ranks_.data()),
+        "MPI_Group_translate_ranks");
+  check(MPI_Group_free(&mine), "MPI_Group_free");
+  check(MPI_Group_free(&world), "MPI_Group_free");
 }
 
 void Communicator::Free::operator()(MPI_Comm* comm) const noexcept {

@@ -72,6 +72,7 @@ class Communicator final : public RankGroup {
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void note_node();
+  void note_world_ranks();
 
   /// Frees the duplicate while MPI is active.
   struct Free {
