@@ -63,8 +63,11 @@ void add_names(Json& events, const RunRecord& run, std::size_t rank) {
   for (std::size_t lane = 0; lane < kLaneNames.size(); ++lane) {
     events.push_back(metadata("thread_name", rank, "name", kLaneNames[lane]));
     events.back()["tid"] = lane;
-    events.push_back(metadata("thread_sort_index", rank, "sort_index", lane));
-    events.back()["tid"] = lane;
+    events.push_back({{"name", "thread_sort_index"},
+                      {"ph", "M"},
+                      {"pid", rank},
+                      {"tid", lane},
+                      {"args", {{"sort_index", lane}}}});
   }
 }
 

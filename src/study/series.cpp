@@ -149,9 +149,8 @@ Observation observe(const RunResult& run) {
 
 Observations observe_all(const Runs& runs) {
   Observations all;
-  for (const RunResult& run : runs) {
+  for (const RunResult& run : runs)
     if (!run.epochs.empty()) all.push_back(observe(run));
-  }
   for (const TrainOption& option : train_options()) {
     if (option.timing != Timing::variant) continue;
     const std::string name = option.name;

@@ -134,9 +134,8 @@ Tables book_layout(const StudyFigures& all, const Observations& observations) {
   Tables tables = {cpu_baseline(observations), acceleration(observations)};
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   Group group;
-  for (const SeriesFigures& series : all) {
+  for (const SeriesFigures& series : all)
     if (series.series->scaling != Scaling::single) group.push_back(&series);
-  }
   if (group.empty()) return tables;
   const std::string first = first_model(group);
   for (const bool is_first : {true, false}) {
