@@ -110,8 +110,10 @@ TEST_CASE("a log in whole seconds is not compared with itself", "[study]") {
     for (const Finding& f : findings({}, Evaluated(logged).figures, {})) all += f.text;
     return all;
   };
-  CHECK_THAT(text(rounded(14, 0.5), rounded(5, 0.5)), !Contains("whole seconds"));
-  CHECK_THAT(text(rounded(13.6, 0.0125), rounded(5.376, 0.0035)),
+  CHECK_THAT(text(Estimate{14, 14 - 0.5, 14 + 0.5}, Estimate{5, 5 - 0.5, 5 + 0.5}),
+             !Contains("whole seconds"));
+  CHECK_THAT(text(Estimate{13.6, 13.6 - 0.0125, 13.6 + 0.0125},
+                  Estimate{5.376, 5.376 - 0.0035, 5.376 + 0.0035}),
              Contains("hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %"));
 }
 

@@ -161,10 +161,10 @@ TEST_CASE("a run without a partner is a series of one point", "[study]") {
 TEST_CASE("rounding is kept where there is one run", "[study]") {
   std::vector<Observation> seen(2);
   for (Observation& one : seen) one.rank_batch = one.global_batch = 8;
-  seen[0].epoch = rounded(14, 0.5);
+  seen[0].epoch = Estimate{14, 14 - 0.5, 14 + 0.5};
   seen[1].ranks = 2;
   seen[1].global_batch = 16;
-  seen[1].epoch = rounded(8, 0.5);
+  seen[1].epoch = Estimate{8, 8 - 0.5, 8 + 0.5};
   const auto all = make_series(seen);
   REQUIRE(all.size() == 1);
   CHECK(all[0].points[0].epoch.low == 13.5);
