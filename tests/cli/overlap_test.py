@@ -19,9 +19,9 @@ BUCKETS = ["--bucket-mb", "0.2"]
 class OverlapTest(ProgramCase):
     time_limit = 600
 
-    def start(self, ranks, *more):
+    def start(self, ranks, *more, small=SMALL):
         backend = ["--backend", BACKEND] + ["--allow-shared-gpu"] * (BACKEND == "cuda")
-        return super().start(ranks, *SMALL, *backend, *more)
+        return super().start(ranks, *small, *backend, *more)
 
     def check_same_bits(self, ranks, *more):
         with self.subTest(ranks=ranks, options=more):
@@ -74,13 +74,15 @@ class OverlapTest(ProgramCase):
             self.assertEqual(self.program.record(folder)["config"]["all-reduce"], algorithm)
 
     def test_buckets_that_are_measured_and_given_again(self):
-        for ranks in (1, 2, 3):
-            auto = self.trained(ranks, "--overlap", "on", "--bucket-mb", "auto")
+        at = SMALL.index("--global-batch") + 1
+        large = [*SMALL[:at], "30", *SMALL[at + 1 :]]  # more images than there are
+        for ranks, small in ((1, SMALL), (2, SMALL), (3, large)):
+            auto = self.trained(ranks, "--overlap", "on", "--bucket-mb", "auto", small=small)
             taken = auto["all_reduce"]["bucket_mb"]
             self.assertEqual(auto["config"]["bucket-mb"], "auto")
             if ranks == 1:
                 self.assertEqual(taken, 25)
-            again = self.trained(ranks, "--overlap", "off", "--bucket-mb", str(taken))
+            again = self.trained(ranks, "--overlap", "off", "--bucket-mb", str(taken), small=small)
             self.assertEqual(hashes(again), hashes(auto))
             for name in ("bucket_mb", "bucket_bytes"):
                 self.assertEqual(again["all_reduce"][name], auto["all_reduce"][name])

@@ -44,6 +44,15 @@ class Watch(ProgramCase):
         self.assertIn(True, near, (status["useful"], found))
         self.assertNotIn(True, [abs(a - b) < 2e-6 for a, b in zip(found[0], found[0][1:])])  # ranks do differ
 
+    def test_a_slow_rank_is_named_and_a_file_that_cannot_be_written_hurts_nothing(self):
+        (self.folder / "odd" / "status.json").mkdir(parents=True)
+        words = ["--backend", "timed", "--model", "resnet20", "--data-limit", "30", "--compute-ms", "100"]
+        words += ["--global-batch", "3", "--epochs", "1", "--run-dir", "odd"]  # rank 0 has two images of three
+        run = self.program.run_ranks(2, "train", *words)
+        self.completed(run)
+        self.assertRegex(run.out, r"Epoch 1/1 .*\n  slow: rank 0 on \S+, \+\d+ % over the others for \d+ steps\n")
+        self.assertEqual(run.out.count("warning: cannot write odd/status.json: "), 1, run.out)
+
     def test_from_another_terminal(self):
         words = ["train", *TIMED, "--epochs", "1000", "--run-dir", "long", "--progress", "lines"]
         command = [self.program.mpiexec, "--bind-to", "none", "-n", "2", self.program.binary, *words]
