@@ -84,8 +84,6 @@ class CudaReduceDevice final : public ReduceDevice {
     static_cast<void>(cudaStreamSynchronize(own_.get()));
     if (checks_) static_cast<void>(cudaStreamSynchronize(checks_->stream.get()));
   }
-  CudaReduceDevice(const CudaReduceDevice&) = delete;
-  CudaReduceDevice& operator=(const CudaReduceDevice&) = delete;
 
   void add(std::span<float> into, std::span<const float> from) override {
     accumulate(into.data(), from.data(), into.size(), stream());

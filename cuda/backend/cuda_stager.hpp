@@ -43,8 +43,6 @@ class CudaStager final : public BatchStager {
     static_cast<void>(cudaStreamSynchronize(copies_.get()));
     static_cast<void>(cudaStreamSynchronize(compute_));
   }
-  CudaStager(const CudaStager&) = delete;
-  CudaStager& operator=(const CudaStager&) = delete;
 
   InputFormat format() const override { return format_; }
   std::byte* input(std::size_t slot) override {

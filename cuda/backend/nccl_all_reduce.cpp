@@ -43,7 +43,6 @@ class NcclAllReduce final : public AllReduce {
                                                       : ncclCommAbort(comm_));
   }
   NcclAllReduce(const NcclAllReduce&) = delete;
-  NcclAllReduce& operator=(const NcclAllReduce&) = delete;
 
   std::string_view name() const override { return "nccl"; }
   /// All time counts as transfer, NCCL's additions included.

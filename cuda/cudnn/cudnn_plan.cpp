@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "rueda/core/error.hpp"
-
 namespace rueda::cuda {
 namespace {
 

@@ -42,10 +42,6 @@ class DeviceExchangeBuffer final : public ExchangeBuffer {
 
 }  // namespace
 
-std::string cuda_version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 std::string cudnn_version_text(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
@@ -89,10 +85,10 @@ CudaDevices cuda_devices() {
   for (int i = 0; code == cudaSuccess && i < count; ++i) {
     const cudaDeviceProp properties = cuda::properties_of(i);
     const auto uuid = std::bit_cast<std::array<unsigned char, 16>>(properties.uuid);
-    result.devices.push_back(
-        {i, properties.name, properties.totalGlobalMem, cuda::uuid_text(uuid)});
+    result.visible.push_back(
+        {i, properties.name, cuda::uuid_text(uuid), properties.totalGlobalMem});
   }
-  if (result.devices.empty()) {
+  if (result.visible.empty()) {
     result.reason = cuda::no_device_reason(result.driver_version, result.runtime_version,
                                            cudaGetErrorString(code));
   }
@@ -116,11 +112,10 @@ std::unique_ptr<ExchangeBuffer> make_device_exchange_buffer(std::size_t floats) 
   return std::make_unique<cuda::DeviceExchangeBuffer>(floats);
 }
 
-std::vector<std::pair<std::string, std::string>> cuda_component_versions() {
+Versions cuda_component_versions() {
   int runtime = 0;
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  std::vector<std::pair<std::string, std::string>> versions = {
-      {"CUDA", cuda::cuda_version_text(runtime)}};
+  Versions versions = {{"CUDA", cuda::cuda_version_text(runtime)}};
   if (const auto cudnn = cudnn_versions()) versions.emplace_back("cuDNN", cudnn->loaded);
   return versions;
 }

@@ -5,10 +5,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "rueda/backend/device_monitor.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/exchange_buffer.hpp"
 
 namespace rueda {
@@ -17,13 +17,13 @@ namespace rueda {
 struct CudaDevice {
   int ordinal = 0;  ///< what cudaSetDevice takes
   std::string name;
-  std::size_t memory_bytes = 0;
   std::string uuid;  ///< as nvidia-smi writes it: "GPU-8f2c...": the same in every process
+  std::size_t memory_bytes = 0;
 };
 
 /// All GPUs, or why there is none.
 struct CudaDevices {
-  std::vector<CudaDevice> devices;
+  std::vector<CudaDevice> visible;
   int driver_version = 0;  ///< newest CUDA that the driver supports, 1000 major + 10 minor; 0: none
   int runtime_version = 0;  ///< the CUDA that this program runs on, in the same form
   std::string reason;       ///< empty if there are devices, else one line for a person
@@ -49,7 +49,7 @@ std::size_t free_cuda_memory();
 std::unique_ptr<ExchangeBuffer> make_device_exchange_buffer(std::size_t floats);
 
 /// ("CUDA", "13.0") and, if it was built in, ("cuDNN", "9.1.0"), as the loaded libraries say.
-std::vector<std::pair<std::string, std::string>> cuda_component_versions();
+Versions cuda_component_versions();
 
 /// cuDNN as the program was compiled against it and as the loader found it: "9.19.0".
 struct CudnnVersions {
@@ -69,7 +69,9 @@ std::unique_ptr<DeviceMonitor> open_nvml(const std::string& uuid);
 namespace cuda {
 
 /// "13.0" from 13000: CUDA's own numbering of driver and runtime.
-std::string cuda_version_text(int version);
+inline std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+}
 /// "9.19.0" from 91900: the numbering of cuDNN 9 and newer.
 std::string cudnn_version_text(std::size_t version);
 /// "GPU-" and 32 hexadecimal digits in groups, from the 16 bytes of a UUID.

@@ -1,7 +1,6 @@
 #include "handles.hpp"
 
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 

@@ -1,5 +1,3 @@
-#include <functional>
-#include <utility>
 #include <variant>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "cuda_awareness.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -10,9 +9,6 @@
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>  // Open MPI's extensions, MVAPICH2's too
 #endif
-
-#include "mpi/session/session.hpp"
-#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

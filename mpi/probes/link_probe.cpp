@@ -36,9 +36,9 @@ double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, i
   std::vector<double> seconds(std::size_t(trips), 0.0);
   for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
   for (double& trip : seconds) {
-    const double begin = steady_seconds();
+    const Stopwatch watch;
     round_trip(ring, buffer, floats, peer, begins);
-    trip = steady_seconds() - begin;
+    trip = watch.seconds();
   }
   return median_of(std::move(seconds)) / 2;
 }

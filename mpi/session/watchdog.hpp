@@ -33,7 +33,6 @@ class Watchdog {
  public:
   explicit Watchdog(Watched watched);
   Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
  private:
   void watch(const std::stop_token& stop);

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -188,11 +186,7 @@ void WireRingAllReduce::add_up(std::span<float> slice, bool exactly) {
 }
 
 std::span<float> WireRingAllReduce::lost_by(std::span<const float> slice) {
-  const auto holds = [slice](const Lost& l) {
-    return std::less_equal<>()(l.of.data(), slice.data()) &&
-           std::less_equal<>()(slice.data() + slice.size(), l.of.data() + l.of.size());
-  };
-  auto found = std::find_if(lost_.begin(), lost_.end(), holds);
+  auto found = std::ranges::find_if(lost_, [&](const Lost& l) { return lies_in(slice, l.of); });
   if (found == lost_.end()) found = lost_.insert(found, {slice, device_.keep(slice.size())});
   const auto begin = std::size_t(slice.data() - found->of.data());
   return found->values.subspan(begin, slice.size());

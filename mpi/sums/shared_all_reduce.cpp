@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <climits>
 #include <exception>
-#include <functional>
 #include <new>
 
 #include <fmt/format.h>
@@ -189,19 +188,14 @@ SharedAllReduce::SharedAllReduce(const Communicator& ranks, ReduceDevice& device
 Event SharedAllReduce::sum(std::span<float> slice, Event ready) {
   if (ranks_.size() == 1 || slice.empty()) return ready;
   device_.wait(ready);
-  if (slice.size() > std::min(kShortFloats, mailbox_floats_) && in_arena(slice)) {
+  if (slice.size() > std::min(kShortFloats, mailbox_floats_) &&
+      lies_in(slice, window_.arena(ranks_.rank()))) {
     sum_in_place(slice);
     return {};
   }
   for (std::size_t begin = 0; begin < slice.size(); begin += mailbox_floats_)
     sum_by_mailbox(slice.subspan(begin, std::min(mailbox_floats_, slice.size() - begin)));
   return {};
-}
-
-bool SharedAllReduce::in_arena(std::span<const float> slice) const {
-  const auto arena = window_.arena(ranks_.rank());
-  return std::less_equal<>()(arena.data(), slice.data()) &&
-         std::less_equal<>()(slice.data() + slice.size(), arena.data() + arena.size());
 }
 
 void SharedAllReduce::sum_in_place(std::span<float> slice) {

@@ -110,7 +110,6 @@ class SharedAllReduce final : public AllReduce {
  private:
   using Offer = SharedWindow::Offer;
 
-  bool in_arena(std::span<const float> slice) const;
   void sum_in_place(std::span<float> slice);
   void sum_by_mailbox(std::span<float> block);
   /// Publishes `mine`, waits for the offers of all, and checks that these are the same.

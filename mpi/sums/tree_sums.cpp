@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <utility>
-#include <vector>
 
 #include "message_sums.hpp"
 #include "rueda/reduce/tree_order.hpp"

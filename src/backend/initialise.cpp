@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -35,18 +34,6 @@ double draw(const Parameter& p, std::uint64_t bits) {
   return 0.0;
 }
 
-/// Means 0, variances 1.
-std::vector<float> initial_statistics(const Graph& graph) {
-  std::vector<float> running(graph.statistics_count(), 0.0F);
-  for (const Node& node : graph.nodes()) {
-    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
-    if (bn == nullptr) continue;
-    const auto channels = std::size_t(node.output.channels);
-    std::fill_n(running.data() + bn->statistics_offset + channels, channels, 1.0F);
-  }
-  return running;
-}
-
 }  // namespace
 
 void Replica::initialise(std::uint64_t seed) {
@@ -57,7 +44,8 @@ void Replica::initialise(std::uint64_t seed) {
       values[p.offset + i] = float(draw(p, random_bits(seed, key, i)));
   }
   backend_.upload(parameters(), values);
-  backend_.upload(running_statistics(), initial_statistics(graph_));
+  const auto one = [](const BatchNormNode&, const Shape&) { return 1.0F; };
+  backend_.upload(running_statistics(), for_variances(one));
   parameters_changed();
 }
 

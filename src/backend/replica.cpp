@@ -1,8 +1,6 @@
 #include "rueda/backend/replica.hpp"
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include "rueda/core/error.hpp"
@@ -23,10 +21,9 @@ Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPl
       layout_(plan->layout()),
       plan_(std::move(plan)),
       gradient_memory_(gradients) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   allocate();
-  allocation_seconds_ =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  allocation_seconds_ = watch.seconds();
 }
 
 void Replica::allocate() {
@@ -43,7 +40,13 @@ void Replica::allocate() {
   backend_.bind_parameters(
       graph_, {parameters(), gradients(), batch_statistics_.floats(), running_.floats()});
   plan_->bind(pool_.data());
-  backend_.upload(values_per_image_.floats(), values_per_image());
+  // How many values per image and channel enter a variance that is to be
+  // unbiased; 0 for all other statistics, which need no correction.
+  const auto values = [](const BatchNormNode& bn, const Shape& output) {
+    return bn.running_variance == RunningVariance::biased ? 0.0F
+                                                          : float(output.height * output.width);
+  };
+  backend_.upload(values_per_image_.floats(), for_variances(values));
 }
 
 void Replica::allocate_gradients() {
@@ -56,16 +59,17 @@ void Replica::allocate_gradients() {
   }
 }
 
-/// How many values per image and channel enter a variance that is to be
-/// unbiased; 0 for all other statistics, which need no correction.
-std::vector<float> Replica::values_per_image() const {
+/// What `value` says of each batch norm and its output, for the variances among
+/// the statistics; 0 for the means.
+std::vector<float> Replica::for_variances(float (*value)(const BatchNormNode&,
+                                                         const Shape&)) const {
   std::vector<float> values(layout_.statistics, 0.0F);
   for (const Node& node : graph_.nodes()) {
     const auto* bn = std::get_if<BatchNormNode>(&node.kind);
-    if (bn == nullptr || bn->running_variance == RunningVariance::biased) continue;
-    const auto channels = std::ptrdiff_t(node.output.channels);
-    const auto variances = values.begin() + std::ptrdiff_t(bn->statistics_offset) + channels;
-    std::fill_n(variances, channels, float(node.output.height * node.output.width));
+    if (bn == nullptr) continue;
+    const auto channels = std::size_t(node.output.channels);
+    std::fill_n(values.data() + bn->statistics_offset + channels, channels,
+                value(*bn, node.output));
   }
   return values;
 }

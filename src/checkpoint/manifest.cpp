@@ -44,25 +44,20 @@ bool is_sealed(const std::string& text) {
   return sealed(std::move(open)) == text;
 }
 
-/// A member of what a position sums up.
-template <typename Sums>
-auto so_far(Sums TrainPosition::*sums, double Sums::*member) {
-  return [=](auto& m) -> auto& { return m.position.*sums.*member; };
-}
-
 /// The loss is NaN where nothing was computed.
 const std::tuple kPositionFields{
     Field{"epochs", in(&Manifest::position, &TrainPosition::epochs)},
     Field{"steps", in(&Manifest::position, &TrainPosition::steps)},
     Field{"global_step", &Manifest::global_step},
     Field{"steps_per_epoch", &Manifest::steps_per_epoch},
-    NanField{"loss_so_far", so_far(&TrainPosition::so_far, &Totals::loss)},
-    NanField{"correct_so_far", so_far(&TrainPosition::so_far, &Totals::correct)},
-    Field{"samples_so_far", so_far(&TrainPosition::so_far, &Totals::samples)},
+    NanField{"loss_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::loss)},
+    NanField{"correct_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::correct)},
+    Field{"samples_so_far", in(&Manifest::position, &TrainPosition::so_far, &Totals::samples)},
     Field{"seconds_so_far", in(&Manifest::position, &TrainPosition::seconds)},
     Field{"spent_seconds", in(&Manifest::position, &TrainPosition::spent)},
-    NanField{"gpu_joules_so_far", so_far(&TrainPosition::energy, &Energy::gpus)},
-    NanField{"host_joules_so_far", so_far(&TrainPosition::energy, &Energy::hosts)}};
+    NanField{"gpu_joules_so_far", in(&Manifest::position, &TrainPosition::energy, &Energy::gpus)},
+    NanField{"host_joules_so_far",
+             in(&Manifest::position, &TrainPosition::energy, &Energy::hosts)}};
 const std::tuple kSizeFields{Field{"world_size", &Manifest::world},
                              Field{"micro_batches", &Manifest::micro_batches},
                              Field{"global_batch", &Manifest::global_batch}};
@@ -147,7 +142,7 @@ std::string to_json(const Manifest& m) {
   for (const CheckpointFile& file : m.files)
     j["files"][file.name] = {{"bytes", file.bytes}, {"crc32", hex(file.crc32)}};
   j["manifest_crc32"] = kNoSum;
-  return sealed(j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return sealed(text_of(j, 2) + "\n");
 }
 
 Manifest parse_manifest(const std::string& text, const fs::path& path) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "rueda/core/error.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/study/report.hpp"

@@ -1,6 +1,6 @@
-#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -44,13 +44,8 @@ File temporary_file(std::string_view content) {
   return file;
 }
 
-std::string content_of(std::FILE* file) {
-  std::rewind(file);
-  std::string content;
-  std::array<char, 4096> part;
-  while (const std::size_t count = std::fread(part.data(), 1, part.size(), file))
-    content.append(part.data(), count);
-  return content;
+std::string path_of(const File& file) {
+  return fmt::format("/proc/{}/fd/{}", getpid(), fileno(file.get()));
 }
 
 struct Outcome {
@@ -73,7 +68,8 @@ Outcome run(std::vector<std::string> words, std::string_view input) {
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   if (error != 0 || waitpid(process, &status, 0) != process) return {};
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(err.get())};
+  std::ifstream said(path_of(err));
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, {std::istreambuf_iterator<char>(said), {}}};
 }
 
 std::optional<std::string> find_python() {
@@ -109,8 +105,7 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
   // Python runs an archive from a file only.
   const File archive =
       temporary_file({reinterpret_cast<const char*>(kPlotArchive), sizeof kPlotArchive});
-  std::vector<std::string> words = {
-      *python, fmt::format("/proc/{}/fd/{}", getpid(), fileno(archive.get())), script};
+  std::vector<std::string> words = {*python, path_of(archive), script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input);
   if (outcome.code == 0) return;

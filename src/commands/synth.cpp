@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <ostream>
 #include <system_error>
-#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "commands.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
-#include "rueda/data/cifar10.hpp"
 
 namespace rueda {
 namespace {

@@ -1,5 +1,5 @@
 #include <chrono>
-#include <iostream>
+#include <ostream>
 #include <thread>
 
 #include "commands.hpp"

@@ -32,7 +32,13 @@ NanField(const char*, Value) -> NanField<Value>;
 /// A member of a member.
 template <typename Record, typename Part, typename Value>
 auto in(Part Record::*part, Value Part::*member) {
-  return [ part, member ](auto& record) -> auto& { return record.*part.*member; };
+  return [=](auto& record) -> auto& { return record.*part.*member; };
+}
+
+/// A member of a member of a member.
+template <typename Record, typename Part, typename Inner, typename Value>
+auto in(Part Record::*part, Inner Part::*inner, Value Inner::*member) {
+  return [=](auto& record) -> auto& { return record.*part.*inner.*member; };
 }
 
 template <typename Value>

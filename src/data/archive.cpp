@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <vector>
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -82,8 +82,6 @@ std::string totals(const Graph& graph, std::size_t batch) {
          gflop("training", training_flops(graph), batch);
 }
 
-std::string amount_text(std::size_t bytes) { return bytes_text(double(bytes)); }
-
 }  // namespace
 
 std::string model_summary(const Graph& graph, std::size_t batch_per_rank) {
@@ -141,14 +139,14 @@ std::string memory_table(const MemoryNeed& need) {
   TextTable table({Align::left, Align::right, Align::left}, 2);
   for (const bool of_batch : {false, true}) {
     table.add({of_batch ? "batch" : "model",
-               amount_text(of_batch ? need.of_batch() : need.of_model()),
+               bytes_text(of_batch ? need.of_batch() : need.of_model()),
                of_batch ? "grows with the batch" : "the same for every batch"});
     for (const MemoryPart& part : kMemoryParts) {
       if (part.grows_with_batch != of_batch || need.*part.bytes == 0) continue;
-      table.add({std::string("  ") + part.name, amount_text(need.*part.bytes), part.meaning});
+      table.add({std::string("  ") + part.name, bytes_text(need.*part.bytes), part.meaning});
     }
   }
-  table.add({"total", amount_text(need.total()), ""});
+  table.add({"total", bytes_text(need.total()), ""});
   return table.text();
 }
 
@@ -156,7 +154,7 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
                                   const MemoryNeed& need) {
   if (batch == 0) {
     return fmt::format("Not even a batch of 1 fits into {}: it takes {}\n", memory,
-                       amount_text(need.total()));
+                       bytes_text(need.total()));
   }
   return fmt::format("Largest batch that fits into {}: {} per rank\n{}", memory,
                      counted(batch, "image"), memory_table(need));
@@ -165,7 +163,7 @@ std::string largest_batch_summary(const std::string& memory, std::size_t batch,
 std::string shortage_text(const MemoryShortage& s, const Texts& remedies) {
   std::string text = fmt::format(
       "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",
-      counted(s.batch, "image"), amount_text(s.need), s.place, amount_text(s.free),
+      counted(s.batch, "image"), bytes_text(s.need), s.place, bytes_text(s.free),
       s.sharers > 1 ? fmt::format(" (a share of {})", counted(s.sharers, "rank")) : "");
   const char* before = ", or ";
   if (s.batch_is_fixed) {

@@ -83,8 +83,7 @@ bool same_device(const Ranks& ranks) {
 }
 
 std::string ranks_and_hosts(const Ranks& ranks) {
-  std::set<std::string> hosts;
-  for (const RankInfo& rank : ranks) hosts.insert(rank.host);
+  const auto hosts = each_once(values_of(ranks, &RankInfo::host));
   std::string text = counted(ranks.size(), "rank") + " on " + counted(hosts.size(), "host");
   return !ranks.empty() && same_device(ranks) ? text + ": " + ranks.front().device : text;
 }
@@ -127,11 +126,7 @@ std::string hosts(const RankLine& group) {
   std::set<std::string> names;
   for (const RankInfo* rank : group) names.insert(rank->host);
   if (names.size() > 1) return fmt::format("{} hosts", names.size());
-  const std::string& name = *names.begin();
-  if (name.size() <= kWidestHost) return name;
-  // Both ends stay: some names end with a number, others begin with it.
-  constexpr std::size_t kEnd = (kWidestHost - 2) / 2;
-  return name.substr(0, kEnd) + ".." + name.substr(name.size() - kEnd);
+  return short_host(*names.begin(), kWidestHost);
 }
 
 /// The cell of the device column: the beginning of the UUID of a single rank's
@@ -165,9 +160,9 @@ std::string memory(const Ranks& ranks) {
   const auto most =
       std::ranges::max_element(ranks, {}, [](const RankInfo& rank) { return rank.memory.total(); });
   if (most == ranks.end()) return "";
-  const auto text = [](std::size_t bytes) { return bytes_text(double(bytes)); };
-  return fmt::format("{} per rank: {} for the model, {} for the batch", text(most->memory.total()),
-                     text(most->memory.of_model()), text(most->memory.of_batch()));
+  const MemoryNeed& need = most->memory;
+  return fmt::format("{} per rank: {} for the model, {} for the batch", bytes_text(need.total()),
+                     bytes_text(need.of_model()), bytes_text(need.of_batch()));
 }
 
 /// What MPI reads; nccl does without MPI.
@@ -178,7 +173,7 @@ std::string transport(const RunRecord& run) {
 }
 
 std::string all_reduce(const RunRecord& run) {
-  const std::string bytes = bytes_text(double(run.gradient_bytes));
+  const std::string bytes = bytes_text(run.gradient_bytes);
   if (run.ranks.size() == 1) return fmt::format("none: one rank ({} of gradients)", bytes);
   std::string text = run.all_reduce + transport(run);
   if (!run.all_reduce_details.empty()) text += ", " + run.all_reduce_details;

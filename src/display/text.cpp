@@ -145,4 +145,10 @@ std::string ranges_text(const std::vector<int>& numbers) {
   return text;
 }
 
+std::string short_host(const std::string& name, std::size_t width) {
+  if (name.size() <= width) return name;
+  const std::size_t end = (width - 2) / 2;
+  return name.substr(0, end) + ".." + name.substr(name.size() - end);
+}
+
 }  // namespace rueda

@@ -252,9 +252,7 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
       if (line.ends_with(',')) line.remove_suffix(1);
       run.epochs.push_back(epoch_record(parse_json(line)));
     }
-  } catch (const Json::exception& error) {
-    throw InputError(what + ": " + error.what());
-  } catch (const InputError& error) {
+  } catch (const std::exception& error) {  // Json::exception, InputError
     throw InputError(what + ": " + error.what());
   }
 }

@@ -12,9 +12,6 @@ namespace rueda {
 /// Keeps the order in which fields were written, which is the order that a person reads.
 using Json = nlohmann::ordered_json;
 
-/// On one line, or indented. Bytes that are not UTF-8 become U+FFFD.
-std::string text_of(const Json& j, int indent = -1);
-
 /// {min, mean, max}.
 Json json_of(const Spread& spread);
 /// {count, min, mean, median, p90, max, deviation}.

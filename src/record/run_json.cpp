@@ -1,6 +1,5 @@
 #include "rueda/record/run_json.hpp"
 
-#include <algorithm>
 #include <variant>
 
 #include "json_parts.hpp"
@@ -93,13 +92,6 @@ Json all_reduce_json(const RunRecord& run) {
   return j;
 }
 
-std::vector<std::string> hosts(const RunRecord& run) {
-  std::vector<std::string> hosts;
-  for (const RankInfo& rank : run.ranks)
-    if (std::ranges::find(hosts, rank.host) == hosts.end()) hosts.push_back(rank.host);
-  return hosts;
-}
-
 /// A column for each quantity; null: the GPU does not report it. Null as a whole without samples.
 Json samples_json(const std::vector<DeviceSample>& samples) {
   if (samples.empty()) return nullptr;
@@ -147,7 +139,7 @@ Json frame_json(const RunRecord& run) {
   Json j;
   put_job(j, run);
   j["world_size"] = run.ranks.size();
-  j["hosts"] = hosts(run);
+  j["hosts"] = each_once(values_of(run.ranks, &RankInfo::host));
   j["ranks"] = list_json(run.ranks, kRankFields);
   j["startup"] = pairs_json(startup_items(run.ranks));
   j["resumptions"] = list_json(run.resumptions, kResumptionFields);
@@ -189,10 +181,6 @@ void put_json(const TextSink& put, const RunRecord& run) {
 }
 
 }  // namespace
-
-std::string text_of(const Json& j, int indent) {
-  return j.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 Json json_of(const Spread& spread) { return fields_json(spread, kRangeFields); }
 Json spread_json(const Spread& spread) { return fields_json(spread, kSpreadFields); }

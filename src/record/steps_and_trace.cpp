@@ -31,13 +31,6 @@ bool belongs(std::string_view line, std::size_t last, std::ptrdiff_t commas) {
 constexpr std::size_t kMostBytes = 10'000'000'000;
 constexpr std::size_t kLongestLine = 65'536;
 
-std::vector<std::string_view> cells(std::string_view line) {
-  std::vector<std::string_view> result;
-  for (const auto cell : std::views::split(line, ','))
-    result.emplace_back(cell.begin(), cell.end());
-  return result;
-}
-
 /// The next line, of which no more is held than a line may have.
 bool next_line(std::ifstream& stream, const InputFile& file, std::string& line) {
   line.resize(kLongestLine + 1);
@@ -146,7 +139,7 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   std::ifstream stream(path, std::ios::binary);
   std::string line;
   if (!stream || !next_line(stream, file, line)) return false;
-  const auto names = cells(line);
+  const auto names = split_words<std::string_view>(line);
   std::vector<std::size_t> positions;
   for (const std::string_view column : columns) {
     const auto at = std::size_t(std::ranges::find(names, column) - names.begin());
@@ -154,7 +147,7 @@ bool for_each_step(const std::filesystem::path& path, std::span<const std::strin
   }
   std::vector<double> values(columns.size());
   while (next_line(stream, file, line)) {
-    const auto row = cells(line);
+    const auto row = split_words<std::string_view>(line);
     std::ranges::transform(positions, values.begin(), [&](std::size_t column) {
       std::string_view cell = column < row.size() ? row[column] : "";
       return take_number<double>(cell).value_or(NAN);

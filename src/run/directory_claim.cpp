@@ -18,21 +18,19 @@
 namespace rueda {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* kFileName = ".lock";
-constexpr std::chrono::seconds kPatience{5};
+constexpr double kPatience = 5;  // seconds
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
 /// False if another process keeps it. What can not be locked at all counts as
 /// locked; errno says why.
 bool lock(int fd) {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   errno = 0;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return true;
-    if (Clock::now() - begin > kPatience) return false;
+    if (watch.seconds() > kPatience) return false;
     std::this_thread::sleep_for(kBetweenTries);
   }
   return true;

@@ -1,13 +1,10 @@
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/display/model_summary.hpp"
-#include "rueda/train/run_plan.hpp"
 #include "train_setup.hpp"
 
 namespace rueda {

@@ -8,9 +8,9 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "console.hpp"
+#include "core/bounded_json.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/predict/predict.hpp"
@@ -92,18 +92,8 @@ double measure_bucket_mb(RankGroup& group, const RunRecord& run, const RunPlan& 
 }
 
 // What gather_rank_infos sends.
-
-static void to_json(nlohmann::json& json, const MemoryNeed& need) {
-  for (const MemoryPart& part : kMemoryParts) json.push_back(need.*part.bytes);
-}
-
-static void from_json(const nlohmann::json& json, MemoryNeed& need) {
-  for (std::size_t i = 0; i < kMemoryParts.size(); ++i)
-    json.at(i).get_to(need.*kMemoryParts[i].bytes);
-}
-
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankInfo, local_rank, host, backend, device, uuid, threads,
-                                   cores, memory, startup)
+                                   cores, startup)
 
 void StartupClock::carve(const std::string& item, double seconds) {
   items_.back().second -= seconds;
@@ -164,12 +154,12 @@ void describe_training(RunRecord& run, const Dataset& data, const Graph& graph,
 std::vector<RankInfo> gather_rank_infos(Communicator& world, RankInfo mine) {
   mine.local_rank = world.local_rank();
   mine.host = world.host();
-  const auto replace = nlohmann::json::error_handler_t::replace;
-  const std::string text = nlohmann::json(mine).dump(-1, ' ', false, replace);
+  const auto memory = all_gather(world, mine.memory);
   std::vector<RankInfo> infos;
-  for (const std::string& one : all_gather_text(world, text)) {
+  for (const std::string& one : all_gather_text(world, text_of(nlohmann::json(mine)))) {
     infos.push_back(nlohmann::json::parse(one));
     infos.back().rank = int(infos.size()) - 1;
+    infos.back().memory = memory[infos.size() - 1];
   }
   return infos;
 }

@@ -46,10 +46,8 @@ Texts named_parts(const Losses& loss) {
 }
 
 std::string joined(const Texts& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-  return text;
+  if (words.size() == 1) return words[0];
+  return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
 std::string reason_of(Purpose purpose, double efficiency) {

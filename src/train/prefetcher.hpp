@@ -59,8 +59,6 @@ class Prefetcher {
   ~Prefetcher() {
     for (std::jthread& worker : workers_) worker.request_stop();
   }
-  Prefetcher(const Prefetcher&) = delete;
-  Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// A batch that is ready.
   struct Batch {

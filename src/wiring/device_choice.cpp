@@ -4,11 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "cuda/device/device_query.hpp"
 #include "mpi/session/session.hpp"
 #include "open_backend.hpp"
-#if RUEDA_WITH_CUDA
-#include "cuda/device/device_query.hpp"
-#endif
 
 namespace rueda {
 
@@ -43,7 +41,7 @@ SelectedDevice select_device(BackendChoice backend) {
   SelectedDevice selected;
   try {
     if (!wants_cuda(backend)) return selected;
-    const auto devices = cuda_devices().devices;
+    const auto devices = cuda_devices().visible;
     if (devices.empty()) return selected;  // open_backend says why
     const DeviceChoice choice =
         choose_device(launcher_local_rank(environment_variable), has_peers(), int(devices.size()));
@@ -80,12 +78,9 @@ std::string check_shared_devices(RankGroup& group, const RankPlace& mine, bool a
     ranks.push_back({hosts[rank], uuids[rank]});
   const std::string shared = shared_devices(ranks);
   if (shared.empty()) return "";
-  if (!allowed) {
-    throw_agreed(ExitCode::bad_input,
-                 "ranks share a GPU: " + shared +
-                     "; start fewer ranks per node, ask for more GPUs (--gres=gpu:N), or say "
-                     "--allow-shared-gpu");
-  }
+  require_agreed(allowed, "ranks share a GPU: " + shared +
+                              "; start fewer ranks per node, ask for more GPUs (--gres=gpu:N), or "
+                              "say --allow-shared-gpu");
   return group.rank() == 0 ? "ranks share a GPU, and its speed: " + shared : "";
 }
 

@@ -18,8 +18,6 @@ namespace rueda {
 namespace {
 
 /// All ranks find the same.
-[[noreturn]] void refuse(const std::string& message) { throw_agreed(ExitCode::bad_input, message); }
-
 /// Makes the ways to sum. Every member is a collective.
 class ReduceMaker {
  public:
@@ -116,14 +114,11 @@ class ReduceMaker {
   }
 
   void refuse_wire(Algorithm algorithm) const {
-    if (settings_.wire == Wire::fp32 || algorithm == Algorithm::ring ||
-        algorithm == Algorithm::hierarchical) {
-      return;
-    }
-    refuse(fmt::format(
-        "--wire bf16 is for the ring and the hierarchical all-reduce, not for {}: leave --wire at "
-        "fp32",
-        to_string(algorithm)));
+    const bool narrows = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+    require_agreed(settings_.wire == Wire::fp32 || narrows,
+                   fmt::format("--wire bf16 is for the ring and the hierarchical all-reduce, not "
+                               "for {}: leave --wire at fp32",
+                               to_string(algorithm)));
   }
 
   void refuse_without_messages(Algorithm algorithm) const {
@@ -131,10 +126,11 @@ class ReduceMaker {
     const std::string why = algorithm == Algorithm::shared
                                 ? "the ranks of a host read each other's memory, without messages"
                                 : "messages are the library's";
-    refuse(
+    throw_agreed(
+        ExitCode::bad_input,
         std::string(settings_.verify_messages ? "--verify-messages" : "--inject corrupt-message") +
-        " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) + " " +
-        why + ": give --all-reduce ring, doubling, hierarchical or central");
+            " is about messages of rueda's own, and with --all-reduce " + to_string(algorithm) +
+            " " + why + ": give --all-reduce ring, doubling, hierarchical or central");
   }
 
   std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
@@ -172,20 +168,16 @@ class ReduceMaker {
   }
 
   std::unique_ptr<AllReduce> make_shared() {
-    if (!on_host()) {
-      refuse(
-          "--all-reduce shared adds in host memory, and gradients of a GPU are not "
-          "there: give --all-reduce ring");
-    }
-    if (layout_.hosts() > 1) {
-      refuse("--all-reduce shared is for ranks of one host, and these are on " +
-             std::to_string(layout_.hosts()) + ": give --all-reduce ring");
-    }
-    if (!has_shared_room()) {
-      refuse("--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
-             " MiB of /dev/shm, which has not that much free: make it larger (docker: "
-             "--shm-size), or give --all-reduce ring");
-    }
+    require_agreed(on_host(),
+                   "--all-reduce shared adds in host memory, and gradients of a GPU are not there: "
+                   "give --all-reduce ring");
+    require_agreed(layout_.hosts() == 1,
+                   "--all-reduce shared is for ranks of one host, and these are on " +
+                       std::to_string(layout_.hosts()) + ": give --all-reduce ring");
+    require_agreed(has_shared_room(),
+                   "--all-reduce shared takes " + std::to_string(window_bytes() >> 20) +
+                       " MiB of /dev/shm, which has not that much free: make it larger (docker: "
+                       "--shm-size), or give --all-reduce ring");
     return std::make_unique<SharedAllReduce>(place_.world, place_.device, place_.arena_floats);
   }
 

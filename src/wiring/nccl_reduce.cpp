@@ -10,11 +10,9 @@ namespace rueda {
 #if RUEDA_WITH_NCCL
 std::unique_ptr<AllReduce> make_nccl(Communicator& ranks, ReduceDevice& device) {
   auto* gpu = dynamic_cast<cuda::CudaReduceDevice*>(&device);
-  if (gpu == nullptr) {
-    throw_agreed(ExitCode::bad_input,
+  require_agreed(gpu != nullptr,
                  "--all-reduce nccl sums on GPUs, and these gradients are in host memory: "
                  "give --all-reduce ring");
-  }
   return cuda::make_nccl_all_reduce(ranks, *gpu);
 }
 #else

@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
+#include "cuda/device/device_query.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "version_config.hpp"
 #if RUEDA_WITH_CPU
 #include "cpu/cpu_backend.hpp"
-#endif
-#if RUEDA_WITH_CUDA
-#include "cuda/device/device_query.hpp"
 #endif
 #if RUEDA_CUDA_TRAINS
 #include "cuda/backend/cuda_backend.hpp"
@@ -36,11 +34,11 @@ std::unique_ptr<Backend> open_cpu(const BackendOptions&) {
 #endif
 
 #if RUEDA_CUDA_TRAINS
-bool has_cuda_device() { return !cuda_devices().devices.empty(); }
+bool has_cuda_device() { return !cuda_devices().visible.empty(); }
 
 std::unique_ptr<Backend> open_cuda(const BackendOptions& o) {
   const auto found = cuda_devices();
-  require(!found.devices.empty(),
+  require(!found.visible.empty(),
           "--backend cuda: no CUDA device here (" + found.reason + "); use --backend cpu or auto");
   if (!o.plan_cache.empty() && !fs::is_directory(o.plan_cache))
     throw InputError("--plan-cache " + o.plan_cache + ": no such folder; make it first");
@@ -72,10 +70,8 @@ InputFile tuning_file(const std::string& file) {
 }
 
 std::string cudnn_version() {
-#if RUEDA_WITH_CUDA
-  for (const auto& [name, version] : cuda_component_versions())
+  for (const auto& [name, version] : component_versions())
     if (name == "cuDNN") return version;
-#endif
   return "";
 }
 
@@ -157,7 +153,7 @@ std::string tuning_text(const Tuning& tuning) {
                      {"cudnn", tuning.cudnn},
                      {"engines", tuning.engines},
                      {"seconds", tuning.seconds}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(json, 2) + "\n";
 }
 
 void check_tuning(const Tuning& tuning, const std::string& file, const std::string& device,

@@ -10,6 +10,7 @@
 #include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/display/text.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda {
 namespace {
@@ -127,14 +128,10 @@ ReduceTable reduce_rule(const ReduceSituation& situation) {
 }
 
 std::vector<int> layout_of(const std::vector<std::string>& hosts) {
-  std::vector<std::string> known;
-  std::vector<int> layout;
-  for (const std::string& host : hosts) {
-    auto at = std::find(known.begin(), known.end(), host);
-    if (at == known.end()) at = known.insert(known.end(), host);
-    layout.push_back(int(at - known.begin()));
-  }
-  return layout;
+  const std::vector<std::string> known = each_once(hosts);
+  return values_of(hosts, [&known](const std::string& host) {
+    return int(std::ranges::find(known, host) - known.begin());
+  });
 }
 
 std::string rows_text(const ReduceTable& table) {

@@ -32,14 +32,14 @@ using Fake = rueda::cuda::Handle<const int*, count_destroyed>;
 
 TEST_CASE("cuda_devices gives devices or a reason, never both") {
   const auto found = rueda::cuda_devices();
-  CHECK(found.devices.empty() != found.reason.empty());
+  CHECK(found.visible.empty() != found.reason.empty());
   CHECK(found.runtime_version == CUDART_VERSION);
 }
 
 // Run with CUDA_VISIBLE_DEVICES empty, so that it holds on a machine with a GPU too.
 TEST_CASE("cuda_devices without a device gives the reason", "[.][no-device]") {
   const auto found = rueda::cuda_devices();
-  CHECK(found.devices.empty());
+  CHECK(found.visible.empty());
   CHECK_THAT(found.reason, Contains("driver"));
   CHECK(rueda::cuda_devices().reason == found.reason);
   CHECK_THROWS_AS(rueda::open_cuda_device(0), rueda::RunError);
@@ -49,8 +49,8 @@ TEST_CASE("cuda_devices without a device gives the reason", "[.][no-device]") {
 TEST_CASE("every device is described", "[device]") {
   const auto found = rueda::cuda_devices();
   std::set<std::string> uuids;
-  for (std::size_t i = 0; i < found.devices.size(); ++i) {
-    const auto& device = found.devices[i];
+  for (std::size_t i = 0; i < found.visible.size(); ++i) {
+    const auto& device = found.visible[i];
     CHECK(device.ordinal == int(i));
     CHECK_FALSE(device.name.empty());
     CHECK(device.memory_bytes > 0);
@@ -99,7 +99,7 @@ TEST_CASE("the loaded libraries give their versions") {
 }
 
 TEST_CASE("the selected device is the thread's current one", "[device]") {
-  const int last = int(rueda::cuda_devices().devices.size()) - 1;
+  const int last = int(rueda::cuda_devices().visible.size()) - 1;
   std::thread([last] {  // a thread of its own, since others begin with device 0
     CHECK(rueda::open_cuda_device(last) > 0);
     int current = -1;

@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   return rueda::test::run_skipping(argc, argv, []() -> std::vector<rueda::test::Missing> {
     const auto found = rueda::cuda_devices();
-    if (!found.devices.empty()) return {};
+    if (!found.visible.empty()) return {};
     const std::string reason = "no CUDA device: " + found.reason;
     return {{"[device]", reason}, {"[backend]", reason}};
   });

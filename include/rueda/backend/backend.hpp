@@ -257,7 +257,6 @@ class NamedRange {
   }
   ~NamedRange() { backend_.end_range(); }
   NamedRange(const NamedRange&) = delete;
-  NamedRange& operator=(const NamedRange&) = delete;
 
  private:
   Backend& backend_;

@@ -181,7 +181,7 @@ class Replica {
     StepSums sums;
   };
   StepResult& result() const { return *reinterpret_cast<StepResult*>(result_.data()); }
-  std::vector<float> values_per_image() const;
+  std::vector<float> for_variances(float (*value)(const BatchNormNode&, const Shape&)) const;
   void set_scale(float scale);
   void compute_loss();
   void write_tail(float samples);

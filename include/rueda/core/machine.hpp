@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rueda {
@@ -50,6 +51,20 @@ using SteadyTime = SteadyClock::time_point;
 inline double seconds_between(SteadyTime begin, SteadyTime end) {
   return std::chrono::duration<double>(end - begin).count();
 }
+
+/// Seconds since it was made.
+class Stopwatch {
+ public:
+  double seconds() const { return seconds_between(start_, SteadyClock::now()); }
+  /// The same, and begins anew.
+  double lap() {
+    const SteadyTime begin = std::exchange(start_, SteadyClock::now());
+    return seconds_between(begin, start_);
+  }
+
+ private:
+  SteadyTime start_ = SteadyClock::now();
+};
 
 /// Sleeps for `seconds`, or until this thread is asked to stop. Returns whether it was.
 bool stops_within(const std::stop_token& stop, double seconds);

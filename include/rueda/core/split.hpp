@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 
 namespace rueda {
@@ -24,6 +25,12 @@ constexpr Range even_split(std::size_t total, std::size_t parts, std::size_t ind
   const std::size_t larger = total % parts;
   const std::size_t begin = index * base + std::min(index, larger);
   return {begin, begin + base + (index < larger ? 1 : 0)};
+}
+
+/// Whether the memory of `part` is within that of `whole`.
+inline bool lies_in(std::span<const float> part, std::span<const float> whole) noexcept {
+  return std::less_equal<>()(whole.data(), part.data()) &&
+         std::less_equal<>()(part.data() + part.size(), whole.data() + whole.size());
 }
 
 /// The elements `part` of `whole`.

@@ -58,8 +58,9 @@ constexpr const char* to_string(Enum value) { return words_of(value).at(std::siz
 using Versions = std::vector<std::pair<std::string, std::string>>;
 
 /// What stands between commas. No text is one empty word.
-inline std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
+template <typename Word = std::string>
+std::vector<Word> split_words(std::string_view text) {
+  std::vector<Word> words;
   for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
   if (words.empty()) words.emplace_back();
   return words;

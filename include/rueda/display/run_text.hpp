@@ -49,7 +49,6 @@ class ProgressBar {
   /// `out` must outlive the bar and end at `terminal`.
   ProgressBar(std::ostream& out, const Terminal& terminal, ProgressChoice mode);
   ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
   /// Redraws, unless less than 0.1 s of the same epoch passed since the last

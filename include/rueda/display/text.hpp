@@ -21,12 +21,17 @@ std::string metric_text(double value);
 std::string count_text(std::size_t count);
 /// 1.09 MB, 44.7 MB, 2.30 GB: decimal units.
 std::string bytes_text(double bytes);
+inline std::string bytes_text(std::size_t bytes) { return bytes_text(double(bytes)); }
 /// 0.2, 0.1, 1e-04: the shortest text that reads back as the same number.
 std::string setting_text(double value);
 /// "1 rank", "2 ranks", "50,000 images".
 std::string counted(std::size_t count, const std::string& noun);
 /// "0-3,8": ascending numbers with neighbours joined.
 std::string ranges_text(const std::vector<int>& numbers);
+
+/// A host's name in at most `width` characters by both of its ends: some names
+/// end with a number, others begin with it.
+std::string short_host(const std::string& name, std::size_t width);
 
 /// 0:05, 1:02:05: hours, minutes and seconds, rounded up.
 std::string clock_text(double seconds);

@@ -38,6 +38,15 @@ Group& group_of(std::vector<Group>& groups, IsSame is_same) {
   return found == groups.end() ? groups.emplace_back() : *found;
 }
 
+/// The values without repetitions, in the order in which each came first.
+template <typename Value>
+std::vector<Value> each_once(const std::vector<Value>& values) {
+  std::vector<Value> once;
+  for (const Value& value : values)
+    if (std::ranges::find(once, value) == once.end()) once.push_back(value);
+  return once;
+}
+
 /// The value below which the share `q` (0 ... 1) of the values lies, linear
 /// between neighbours (position q * (count - 1) of the sorted values). NaN
 /// where there are none.

@@ -52,6 +52,10 @@ bool is_agreed(const std::exception& error);
 
 /// Throws InputError or RunError, by `code`, marked as agreed. Every rank calls it, alike.
 [[noreturn]] void throw_agreed(ExitCode code, const std::string& message);
+/// An agreed InputError unless `holds`, which is alike on every rank.
+inline void require_agreed(bool holds, const std::string& otherwise) {
+  if (!holds) throw_agreed(ExitCode::bad_input, otherwise);
+}
 
 /// Runs `work` (no collectives inside) on every rank, then agrees on failure:
 /// if it threw anywhere, every rank throws the error of the lowest failing

@@ -105,8 +105,6 @@ class GradientReducer {
     if (busy())
       end_process("the training thread has ended inside a step; leaving", ExitCode::run_failed);
   }
-  GradientReducer(const GradientReducer&) = delete;
-  GradientReducer& operator=(const GradientReducer&) = delete;
 
   /// Collective. Sums the zeros of a new arena, which opens connections and takes scratch memory.
   void warm_up() {

@@ -212,18 +212,4 @@ class PhaseTimer {
   SteadyTime start_, last_;
 };
 
-/// Seconds since it was made.
-class Stopwatch {
- public:
-  double seconds() const { return seconds_between(start_, SteadyClock::now()); }
-  /// The same, and begins anew.
-  double lap() {
-    const SteadyTime begin = std::exchange(start_, SteadyClock::now());
-    return seconds_between(begin, start_);
-  }
-
- private:
-  SteadyTime start_ = SteadyClock::now();
-};
-
 }  // namespace rueda

@@ -94,9 +94,7 @@ class Sums {
 
 /// Rank 0's clock decides for all.
 bool time_is_up(RankGroup& group, const Stopwatch& watch, double limit) {
-  std::byte up{watch.seconds() > limit};
-  group.broadcast({&up, 1}, 0);
-  return up != std::byte{0};
+  return all_gather(group, watch.seconds() > limit).front();
 }
 
 Seconds slowest_of(RankGroup& group, const Seconds& mine) {

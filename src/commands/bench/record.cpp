@@ -96,10 +96,7 @@ const Row* mpi_row(const std::vector<Row>& rows, const Size& size) {
 }
 
 std::string ranks_text(const std::vector<std::string>& hosts) {
-  std::vector<std::string> names;  // each once
-  for (const std::string& host : hosts) {
-    if (std::ranges::count(names, host) == 0) names.push_back(host);
-  }
+  std::vector<std::string> names = each_once(hosts);
   const std::string text = counted(hosts.size(), "rank") + " on " + counted(names.size(), "host");
   if (names.size() < 2) return text;
   for (std::string& name : names) name += ": " + std::to_string(std::ranges::count(hosts, name));

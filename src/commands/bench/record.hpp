@@ -10,7 +10,6 @@
 
 #include "bench.hpp"
 #include "rueda/backend/backend.hpp"
-#include "rueda/record/statistics.hpp"
 #include "rueda/reduce/algorithm.hpp"
 #include "rueda/reduce/all_reduce.hpp"
 #include "rueda/reduce/rank_group.hpp"

@@ -81,8 +81,8 @@ class Bench {
     const std::string refusal = rounds ? "the fixed order goes over the wire in fp32 only"
                                        : session_.add({entry.algorithm, 0}, entry.name, settings);
     if (refusal.empty()) return;
-    if (options_.algorithm_words != kAllWords)
-      throw_agreed(ExitCode::bad_input, "--algorithms '" + entry.name + "': " + refusal);
+    require_agreed(options_.algorithm_words == kAllWords,
+                   "--algorithms '" + entry.name + "': " + refusal);
     record_.left_out.emplace_back(entry.name, refusal);
   }
 
@@ -112,7 +112,7 @@ void plot_record(const std::string& json, const std::string& file) {
 /// The ways of one length from the fastest to the slowest, with their medians.
 std::string length_text(std::vector<Row> trials) {
   std::ranges::stable_sort(trials, {}, [](const Row& trial) { return median_of(trial.seconds); });
-  std::string text = bytes_text(double(trials.front().size.bytes)) + ":";
+  std::string text = bytes_text(trials.front().size.bytes) + ":";
   for (const Row& trial : trials)
     text += "\n  " + rate_text(median_of(trial.seconds) * 1e3) + " ms  " + trial.algorithm;
   return text + '\n';
@@ -127,10 +127,8 @@ class TuneRun {
         session_(options.setup, device, asked_text(options), lengths_.back()) {
     const auto algorithms = values_of(options_.entries, &Entry::algorithm);
     for (const ReduceWay& way : tuned_ways(algorithms, options_.segments)) add(way);
-    if (session_.count() == 0) {
-      throw_agreed(ExitCode::bad_input,
+    require_agreed(session_.count() > 0,
                    "--algorithms: none of them is to be had here:" + left_out_);
-    }
     session_.allocate();
   }
 
@@ -163,8 +161,8 @@ class TuneRun {
     const SystemInfo& system = session_.system();
     std::string text = fmt::format(
         "rueda bench tune: {}, {} lengths from 16 B to {}, {} ways to sum, about {} s at most\n",
-        ranks_text(system.hosts), lengths_.size(), bytes_text(double(lengths_.back())),
-        session_.count(), setting_text(options_.seconds));
+        ranks_text(system.hosts), lengths_.size(), bytes_text(lengths_.back()), session_.count(),
+        setting_text(options_.seconds));
     if (!left_out_.empty()) text += "left out, because not to be had here:" + left_out_ + '\n';
     return text + "memory: " + system.device + "; to MPI: " + system.transport + "\n\n";
   }

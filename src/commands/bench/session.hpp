@@ -36,11 +36,9 @@ class BenchSession {
     require_same(world_, "what the benchmark was asked for",
                  fmt::format("{}\n--backend {}\n--wire {}", asked, to_string(setup.backend),
                              to_string(setup.wire)));
-    if (world_.size() > kMostExactRanks) {
-      throw_agreed(
-          ExitCode::bad_input,
-          fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
-    }
+    require_agreed(
+        world_.size() <= kMostExactRanks,
+        fmt::format("the benchmark tests sums of up to {} ranks; start fewer", kMostExactRanks));
     note(check_shared_devices(world_, {world_.host(), device.uuid}, setup.allow_shared_gpu));
     const int threads = agree_on_cores(world_, setup.threads).choice.threads;
     together(world_,

@@ -1,14 +1,8 @@
 #include <iostream>
 
-#include <poll.h>
-#include <spdlog/fmt/fmt.h>
-
-#include "commands/commands.hpp"
 #include "process.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/timings.hpp"
 #include "run/console.hpp"
 #include "run/run_directory.hpp"
 #include "wiring/device_choice.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "core/bounded_json.hpp"
+#include "cuda/device/device_query.hpp"
 #include "mpi/probes/cuda_awareness.hpp"
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/core/machine.hpp"
@@ -19,6 +19,10 @@
 // What the doctor gathers, as plain data, which goes to JSON and back by the
 // names of its members. One rank is enough to know each fact. Findings and
 // report read nothing else.
+
+namespace rueda {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CudaDevice, ordinal, name, uuid, memory_bytes)
+}
 
 namespace rueda::doctor {
 
@@ -51,31 +55,19 @@ struct CoreFacts : ThreadChoice {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, online, quota, share, threads, remark)
 
-struct GpuFacts {
-  int ordinal = 0;
-  std::string name;
-  std::string uuid;
-  std::size_t memory_bytes = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, ordinal, name, uuid, memory_bytes)
-
 /// GPUs as the rank sees them.
-struct DeviceFacts {
-  bool built = false;     ///< the program has its CUDA part
-  bool hardware = false;  ///< /dev/nvidia0 exists, whatever the driver says
-  std::vector<GpuFacts> visible;
-  std::string reason;          ///< why none is visible
+struct DeviceFacts : CudaDevices {
+  bool built = false;          ///< the program has its CUDA part
+  bool hardware = false;       ///< /dev/nvidia0 exists, whatever the driver says
   int takes = -1;              ///< index in `visible` of the one that the rank would take; -1: none
   std::size_t free_bytes = 0;  ///< bytes of that one, with the rank's context open
   std::string failure;         ///< why that one cannot be used; empty if it can
-  int driver_version = 0;      ///< in CUDA's numbering
-  int runtime_version = 0;     ///< the same
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty if not set
   std::string cudnn_compiled;   ///< empty without cuDNN
   std::string cudnn_loaded;
 
   /// The one that the rank would take, or nullptr.
-  const GpuFacts* taken() const {
+  const CudaDevice* taken() const {
     const auto index = std::size_t(takes);
     return takes >= 0 && index < visible.size() ? &visible[index] : nullptr;
   }
@@ -226,11 +218,6 @@ inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const 
   std::map<std::string, std::vector<const RankFacts*>> result;
   for (const RankFacts& rank : ranks) result[rank.host].push_back(&rank);
   return result;
-}
-
-/// One line without its end, whatever bytes the texts hold.
-inline std::string line_of(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 enum class Severity {

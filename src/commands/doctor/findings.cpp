@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -233,7 +231,7 @@ std::string report_json(const ClusterFacts& cluster, const Findings& findings) {
                                        {"ranks", nlohmann::json(cluster.ranks)},
                                        {"transfers", nlohmann::json(cluster.transfers)},
                                        {"largest_batch", nlohmann::json(cluster.largest_batch)}};
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return text_of(json, 2) + "\n";
 }
 
 }  // namespace rueda::doctor

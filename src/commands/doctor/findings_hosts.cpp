@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <set>
 #include <span>
@@ -26,7 +25,7 @@ struct Host {
       : name(std::move(host)), ranks(std::move(of)) {
     for (const RankFacts* rank : ranks) {
       cores.insert(rank->cores.allowed.begin(), rank->cores.allowed.end());
-      for (const GpuFacts& gpu : rank->device.visible) seen.insert(gpu.uuid);
+      for (const CudaDevice& gpu : rank->device.visible) seen.insert(gpu.uuid);
       if (rank->device.taken() != nullptr) taken.insert(rank->device.taken()->uuid);
     }
   }
@@ -165,7 +164,7 @@ void find_missing(const ClusterFacts& cluster, Severity severity, Findings& find
 
 Finding find_shared(const ClusterFacts& cluster) {
   const auto takers = ranks_by(cluster.ranks, [](const RankFacts& rank) {
-    const GpuFacts* gpu = rank.device.taken();
+    const CudaDevice* gpu = rank.device.taken();
     return gpu == nullptr ? std::string() : rank.host + " " + gpu->uuid;
   });
   for (const auto& [gpu, ranks] : takers) {

@@ -1,24 +1,16 @@
 #include "rueda/core/machine.hpp"
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "process.hpp"
-#include "rueda/core/error.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "rueda/train/run_plan.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/open_backend.hpp"
-#if RUEDA_WITH_CUDA
-#include "cuda/device/device_query.hpp"
-#endif
 
 namespace rueda::doctor {
 namespace {
@@ -45,12 +37,7 @@ void look_at_devices(DeviceFacts& facts, std::optional<int> local_rank) {
     facts.cudnn_loaded = versions->loaded;
   }
   try {
-    const CudaDevices found = cuda_devices();
-    facts.driver_version = found.driver_version;
-    facts.runtime_version = found.runtime_version;
-    facts.reason = found.reason;
-    for (const CudaDevice& device : found.devices)
-      facts.visible.push_back({device.ordinal, device.name, device.uuid, device.memory_bytes});
+    static_cast<CudaDevices&>(facts) = cuda_devices();
     if (facts.visible.empty()) return;
     const int visible = int(facts.visible.size());
     facts.takes = choose_device(local_rank, has_peers(), visible).ordinal;
@@ -72,7 +59,7 @@ bool on_device(const RankFacts& rank) {
 
 bool share_memory(const RankFacts& rank, const RankFacts& other) {
   if (!on_device(rank)) return other.host == rank.host;
-  const GpuFacts* gpu = other.device.taken();
+  const CudaDevice* gpu = other.device.taken();
   return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
 }
 

@@ -211,7 +211,7 @@ class Mailbox {
 
   /// Leaves how this rank's transfer ended. False if that fails.
   bool put(const TransferFacts& mine) const {
-    return write_existing(file_of(rank_), line_of(mine) + "\n");
+    return write_existing(file_of(rank_), text_of(nlohmann::json(mine)) + "\n");
   }
   /// What a rank left; nothing if it has not yet.
   std::optional<TransferFacts> get(int rank) const {

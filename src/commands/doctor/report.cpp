@@ -1,11 +1,8 @@
-#include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include <spdlog/fmt/fmt.h>
 
 #include "facts.hpp"
-#include "rueda/display/text.hpp"
 #include "rueda/record/statistics.hpp"
 
 namespace rueda::doctor {
@@ -14,17 +11,9 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr std::size_t kMostLines = 16;  ///< of ranks that have a line each
-constexpr std::size_t kHostEnd = 9;     // characters of either end
+constexpr std::size_t kWidestHost = 20;
 constexpr std::size_t kWidestName = 28;
 constexpr std::size_t kUuid = 12;  // characters, which differ between GPUs
-
-std::string bytes(std::size_t count) { return bytes_text(double(count)); }
-
-/// Both ends of a long host name: some names begin with a number, others end with one.
-std::string short_host(const std::string& name) {
-  if (name.size() <= 2 * kHostEnd + 2) return name;
-  return name.substr(0, kHostEnd) + ".." + name.substr(name.size() - kHostEnd);
-}
 
 /// Lines of a label and a text each.
 std::string lines(const std::vector<std::pair<std::string, std::string>>& rows) {
@@ -149,7 +138,7 @@ std::string ranks_section(const ClusterFacts& cluster) {
   for (const RankFacts& rank : cluster.ranks) {
     const std::string local =
         share_lines ? fmt::format("0-{}", rank.local_size - 1) : std::to_string(rank.local_rank);
-    rows.push_back({short_host(rank.host), local, std::to_string(rank.cores.threads),
+    rows.push_back({short_host(rank.host, kWidestHost), local, std::to_string(rank.cores.threads),
                     fmt::format("{:.3g}", rank.cores.share), cores_text(rank.cores)});
   }
   return "\nRanks (threads that training would run, cores of a rank's own, cores allowed)\n" +
@@ -160,28 +149,24 @@ std::string ranks_section(const ClusterFacts& cluster) {
 std::string device_table(const ClusterFacts& cluster) {
   std::vector<Cells> rows;
   for (const RankFacts& rank : cluster.ranks) {
-    const GpuFacts* gpu = rank.device.taken();
+    const CudaDevice* gpu = rank.device.taken();
     rows.push_back(gpu == nullptr
                        ? Cells{"none", "", "", "", ""}
                        : Cells{fmt::format("{} of {}", gpu->ordinal, rank.device.visible.size()),
-                               gpu->name.substr(0, kWidestName), bytes(gpu->memory_bytes),
-                               bytes(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)});
+                               gpu->name.substr(0, kWidestName), bytes_text(gpu->memory_bytes),
+                               bytes_text(rank.device.free_bytes), gpu->uuid.substr(0, kUuid)});
   }
   return rank_table({"takes", "name", "memory", "free", "UUID"},
                     {Align::left, Align::left, Align::right, Align::right, Align::left}, rows);
 }
 
-/// CUDA's numbering: 13000 is 13.0.
-std::string cuda_version(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 std::string cuda_text(const DeviceFacts& device) {
   const std::string& visible = device.visible_devices;
-  const std::string driver = "driver for CUDA up to " + cuda_version(device.driver_version);
+  const std::string driver =
+      "driver for CUDA up to " + cuda::cuda_version_text(device.driver_version);
   return fmt::format("{}, program runs on CUDA {}{}{}",
                      device.driver_version == 0 ? "no driver" : driver,
-                     cuda_version(device.runtime_version),
+                     cuda::cuda_version_text(device.runtime_version),
                      visible.empty() ? "" : ", CUDA_VISIBLE_DEVICES=", visible);
 }
 
@@ -211,7 +196,8 @@ std::string batches_section(const ClusterFacts& cluster) {
     table.add({fp32.model, std::to_string(fp32.image_size), cell(fp32), cell(bf16)});
     remark = bf16.failure;
   }
-  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", backend, bytes(memory_bytes)) +
+  return fmt::format("\nLargest batch of a rank ({}, {} a rank)\n", backend,
+                     bytes_text(memory_bytes)) +
          table.text() + (remark.empty() ? "" : lines({{"bf16", remark}}));
 }
 

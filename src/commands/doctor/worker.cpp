@@ -1,23 +1,10 @@
-#include <algorithm>
 #include <csetjmp>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <memory>
-
-#include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
 #include "mpi/probes/link_probe.hpp"
 #include "mpi/session/communicator.hpp"
-#include "mpi/session/session.hpp"
 #include "process.hpp"
-#include "rueda/core/error.hpp"
 #include "wiring/device_choice.hpp"
-#if RUEDA_WITH_CUDA
-#include "cuda/device/device_query.hpp"
-#endif
 
 namespace rueda::doctor {
 namespace {
@@ -141,7 +128,7 @@ TransferFacts try_transfer(Communicator& world, bool device, const std::string& 
 template <class Facts>
 std::vector<Facts> all_gather_facts(RankGroup& group, const Facts& mine) {
   std::vector<Facts> all;
-  for (const std::string& text : all_gather_text(group, line_of(mine)))
+  for (const std::string& text : all_gather_text(group, text_of(nlohmann::json(mine))))
     all.push_back(nlohmann::json::parse(text).get<Facts>());
   return all;
 }
@@ -165,7 +152,7 @@ class Worker {
   }
 
   void write_line(const nlohmann::json& line) const {
-    const std::string text = line_of(line) + "\n";
+    const std::string text = text_of(line) + "\n";
     for (std::size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(channel_, text.data() + sent, text.size() - sent);
       if (count <= 0) return;  // the supervisor has ended

@@ -124,9 +124,9 @@ Table startup_table(const StudyFigures& all) {
   Texts items;  // of all runs, in their order
   for_points(all, [&](const PointFigures& f) {
     if (f.run == nullptr) return;
-    for (const auto& one : f.run->startup)
-      group_of(items, [&](const auto& item) { return item == one.first; }) = one.first;
+    for (const auto& [item, seconds] : f.run->startup) items.push_back(item);
   });
+  items = each_once(items);
   const auto row = [&](const PointFigures& f) {
     Fields fields;
     const Point& p = *f.point;
