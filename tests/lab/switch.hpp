@@ -76,6 +76,7 @@ class Queue {
   Frame pop();
   bool empty() const { return frames_.empty(); }
   const Frame& front() const { return frames_.front(); }
+  const Frame& back() const { return frames_.back(); }
 
   std::int64_t free_at = 0;
   std::uint64_t dropped = 0;
@@ -102,6 +103,7 @@ class Switch {
   struct Port {
     Tap tap;
     Queue up;    ///< from the host; a frame is due when its last byte is at the other end
+    Queue soon;  ///< from the host; short frames, which overtake those to another host
     Queue down;  ///< to the host, only where frames of several senders meet
     std::uint64_t passed = 0;
     std::int64_t latest = 0;
