@@ -27,12 +27,15 @@ def parse():
     parser = lab_parser(__doc__)
     parser.add_argument("--ranks", type=numbers, default="1,2,3,4", help="numbers of hosts")
     parser.add_argument("--fit-ranks", type=numbers, default="1,2", help="those that the model is fitted to")
+    parser.add_argument("--model", default="resnet18")
     parser.add_argument("--compute-ms", type=int, default=800, help="forward and backward of a step")
     parser.add_argument("--jitter", type=float, default=5, help="percent by which that varies")
     parser.add_argument("--bucket-mb", type=float, default=5)
+    parser.add_argument("--steps", type=int, default=STEPS, help="full ones of an epoch, before a half one")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=4, help="of each run")
-    parser.add_argument("--keep", type=Path, help="folder for the runs, to look at them later")
+    parser.add_argument("--extra-p", action="store_true", help="also fit Extra-P (PyPI: extrap) to the same points")
+    parser.add_argument("--keep", type=Path, help="folder for the runs; if it has some, these are predicted")
     return parser.parse_args()
 
 
@@ -40,9 +43,9 @@ def train(lab, folder, ranks, overlap, number):
     options = lab.options
     run = folder / f"p{ranks}-{overlap}-{number}"
     words = [
-        "train", "--backend", "timed", "--model", "resnet18", "--all-reduce", "ring",
+        "train", "--backend", "timed", "--model", options.model, "--all-reduce", "ring",
         "--compute-ms", options.compute_ms, "--compute-jitter", options.jitter,
-        "--batch-per-rank", BATCH, "--data-limit", (2 * STEPS + 1) * BATCH * ranks // 2,
+        "--batch-per-rank", BATCH, "--data-limit", (2 * options.steps + 1) * BATCH * ranks // 2,
         "--epochs", options.epochs, "--overlap", overlap, "--bucket-mb", options.bucket_mb,
         "--seed", number, "--check-replicas", "off", "--progress", "off", "--run-dir", run,
         "--overwrite",
@@ -51,7 +54,7 @@ def train(lab, folder, ranks, overlap, number):
 
 
 def bench(lab, file):
-    words = ["--sizes", "100k,1M,5M,resnet18", "--algorithms", "ring", "--repetitions", "15"]
+    words = ["--sizes", f"10k,100k,1M,{lab.options.model}", "--algorithms", "ring", "--repetitions", "15"]
     ranks = max(lab.options.fit_ranks)
     lab.call("run", ranks, "--", PROGRAM, "bench", "all-reduce", *words, "--json", file)
 
@@ -71,42 +74,85 @@ def predict(folder, fit_ranks, *words):
     """The JSON of rueda predict."""
     file = folder / "predict.json"
     command = [
-        PROGRAM, "predict", folder / "runs", "--cross-validate", "--fit-ranks",
-        ",".join(map(str, fit_ranks)), "--ranks", "1", "--json", file, *words,
+        PROGRAM, "predict", folder / "runs", "--cross-validate", "--fit-ranks", ",".join(map(str, fit_ranks)),
+        "--ranks", "1", "--json", file, "--extra-p", folder / "extra-p.jsonl", *words,
     ]  # fmt: skip
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def medians(result):
-    """By ranks, overlap and whether fitted: medians over the rounds of (measured, predicted) epochs."""
+def extra_p(file, fit_ranks):
+    """Models of Extra-P (PyPI: extrap) of the epoch on so many ranks, by overlap. One rank has nothing to overlap,
+    so its points belong to both."""
+    from extrap.fileio.file_reader.jsonlines_file_reader import read_jsonlines_file
+    from extrap.modelers.model_generator import ModelGenerator
+
+    models = {}
+    for overlap in ("off", "on"):
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        chosen = [
+            line for line in lines if line["metric"] == "epoch_seconds" and line["params"]["p"] in fit_ranks
+            and (line["callpath"].endswith(overlap) or line["params"]["p"] == 1)
+        ]  # fmt: skip
+        points = file.with_suffix(f".{overlap}")
+        points.write_text("".join(json.dumps({**line, "callpath": "epoch"}) + "\n" for line in chosen))
+        experiment = read_jsonlines_file(str(points))
+        ModelGenerator(experiment, use_median=True).model_all()
+        models[overlap] = next(iter(experiment.modelers[0].models.values())).hypothesis.function
+    return models
+
+
+def configurations(result):
+    """By (overlap, ranks), in order: the rows of all rounds."""
     groups = defaultdict(list)
     for row in result["measured"]["rows"]:
-        pair = (row["measured_epoch_seconds"], row["predicted_epoch_seconds"])
-        groups[row["ranks"], row["overlap"], row["fitted"]].append(pair)
-    for key, pairs in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0])):
-        yield key, *(statistics.median(column) for column in zip(*pairs))
+        groups[row["overlap"], row["ranks"]].append(row)
+    return dict(sorted(groups.items()))
 
 
-def print_table(title, result):
-    print(f"\n{title}: " + ", ".join(
-        f"{row['figure']} {row['text']}" for row in result["model"]["rows"][:3]))  # fmt: skip
-    print()
-    print_table(("P", "overlap", "fitted", "epoch, s", "predicted, s", "error"), (
-        [f"{ranks:.0f}", overlap, fitted, f"{measured:.3f}", f"{predicted:.3f}", f"{predicted / measured - 1:+.1%}"]
-        for (ranks, overlap, fitted), measured, predicted in medians(result)
-    ))  # fmt: skip
+def error_of(rows, what):
+    """Of the medians over rounds."""
+    measured, predicted = (statistics.median(row[f"{word}_{what}_seconds"] or 0 for row in rows)
+                           for word in ("measured", "predicted"))  # fmt: skip
+    return predicted / measured - 1 if measured else None
+
+
+def print_predictions(title, result, others=None):
+    print(f"\n{title}: " + ", ".join(f"{row['figure']} {row['text']}" for row in result["model"]["rows"][:3]) + "\n")
+    shown, held_out = [], []
+    percent = "{:+.1%}".format
+    for (overlap, ranks), rows in configurations(result).items():
+        epoch, sums = error_of(rows, "epoch"), error_of(rows, "sum")
+        line = [f"{ranks:.0f}", overlap, rows[0]["fitted"]]
+        line += [f"{statistics.median(row[f'{word}_epoch_seconds'] for row in rows):.3f}" for word in ("measured", "predicted")]
+        line += [percent(epoch), f"{rows[0]['plus_minus'] or 0:.1%}", percent(sums) if sums is not None else "-"]
+        if others:
+            measured = statistics.median(row["measured_epoch_seconds"] for row in rows)
+            line.append(percent(float(others[overlap].evaluate(ranks)) / measured - 1))
+        shown.append(line)
+        if rows[0]["fitted"] == "no":
+            held_out.append((abs(epoch), abs(sums), rows))
+    heads = ("P", "overlap", "fitted", "epoch, s", "predicted", "error", "+-", "sums: error") + (("Extra-P",) if others else ())
+    print_table(heads, shown)
+    singles = [row for *_, rows in held_out for row in rows]
+    inside = sum(abs(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"] - 1) <= (row["plus_minus"] or 0) for row in singles)
+    epochs, sums, _ = zip(*held_out)
+    print(f"\nNot fitted: epoch off by {statistics.mean(epochs):.1%} in the mean, {max(epochs):.1%} at most; sums by "
+          f"{statistics.mean(sums):.1%}, {max(sums):.1%}; {inside} of {len(singles)} single runs in their interval.")
 
 
 def main():
     options = parse()
     with tempfile.TemporaryDirectory(prefix="rueda-lab-predict-") as temporary:
         folder = options.keep or Path(temporary)
-        (folder / "runs").mkdir(parents=True, exist_ok=True)
-        measure(Lab(options), folder)
-        print_table("Fitted to buckets", predict(folder, options.fit_ranks))
+        if not (folder / "runs").exists():
+            (folder / "runs").mkdir(parents=True)
+            measure(Lab(options), folder)
+        result = predict(folder, options.fit_ranks)
+        others = extra_p(folder / "extra-p.jsonl", options.fit_ranks) if options.extra_p else None
+        print_predictions("Fitted to buckets", result, others)
         result = predict(folder, options.fit_ranks, "--bench", folder / "ring.json")
-        print_table("Fitted to a record of the bench", result)
+        print_predictions("Fitted to a record of the bench", result)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,7 @@ void add_predict(CLI::App& app, Request& request) {
            "Record of rueda bench all-reduce --json, for alpha and beta; may be repeated")
       ->allow_extra_args(false);
   add_text(command, "--json", o.json, "FILE", "Writes all tables there");
+  add_text(command, "--extra-p", o.extra_p, "FILE", "Writes what the runs measured, for Extra-P");
   add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
   add_scenario(command, o);
   add_given(command, o);

@@ -150,8 +150,8 @@ struct PredictOptions {
 
   predict::Price costs;
   std::string least_efficiency = "80%";
-  std::string json;  ///< file to write; empty: none
-  std::string out;   ///< folder to write to; empty: none
+  std::string json, extra_p;  ///< files to write; empty: none
+  std::string out;            ///< folder to write to; empty: none
 
   // Set by validate().
   std::vector<std::size_t> ranks, fit_ranks;

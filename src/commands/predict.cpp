@@ -89,13 +89,14 @@ class Prediction {
     }
     fit_ = fit_cost(fitted, benches, options.target, options.given);
     fit_.notes.insert(fit_.notes.begin(), remarks.begin(), remarks.end());
+    certainty_ = certainty_of(fitted, fit_, benches, options.target, options.given);
   }
 
   std::vector<Table> tables() const {
     const Sums sums = simulated_sums(fit_.model);
-    std::vector<Table> tables = {forecast(fit_.model, sums)};
+    std::vector<Table> tables = {forecast(fit_.model, certainty_, sums)};
     if (!options_.changes.empty()) tables.push_back(changed_forecast());
-    Table measured = comparison_table(runs_, fit_, options_.fit_ranks);
+    Table measured = comparison_table(runs_, fit_, certainty_, options_.fit_ranks);
     if (!measured.rows.empty()) tables.push_back(std::move(measured));
     if (!options_.epochs.empty()) tables.push_back(losses());
     if (!sums.empty()) tables.push_back(simulation_table(sums, fit_.model.message_noise));
@@ -155,14 +156,15 @@ class Prediction {
     if (is_noisy()) table.notes.emplace_back("The ring's messages are noisy, as simulated.");
   }
 
-  Table forecast(const CostModel& model, const Sums& sums) const {
+  Table forecast(const CostModel& model, const Certainty& certainty, const Sums& sums) const {
     std::vector<EpochForecast> forecasts;
+    const auto one_rank = forecast_epoch(model, scenario_on(1));
     for (std::size_t i = 0; i < options_.ranks.size(); ++i) {
       Scenario scenario = scenario_on(options_.ranks[i]);
       if (is_noisy()) scenario.message_delay = sums[i].delay(model.machine.gamma);
       forecasts.push_back(forecast_epoch(model, scenario));
+      forecasts.back().plus_minus = certainty.of(model, scenario, one_rank.scenario);
     }
-    const auto one_rank = forecast_epoch(model, scenario_on(1));
     Table table = forecast_table(forecasts, one_rank, options_.costs);
     const Scenario& scenario = forecasts.front().scenario;
     table.title += fmt::format(" of {}, {} images, {}, overlap {}", fit_.network, scenario.images,
@@ -174,8 +176,12 @@ class Prediction {
   /// The same on the machine that --what-if asks for.
   Table changed_forecast() const {
     CostModel model = fit_.model;
-    for (const Change& change : options_.changes) change.apply(model, change);
-    Table table = forecast(model, simulated_sums(model));
+    Certainty certainty = certainty_;
+    for (const Change& change : options_.changes) {
+      change.apply(model, change);
+      for (CostModel& other : certainty.without_one) change.apply(other, change);
+    }
+    Table table = forecast(model, certainty, simulated_sums(model));
     table.id += "_what_if";
     table.title += ", with " + options_.what_if;
     return table;
@@ -189,6 +195,7 @@ class Prediction {
   const PredictOptions& options_;
   std::vector<RunResult> runs_;  ///< all that were given
   CostFit fit_;
+  Certainty certainty_;
 };
 
 constexpr int kFormat = 1;
@@ -205,7 +212,27 @@ Json table_json(const Table& table) {
 std::string json_of(const std::vector<Table>& tables) {
   Json json = {{"rueda_predict", kFormat}};
   for (const Table& table : tables) json[table.id] = table_json(table);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return text_of(json, 1) + '\n';
+}
+
+/// The measured runs as Extra-P reads them, an object a line. All runs with or without overlap
+/// share a call path, in which P is the parameter.
+std::string extra_p_of(const std::vector<Table>& tables) {
+  std::string lines;
+  const auto& [id, title, columns, rows, notes] =
+      *std::ranges::find(tables, "measured", &Table::id);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      std::string_view metric = columns[i].key;
+      if (!take(metric, "measured_") || !row[i].is_number()) continue;
+      lines += text_of({{"params", {{"p", std::size_t(row[0].number())}}},
+                        {"callpath", "overlap " + row[2].text()},
+                        {"metric", metric},
+                        {"value", row[i].number()}}) +
+               '\n';
+    }
+  }
+  return lines;
 }
 
 void write_folder(const std::string& folder, const std::vector<Table>& tables) {
@@ -239,8 +266,8 @@ void validate(PredictOptions& o) {
   for (const std::string& word : split_words(o.measured)) {
     if (!o.measured.empty()) o.epochs.push_back(measured_epoch(word));
   }
-  require(!o.cross_validate || !o.runs.empty(),
-          "--cross-validate needs runs to predict: give their directories");
+  require((!o.cross_validate && o.extra_p.empty()) || !o.runs.empty(),
+          "--cross-validate and --extra-p need runs: give their directories");
   require(o.costs.per_rank_hour.value_or(0) >= 0, "--price must be 0 or more");
   require(o.costs.watts.value_or(0) >= 0, "--watts must be 0 or more");
   o.costs.least_efficiency = parse_share("--efficiency", o.least_efficiency);
@@ -248,9 +275,11 @@ void validate(PredictOptions& o) {
 
 void run_command(const PredictOptions& options, std::ostream& out) {
   check_output_file("--json", options.json);
+  check_output_file("--extra-p", options.extra_p);
   const auto tables = Prediction(options).tables();
   for (const Table& table : tables) out << to_text(table) << '\n';
   if (!options.json.empty()) write_atomically(options.json, json_of(tables));
+  if (!options.extra_p.empty()) write_atomically(options.extra_p, extra_p_of(tables));
   if (!options.out.empty()) write_folder(options.out, tables);
 }
 

@@ -19,16 +19,50 @@ Scheme scheme_of(const RunResult& run) {
   return run.sums_by("doubling") && !run.sums_by("ring") ? Scheme::doubling : Scheme::ring;
 }
 
-/// Of the same ranks, batch, images, buckets and overlap.
-EpochForecast forecast_of(const RunResult& run, const CostFit& fit, const Graph& graph) {
-  CostModel model = fit.model;
+bool is_of_network(const RunResult& run, const CostFit& fit) {
+  return run.model == fit.network && run.image_size == fit.image_size;
+}
+
+Graph graph_of(const CostFit& fit) {
+  return build_model(fit.network, int(fit.image_size), kClasses);
+}
+
+/// Of the same ranks, batch, images and overlap.
+Scenario scenario_of(const RunResult& run) {
+  return {.ranks = run.world_size(),
+          .global_batch = run.global_batch,
+          .images = std::size_t(observe(run).images),
+          .micro_batches = run.micro_batches,
+          .scheme = scheme_of(run),
+          .overlap = run.overlaps};
+}
+
+/// With the buckets that the run had.
+CostModel with_buckets_of(CostModel model, const RunResult& run, const Graph& graph) {
   if (!run.bucket_bytes.empty()) model.buckets = bucket_schedule(graph, run.bucket_bytes);
-  return forecast_epoch(model, {.ranks = run.world_size(),
-                                .global_batch = run.global_batch,
-                                .images = std::size_t(observe(run).images),
-                                .micro_batches = run.micro_batches,
-                                .scheme = scheme_of(run),
-                                .overlap = run.overlaps});
+  return model;
+}
+
+/// Seconds of a step's sums, without waiting for ranks that come later.
+double summing_seconds(const RunResult& run) {
+  return run.steady_communication.transfer + run.steady_communication.add;
+}
+
+/// The standard deviation of such errors around 0, which one parameter was fitted to. Drops those
+/// that are unknown.
+double deviation_of(std::vector<double>& errors) {
+  std::erase_if(errors, [](double error) { return !std::isfinite(error); });
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return std::sqrt(squares / (double(errors.size()) - 1));
+}
+
+/// Which of its values Student's t exceeds with a probability of 5 % (Cornish
+/// and Fisher's series: M. Abramowitz, I. Stegun: *Handbook of Mathematical
+/// Functions*, 26.7.5).
+double t_of(std::size_t freedom) {
+  const auto n = double(freedom);
+  return 1.6449 + 1.5237 / n + 1.4198 / (n * n) + 0.9832 / (n * n * n);
 }
 
 Fields fields_of(const RunResult& run, const Observation& seen, const EpochForecast& forecast,
@@ -43,10 +77,13 @@ Fields fields_of(const RunResult& run, const Observation& seen, const EpochForec
           {"measured_epoch_seconds", "epoch, s", Show::seconds, seen.epoch.value},
           {"predicted_epoch_seconds", "predicted", Show::seconds, forecast.seconds},
           {"relative_error", "error, %", Show::percent, error},
+          {"plus_minus", "+-, %", Show::percent, forecast.plus_minus.epoch},
           {"measured_step_seconds", "step, ms", Show::millis, measured.seconds},
           {"predicted_step_seconds", "predicted", Show::millis, step.seconds()},
           {"measured_exposed_seconds", "all_reduce, ms", Show::millis, exposed},
           {"predicted_exposed_seconds", "predicted", Show::millis, step.exposed + step.straggling},
+          {"measured_sum_seconds", "sums, ms", Show::millis, summing_seconds(run)},
+          {"predicted_sum_seconds", "predicted", Show::millis, step.all_reduce},
           {"run", "run", Show::text, run.file.parent_path().filename().string()}};
 }
 
@@ -92,32 +129,91 @@ Fields loss_fields(const MeasuredEpoch& measured, double ideal, const EpochForec
 
 }  // namespace
 
-Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::size_t>& fit_ranks) {
-  std::erase_if(runs, [&](const RunResult& run) {
-    return run.model != fit.network || run.image_size != fit.image_size;
-  });
+double Certainty::half_interval(double value, const std::vector<double>& others,
+                                double single) const {
+  if (freedom == 0 || others.empty()) return kUnknown;
+  const double of_fit = spread_of(others).deviation * std::sqrt(double(others.size()) - 1) / value;
+  return t_of(freedom) * std::hypot(of_fit, single);
+}
+
+PlusMinus Certainty::of(const CostModel& model, const Scenario& scenario,
+                        const Scenario& one_rank) const {
+  const auto one = [&](const CostModel& m) { return forecast_epoch(m, one_rank).seconds; };
+  const auto epoch = [&](const CostModel& m) { return forecast_epoch(m, scenario).seconds; };
+  const auto speedup = [&](const CostModel& m) { return one(m) / epoch(m); };
+  const auto sum = [&](const CostModel& m) { return forecast_epoch(m, scenario).full.all_reduce; };
+  const double of_two = std::hypot(single(model, one), single(model, epoch));
+  return {half_interval(model, epoch),
+          half_interval(speedup(model), values_of(without_one, speedup), of_two),
+          half_interval(model, sum)};
+}
+
+Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& benches,
+                       const Target& target, const Given& given) {
+  const Graph graph = graph_of(fit);
+  Certainty certainty;
+  std::vector<double> steps, sums;  // errors
+  for (const RunResult& run : fitted) {
+    if (is_of_network(run, fit)) {
+      const auto [compute, rest, late, exposed, all_reduce] =
+          forecast_epoch(with_buckets_of(fit.model, run, graph), scenario_of(run)).full;
+      const MeanStep& measured = run.steady_full_step;
+      const double waited = measured.phases[std::size_t(Phase::all_reduce)];
+      steps.push_back((measured.seconds - waited) / (compute + rest) - 1);
+      sums.push_back(summing_seconds(run) / all_reduce - 1);
+    }
+    Runs others = fitted;
+    others.erase(others.begin() + (&run - fitted.data()));
+    try {
+      const CostFit without = fit_cost(others, benches, target, given, &fit.model.noise);
+      certainty.without_one.push_back(without.model);
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+  certainty.compute = deviation_of(steps);
+  certainty.sums = deviation_of(sums);
+  certainty.freedom = std::max<std::size_t>(std::min(steps.size(), sums.size()), 1) - 1;
+  return certainty;
+}
+
+Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty,
+                       const std::vector<std::size_t>& fit_ranks) {
+  std::erase_if(runs, [&](const RunResult& run) { return !is_of_network(run, fit); });
   std::ranges::stable_sort(runs, {}, &RunResult::world_size);
-  const Graph graph = build_model(fit.network, int(fit.image_size), kClasses);
+  const Graph graph = graph_of(fit);
   std::vector<double> errors;  // %
+  std::size_t inside = 0;
   Table table{
       .id = "measured",
       .title = "Predicted and measured",
       .notes = {
-          "error: (predicted - measured) / measured epoch time. step: a full one, mean over ranks. "
-          "all_reduce: how long it waited for the sum; predicted: straggling + exposed, since a "
-          "mean rank waits for the slowest there. fitted: whether the model was fitted to this "
-          "run."}};
+          "error: (predicted - measured) / measured epoch time. +-: half of the 90 % interval of a "
+          "single run. step: a full one, mean over ranks. all_reduce: how long it waited for the "
+          "sum; predicted: straggling + exposed, since a mean rank waits for the slowest there. "
+          "sums: hidden or not, without waiting for later ranks. fitted: whether the model was "
+          "fitted to this run."}};
   for (const RunResult& run : runs) {
-    const EpochForecast forecast = forecast_of(run, fit, graph);
+    const auto forecast_by = [&](const CostModel& model) {
+      return forecast_epoch(with_buckets_of(model, run, graph), scenario_of(run));
+    };
+    EpochForecast forecast = forecast_by(fit.model);
+    forecast.plus_minus.epoch = certainty.half_interval(
+        fit.model, [&](const CostModel& model) { return forecast_by(model).seconds; });
     const Observation seen = observe(run);
     const bool fitted = !seen.oversubscribed &&
                         (fit_ranks.empty() || std::ranges::count(fit_ranks, seen.ranks) > 0);
     const double error = forecast.seconds / seen.epoch.value - 1;
-    if (!fitted) errors.push_back(100 * std::abs(error));
+    if (!fitted) {
+      errors.push_back(100 * std::abs(error));
+      inside += std::abs(seen.epoch.value / forecast.seconds - 1) <= forecast.plus_minus.epoch;
+    }
     table.add_fields(fields_of(run, seen, forecast, fitted ? "yes" : "no", error));
   }
-
-  if (!errors.empty()) table.notes.push_back(error_note(errors));
+  if (errors.empty()) return table;
+  table.notes.push_back(error_note(errors));
+  if (certainty.freedom > 0)
+    table.notes.back() += fmt::format(" {} of them lie in their interval.", inside);
   return table;
 }
 

@@ -195,8 +195,8 @@ Runs usable_runs(const Runs& runs, Texts& notes) {
   return usable;
 }
 
-CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target,
-                 const Given& given) {
+CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target, const Given& given,
+                 const Distribution* noise) {
   CostFit fit;
   const Runs runs = choose_runs(fit, all, target);
   const Graph graph = graph_of(fit.network, fit.image_size);
@@ -206,7 +206,7 @@ CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target,
   set_compute(fit, runs, given, graph);
   set_machine(fit, target, given);
   set_buckets(fit, runs, target, graph);
-  set_noise(fit, runs);
+  noise != nullptr ? void(fit.model.noise = *noise) : set_noise(fit, runs);
   return fit;
 }
 

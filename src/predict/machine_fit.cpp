@@ -64,7 +64,7 @@ std::vector<double> gammas(const Runs& runs) {
   std::vector<double> each;
   for (const RunResult& run : runs) {
     for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
-      if (b.add.median > 0) each.push_back(b.add.median / added_bytes(ranks, b.bytes));
+      if (b.add.mean > 0) each.push_back(b.add.mean / added_bytes(ranks, b.bytes));
     });
   }
   return each;
@@ -88,7 +88,8 @@ std::optional<LinkFit> from_runs(const Runs& runs, bool inside) {
   for (const RunResult& run : runs) {
     if ((run.hosts.size() == 1) != inside || !sums_like_a_ring(run)) continue;
     for_buckets(run, [&](std::size_t ranks, const BucketResult& b) {
-      level.add(ranks, b.bytes, b.transfer.median, fmt::format("runs, P = {}", ranks));
+      // The mean, because a step waits for slow messages, too, and the median leaves them out.
+      level.add(ranks, b.bytes, b.transfer.mean, fmt::format("runs, P = {}", ranks));
     });
   }
   return level.fitted();

@@ -64,12 +64,6 @@ void set_time(double& seconds, const Change& change) {
   seconds = change.is_factor ? seconds * change.value : change.value;
 }
 
-void scale_compute(CostModel& model, const Change& change) {
-  ComputeModel& c = model.compute;
-  for (double* seconds : {&c.fixed, &c.per_image, &c.input_per_image, &c.update})
-    *seconds *= change.value;
-}
-
 constexpr std::array kWords = {
     Word{"bandwidth", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.between.beta, c); }},
     Word{"latency", Kind::time, [](auto& m, auto& c) { set_time(m.machine.between.alpha, c); }},
@@ -78,7 +72,7 @@ constexpr std::array kWords = {
     Word{"inside-latency", Kind::time,
          [](auto& m, auto& c) { set_time(m.machine.inside.alpha, c); }},
     Word{"add-rate", Kind::rate, [](auto& m, auto& c) { set_rate(m.machine.gamma, c); }},
-    Word{"compute-time", Kind::factor, scale_compute},
+    Word{"compute-time", Kind::factor, [](auto& m, auto& c) { m.compute.slow_down(c.value); }},
     Word{"noise", Kind::factor, [](auto& m, auto& c) { m.noise = m.noise.spread_by(c.value); }}};
 
 const Word& word_of(const std::string& name, const std::string& part) {

@@ -28,6 +28,14 @@ Fields fields_of(const EpochForecast& e, double efficiency, const Price& price) 
                    {"exposed_seconds", "exposed", Show::millis, e.full.exposed},
                    {"all_reduce_seconds", "all-reduce", Show::millis, e.full.all_reduce},
                    {"rank_hours", "rank-hours", Show::gigabytes, rank_hours(e)}};
+  const auto add_interval = [&](const char* after, const char* key, double half) {
+    const auto at = std::ranges::find(fields, after, &TableField::key);
+    if (!std::isnan(e.plus_minus.epoch))
+      fields.insert(at + 1, {{key, "+-, %", Show::percent}, half});
+  };
+  add_interval("epoch_seconds", "epoch_plus_minus", e.plus_minus.epoch);
+  add_interval("efficiency", "efficiency_plus_minus", e.plus_minus.speedup);
+  add_interval("all_reduce_seconds", "all_reduce_plus_minus", e.plus_minus.all_reduce);
   if (price.per_rank_hour)
     fields.push_back({"cost", "cost", Show::gigabytes, rank_hours(e) * *price.per_rank_hour});
   if (price.watts)
@@ -58,7 +66,7 @@ void add_sweet_spots(Table& table, const Forecasts& forecasts, Efficiency effici
                         ranks(*most), seconds_text(most->seconds)));
 }
 
-void add_definitions(Table& table, const Price& price) {
+void add_definitions(Table& table, const Price& price, bool certain) {
   table.notes.insert(
       table.notes.end(),
       {"Speedup is the predicted epoch time on one rank over that on P; efficiency is speedup / P.",
@@ -67,6 +75,13 @@ void add_definitions(Table& table, const Price& price) {
        "= communication that backward does not hide. They add up to the step. all-reduce = "
        "communication, hidden or not.",
        "An epoch is its full steps and a last, partial one with the images that are left."});
+  table.notes.emplace_back(
+      certain ? "+-: half of the 90 % interval of a single run, relative to the figure before it; "
+                "of the epoch also that of images/s, step and rank-hours, of eff. also that of "
+                "speedup. It follows from how far the runs are from the model, and from the model "
+                "without each of them. What no run shows, it does not know, as a switch that many "
+                "ranks share."
+              : "Intervals need two runs or more of this network on several ranks: repeat them.");
   if (price.per_rank_hour)
     table.notes.push_back(fmt::format("cost: of an epoch, {} a rank-hour, in the price's currency.",
                                       *price.per_rank_hour));
@@ -135,7 +150,7 @@ Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank,
   };
   for (const EpochForecast& e : forecasts) table.add_fields(fields_of(e, efficiency(e), price));
   add_sweet_spots(table, forecasts, efficiency, price.least_efficiency);
-  add_definitions(table, price);
+  add_definitions(table, price, forecasts.front().plus_minus.epoch > 0);
   return table;
 }
 

@@ -20,6 +20,12 @@ def ring(ranks, size, alpha=1e-3, bandwidth=1e9):
     return 2 * (ranks - 1) * (alpha + size / ranks / bandwidth)
 
 
+def change_json(text, change):
+    value = json.loads(text)
+    change(value)
+    return json.dumps(value)
+
+
 class Predict(ProgramCase):
     """Three small runs for all cases: three epochs of four full steps and a half one; 1 ms an image. How fits
     are computed: tests/unit/predict."""
@@ -167,6 +173,34 @@ class Predict(ProgramCase):
         expected = abs(rows["p2-b64"]["relative_error"]) * 100
         self.assertIn(f"off by {expected:.1f} % in the mean", " ".join(shown["measured"]["notes"]))
 
+    def test_intervals_and_the_points_for_extra_p(self):
+        def slower(record):
+            for one in record["summary"]["steady_communication"]["buckets"]:
+                one["transfer"]["mean"] *= 1.1
+            for what in ("transfer", "add"):
+                record["summary"]["steady_communication"][what]["mean"] *= 1.1
+
+        shown, text = self.predict("runs", "--ranks", "1,2", "--extra-p", "points.jsonl")
+        self.assertIn("Intervals need two runs or more of this network", " ".join(text.split()))
+        self.assertNotIn("epoch_plus_minus", shown["forecast"]["rows"][0])
+        measured = [json.loads(line) for line in (self.folder / "points.jsonl").read_text().splitlines()]
+        epochs = [(one["params"]["p"], one["value"]) for one in measured if one["metric"] == "epoch_seconds"]
+        self.assertEqual(epochs, [(row["ranks"], row["measured_epoch_seconds"]) for row in shown["measured"]["rows"]])
+
+        shutil.copytree(self.folder / "runs", self.folder / "sure")
+        self.broken("sure/p2-again", lambda text: change_json(text, slower), of="p2-b64")
+        shown, text = self.predict("sure", "--ranks", "1,2,4", "--cross-validate", "--what-if", "bandwidth=0.5x")
+        one, two, four = shown["forecast"]["rows"]
+        self.assertIsNone(one["all_reduce_plus_minus"])
+        # The sums of the two runs differ by 10 %: 4.8 % from their mean on two sides, a degree of freedom.
+        self.assertGreater(two["all_reduce_plus_minus"], 0.3)
+        self.assertLess(two["epoch_plus_minus"], two["all_reduce_plus_minus"])
+        self.assertGreater(four["efficiency_plus_minus"], two["epoch_plus_minus"])
+        slow = shown["forecast_what_if"]["rows"][1]
+        self.assertAlmostEqual(slow["all_reduce_plus_minus"], two["all_reduce_plus_minus"], delta=0.1)
+        self.assertGreater(slow["epoch_plus_minus"], two["epoch_plus_minus"])
+        self.assertIn("half of the 90 % interval of a single run", " ".join(text.split()))
+
     def test_notes_on_the_fit(self):
         shown, _ = self.predict("runs/p1-b64", "runs/p2-b64", "--ranks", "1", "--model", "resnet18")
         notes = " ".join(shown["model"]["notes"])
@@ -189,9 +223,9 @@ class Predict(ProgramCase):
             if figures["alpha"] > 0 and figures["1 / beta"] > 0:
                 self.assertAlmostEqual(fitted / seconds, 1)
 
-    def broken(self, name, change):
+    def broken(self, name, change, of="p1-b64"):
         """A copy of a run whose run.json `change` has made of the text."""
-        shutil.copytree(self.folder / "runs" / "p1-b64", self.folder / name)
+        shutil.copytree(self.folder / "runs" / of, self.folder / name)
         file = self.folder / name / "run.json"
         file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
         return name
@@ -204,14 +238,10 @@ class Predict(ProgramCase):
         self.refuses("--bench", "nothere.json", *GIVEN, shown=("nothere.json",))
         self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, shown=("is no record of rueda bench",))
         self.refuses(*GIVEN, "--json", "no/such/folder.json", shown=("--json",))
+        self.refuses(*GIVEN, "--extra-p", "points.jsonl", shown=("--extra-p need runs",))
 
     def test_runs_without_figures_are_refused(self):
-        def without_epochs(text):
-            record = json.loads(text)
-            record["epochs"] = []
-            return json.dumps(record)
-
-        self.refuses(self.broken("unfinished", without_epochs), shown=("no finished epoch",))
+        self.refuses(self.broken("unfinished", lambda text: change_json(text, lambda record: record["epochs"].clear())), shown=("no finished epoch",))
         self.refuses("runs/p1-b64", shown=("cost of a message is unknown", "--bench"))
         self.refuses("runs", "--fit-ranks", "3", shown=("--fit-ranks",))
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +32,11 @@ struct Machine {
   std::size_t links_per_node = 1;
 
   bool spans_nodes(std::size_t ranks) const noexcept { return ranks > ranks_per_node; }
+  /// Makes every sum take so many times as long.
+  void slow_down(double factor) noexcept {
+    for (double* cost : {&inside.alpha, &inside.beta, &between.alpha, &between.beta, &gamma})
+      *cost *= factor;
+  }
 };
 
 /// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes
@@ -128,6 +134,10 @@ struct ComputeModel {
 
   double compute_seconds(double images) const noexcept { return fixed + per_image * images; }
   double other_seconds(double images) const noexcept { return input_per_image * images + update; }
+  /// Makes everything take so many times as long.
+  void slow_down(double factor) noexcept {
+    for (double* seconds : {&fixed, &per_image, &input_per_image, &update}) *seconds *= factor;
+  }
 };
 
 /// A slice of the gradients that is summed by one all-reduce.
@@ -192,6 +202,13 @@ struct StepForecast {
   double seconds() const noexcept { return compute + rest + straggling + exposed; }
 };
 
+/// Half of the 90 % interval of a single run, relative to the figure; NaN: unknown.
+struct PlusMinus {
+  double epoch = NAN;  ///< also of what is proportional to it: a step, images/s, rank-hours
+  double speedup = NAN;
+  double all_reduce = NAN;
+};
+
 struct EpochForecast {
   Scenario scenario;
   std::size_t full_steps = 0;
@@ -199,6 +216,7 @@ struct EpochForecast {
   StepForecast full = {};          ///< of a full step; of the only one where there is none
   StepForecast partial = {};       ///< all 0 without one
   double seconds = 0;
+  PlusMinus plus_minus = {};
 
   std::size_t steps() const noexcept { return full_steps + (partial_images > 0 ? 1 : 0); }
   double images_per_second() const noexcept { return double(scenario.images) / seconds; }

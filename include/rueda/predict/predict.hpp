@@ -134,8 +134,46 @@ struct CostFit {
 };
 
 /// Fits all that is not given. Throws InputError where something is neither.
-CostFit fit_cost(const Runs& runs, const Benches& benches, const Target& target,
-                 const Given& given);
+/// `noise`: as fitted before; reading the steps of all runs takes long.
+CostFit fit_cost(const Runs& runs, const Benches& benches, const Target& target, const Given& given,
+                 const Distribution* noise = nullptr);
+
+/// What tells how sure a forecast is.
+struct Certainty {
+  /// The model as fitted without each of the runs: how far these differ shows
+  /// how sure the fit is (the jackknife: B. Efron, C. Stein, *Annals of
+  /// Statistics* 9(3), 586-596, 1981).
+  std::vector<CostModel> without_one;
+  /// How far single runs are from the model: standard deviations of the time of
+  /// a step without its sums, and of the sums, relative to what it says.
+  double compute = kUnknown, sums = kUnknown;
+  std::size_t freedom = 0;  ///< degrees, of the less certain one; 0: nothing is known
+
+  /// Half of the 90 % interval of a figure of a single run, relative to it.
+  template <typename Figure>
+  double half_interval(const CostModel& model, Figure figure) const {
+    return half_interval(figure(model), values_of(without_one, figure), single(model, figure));
+  }
+  /// Of one scenario. `one_rank`: the one with which its speedup compares.
+  PlusMinus of(const CostModel& model, const Scenario& scenario, const Scenario& one_rank) const;
+
+ private:
+  double half_interval(double value, const std::vector<double>& others, double single) const;
+  /// Standard deviation of single runs, relative to the figure.
+  template <typename Figure>
+  double single(CostModel model, Figure figure) const {
+    const double value = figure(model);
+    CostModel late = model;
+    late.machine.slow_down(1 + sums);
+    model.compute.slow_down(1 + compute);
+    return std::hypot(figure(model) / value - 1, figure(late) / value - 1);
+  }
+};
+
+/// Of a fit, from the same arguments. Nothing is known where a link or the
+/// network shows in one of the runs alone.
+Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& benches,
+                       const Target& target, const Given& given);
 
 /// Of runs with an epoch, those that a fit goes by: with a core for each
 /// thread. `notes` names what is left out.
@@ -190,7 +228,8 @@ Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank, 
 Table fit_table(const CostFit& fit);
 /// All runs of the network that the model is for, each next to its prediction.
 /// Those on `fit_ranks` count as fitted; empty: all.
-Table comparison_table(Runs runs, const CostFit& fit, const std::vector<std::size_t>& fit_ranks);
+Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty,
+                       const std::vector<std::size_t>& fit_ranks);
 /// Measured epochs, and how much of their loss compared with perfect scaling
 /// the model explains. `scenarios`: of each of them, as for the forecast.
 /// Throws InputError without one on one rank.

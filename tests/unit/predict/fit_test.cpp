@@ -1,4 +1,5 @@
 #include <cmath>
+#include <random>
 
 #include <catch2/catch.hpp>
 
@@ -25,6 +26,7 @@ struct MadeLink {
 };
 
 const MadeLink kLink{50e-6, 8e-9, 1e-10};
+constexpr double kGradients = 1e6;  // bytes
 
 /// A run whose every bucket took what a ring takes.
 RunResult ring_run(std::size_t ranks, std::size_t hosts, const MadeLink& link,
@@ -37,9 +39,36 @@ RunResult ring_run(std::size_t ranks, std::size_t hosts, const MadeLink& link,
     BucketResult& bucket = run.steady_communication.buckets.emplace_back();
     bucket.bytes = bytes;
     bucket.busy.count = 10;
-    bucket.transfer.median = link.transfer(double(ranks), bytes);
-    bucket.add.median = link.add(double(ranks), bytes);
+    bucket.transfer.mean = link.transfer(double(ranks), bytes);
+    bucket.add.mean = link.add(double(ranks), bytes);
   }
+  return run;
+}
+
+/// An epoch of ten steps on a machine on which a step of one rank takes 1 s and its sum 0.4 s on
+/// two; the compute of each run is off by 1 %, its link by 4 % (standard deviations).
+RunResult drawn_run(std::size_t ranks, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  const double compute = 1 + 0.01 * normal(random);
+  const double slower = 1 + 0.04 * normal(random);
+  const MadeLink link{1e-3 * slower, 0.4 / kGradients * slower, 0};
+  PhaseSeconds phases{};
+  phases[std::size_t(Phase::backward)] = 10 * compute;
+  const std::vector<double> buckets = {0.8 * kGradients, 0.2 * kGradients};
+  double sum = 0;
+  for (const double bytes : buckets) sum += link.transfer(double(ranks), bytes);
+  RunResult run = made_run({.model = "resnet20",
+                            .ranks = ranks,
+                            .images = 100 * ranks,
+                            .epochs = {99, 10 * (compute + sum)},
+                            .step = compute,
+                            .phases = phases,
+                            .transfer = sum});
+  const RunResult ring = ring_run(ranks, ranks, link, buckets);
+  run.steady_communication.buckets = ring.steady_communication.buckets;
+  run.bucket_bytes = buckets;
+  run.all_reduce = ring.all_reduce;
+  run.hosts = ring.hosts;
   return run;
 }
 
@@ -119,6 +148,51 @@ TEST_CASE("links are fitted to the buckets of runs", "[predict]") {
   const auto one = fit_machine({ring_run(3, 1, kLink, {1e6, 25e6})}, {});
   check_link(one.inside, kLink.alpha, kLink.beta);
   CHECK_FALSE(one.between);
+}
+
+TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
+  std::mt19937 random(1);
+  for (const std::size_t repeats : {2, 4, 8}) {
+    CAPTURE(repeats);
+    constexpr int kTrials = 300;
+    int epochs = 0, sums = 0;
+    double widest = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Runs runs;
+      for (std::size_t i = 0; i < 2 * repeats; ++i)
+        runs.push_back(drawn_run(i < repeats ? 1 : 2, random));
+      runs.push_back(drawn_run(3, random));
+      const CostFit fit = fit_cost(runs, {}, {}, {});
+      const Certainty certainty = certainty_of(runs, fit, {}, {}, {});
+      const Scenario six{.ranks = 6, .global_batch = 60, .images = 600};
+      const Scenario one{.global_batch = 10, .images = 100};
+      const EpochForecast forecast = forecast_epoch(fit.model, six);
+      const PlusMinus half = certainty.of(fit.model, six, one);
+      const RunResult run = drawn_run(6, random);
+      epochs += std::abs(run.epochs[1].seconds / forecast.seconds - 1) <= half.epoch;
+      sums += std::abs(run.steady_communication.transfer / forecast.full.all_reduce - 1) <=
+              half.all_reduce;
+      widest = std::max(widest, half.epoch);
+    }
+    CHECK(epochs >= 0.84 * kTrials);
+    CHECK(epochs <= 0.97 * kTrials);
+    CHECK(sums >= 0.84 * kTrials);
+    CHECK(sums <= 0.97 * kTrials);
+    CAPTURE(epochs, sums, widest);
+    CHECK(widest < (repeats == 2 ? 0.2 : 0.1));
+  }
+  // Two fits, each 1 % from the model, and four degrees of freedom: Student's t is 2.132.
+  const CostModel model = fit_cost({drawn_run(2, random)}, {}, {}, {}).model;
+  Certainty certainty{{model, model}, 0, 0, 4};
+  certainty.without_one[0].compute.slow_down(1.01);
+  certainty.without_one[1].compute.slow_down(0.99);
+  const PlusMinus half = certainty.of(model, {.images = 10}, {.images = 10});
+  CHECK(half.epoch == Approx(2.132 * 0.01).epsilon(0.002));
+  CHECK(half.speedup == Approx(0).margin(1e-9));
+  // One run of each P tells nothing about single runs.
+  const Runs few = {drawn_run(1, random), drawn_run(2, random)};
+  const CostFit fit = fit_cost(few, {}, {}, {});
+  CHECK(std::isnan(certainty_of(few, fit, {}, {}, {}).of(fit.model, {}, {}).epoch));
 }
 
 TEST_CASE("one rank, small buckets and other sums are not used for links", "[predict]") {
