@@ -38,18 +38,18 @@ class BatchNorm final : public PrimitiveOperation {
   }
 
   void bind(const OperationMemory& m) override {
-    // Backward does not need the shift, but oneDNN 2.6 refuses to run without it.
     auto shared = statistics();
     shared.emplace(DNNL_ARG_SRC, r_.context.at(data_, m.inputs.front()));
     shared.emplace(DNNL_ARG_SCALE, channel_vector(r_.value(norm_.gamma)));
-    shared.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     if (m.workspace != nullptr)
       shared.emplace(DNNL_ARG_WORKSPACE,
                      r_.context.at(forward_desc_.workspace_desc(), m.workspace));
     auto arguments = shared;
+    arguments.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     arguments.emplace(DNNL_ARG_DST, r_.context.at(data_, m.output));
     forward_ = {r_.context.call<Forward>(forward_desc_, arguments)};
     if (!backward_desc_) return;
+    if (kBackwardTakesShift) shared.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     shared.emplace(DNNL_ARG_DIFF_DST, r_.context.at(data_, m.output_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SRC, r_.context.at(data_, m.input_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SCALE, channel_vector(r_.gradient(norm_.gamma)));

@@ -5,6 +5,12 @@
 static_assert(DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP,
               "rueda needs a oneDNN that was built for OpenMP (ONEDNN_CPU_RUNTIME=OMP)");
 
+namespace rueda::cpu {
+/// Batch norm's backward does not need the shift, but oneDNN 2 refuses to run
+/// without it, and oneDNN 3 with it.
+inline constexpr bool kBackwardTakesShift = DNNL_VERSION_MAJOR < 3;
+}  // namespace rueda::cpu
+
 #if DNNL_VERSION_MAJOR < 3
 
 #include <cstddef>
