@@ -24,13 +24,12 @@ class BatchNorm final : public PrimitiveOperation {
         norm_(norm),
         data_(r.input_desc()),
         channels_(std::size_t(r.self().output.channels)),
-        forward_desc_(r.context.plan<Forward>(
-            {r.forward_kind(), data_, norm.epsilon, flags_of(norm, r.mode)})) {
+        forward_desc_(r.context.plan<Forward>(r.forward_kind(), data_, data_, norm.epsilon,
+                                              flags_of(norm, r.mode))) {
     r.context.request_scratch(forward_desc_);
     if (r.mode != Mode::train) return;
-    backward_desc_ = r.context.plan<Backward>(
-        {dnnl::prop_kind::backward, data_, data_, norm.epsilon, flags_of(norm, r.mode)},
-        forward_desc_);
+    backward_desc_ = r.context.plan<Backward>(dnnl::prop_kind::backward, data_, data_, data_,
+                                              norm.epsilon, flags_of(norm, r.mode), forward_desc_);
     r.context.request_scratch(backward_desc_);
   }
 
@@ -39,18 +38,18 @@ class BatchNorm final : public PrimitiveOperation {
   }
 
   void bind(const OperationMemory& m) override {
-    // Backward does not need the shift, but oneDNN 2.6 refuses to run without it.
     auto shared = statistics();
     shared.emplace(DNNL_ARG_SRC, r_.context.at(data_, m.inputs.front()));
     shared.emplace(DNNL_ARG_SCALE, channel_vector(r_.value(norm_.gamma)));
-    shared.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     if (m.workspace != nullptr)
       shared.emplace(DNNL_ARG_WORKSPACE,
                      r_.context.at(forward_desc_.workspace_desc(), m.workspace));
     auto arguments = shared;
+    arguments.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     arguments.emplace(DNNL_ARG_DST, r_.context.at(data_, m.output));
     forward_ = {r_.context.call<Forward>(forward_desc_, arguments)};
     if (!backward_desc_) return;
+    if (kBackwardTakesShift) shared.emplace(DNNL_ARG_SHIFT, channel_vector(r_.value(norm_.beta)));
     shared.emplace(DNNL_ARG_DIFF_DST, r_.context.at(data_, m.output_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SRC, r_.context.at(data_, m.input_gradients.front()));
     shared.emplace(DNNL_ARG_DIFF_SCALE, channel_vector(r_.gradient(norm_.gamma)));

@@ -24,23 +24,23 @@ tag format_tag(ActivationLayout layout) {
   return layout == ActivationLayout::blocked8 ? tag::nChw8c : tag::nChw16c;
 }
 
-memory::data_type type_of(bool bf16) {
-  return bf16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
+const memory::dims kTypicalImages = {16, 64, 16, 16};
 
 dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine& engine,
                                                               memory::data_type type) try {
-  const memory::desc image({16, 64, 16, 16}, type, tag::any);
+  const memory::desc images(kTypicalImages, type, tag::any);
   const memory::desc weights({64, 64, 3, 3}, type, tag::any);
-  return {{dnnl::prop_kind::forward_training,
-           dnnl::algorithm::convolution_direct,
-           image,
-           weights,
-           image,
-           {1, 1},
-           {1, 1},
-           {1, 1}},
-          engine};
+  const memory::dims one = {1, 1};
+  return {engine,
+          dnnl::prop_kind::forward_training,
+          dnnl::algorithm::convolution_direct,
+          images,
+          weights,
+          images,
+          one,
+          one,
+          one,
+          dnnl::primitive_attr()};
 } catch (const dnnl::error& error) {
   if (error.status != dnnl_unimplemented) throw;
   throw InputError(
@@ -50,6 +50,10 @@ dnnl::convolution_forward::primitive_desc typical_convolution(const dnnl::engine
 
 }  // namespace
 
+memory::data_type type_of(bool bf16) {
+  return bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
 bool is_plain(const Node& node) {
   return std::holds_alternative<InputNode>(node.kind) ||
          std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
@@ -57,18 +61,18 @@ bool is_plain(const Node& node) {
 }
 
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {
-  const auto conv = typical_convolution(engine, type_of(precision == Precision::bf16));
-  const memory::desc image = conv.src_desc();
+  const auto type = type_of(precision == Precision::bf16);
+  const memory::desc images = typical_convolution(engine, type).src_desc();
   for (const auto layout : {ActivationLayout::blocked8, ActivationLayout::blocked16})
-    if (image == memory::desc(image.dims(), image.data_type(), format_tag(layout))) return layout;
+    if (images == memory::desc(kTypicalImages, type, format_tag(layout))) return layout;
   return ActivationLayout::channels_last;
 }
 
-memory::desc Context::desc(const Graph& graph, NodeId node, int batch) const {
+memory::desc Context::desc(const Graph& graph, NodeId node, int batch, bool plain) const {
   const Node& n = graph.node(node);
   const memory::dims dims = {batch, n.output.channels, n.output.height, n.output.width};
   return {dims, type_of(view(graph, node).bf16),
-          is_plain(n) ? tag::nchw : format_tag(format.layout)};
+          plain || is_plain(n) ? tag::nchw : format_tag(format.layout)};
 }
 
 ActivationView Context::view(const Graph& graph, NodeId node) const {
@@ -98,10 +102,8 @@ Memory host_memory(std::size_t bytes) {
   return {p, bytes, std::free};
 }
 
-dnnl::memory::desc arena_conv_desc(const Parameter& w) {
-  return {{w.dims[0], w.dims[3], w.dims[1], w.dims[2]},
-          dnnl::memory::data_type::f32,
-          dnnl::memory::format_tag::ohwi};
+memory::desc conv_weight_desc(const Parameter& w, bool bf16, tag layout) {
+  return {{w.dims[0], w.dims[3], w.dims[1], w.dims[2]}, type_of(bf16), layout};
 }
 
 dnnl::memory::desc vector_desc(std::size_t count) {
@@ -130,7 +132,7 @@ void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
   for (Entry& entry : entries_) {
     const Parameter& weight = graph.parameter(entry.parameter);
     entry.packed = {entry.desc, engine, storage_.data() + offset};
-    entry.pack = reorder_call({arena_conv_desc(weight), engine, values.data() + weight.offset},
+    entry.pack = reorder_call({conv_weight_desc(weight), engine, values.data() + weight.offset},
                               entry.packed);
     offset += aligned_bytes(entry.desc.get_size());
   }

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <oneapi/dnnl/dnnl.hpp>
-
+#include "onednn.hpp"
 #include "rueda/backend/backend.hpp"
 #include "rueda/backend/precision.hpp"
 
@@ -86,15 +85,14 @@ struct Context {
   /// norms, additions and poolings make of it; from the global pooling on all
   /// is fp32.
   ActivationView view(const Graph& graph, NodeId node) const;
-  /// The same for `batch` images.
-  dnnl::memory::desc desc(const Graph& graph, NodeId node, int batch) const;
+  /// The same for `batch` images; `plain` whatever the layout of the network.
+  dnnl::memory::desc desc(const Graph& graph, NodeId node, int batch, bool plain = false) const;
   /// Plans a primitive whose scratch memory comes from us, so that none is allocated inside.
-  template <typename Primitive, typename... Forward>
-  typename Primitive::primitive_desc plan(const typename Primitive::desc& desc,
-                                          const Forward&... forward) const {
+  template <typename Primitive, typename... Arguments>
+  typename Primitive::primitive_desc plan(const Arguments&... arguments) const {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    return {desc, attributes, engine, forward...};
+    return {engine, arguments..., attributes};
   }
   /// Room for the scratchpad of `planned`, `offset` bytes into the shared scratch area.
   void request_scratch(const dnnl::primitive_desc_base& planned, std::size_t offset = 0) {
@@ -115,8 +113,11 @@ struct Context {
   }
 };
 
-/// A convolution weight in the arena: logical (out, in, h, w), lying as out, h, w, in.
-dnnl::memory::desc arena_conv_desc(const Parameter& weight);
+dnnl::memory::data_type type_of(bool bf16);
+/// A convolution weight: logical (out, in, h, w); in the arena it lies as out, h, w, in.
+dnnl::memory::desc conv_weight_desc(
+    const Parameter& weight, bool bf16 = false,
+    dnnl::memory::format_tag layout = dnnl::memory::format_tag::ohwi);
 /// A vector of `count` floats.
 dnnl::memory::desc vector_desc(std::size_t count);
 

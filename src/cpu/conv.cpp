@@ -22,11 +22,12 @@ struct ConvShape {
   memory::desc source, weights, weights_gradient, bias, output;
   memory::dims strides, padding;
 
-  ConvShape(const OperationRequest& r, const ConvNode& conv)
-      : source(r.input_desc()), output(r.output_desc()) {
-    const auto plain = arena_conv_desc(r.graph.parameter(conv.weight));
-    weights = memory::desc(plain.dims(), source.data_type(), memory::format_tag::any);
-    weights_gradient = memory::desc(plain.dims(), memory::data_type::f32, memory::format_tag::any);
+  ConvShape(const OperationRequest& r, const ConvNode& conv, bool plain = false)
+      : source(r.context.desc(r.graph, r.input(), r.batch, plain)),
+        output(r.context.desc(r.graph, r.node, r.batch, plain)) {
+    const Parameter& weight = r.graph.parameter(conv.weight);
+    weights = conv_weight_desc(weight, r.input_view().bf16, memory::format_tag::any);
+    weights_gradient = conv_weight_desc(weight, false, memory::format_tag::any);
     if (conv.bias != kNone) bias = vector_desc(std::size_t(conv.filters));
     strides = {conv.stride, conv.stride};
     padding = {conv.padding, conv.padding};
@@ -34,24 +35,19 @@ struct ConvShape {
 };
 
 Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r) {
-  return r.context.plan<Forward>({r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias,
-                                  s.output, s.strides, s.padding, s.padding});
+  return r.context.plan<Forward>(r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias,
+                                 s.output, s.strides, s.padding, s.padding);
 }
 
 BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s, const Context& context,
                                                       const Forward::primitive_desc& forward) {
-  return context.plan<BackwardWeights>(
-      {kAlgorithm, s.source, s.weights_gradient, s.bias, s.output, s.strides, s.padding, s.padding},
-      forward);
+  return context.plan<BackwardWeights>(kAlgorithm, s.source, s.weights_gradient, s.bias, s.output,
+                                       s.strides, s.padding, s.padding, forward);
 }
 
 template <typename PrimitiveDesc>
 bool is_reference(const PrimitiveDesc& descriptor) {
   return std::string_view(descriptor.impl_info_str()).starts_with("ref");
-}
-
-memory::desc plain(const memory::desc& activation) {
-  return {activation.dims(), activation.data_type(), memory::format_tag::nchw};
 }
 
 /// Convolution in its three directions. The weight gradient comes in the
@@ -84,10 +80,9 @@ class Conv final : public PrimitiveOperation {
     if (is_reference(weights_desc_)) plan_plain_weights();
     r_.context.request_scratch(weights_desc_, gradient_room() + staging_room());
     if (!wants_data) return;
-    data_desc_ =
-        r_.context.plan<BackwardData>({kAlgorithm, shape_.source, shape_.weights, shape_.output,
-                                       shape_.strides, shape_.padding, shape_.padding},
-                                      forward_desc_);
+    data_desc_ = r_.context.plan<BackwardData>(kAlgorithm, shape_.source, shape_.weights,
+                                               shape_.output, shape_.strides, shape_.padding,
+                                               shape_.padding, forward_desc_);
     r_.context.request_scratch(data_desc_);
     data_weights_ = r_.context.packed.request(conv_.weight, data_desc_.weights_desc());
   }
@@ -97,9 +92,7 @@ class Conv final : public PrimitiveOperation {
   /// matrix product it has for plain activations; these maps are so small that
   /// staging plain copies costs nothing.
   void plan_plain_weights() {
-    ConvShape staged = shape_;
-    staged.source = plain(shape_.source);
-    staged.output = plain(shape_.output);
+    ConvShape staged(r_, conv_, true);
     auto descriptor = plan_backward_weights(staged, r_.context, plan_forward(staged, r_));
     if (is_reference(descriptor)) return;
     weights_desc_ = std::move(descriptor);
@@ -130,7 +123,7 @@ class Conv final : public PrimitiveOperation {
   void bind_backward_weights(const OperationMemory& m) {
     const Context& context = r_.context;
     const auto arena =
-        context.at(arena_conv_desc(r_.graph.parameter(conv_.weight)), r_.gradient(conv_.weight));
+        context.at(conv_weight_desc(r_.graph.parameter(conv_.weight)), r_.gradient(conv_.weight));
     const auto packed = context.at(weights_desc_.diff_weights_desc(), context.scratch.data());
     std::unordered_map<int, memory> arguments = {
         {DNNL_ARG_SRC, context.at(shape_.source, m.inputs.front())},

@@ -124,12 +124,13 @@ class CpuBackend final : public HostBackend {
     };
     const Memory from = host_memory(kFloats * sizeof(float));
     const Memory to = host_memory(kFloats * sizeof(float));
-    const bool bf16 = context_.format.precision == Precision::bf16;
-    const auto type = bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-    const dnnl::memory::desc square({kSide, kSide}, type, dnnl::memory::format_tag::ab);
+    const dnnl::memory::desc square({kSide, kSide},
+                                    type_of(context_.format.precision == Precision::bf16),
+                                    dnnl::memory::format_tag::ab);
     const dnnl::memory a = context_.at(square, from.data()), b = context_.at(square, to.data());
-    PrimitiveCall product{dnnl::matmul({{square, square, square}, context_.engine}),
-                          {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, a}, {DNNL_ARG_DST, b}}};
+    PrimitiveCall product{
+        dnnl::matmul({context_.engine, square, square, square, dnnl::primitive_attr()}),
+        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, a}, {DNNL_ARG_DST, b}}};
     const double multiplying = least_seconds([&] { product.run(context_.stream); });
     const auto copy = [to = to.floats().data(), from = from.floats().data()](std::size_t i) {
       to[i] = from[i];

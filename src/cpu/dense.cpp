@@ -25,12 +25,12 @@ class Dense final : public PrimitiveOperation {
         bias_(vector_desc(std::size_t(dense.units))),
         output_(matrix(r.batch, dense.units)),
         forward_desc_(
-            r.context.plan<Forward>({r.forward_kind(), source_, weights_, bias_, output_})) {
+            r.context.plan<Forward>(r.forward_kind(), source_, weights_, bias_, output_)) {
     r.context.request_scratch(forward_desc_);
     if (r.mode != Mode::train) return;
     weights_desc_ =
-        r.context.plan<BackwardWeights>({source_, weights_, bias_, output_}, forward_desc_);
-    data_desc_ = r.context.plan<BackwardData>({source_, weights_, output_}, forward_desc_);
+        r.context.plan<BackwardWeights>(source_, weights_, bias_, output_, forward_desc_);
+    data_desc_ = r.context.plan<BackwardData>(source_, weights_, output_, forward_desc_);
     r.context.request_scratch(weights_desc_);
     r.context.request_scratch(data_desc_);
   }
