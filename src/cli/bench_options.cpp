@@ -70,15 +70,35 @@ void add_explain(CLI::App& bench, Request& request) {
              {Algorithm::ring, Algorithm::doubling, Algorithm::central}, "Algorithm");
 }
 
+void add_layers(CLI::App& bench, Request& request) {
+  CLI::App& command = add_command(
+      bench, "layers",
+      "Times each convolution alone and the training step, on a processor; needs no MPI",
+      "  rueda bench layers --model resnet50v2 --batch-per-rank 64 --threads 2");
+  auto& options = options_of<BenchLayersOptions>(command, request);
+  TrainConfig& train = options.train;
+  add_text(command, "--model", train.model, "NAME", "Network");
+  add_number(command, "--batch-per-rank", train.batch_per_rank, "N", "Images at once");
+  add_choice(command, "--precision", train.precision, {Precision::fp32, Precision::bf16},
+             "Activations and packed weights");
+  add_number(command, "--image-size", train.image_size, "PIXELS", "Side of the images");
+  add_number(command, "--threads", train.threads, "N", "Threads, 0 for all cores");
+  add_number(command, "--repetitions", options.repetitions, "N",
+             "Of each convolution and of the step");
+  add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Request& request) {
-  CLI::App& bench = add_command(app, "bench", "Times, tunes and explains the all-reduces", "");
+  CLI::App& bench = add_command(
+      app, "bench", "Times, tunes and explains the all-reduces; times convolutions", "");
   bench.require_subcommand(1);
   bench.footer("rueda bench COMMAND --help shows the options of a command.");
   add_all_reduce(bench, request);
   add_tune(bench, request);
   add_explain(bench, request);
+  add_layers(bench, request);
 }
 
 }  // namespace rueda

@@ -200,13 +200,7 @@ class Prediction {
 
 constexpr int kFormat = 1;
 Json table_json(const Table& table) {
-  Json rows = Json::array();
-  for (const auto& row : table.rows) {
-    Json one = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) one[table.columns[i].key] = json_of(row[i]);
-    rows.push_back(one);
-  }
-  return {{"title", table.title}, {"rows", rows}, {"notes", table.notes}};
+  return {{"title", table.title}, {"rows", rows_json(table)}, {"notes", table.notes}};
 }
 
 std::string json_of(const std::vector<Table>& tables) {

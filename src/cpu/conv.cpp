@@ -74,6 +74,15 @@ class Conv final : public PrimitiveOperation {
     bind_backward_weights(m);
   }
 
+  bool run(Product product) override {
+    if (product == Product::data && !data_desc_) return false;
+    PrimitiveCall& call = product == Product::forward ? forward_.front()
+                          : product == Product::data  ? backward_.front()
+                                                      : *(backward_.end() - 2);  // then unpacked
+    call.run(r_.context.stream);
+    return true;
+  }
+
  private:
   void plan_backward(bool wants_data) {
     weights_desc_ = plan_backward_weights(shape_, r_.context, forward_desc_);

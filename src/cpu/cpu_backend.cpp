@@ -11,6 +11,7 @@
 
 #include <omp.h>
 
+#include "multiply_add.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 #include "rueda/backend/host_backend.hpp"
@@ -112,31 +113,24 @@ class CpuBackend final : public HostBackend {
   /// A product of two matrices by oneDNN, and a copy that no cache holds, each
   /// the fastest of five.
   std::optional<Roof> roof() override {
-    constexpr dnnl::memory::dim kSide = 2048;
     constexpr std::size_t kFloats = std::size_t{32} << 20U;
-    const auto least_seconds = [this](const auto& work) {
-      tick();
-      for (int i = 0; i < 5; ++i) {
-        work();
-        tick();
-      }
-      return std::ranges::min(take_ticks());
-    };
     const Memory from = host_memory(kFloats * sizeof(float));
     const Memory to = host_memory(kFloats * sizeof(float));
-    const dnnl::memory::desc square({kSide, kSide},
-                                    type_of(context_.format.precision == Precision::bf16),
-                                    dnnl::memory::format_tag::ab);
-    const dnnl::memory a = context_.at(square, from.data()), b = context_.at(square, to.data());
-    PrimitiveCall product{
-        dnnl::matmul({context_.engine, square, square, square, dnnl::primitive_attr()}),
-        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, a}, {DNNL_ARG_DST, b}}};
-    const double multiplying = least_seconds([&] { product.run(context_.stream); });
     const auto copy = [to = to.floats().data(), from = from.floats().data()](std::size_t i) {
       to[i] = from[i];
     };
     const double copying = least_seconds([&] { parallel_elements(kFloats, copy); });
-    return Roof{2.0 * kSide * kSide * kSide / multiplying, 2.0 * kFloats * sizeof(float) / copying};
+    return Roof{product_flops(), 2.0 * kFloats * sizeof(float) / copying};
+  }
+  Peak peak() override {
+    const int bits = fma_bits();
+    if (bits == 0 || is_bf16())
+      return {product_flops(), "oneDNN's product of two 2048 x 2048 matrices"};
+    const auto threads = std::size_t(omp_get_max_threads());
+    const double seconds = least_seconds(
+        [&] { parallel_for(threads, [bits](std::size_t) { multiply_and_add(bits); }); }, 50);
+    return {double(threads) * kFmaFlopsPerBit * bits / seconds,
+            "fp32 multiply-adds of " + std::to_string(bits) + "-bit vectors"};
   }
   ReduceDevice& reduce_device() override { return reduce_device_; }
   Memory allocate(std::size_t bytes) override { return host_memory(bytes); }
@@ -255,9 +249,31 @@ class CpuBackend final : public HostBackend {
   }
 
  private:
+  bool is_bf16() const { return context_.format.precision == Precision::bf16; }
   /// The image lies plain, whatever the layout of the network after it.
-  InputFormat input_format() const {
-    return {.bf16 = context_.format.precision == Precision::bf16, .channels_last = false};
+  InputFormat input_format() const { return {.bf16 = is_bf16(), .channels_last = false}; }
+  /// Of `work`, the fastest of some.
+  double least_seconds(const auto& work, int tries = 5) {
+    tick();
+    for (int i = 0; i < tries; ++i) {
+      work();
+      tick();
+    }
+    return std::ranges::min(take_ticks());
+  }
+  /// FLOP/s of a product of two large matrices in the network's precision.
+  double product_flops() {
+    constexpr dnnl::memory::dim kSide = 2048;
+    const Memory from = host_memory(kSide * kSide * sizeof(float));
+    const Memory to = host_memory(kSide * kSide * sizeof(float));
+    const dnnl::memory::desc square({kSide, kSide}, type_of(is_bf16()),
+                                    dnnl::memory::format_tag::ab);
+    const dnnl::memory a = context_.at(square, from.data()), b = context_.at(square, to.data());
+    PrimitiveCall product{
+        dnnl::matmul({context_.engine, square, square, square, dnnl::primitive_attr()}),
+        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, a}, {DNNL_ARG_DST, b}}};
+    const double seconds = least_seconds([&] { product.run(context_.stream); });
+    return 2.0 * kSide * kSide * kSide / seconds;
   }
 
   Context context_;

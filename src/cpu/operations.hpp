@@ -36,15 +36,15 @@ struct OperationRequest : NodeRequest {
 class PrimitiveOperation : public Operation {
  public:
   explicit PrimitiveOperation(const OperationRequest& request) : r_(request) {}
-  void forward() override { run(forward_); }
-  void backward() override { run(backward_); }
+  void forward() override { run_all(forward_); }
+  void backward() override { run_all(backward_); }
 
  protected:
   OperationRequest r_;
   std::vector<PrimitiveCall> forward_, backward_;
 
  private:
-  void run(std::vector<PrimitiveCall>& calls) {
+  void run_all(std::vector<PrimitiveCall>& calls) {
     for (PrimitiveCall& call : calls) call.run(r_.context.stream);
   }
 };

@@ -133,6 +133,17 @@ inline JsonView::Json json_of(const Cell& cell) {
   return cell.text().empty() ? JsonView::Json() : JsonView::Json(cell.text());
 }
 
+/// An object for each row, by the keys of the columns.
+inline JsonView::Json rows_json(const Table& table) {
+  auto rows = JsonView::Json::array();
+  for (const auto& row : table.rows) {
+    auto one = JsonView::Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) one[table.columns[i].key] = json_of(row[i]);
+    rows.push_back(one);
+  }
+  return rows;
+}
+
 /// Parses a JSON file within the usual JsonLimits. Throws InputError if it is
 /// no regular file, larger than `most_bytes`, no JSON (then with the byte at
 /// which it ends to be) or beyond a limit.

@@ -123,6 +123,45 @@ class Tune(ProgramCase):
         self.refused(self.program.run_ranks(3, *words, "--overwrite"), "--reduce-table t.json")
 
 
+class Layers(ProgramCase):
+    words = ("bench", "layers", "--image-size", "16", "--batch-per-rank", "4", "--threads", "1", "--json", "l.json")
+    # Of each shape of ResNet-20: convolutions, channels, and places of the kernel that meet a pixel.
+    multiplications = (3 * 16 * 46**2, 6 * 16 * 16 * 46**2, 16 * 32 * 23**2, 5 * 32 * 32 * 22**2,
+                       32 * 64 * 11**2, 5 * 64 * 64 * 10**2)
+
+    def test_sums_and_shares(self):
+        result = self.completed(self.program.run(*self.words, "--repetitions", "3"))
+        record = self.read("l.json")
+        [setting], [step], [*shapes, everything] = record["setting"], record["step"], record["shapes"]
+        self.assertEqual((everything["shape"], everything["count"], len(shapes)), ("all", 19, 6))
+        self.assertEqual((shapes[0]["shape"], shapes[0]["data_seconds"]), ("3>16 3x3/1 16x16", None))
+        total = 0
+        for product in ("forward", "data", "weights"):
+            self.assertAlmostEqual(everything[f"{product}_seconds"], sum(one[f"{product}_seconds"] or 0 for one in shapes))
+            total += everything[f"{product}_seconds"]
+            for one, products in zip(shapes[product == "data":], self.multiplications[product == "data":]):
+                rate = 4 * 2e-9 * products / one[f"{product}_seconds"]
+                self.assertAlmostEqual(one[f"{product}_gflops"] / rate, 1)
+                self.assertAlmostEqual(one[f"{product}_share"], rate / setting["peak_gflops"])
+                self.assertLess(one[f"{product}_share"], 1.05)
+        self.assertAlmostEqual(step["convolution_seconds"], total)
+        self.assertAlmostEqual(step["convolution_share"], total / step["step_seconds"])
+        self.assertAlmostEqual(step["images_per_second"], 4 / step["step_seconds"])
+        self.assertRegex(result.out, r"(?m)^  64>64 3x3/1 4x4 +5( +[\d.]+){9}$")
+
+    def test_refusals(self):
+        for words, part in (
+            (["--model", "resnet21x"], "'resnet21x'"),
+            (["--batch-per-rank", "0"], "--batch-per-rank"),
+            (["--backend", "cuda"], "--backend"),
+            (["--repetitions", "0"], "--repetitions"),
+            (["--json", "nowhere/l.json"], "nowhere/l.json"),
+        ):
+            with self.subTest(words=words):
+                self.refused(self.program.run(*self.words, *words), part)
+        self.refused(self.program.run_ranks(2, *self.words), "one rank")
+
+
 class Commands(ProgramCase):
     def test_explain(self):
         text = self.completed(self.program.run("bench", "explain", "--ranks", "4")).out
@@ -131,7 +170,7 @@ class Commands(ProgramCase):
 
     def test_help_names_them(self):
         text = self.completed(self.program.run("bench", "--help")).out
-        for command in ("all-reduce", "tune", "explain"):
+        for command in ("all-reduce", "tune", "explain", "layers"):
             self.assertRegex(text, rf"(?m)^  {command} ")
             own = self.completed(self.program.run("bench", command, "--help")).out
             self.assertIn(f"rueda bench {command}", own)
@@ -158,7 +197,7 @@ class Commands(ProgramCase):
             ("explain --length -1", "--length"),
             ("explain --length 99999999999999", "--length"),
             ("explain --algorithm mpi", "--algorithm"),
-            ("nonsense", "'nonsense' is not a command of bench: give one of all-reduce, tune, explain"),
+            ("nonsense", "'nonsense' is not a command of bench: give one of all-reduce, tune, explain, layers"),
             ("", "a command of bench is missing"),
         ):
             with self.subTest(words=words):

@@ -160,6 +160,8 @@ class Backend {
   /// What the device reaches at best; a backend may take half a second to
   /// measure it. Nothing: unknown.
   virtual std::optional<Roof> roof() { return std::nullopt; }
+  /// Its arithmetic alone, all threads together; measured anew at each call.
+  virtual Peak peak() { return {}; }
 
   /// Makes `announced` report that a bucket of gradients is complete once all
   /// work so far is done; below kMostBuckets. A recording keeps its

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <utility>
@@ -51,6 +52,10 @@ struct OperationMemory {
   const std::byte* gradient_addend = nullptr;  ///< goes into the first input's gradient as well
 };
 
+/// What a convolution computes: its output, the gradient of its input, that of its weights.
+enum class Product { forward, data, weights };
+constexpr auto words_of(Product) { return std::array{"forward", "data", "weights"}; }
+
 /// One node of a graph, planned for a batch size on a backend, and bound to memory once.
 class Operation {
  public:
@@ -62,6 +67,9 @@ class Operation {
   virtual void recompute() { forward(); }
   /// Overwrites the input gradients and this node's slices of the gradient arena.
   virtual void backward() = 0;
+  /// Computes one product alone, without what comes before and after it, from
+  /// whatever lies in its memory. False: there is none.
+  virtual bool run(Product) { return false; }
 };
 
 /// An operation whose memory is all that it has to know when it runs.

@@ -54,6 +54,9 @@ class Program {
     completing_ = completing_nodes(graph_, ends);
   }
 
+  /// Of a node that is not the input.
+  Operation& operation(NodeId node) const { return *operations_.at(index(node)); }
+
   void forward();
   /// From the logits' gradient to the gradient of every parameter.
   void backward();

@@ -133,6 +133,8 @@ class Replica {
   /// before. `profile`: takes the time of each layer, if the micro-batch is a
   /// full one; then nothing is replayed.
   ComputeSeconds compute(float scale, bool profile = false);
+  /// Of the micro-batch in hand, which is not empty.
+  const Program& program() const { return *current_; }
   /// Of the micro-batches so far.
   LayerProfile profiled() const;
 

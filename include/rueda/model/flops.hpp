@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rueda/model/graph.hpp"
@@ -41,6 +42,12 @@ struct Roof {
     for (const Work& work : kernels) sum += std::max(work.flops / flops, work.bytes / bytes);
     return sum;
   }
+};
+
+/// FLOP/s of a device whose operands are at hand, and what reached it.
+struct Peak {
+  double flops = 0;  ///< 0: unknown
+  std::string by = {};
 };
 
 /// A time at which a layer works. `recompute` makes its output once more, from known statistics.

@@ -103,10 +103,18 @@ struct BenchExplainOptions {
   Algorithm algorithm = Algorithm::ring;
 };
 
+/// The options of `rueda bench layers`.
+struct BenchLayersOptions {
+  TrainConfig train;  ///< the options that `train` has, too
+  std::size_t repetitions = 10;
+  std::string json;  ///< file to write; empty: none
+};
+
 /// Reads the words and checks the rest; throws InputError naming the option.
 void validate(BenchAllReduceOptions& options);
 void validate(BenchTuneOptions& options);
 void validate(BenchExplainOptions& options);
+void validate(const BenchLayersOptions& options);
 
 /// `rueda bench all-reduce`: measures all-reduces on the ranks of the run;
 /// table, JSON and plot as asked. Returns the exit code. Throws AlreadyReported
@@ -168,6 +176,11 @@ std::vector<Traffic> sent_by_rank(const Schedule& schedule);
 std::string explain(const BenchExplainOptions& options);
 
 }  // namespace bench
+
+/// `rueda bench layers`: times each product of each convolution alone and the
+/// training step, in turn, on the cpu backend of this process. Needs no MPI.
+/// Table and JSON as asked. Throws InputError, OutOfMemory and RunError.
+void run_command(const BenchLayersOptions& options, std::ostream& out);
 
 inline void run_command(const BenchExplainOptions& options, std::ostream& out) {
   out << bench::explain(options);

@@ -13,6 +13,7 @@
 #include "rueda/core/text.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
+#include "wiring/device_choice.hpp"
 
 namespace rueda {
 namespace bench {
@@ -132,6 +133,13 @@ void validate(BenchExplainOptions& options) {
           fmt::format("--ranks must be from 1 to {}, so that what is printed can be read",
                       kMostExplainedRanks));
   require(options.length <= std::size_t{1} << 40U, "--length must be from 0 to 2^40 floats");
+}
+
+void validate(const BenchLayersOptions& options) {
+  validate(options.train);
+  require(options.repetitions >= 1 && options.repetitions <= 1'000'000,
+          "--repetitions must be from 1 to 1000000");
+  require(!has_peers(), "bench layers measures one rank: start it without a launcher");
 }
 
 }  // namespace rueda
