@@ -213,11 +213,13 @@ std::string json_of(const std::vector<Table>& tables) {
 /// share a call path, in which P is the parameter.
 std::string extra_p_of(const std::vector<Table>& tables) {
   std::string lines;
-  const auto& [id, title, columns, rows, notes] =
-      *std::ranges::find(tables, "measured", &Table::id);
-  for (const auto& row : rows) {
+  const auto measured = std::ranges::find(tables, "measured", &Table::id);
+  require(
+      measured != tables.end(),
+      "--extra-p: no run is of this network and image size; give such runs, or another --model");
+  for (const auto& row : measured->rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      std::string_view metric = columns[i].key;
+      std::string_view metric = measured->columns[i].key;
       if (!take(metric, "measured_") || !row[i].is_number()) continue;
       lines += text_of({{"params", {{"p", std::size_t(row[0].number())}}},
                         {"callpath", "overlap " + row[2].text()},

@@ -206,7 +206,10 @@ CostFit fit_cost(const Runs& all, const Benches& benches, const Target& target, 
   set_compute(fit, runs, given, graph);
   set_machine(fit, target, given);
   set_buckets(fit, runs, target, graph);
-  noise != nullptr ? void(fit.model.noise = *noise) : set_noise(fit, runs);
+  if (noise == nullptr)
+    set_noise(fit, runs);
+  else
+    fit.model.noise = *noise;
   return fit;
 }
 

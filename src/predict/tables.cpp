@@ -150,7 +150,7 @@ Table forecast_table(const Forecasts& forecasts, const EpochForecast& one_rank,
   };
   for (const EpochForecast& e : forecasts) table.add_fields(fields_of(e, efficiency(e), price));
   add_sweet_spots(table, forecasts, efficiency, price.least_efficiency);
-  add_definitions(table, price, forecasts.front().plus_minus.epoch > 0);
+  add_definitions(table, price, !std::isnan(forecasts.front().plus_minus.epoch));
   return table;
 }
 

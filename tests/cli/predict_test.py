@@ -201,6 +201,12 @@ class Predict(ProgramCase):
         self.assertGreater(slow["epoch_plus_minus"], two["epoch_plus_minus"])
         self.assertIn("half of the 90 % interval of a single run", " ".join(text.split()))
 
+        shown, _ = self.predict("sure", "--ranks", "1", "--cross-validate", "--fit-ranks", "2")
+        others = [row for row in shown["measured"]["rows"] if row["fitted"] == "no"]
+        inside = sum(abs(row["measured_epoch_seconds"] / row["predicted_epoch_seconds"] - 1) <= row["plus_minus"]
+                     for row in others)  # fmt: skip
+        self.assertIn(f" {inside} of them lie in their interval", shown["measured"]["notes"][-1])
+
     def test_notes_on_the_fit(self):
         shown, _ = self.predict("runs/p1-b64", "runs/p2-b64", "--ranks", "1", "--model", "resnet18")
         notes = " ".join(shown["model"]["notes"])
@@ -239,6 +245,7 @@ class Predict(ProgramCase):
         self.refuses("--bench", "runs/p1-b64/run.json", *GIVEN, shown=("is no record of rueda bench",))
         self.refuses(*GIVEN, "--json", "no/such/folder.json", shown=("--json",))
         self.refuses(*GIVEN, "--extra-p", "points.jsonl", shown=("--extra-p need runs",))
+        self.refuses("runs", "--model", "resnet18", "--extra-p", "points.jsonl", shown=("no run is of this network",))
 
     def test_runs_without_figures_are_refused(self):
         self.refuses(self.broken("unfinished", lambda text: change_json(text, lambda record: record["epochs"].clear())), shown=("no finished epoch",))

@@ -225,7 +225,7 @@ void Switch::collect_one(Port& port) {
       continue;
     }
     // Linux's fair queueing lets the few frames of a connection that only acknowledges pass those
-    // of another: without it they wait for all that TCP has queued, which no ring survives.
+    // of another. Without it they wait for all that TCP has queued, and rings take longer.
     const bool overtakes =
         frame.on_wire <= kShort && !port.up.empty() && !same_target(port.up.back(), frame);
     const std::int64_t begin = overtakes ? now() : std::max(port.up.free_at, now());
