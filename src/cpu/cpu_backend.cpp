@@ -123,7 +123,7 @@ class CpuBackend final : public HostBackend {
     return Roof{product_flops(), 2.0 * kFloats * sizeof(float) / copying};
   }
   Peak peak() override {
-    const int bits = fma_bits();
+    const int bits = vector_bits();
     if (bits == 0 || is_bf16())
       return {product_flops(), "oneDNN's product of two 2048 x 2048 matrices"};
     const auto threads = std::size_t(omp_get_max_threads());

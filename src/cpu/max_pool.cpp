@@ -1,16 +1,14 @@
 #include "rueda/kernels/max_pool.hpp"
 
-#include <array>
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "operations.hpp"
 #include "parallel.hpp"
 
 namespace rueda::cpu {
 namespace {
-
-/// Channels that are compared side by side.
-constexpr std::size_t kLanes = 8;
 
 /// Max pooling; the workspace remembers which place of its window won, a byte
 /// per output. Own loops, because in oneDNN's padding nothing wins, and in
@@ -24,7 +22,8 @@ class MaxPool final : public Operation {
         to_(r.output_view()),
         in_(r.graph.shape(r.input())),
         out_(r.self().output),
-        images_(std::size_t(r.batch)) {}
+        images_(std::size_t(r.batch)),
+        zeros_(from_.block) {}
 
   OperationNeeds needs() const override {
     return {.workspace_bytes = images_ * to_.image_elements()};
@@ -33,38 +32,49 @@ class MaxPool final : public Operation {
   void bind(const OperationMemory& m) override { memory_ = m; }
 
   void forward() override {
-    for_each_pixel(to_, out_, [this](std::size_t plane, int y, int x) {
-      for_each_group(to_.block, [&]<std::size_t lanes>(std::size_t channel) {
-        forward_window<lanes>(plane, y, x, channel);
-      });
+    for_each_row(to_, out_, [this](std::size_t plane, int y) {
+      const std::size_t first = at(to_, out_, plane, y, 0);
+      const std::size_t row = std::size_t(out_.width) * to_.block;
+      T* output = elements<T>(memory_.output) + first;
+      auto* winner = elements<std::uint8_t>(memory_.workspace) + first;
+      std::fill_n(output, row, kernels::from_float<T>(-std::numeric_limits<float>::infinity()));
+      std::fill_n(winner, row, std::uint8_t{0});
+      for (int place = 0; place < pool_.kernel * pool_.kernel; ++place)
+        for (int x = 0; x < out_.width; ++x)
+          if (const T* values = window(plane, y, x, place)) {
+            const std::size_t pixel = std::size_t(x) * to_.block;
+            take(output + pixel, winner + pixel, values, place);
+          }
     });
   }
 
+  /// Gathers from the windows that cover a pixel: every gradient is written
+  /// once, and no two threads meet.
   void backward() override {
     if (memory_.input_gradients.front() == nullptr) return;
-    for_each_pixel(from_, in_, [this](std::size_t plane, int y, int x) {
-      for_each_group(from_.block, [&]<std::size_t lanes>(std::size_t channel) {
-        backward_pixel<lanes>(plane, y, x, channel);
-      });
+    for_each_row(from_, in_, [this](std::size_t plane, int y) {
+      std::vector<float> sums(std::size_t(in_.width) * from_.block);
+      const auto rows = windows_over(y, out_.height);
+      for (int x = 0; x < in_.width; ++x) {
+        const auto columns = windows_over(x, out_.width);
+        for (int oy = rows.first; oy < rows.end; ++oy)
+          for (int ox = columns.first; ox < columns.end; ++ox)
+            gather(sums.data() + std::size_t(x) * from_.block, at(to_, out_, plane, oy, ox),
+                   (y + pool_.padding - oy * pool_.stride) * pool_.kernel + x + pool_.padding -
+                       ox * pool_.stride);
+      }
+      T* target = elements<T>(memory_.input_gradients.front()) + at(from_, in_, plane, y, 0);
+      for (std::size_t i = 0; i < sums.size(); ++i) target[i] = kernels::from_float<T>(sums[i]);
     });
   }
 
  private:
-  /// f(plane, y, x), a plane being one block of channels of one image; rows go to the threads.
+  /// f(plane, y), a plane being one block of channels of one image; rows go to the threads.
   template <typename F>
-  void for_each_pixel(const ActivationView& view, const Shape& shape, const F& f) const {
+  void for_each_row(const ActivationView& view, const Shape& shape, const F& f) const {
     const auto rows = std::size_t(shape.height);
-    parallel_for(images_ * view.blocks() * rows, [&](std::size_t i) {
-      for (int x = 0; x < shape.width; ++x) f(i / rows, int(i % rows), x);
-    });
-  }
-
-  /// f<lanes>(first channel) over the channels of a block.
-  template <typename F>
-  static void for_each_group(std::size_t block, const F& f) {
-    std::size_t channel = 0;
-    for (; channel + kLanes <= block; channel += kLanes) f.template operator()<kLanes>(channel);
-    for (; channel < block; ++channel) f.template operator()<1>(channel);
+    parallel_for(images_ * view.blocks() * rows,
+                 [&](std::size_t i) { f(i / rows, int(i % rows)); });
   }
 
   static std::size_t at(const ActivationView& view, const Shape& shape, std::size_t plane, int y,
@@ -72,52 +82,41 @@ class MaxPool final : public Operation {
     return (plane * view.pixels + std::size_t(y * shape.width + x)) * view.block;
   }
 
-  template <std::size_t lanes>
-  void forward_window(std::size_t plane, int y, int x, std::size_t channel) const {
-    const T* source = elements<T>(memory_.inputs.front()) + channel;
-    std::array<float, lanes> largest;
-    std::array<std::int32_t, lanes> winner{};
-    largest.fill(-std::numeric_limits<float>::infinity());
-    for (int place = 0; place < pool_.kernel * pool_.kernel; ++place) {
-      const int iy = y * pool_.stride - pool_.padding + place / pool_.kernel;
-      const int ix = x * pool_.stride - pool_.padding + place % pool_.kernel;
-      const bool inside = iy >= 0 && iy < in_.height && ix >= 0 && ix < in_.width;
-      if (!inside && pool_.filled_with == PoolPadding::none) continue;
-      const T* values = inside ? source + at(from_, in_, plane, iy, ix) : nullptr;
-      for (std::size_t c = 0; c < lanes; ++c) {
-        const float value = inside ? kernels::to_float(values[c]) : 0.0F;
-        kernels::take_larger(largest[c], winner[c], value, place);
-      }
-    }
-    const std::size_t target = at(to_, out_, plane, y, x) + channel;
-    for (std::size_t c = 0; c < lanes; ++c) {
-      elements<T>(memory_.output)[target + c] = kernels::from_float<T>(largest[c]);
-      elements<std::uint8_t>(memory_.workspace)[target + c] = std::uint8_t(winner[c]);
+  /// The channels at a place of a window; null: outside, where nothing wins.
+  const T* window(std::size_t plane, int y, int x, int place) const {
+    const int iy = y * pool_.stride - pool_.padding + place / pool_.kernel;
+    const int ix = x * pool_.stride - pool_.padding + place % pool_.kernel;
+    if (iy >= 0 && iy < in_.height && ix >= 0 && ix < in_.width)
+      return elements<T>(memory_.inputs.front()) + at(from_, in_, plane, iy, ix);
+    return pool_.filled_with == PoolPadding::none ? nullptr : zeros_.data();
+  }
+
+  void take(T* output, std::uint8_t* winner, const T* values, int place) const {
+#pragma omp simd
+    for (std::size_t c = 0; c < to_.block; ++c) {
+      float largest = kernels::to_float(output[c]);
+      std::int32_t won = winner[c];
+      kernels::take_larger(largest, won, kernels::to_float(values[c]), place);
+      output[c] = kernels::from_float<T>(largest);
+      winner[c] = std::uint8_t(won);
     }
   }
 
-  /// Gathers from the windows that cover the pixel: every gradient is written
-  /// once, and no two threads meet.
-  template <std::size_t lanes>
-  void backward_pixel(std::size_t plane, int y, int x, std::size_t channel) const {
-    const T* gradient = elements<T>(memory_.output_gradients.front()) + channel;
-    const std::uint8_t* winner = elements<std::uint8_t>(memory_.workspace) + channel;
-    const auto rows = windows_over(y, out_.height);
-    const auto columns = windows_over(x, out_.width);
-    std::array<float, lanes> sum{};
-    for (int oy = rows.first; oy < rows.end; ++oy) {
-      for (int ox = columns.first; ox < columns.end; ++ox) {
-        const int place = (y + pool_.padding - oy * pool_.stride) * pool_.kernel + x +
-                          pool_.padding - ox * pool_.stride;
-        const std::size_t from = at(to_, out_, plane, oy, ox);
-        for (std::size_t c = 0; c < lanes; ++c) {
-          const float share = kernels::to_float(gradient[from + c]);
-          sum[c] += winner[from + c] == place ? share : 0.0F;
-        }
-      }
-    }
-    T* target = elements<T>(memory_.input_gradients.front()) + at(from_, in_, plane, y, x);
-    for (std::size_t c = 0; c < lanes; ++c) target[channel + c] = kernels::from_float<T>(sum[c]);
+  /// Adds the gradients of an output whose window this place won.
+  void gather(float* sums, std::size_t from, int place) const {
+    const T* gradient = elements<T>(memory_.output_gradients.front()) + from;
+    const std::uint8_t* winner = elements<std::uint8_t>(memory_.workspace) + from;
+    const auto add = [=](std::size_t c) {
+      const float share = kernels::to_float(gradient[c]);
+      sums[c] += winner[c] == place ? share : 0.0F;
+    };
+    constexpr std::size_t kLanes =
+        8;  // a constant: no block has the 64 channels of a vector of winners
+    std::size_t c = 0;
+    for (; c + kLanes <= to_.block; c += kLanes)
+#pragma omp simd
+      for (std::size_t i = 0; i < kLanes; ++i) add(c + i);
+    for (; c < to_.block; ++c) add(c);
   }
 
   kernels::CoveringWindows windows_over(int input, int outputs) const {
@@ -128,6 +127,7 @@ class MaxPool final : public Operation {
   ActivationView from_, to_;
   Shape in_, out_;
   std::size_t images_;
+  std::vector<T> zeros_;  ///< of a block
   OperationMemory memory_;
 };
 

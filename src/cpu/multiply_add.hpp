@@ -4,15 +4,6 @@
 
 namespace rueda::cpu {
 
-/// Bits of the widest vectors that this processor multiplies and adds at once; 0: unknown.
-inline int fma_bits() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return 512;
-  if (__builtin_cpu_supports("fma")) return 256;
-#endif
-  return 0;
-}
-
 inline constexpr std::size_t kFmaRounds = 1U << 16U;  // 0.1 ms
 /// Of multiply_and_add: twelve vectors, two for each 32 bits.
 inline constexpr double kFmaFlopsPerBit = 12 * 2.0 / 32 * kFmaRounds;

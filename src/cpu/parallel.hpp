@@ -8,42 +8,75 @@
 
 namespace rueda::cpu {
 
-/// body(i) for all i below `count`, split evenly and statically over the rank's
-/// threads. Every index is independent, so the result does not depend on their
-/// number.
-template <typename Body>
-void parallel_for(std::size_t count, const Body& body) {
-#pragma omp parallel for schedule(static)
-  for (std::size_t i = 0; i < count; ++i) body(i);
+/// Bits of the widest vectors that this processor multiplies and adds at once; 0: unknown.
+inline int vector_bits() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return 512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 256;
+#endif
+  return 0;
+}
+
+#if defined(__x86_64__)
+template <typename Loop>
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"), flatten)) void run_512(
+    const Loop& loop) {
+  loop();
+}
+template <typename Loop>
+__attribute__((target("avx2"), flatten)) void run_256(const Loop& loop) {
+  loop();
+}
+#endif
+
+/// loop(), compiled once for each width of vectors and run with this processor's.
+/// The results are the same: nothing is contracted or reordered.
+template <typename Loop>
+void with_wide_vectors(const Loop& loop) {
+#if defined(__x86_64__)
+  static const int bits = vector_bits();
+  if (bits == 512) return run_512(loop);
+  if (bits == 256) return run_256(loop);
+#endif
+  loop();
 }
 
 /// Fewer elements are not worth waking threads for.
 inline constexpr std::size_t kWorthThreads = 1U << 14U;
 
-/// body(range) for ranges that together are all below `count`, one for each thread.
+/// body(range) for ranges that together are all below `count`: one for each of
+/// the rank's threads where there are more than `worth`.
 template <typename Body>
-void parallel_ranges(std::size_t count, const Body& body) {
-  if (count <= kWorthThreads || omp_get_max_threads() == 1) {
-    body(Range{0, count});
-    return;
-  }
-#pragma omp parallel
-  body(even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num())));
-}
-
-/// The same for elementwise loops over floats, body(i) for all i below `count`.
-/// Each thread works on its own copy of `body`; with a shared one the compiler
-/// does not vectorise.
-template <typename Body>
-void parallel_elements(std::size_t count, const Body& body) {
-#pragma omp parallel if (count > kWorthThreads)
+void parallel_ranges(std::size_t count, const Body& body, std::size_t worth = kWorthThreads) {
+#pragma omp parallel if (count > worth)
   {
     const Range mine =
         even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num()));
+    with_wide_vectors([&] { body(mine); });
+  }
+}
+
+/// body(i) for all i below `count`. Every index is independent, so the result
+/// does not depend on the number of threads.
+template <typename Body>
+void parallel_for(std::size_t count, const Body& body) {
+  parallel_ranges(
+      count,
+      [&body](Range mine) {
+        for (std::size_t i = mine.begin; i < mine.end; ++i) body(i);
+      },
+      0);
+}
+
+/// The same for elementwise loops over floats. Each thread works on its own
+/// copy of `body`; with a shared one the compiler does not vectorise.
+template <typename Body>
+void parallel_elements(std::size_t count, const Body& body) {
+  parallel_ranges(count, [&body](Range mine) {
     const Body own = body;
 #pragma omp simd
     for (std::size_t i = mine.begin; i < mine.end; ++i) own(i);
-  }
+  });
 }
 
 }  // namespace rueda::cpu
