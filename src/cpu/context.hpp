@@ -87,12 +87,19 @@ struct Context {
   ActivationView view(const Graph& graph, NodeId node) const;
   /// The same for `batch` images; `plain` whatever the layout of the network.
   dnnl::memory::desc desc(const Graph& graph, NodeId node, int batch, bool plain = false) const;
-  /// Plans a primitive whose scratch memory comes from us, so that none is allocated inside.
+  /// Plans a primitive whose scratch memory comes from us, so that none is
+  /// allocated inside. `after` is what it does to its result on the way.
   template <typename Primitive, typename... Arguments>
-  typename Primitive::primitive_desc plan(const Arguments&... arguments) const {
+  typename Primitive::primitive_desc plan_with(const dnnl::post_ops& after,
+                                               const Arguments&... arguments) const {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attributes.set_post_ops(after);
     return {engine, arguments..., attributes};
+  }
+  template <typename Primitive, typename... Arguments>
+  typename Primitive::primitive_desc plan(const Arguments&... arguments) const {
+    return plan_with<Primitive>({}, arguments...);
   }
   /// Room for the scratchpad of `planned`, `offset` bytes into the shared scratch area.
   void request_scratch(const dnnl::primitive_desc_base& planned, std::size_t offset = 0) {

@@ -35,8 +35,10 @@ struct ConvShape {
 };
 
 Forward::primitive_desc plan_forward(const ConvShape& s, const OperationRequest& r) {
-  return r.context.plan<Forward>(r.forward_kind(), kAlgorithm, s.source, s.weights, s.bias,
-                                 s.output, s.strides, s.padding, s.padding);
+  dnnl::post_ops after;
+  if (r.has_residual()) after.append_binary(dnnl::algorithm::binary_add, s.output);
+  return r.context.plan_with<Forward>(after, r.forward_kind(), kAlgorithm, s.source, s.weights,
+                                      s.bias, s.output, s.strides, s.padding, s.padding);
 }
 
 BackwardWeights::primitive_desc plan_backward_weights(const ConvShape& s, const Context& context,
@@ -50,9 +52,9 @@ bool is_reference(const PrimitiveDesc& descriptor) {
   return std::string_view(descriptor.impl_info_str()).starts_with("ref");
 }
 
-/// Convolution in its three directions. The weight gradient comes in the
-/// kernel's own layout and is unpacked into the arena; bias and bias gradient
-/// lie in the arenas directly.
+/// Convolution in its three directions; a second input is added to its output. The weight gradient
+/// comes in the kernel's own layout and is unpacked into the arena; bias and bias gradient lie in
+/// the arenas directly.
 class Conv final : public PrimitiveOperation {
  public:
   Conv(const OperationRequest& r, const ConvNode& conv)
@@ -65,7 +67,9 @@ class Conv final : public PrimitiveOperation {
     if (r.mode == Mode::train) plan_backward(r.input() != r.graph.input());
   }
 
-  OperationNeeds needs() const override { return {.keeps_input = true}; }
+  OperationNeeds needs() const override {
+    return {.keeps_input = true, .passes_gradient = r_.has_residual() ? 0b10U : 0U};
+  }
 
   void bind(const OperationMemory& m) override {
     bind_forward(m);
@@ -126,6 +130,9 @@ class Conv final : public PrimitiveOperation {
         {DNNL_ARG_DST, r_.context.at(shape_.output, m.output)}};
     if (conv_.bias != kNone)
       arguments.emplace(DNNL_ARG_BIAS, r_.context.at(shape_.bias, r_.value(conv_.bias)));
+    if (r_.has_residual())
+      arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                        r_.context.at(shape_.output, m.inputs[1]));
     forward_ = {r_.context.call<Forward>(forward_desc_, std::move(arguments))};
   }
 

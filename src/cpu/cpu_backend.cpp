@@ -133,6 +133,9 @@ class CpuBackend final : public HostBackend {
             "fp32 multiply-adds of " + std::to_string(bits) + "-bit vectors"};
   }
   ReduceDevice& reduce_device() override { return reduce_device_; }
+  Graph prepare(const Graph& graph) const override {
+    return fuse_additions(graph, {.conv_adds = true});
+  }
   Memory allocate(std::size_t bytes) override { return host_memory(bytes); }
 
   ActivationView view(const Graph& graph, NodeId node) const override {

@@ -22,6 +22,7 @@ struct OperationRequest : NodeRequest {
     return mode == Mode::train ? dnnl::prop_kind::forward_training
                                : dnnl::prop_kind::forward_inference;
   }
+  bool has_residual() const { return self().inputs.size() > 1; }
   float* value(ParameterId id) const {
     return context.parameters.values.data() + graph.parameter(id).offset;
   }
