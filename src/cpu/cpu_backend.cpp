@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <omp.h>
+#include <spdlog/fmt/fmt.h>
 
 #include "multiply_add.hpp"
 #include "operations.hpp"
@@ -124,13 +125,14 @@ class CpuBackend final : public HostBackend {
   }
   Peak peak() override {
     const int bits = vector_bits();
-    if (bits == 0 || is_bf16())
+    const bool bf16 = is_bf16();
+    if (bits == 0 || (bf16 && !multiplies_bf16()))
       return {product_flops(), "oneDNN's product of two 2048 x 2048 matrices"};
     const auto threads = std::size_t(omp_get_max_threads());
     const double seconds = least_seconds(
-        [&] { parallel_for(threads, [bits](std::size_t) { multiply_and_add(bits); }); }, 50);
-    return {double(threads) * kFmaFlopsPerBit * bits / seconds,
-            "fp32 multiply-adds of " + std::to_string(bits) + "-bit vectors"};
+        [&] { parallel_for(threads, [=](std::size_t) { multiply_and_add(bits, bf16); }); }, 50);
+    return {double(threads) * kFmaFlopsPerBit * bits * (bf16 ? 2 : 1) / seconds,
+            fmt::format("{} multiply-adds of {}-bit vectors", bf16 ? "bf16" : "fp32", bits)};
   }
   ReduceDevice& reduce_device() override { return reduce_device_; }
   Graph prepare(const Graph& graph) const override {

@@ -17,6 +17,15 @@ inline int vector_bits() {
   return 0;
 }
 
+/// Whether it multiplies vectors of 512 bits of bf16.
+inline bool multiplies_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 #if defined(__x86_64__)
 template <typename Loop>
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"), flatten)) void run_512(

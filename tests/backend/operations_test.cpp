@@ -202,7 +202,7 @@ const std::vector<ConvCase> kConvCases = {
     {5, 3, 3, 2, 1, 6, 7, 1, false},   {10, 17, 3, 1, 1, 5, 5, 1, true},
     {17, 10, 1, 2, 0, 5, 7, 5, false}, {3, 10, 7, 2, 3, 9, 9, 1, false},
     {17, 5, 7, 1, 3, 5, 5, 1, true},   {16, 16, 3, 1, 0, 5, 6, 1, true},
-    {8, 24, 3, 2, 1, 6, 6, 2, true},
+    {8, 24, 3, 2, 1, 6, 6, 2, true},   {16, 8, 3, 1, 1, 1, 2, 3, true},
 };
 
 /// All extents of the image are padded in one backend or another.
@@ -250,6 +250,51 @@ void check_convolutions(Precision precision) {
 }
 TEST_CASE_OF_PRECISION("convolution in its three directions, of the image too",
                        "[backend][operations]", check_convolutions)
+
+/// Convolutions that add a second input to their result.
+const std::vector<ConvCase> kResidualCases = {{16, 16, 3, 1, 1, 6, 6, 1, false},
+                                              {8, 16, 1, 1, 0, 5, 6, 3, true},
+                                              {16, 8, 3, 2, 1, 7, 5, 2, true},
+                                              {24, 8, 1, 1, 0, 3, 3, 5, false}};
+
+/// The residual has the output's shape.
+Graph residual_graph(const ConvCase& c) {
+  GraphBuilder g("conv", {c.channels, c.height, c.width});
+  const NodeId x = g.pad_shortcut("carrier", g.input(), c.channels, 1);
+  const NodeId skip = g.conv("skip", x, c.options());
+  g.add("sum", skip, g.conv("conv", x, c.options()), false);
+  return open_backend_under_test()->prepare(std::move(g).finish());
+}
+
+void check_residual(const ConvCase& c, const Variant& variant, Precision precision) {
+  const Graph graph = residual_graph(c);
+  REQUIRE(graph.nodes().back().inputs == std::vector<NodeId>{1, 2});
+  ConvData d(graph, c, precision);
+  d.residual = as_stored(random_tensor(7, d.dy.n, graph.shape(graph.logits())), precision);
+  // Those of the later layer lie first in the arena; the other one's are the same here.
+  const Vector parameters = joined(d.parameters(), d.parameters());
+  BenchCase bench_case{graph, c.batch, variant, precision, parameters};
+  OperationBench bench(bench_case);
+  CHECK(bench.needs().passes_gradient == 0b10U);
+  check_forward(d, bench.forward({d.x, d.residual}));
+  check_data_gradient(d, bench.backward({d.dy}).front());
+  check_parameter_gradients(d, bench);
+  CHECK(bench.damage() == "");
+  bench_case.mode = Mode::infer;
+  OperationBench inference(bench_case);
+  check_forward(d, inference.forward({d.x, d.residual}));
+}
+
+void check_residuals(Precision precision) {
+  for (const Variant& variant : variants()) {
+    for (const ConvCase& c : kResidualCases) {
+      CAPTURE(variant.name, c.channels, c.filters, c.kernel, c.stride, c.batch, c.bias);
+      check_residual(c, variant, precision);
+    }
+  }
+}
+
+TEST_CASE_OF_PRECISION("convolution with a residual", "[backend][operations]", check_residuals)
 
 TEST_CASE("convolution in bf16 takes the nearest bf16 weights", "[backend][operations][bf16]") {
   const ConvCase c{16, 16, 3, 1, 1, 6, 6, 1, false};

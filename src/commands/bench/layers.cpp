@@ -158,11 +158,11 @@ class LayersBench {
 
   const TrainConfig& train_;
   const double images_ = double(train_.batch_per_rank);
-  const Graph graph_ = build_model(train_.model, train_.image_size, kClasses);
   const int threads_ =
       choose_threads({{allowed_cores()}, online_cores(), cpu_quota()}, 0, train_.threads).threads;
   std::unique_ptr<Backend> backend_ = open_backend(
       {.choice = BackendChoice::cpu, .precision = train_.precision, .threads = threads_});
+  const Graph graph_ = backend_->prepare(build_model(train_.model, train_.image_size, kClasses));
   Peak peak_;
   std::vector<Kernel> kernels_;
   Seconds steps_;
