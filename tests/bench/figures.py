@@ -62,7 +62,7 @@ def table(result, cores):
 def row(name, reports, speeds, most, cores):
     failures = [report["failure"] for report in reports if "failure" in report]
     if failures or not reports:
-        return f"| {name} | failed: {failures[:1]} |" + " |" * 7
+        return f"| {name} | failed: {(failures or ['not run'])[0]} |" + " |" * 7
     each, own = [report["images_per_second"] for report in reports], speeds[name]
     cells = [
         name, f"{own:.1f}", f"{min(each):.1f} to {max(each):.1f}",
