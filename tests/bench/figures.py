@@ -5,80 +5,82 @@ import platform
 from pathlib import Path
 from statistics import fmean, median
 
-REFERENCE = "rueda"
+CEILING = "convolutions"
+OURS = ("rueda", "rueda-2-ranks")
 # Those that decide how fast oneDNN, and with it all contestants, can be.
 EXTENSIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx512_fp16")
 
 
-def images_per_second(reports, batch, batches):
-    """Of each process: its batch divided by the median step of all passes but the first."""
-    return [batch / median(report["step_seconds"][batches:]) for report in reports]
+def figure(report, task):
+    """A worker's report with its speed, from the median step of all passes but the first, and its losses."""
+    counted = report["step_seconds"][task["batches"] :] or report["step_seconds"]
+    losses = [report["losses"][: task["batches"]], report["losses"][-task["batches"] :]]
+    speed = task["batch"] / median(counted)
+    return {**report, "images_per_second": speed, "losses_of_passes": [fmean(some) for some in losses if some]}
 
 
-def summarise(reports, batch, batches):
-    """Contestant to its figures: median and range over its processes, its losses, its versions."""
-    figures = {name: summarise_one(of_name, batch, batches) for name, of_name in reports.items()}
-    reference = figures.get(REFERENCE, {}).get("images_per_second")
-    for figure in figures.values():
-        own = figure.get("images_per_second")
-        if reference and own:
-            figure["rueda_is_times_as_fast"] = reference["median"] / own["median"]
-    return figures
+def median_of(reports, key):
+    """None of a contestant that failed, or that did not run."""
+    values = [report.get(key) for report in reports]
+    return median(values) if values and None not in values else None
 
 
-def summarise_one(reports, batch, batches):
-    failures = [report["failure"] for report in reports if "failure" in report]
-    if failures:
-        return {"failure": failures[0]}
-    speeds = images_per_second(reports, batch, batches)
-    losses = reports[0]["losses"]
-    return {
-        "images_per_second": {"median": median(speeds), "min": min(speeds), "max": max(speeds)},
-        "first_pass_loss": fmean(losses[:batches]),
-        "last_pass_loss": fmean(losses[-batches:]),
-        "versions": reports[0]["versions"],
-        "processes": reports,
-    }
-
-
-def as_markdown(machine, results, arguments):
-    """The whole report: what it ran on, by which method, with which versions, and a table of each case."""
-    cores = ",".join(map(str, machine["cores"]))
+def as_markdown(machine, results):
+    """The whole report: what it ran on, with which versions, and a table of each case."""
+    cores = machine["cores"]
     extensions = " ".join(machine["extensions"]) or "no extensions that matter here"
-    figures = [figure for result in results for figure in result["contestants"].values()]
-    versions = {name: text for figure in figures for name, text in figure.get("versions", {}).items()}
+    reports = [one for result in results for of_name in result["reports"].values() for one in of_name]
+    versions = {name: text for one in reports for name, text in one.get("versions", {}).items()}
     return "\n\n".join([
-        f"{machine['processor']} ({extensions}), cores {cores}; load before the start {machine['load_before']:.2f}",
-        f"{arguments['rounds']} processes per contestant, taking turns; of each the median step of "
-        f"{arguments['passes'] - 1} passes over {arguments['batches']} batches, after one pass that does not count",
+        f"{machine['processor']} ({extensions}), cores {','.join(map(str, cores))}; load before the start "
+        f"{machine['load_before']:.2f}",
         ", ".join(f"{name} {text}" for name, text in versions.items()) or "no versions",
-        *map(table, results),
+        *(table(result, len(cores)) for result in results),
     ])  # fmt: skip
 
 
-def table(result):
-    rows = [
-        f"{result['model']}, {result['image_size']} pixels, batch {result['batch']}, {result['precision']}",
+def table(result, cores):
+    reports = dict(result["reports"])
+    ceiling = reports.pop(CEILING, [])
+    speeds = {name: median_of(of_name, "images_per_second") for name, of_name in reports.items()}
+    most = {key: median_of(ceiling, key) for key in ("images_per_second", "flop_per_image")}
+    best = max((speed for name, speed in speeds.items() if speed and name not in OURS), default=None)
+    return "\n".join([
+        f"{result['model']}, {result['image_size']} pixels, batch {result['batch']}, {result['precision']}; rounds: "
+        f"{len(ceiling)}; {CEILING} alone: {shown(most['images_per_second'], '.1f')} images/s",
         "",
-        "| contestant | images/s | least to most | rueda is ... times as fast | loss of the first and the last pass |",
-        "|---|---|---|---|---|",
-    ]
-    return "\n".join(rows + [row(name, one) for name, one in result["contestants"].items()])
+        "| contestant | images/s | least to most | GFLOP/s per core | share of ceiling | rueda / it | 2 ranks / it "
+        "| peak MB | losses |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+        *(row(name, of_name, speeds, most, cores) for name, of_name in reports.items()),
+        "",
+        f"best other: {shown(best, '.1f')} images/s; rueda / best other: "
+        + ", ".join(shown(ratio(speeds.get(name), best), ".2f") for name in OURS),
+    ])  # fmt: skip
 
 
-def row(name, figure):
-    if "failure" in figure:
-        return f"| {name} | failed: {figure['failure']} | | | |"
-    speed = figure["images_per_second"]
-    ratio = figure.get("rueda_is_times_as_fast")
+def row(name, reports, speeds, most, cores):
+    failures = [report["failure"] for report in reports if "failure" in report]
+    if failures or not reports:
+        return f"| {name} | failed: {(failures or ['not run'])[0]} |" + " |" * 7
+    each, own = [report["images_per_second"] for report in reports], speeds[name]
     cells = [
-        name,
-        f"{speed['median']:.1f}",
-        f"{speed['min']:.1f} to {speed['max']:.1f}",
-        f"{ratio:.2f}" if ratio else "",
-        f"{figure['first_pass_loss']:.3f}, {figure['last_pass_loss']:.3f}",
-    ]
+        name, f"{own:.1f}", f"{min(each):.1f} to {max(each):.1f}",
+        shown(most["flop_per_image"] and own * most["flop_per_image"] / cores / 1e9, ".1f"),
+        shown(ratio(own, most["images_per_second"]), ".0%"),
+        *(shown(ratio(speeds.get(ours), own), ".2f") for ours in OURS),
+        f"{median_of(reports, 'peak_bytes') / 1e6:.0f}",
+        ", ".join(f"{loss:.3f}" for loss in reports[0]["losses_of_passes"]),
+    ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+def ratio(one, other):
+    return one / other if one and other else None
+
+
+def shown(value, form):
+    return f"{value:{form}}" if value else ""
 
 
 def describe_machine(cores):

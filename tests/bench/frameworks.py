@@ -12,22 +12,29 @@ import sys
 import tempfile
 from pathlib import Path
 
-from figures import as_markdown, describe_machine, summarise
+from figures import CEILING, as_markdown, describe_machine, figure
 
 HERE = Path(__file__).resolve().parent
-CASES = ("resnet18@32:64", "resnet50v2@128:16")
+CASES = ("resnet20@32:128", "resnet18@32:64", "resnet50v2@128:16")
 LEARNING_RATE = 0.002  # small enough that every contestant's loss falls from pass to pass
 MOMENTUM = 0.9
 
-# In the order of their turns. `layout` is that of the images and activations in memory.
+# In the order of their turns. `layout` is that of the images and activations in memory. `ranks` processes
+# share cores and batch. `python` is the interpreter where it is not the framework's.
+LAST = {"framework": "torch", "layout": "channels_last"}
 CONTESTANTS = {
+    CEILING: {"framework": "rueda"},  # the convolutions of rueda alone: a bound for all that use such kernels
     "rueda": {"framework": "rueda", "ranks": 1},
     "rueda-2-ranks": {"framework": "rueda", "ranks": 2},
     "torch": {"framework": "torch", "layout": "contiguous"},
-    "torch-channels-last": {"framework": "torch", "layout": "channels_last"},
-    "torch-compile": {"framework": "torch", "layout": "channels_last", "compile": True},
+    "torch-channels-last": LAST,
+    "torch-compile": {**LAST, "compile": True},
+    "torch-ddp": {**LAST, "ranks": 2},
+    "ipex": {**LAST, "python": "ipex"},
     "keras": {"framework": "keras"},
+    "keras-xla": {"framework": "keras", "compile": True},
 }
+OPTIONS = ("ranks", "layout", "compile", "python")
 
 
 class UsageError(Exception):
@@ -41,6 +48,11 @@ def python_of(framework):
     given = os.environ.get(f"RUEDA_{framework.upper()}_PYTHON")
     candidate = given or HERE.parents[1] / "build-parity" / framework / "bin" / "python"
     return str(candidate) if os.access(candidate, os.X_OK) else None
+
+
+def needed_python(name):
+    """The contestant's interpreter, as python_of calls it."""
+    return CONTESTANTS[name].get("python", CONTESTANTS[name]["framework"])
 
 
 def check_binary(binary):
@@ -78,21 +90,19 @@ def take_cores(text):
     return sorted(cores)
 
 
-def chosen_names(text, with_compile):
-    """The contestants to run, each of them able to."""
-    every = [name for name, one in CONTESTANTS.items() if with_compile or not one.get("compile")]
-    names = text.split(",") if text else every
+def chosen_names(text):
+    """The contestants to run, each of them able to; the ceiling first, as all are compared with it."""
+    names = text.split(",") if text else [name for name in CONTESTANTS if name != "ipex" or python_of(name)]
     for name in names:
         if name not in CONTESTANTS:
             raise UsageError(f"contestant '{name}' is not known: give some of {', '.join(CONTESTANTS)}")
-        framework = CONTESTANTS[name]["framework"]
-        if python_of(framework) is None:
+        if python_of(needed_python(name)) is None:
             raise UsageError(
-                f"there is no Python with {framework} for contestant '{name}': set "
-                f"RUEDA_{framework.upper()}_PYTHON to one, or have jobs/check/parity.sh install it below "
+                f"there is no Python with {needed_python(name)} for contestant '{name}': set "
+                f"RUEDA_{needed_python(name).upper()}_PYTHON to one, or have jobs/check/parity.sh install it below "
                 "build-parity/, or leave it out with --contestants"
             )
-    return names
+    return list(dict.fromkeys([CEILING, *names]))
 
 
 def draw_images(binary, folder, count):
@@ -104,37 +114,37 @@ def draw_images(binary, folder, count):
 
 
 def run_once(name, task):
-    """The report of a fresh process: seconds and loss of each step, versions; or what went wrong."""
-    framework = CONTESTANTS[name]["framework"]
+    """The report of a fresh process: what figures.figure needs, or what went wrong."""
     # Every thread pool that reads the environment gets the same number of threads.
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    threads = str(task["threads"] // (task["ranks"] or 1))
+    worker = HERE / f"{CONTESTANTS[name]['framework']}_worker.py"
     done = subprocess.run(
-        [python_of(framework), str(HERE / f"{framework}_worker.py"), json.dumps(task)],
-        env={**os.environ, **dict.fromkeys(pools, str(task["threads"]))},
+        [python_of(needed_python(name)), str(worker), json.dumps(task)],
+        env={**os.environ, **dict.fromkeys(pools, threads)},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()
     if done.returncode == 0 and lines:
-        return json.loads(lines[-1])
+        return figure(json.loads(lines[-1]), task)
+    print(done.stderr, file=sys.stderr)
     said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-    return {"failure": f"exit code {done.returncode}: {said[-1].strip()}", "stderr": done.stderr}
+    return {"failure": f"exit code {done.returncode}: {said[-1].strip()}"}
 
 
-def run_rounds(names, case, precision, settings, rounds):
-    """Reports by contestant. They take turns, so that changes of the machine affect all."""
-    reports = {name: [] for name in names}
+def run_rounds(names, task, rounds, reports):
+    """Adds to the reports of each contestant. They take turns, so that changes of the machine affect all."""
+    # Whatever failed in an earlier call may try again.
+    reports |= {name: [one for one in reports.get(name, []) if "failure" not in one] for name in names}
     for turn in range(1, rounds + 1):
         for name in names:
             if any("failure" in report for report in reports[name]):
                 continue
-            options = {key: CONTESTANTS[name].get(key) for key in ("ranks", "layout", "compile")}
-            report = run_once(name, {**case, **settings, **options, "precision": precision})
+            options = {key: CONTESTANTS[name].get(key) for key in OPTIONS}
+            report = run_once(name, {**task, **options})
             reports[name].append(report)
-            outcome = report.get("failure") or f"last loss {report['losses'][-1]:.4f}"
-            print(f"{case['model']} {precision} round {turn} {name}: {outcome}", file=sys.stderr)
-            if "failure" in report:
-                print(report["stderr"], file=sys.stderr)
-    return reports
+            outcome = report.get("failure") or f"{report['images_per_second']:.1f} images/s"
+            print(f"{task['model']} {task['precision']} round {turn} {name}: {outcome}", file=sys.stderr)
 
 
 def parse_arguments():
@@ -145,31 +155,24 @@ def parse_arguments():
                         help=f"may be given again [{' '.join(CASES)}]")  # fmt: skip
     parser.add_argument("--precisions", default="fp32,bf16", help="[%(default)s]")
     parser.add_argument("--contestants", default="", help=f"some of {','.join(CONTESTANTS)}")
-    parser.add_argument("--compile", action="store_true", help="with torch.compile, which is slow to start")
     parser.add_argument("--cores", default="", help="cores to run on, as 0-3,8 [all]")
-    parser.add_argument("--rounds", type=int, default=5, help="processes per contestant [%(default)s]")
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each; 0: report FILE [%(default)s]")
     parser.add_argument("--batches", type=int, default=5, help="batches of images [%(default)s]")
     parser.add_argument("--passes", type=int, default=5,
                         help="passes over them; the first is not counted [%(default)s]")  # fmt: skip
-    parser.add_argument("--out", default="", metavar="FILE", help="JSON with every step")
+    parser.add_argument("--out", default="", metavar="FILE", help="JSON with every step; rounds add to it")
     return parser.parse_args()
 
 
-def run_case(arguments, names, case, settings):
+def run_case(arguments, names, settings, reports):
     with tempfile.TemporaryDirectory(prefix="rueda-bench-") as folder:
-        draw_images(arguments.binary, folder, arguments.batches * case["batch"])
-        for precision in arguments.precisions.split(","):
-            task = {**settings, "data": folder}
-            reports = run_rounds(names, case, precision, task, arguments.rounds)
-            yield {
-                **case, "precision": precision,
-                "contestants": summarise(reports, case["batch"], arguments.batches),
-            }  # fmt: skip
+        draw_images(arguments.binary, folder, arguments.batches * settings["batch"])
+        run_rounds(names, {**settings, "data": folder}, arguments.rounds, reports)
 
 
 def check(arguments):
-    if min(arguments.rounds, arguments.batches, arguments.passes - 1) < 1:
-        raise UsageError("--rounds and --batches are at least 1, --passes at least 2")
+    if min(arguments.rounds + 1, arguments.batches, arguments.passes - 1) < 1:
+        raise UsageError("--batches is at least 1, --passes at least 2")
     if set(arguments.precisions.split(",")) - {"fp32", "bf16"}:
         raise UsageError(f"--precisions '{arguments.precisions}': give fp32, bf16 or fp32,bf16")
     check_binary(arguments.binary)
@@ -179,22 +182,27 @@ def run(arguments):
     """Whether every contestant ran to its end."""
     check(arguments)
     cases = [parse_case(text) for text in arguments.case or CASES]
-    names = chosen_names(arguments.contestants, arguments.compile)
+    names = chosen_names(arguments.contestants)
     machine = describe_machine(take_cores(arguments.cores))
     settings = {
         "threads": len(machine["cores"]), "lr": LEARNING_RATE, "momentum": MOMENTUM,
         "batches": arguments.batches, "passes": arguments.passes,
         "binary": str(Path(arguments.binary).resolve()), "mpiexec": arguments.mpiexec,
     }  # fmt: skip
-    results = []
-    for case in cases:
-        for result in run_case(arguments, names, case, settings):
-            results.append(result)
+    file = Path(arguments.out)
+    results = json.loads(file.read_text(encoding="utf-8"))["results"] if file.is_file() else []
+    for case in cases if arguments.rounds else ():
+        for precision in arguments.precisions.split(","):
+            case = {**case, "precision": precision}
+            known = [result for result in results if case.items() <= result.items()]
+            result = known[0] if known else {**case, "reports": {}}
+            results += [] if known else [result]
+            run_case(arguments, names, {**case, **settings}, result["reports"])
             if arguments.out:
                 text = json.dumps({"machine": machine, "results": results}, indent=1)
-                Path(arguments.out).write_text(text + "\n", encoding="utf-8")
-    print(as_markdown(machine, results, vars(arguments)))
-    return not any("failure" in one for result in results for one in result["contestants"].values())
+                file.write_text(text + "\n", encoding="utf-8")
+    print(as_markdown(machine, results))
+    return not any("failure" in one for result in results for of_name in result["reports"].values() for one in of_name)
 
 
 def main():

@@ -25,21 +25,24 @@ def conv_bn(x, channels, kernel, stride):
     return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
 
 
-def basic_block(x, channels, stride):
-    """Two 3x3 convolutions; a 1x1 convolution on the shortcut where the shape changes."""
+def basic_block(x, channels, stride, pads):
+    """Two 3x3 convolutions; where the shape changes, the shortcut pads channels or is a 1x1 convolution."""
     y = layers.ReLU()(conv_bn(x, channels, 3, stride))
     y = conv_bn(y, channels, 3, 1)
     if stride != 1 or x.shape[-1] != channels:
-        x = conv_bn(x, channels, 1, stride)
+        half = (channels - x.shape[-1]) // 2
+        padding = [[0, 0], [0, 0], [0, 0], [half, half]]
+        x = keras.ops.pad(x[:, ::stride, ::stride], padding) if pads else conv_bn(x, channels, 1, stride)
     return layers.ReLU()(layers.Add()([x, y]))
 
 
-def resnet18(side):
-    """3x3 stem, four stages of two blocks, global average pooling."""
+def cifar_resnet(side, stages, blocks, pads):
+    """3x3 stem, stages of basic blocks, global average pooling."""
     image = keras.Input((side, side, 3))
-    x = layers.ReLU()(conv_bn(image, 64, 3, 1))
-    for channels, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        x = basic_block(basic_block(x, channels, stride), channels, 1)
+    x = layers.ReLU()(conv_bn(image, stages[0], 3, 1))
+    for channels in stages:
+        for block in range(blocks):
+            x = basic_block(x, channels, 1 if block or channels == stages[0] else 2, pads)
     return keras.Model(image, layers.Dense(CLASSES)(layers.GlobalAveragePooling2D()(x)))
 
 
@@ -49,7 +52,11 @@ def resnet50v2(side):
     )
 
 
-MODELS = {"resnet18": resnet18, "resnet50v2": resnet50v2}
+MODELS = {
+    "resnet20": lambda side: cifar_resnet(side, (16, 32, 64), 3, pads=True),
+    "resnet18": lambda side: cifar_resnet(side, (64, 128, 256, 512), 2, pads=False),
+    "resnet50v2": resnet50v2,
+}
 
 
 def make_batches(task):
@@ -62,10 +69,10 @@ def make_batches(task):
         yield resized, tf.constant(labels[begin:end])
 
 
-def make_step(model, optimizer):
+def make_step(model, optimizer, with_xla):
     """One compiled function for the whole step, without what else train_on_batch does."""
 
-    @tf.function
+    @tf.function(jit_compile=with_xla)
     def train_step(images, labels):
         with tf.GradientTape() as tape:
             logits = tf.cast(model(images, training=True), tf.float32)
@@ -87,9 +94,10 @@ def main():
     model = MODELS[task["model"]](task["image_size"])
     optimizer = keras.optimizers.SGD(task["lr"], momentum=task["momentum"])
     optimizer.build(model.trainable_variables)
-    train_step = make_step(model, optimizer)
+    train_step = make_step(model, optimizer, bool(task["compile"]))
     versions = {"Keras": keras.__version__, "TensorFlow": tf.__version__}
-    time_steps(task, batches, lambda images, labels: float(train_step(images, labels)), versions)
+    report = time_steps(task, batches, lambda images, labels: float(train_step(images, labels)), versions)
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":
