@@ -44,8 +44,7 @@ build "$directory" "${options[@]}"
 # Does nothing if the same data set is already there.
 stage data "$program" synth --out data/synth --format bin --train 5000 --test 1000 --seed 1
 
-# Unbound: Open MPI binds each of two ranks to a single core by default, whatever its threads.
-run=(mpirun --bind-to none -n "$ranks" "$program" train)
+run=(mpirun -n "$ranks" "$program" train)
 "${run[@]}" --config jobs/recipes/quickstart.toml "${epochs[@]}"
 cat <<END
 

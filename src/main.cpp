@@ -12,6 +12,7 @@
 #include "cli/cli.hpp"
 #include "commands/bench/bench.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/core/machine.hpp"
 #include "rueda/train/options.hpp"
 #include "run/console.hpp"
 #include "run/train.hpp"
@@ -72,6 +73,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace rueda
 
 int main(int argc, char** argv) {
+  rueda::widen_default_binding(argv);
   try {
     return rueda::run({argv, argv + argc});
   } catch (const rueda::AlreadyReported& reported) {

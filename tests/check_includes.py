@@ -36,6 +36,7 @@ LIBRARIES = [
     ("CUDA", r"(cuda|cudnn|cublas|nccl|nvml|nvtx|driver_types|cooperative_groups).*", {"cuda", "tests"}),
     ("libarchive", r"archive(_entry)?\.h", {"data", "tests"}),
     ("zlib", r"zlib\.h", {"data", "checkpoint", "tests"}),
+    ("hwloc", r"hwloc(/.*|\.h)", {"core"}),
     ("nlohmann-json", r"nlohmann/.*",
      {"core", "weights", "checkpoint", "record", "study", "predict", "wiring", "run", "commands", "cli", "tests"}),
     ("CLI11", r"CLI/.*", {"cli"}),

@@ -5,7 +5,7 @@ usage: jobs/check/compare_input.py [--out DIR] -- COMMAND...
 
 COMMAND is a `rueda train` with its launcher, without --input and --run-dir, for example
 
-  jobs/check/compare_input.py -- mpirun --bind-to none -n 2 build/rueda train --epochs 3
+  jobs/check/compare_input.py -- mpirun -n 2 build/rueda train --epochs 3
 
 The runs go to DIR/resident and DIR/stream [runs/compare-input]. Times are in milliseconds, means over the
 full steps of the steady epochs and over ranks (docs/metrics.md).

@@ -17,7 +17,7 @@ void add_setup(CLI::App& command, BenchSetup& setup) {
 void add_all_reduce(CLI::App& bench, Request& request) {
   CLI::App& command = add_command(bench, "all-reduce",
                                   "Times sums over ranks and tests each; run it as you run train",
-                                  "  mpirun -n 2 --bind-to none rueda bench all-reduce\n"
+                                  "  mpirun -n 2 rueda bench all-reduce\n"
                                   "  mpirun -n 4 rueda bench all-reduce --sizes 64k,resnet18 "
                                   "--algorithms ring,mpi --json a.json");
   auto& options = options_of<BenchAllReduceOptions>(command, request);

@@ -63,7 +63,7 @@ void add_synth(CLI::App& app, Request& request) {
 void add_doctor(CLI::App& app, Request& request) {
   CLI::App& command = add_command(
       app, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
-      "  mpirun -n 2 --bind-to none rueda doctor\n"
+      "  mpirun -n 2 rueda doctor\n"
       "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
   auto& options = options_of<DoctorOptions>(command, request);
   add_text(command, "--data", options.data, "DIR",

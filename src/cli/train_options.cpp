@@ -230,8 +230,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
 void add_train(CLI::App& app, Request& request) {
   CLI::App& command =
       add_command(app, "train", "Trains a network; start it with mpirun or srun, a rank per device",
-                  "  mpirun -n 2 --bind-to none rueda train --model resnet20 --data data/synth\n"
-                  "  mpirun -n 2 --bind-to none rueda train --config recipe.toml --epochs 10");
+                  "  mpirun -n 2 rueda train --model resnet20 --data data/synth\n"
+                  "  mpirun -n 2 rueda train --config recipe.toml --epochs 10");
   auto& config = options_of<TrainConfig>(command, request);
   const auto recipe = std::make_shared<std::string>();
   add_text(command, "--config", *recipe, "FILE",

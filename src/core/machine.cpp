@@ -3,14 +3,22 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <regex>
 #include <set>
+#include <span>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <hwloc.h>
 #include <sched.h>
 #include <unistd.h>
+
+#include "rueda/core/split.hpp"
 
 namespace rueda {
 namespace {
@@ -45,6 +53,12 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
         "fewer ranks or --threads",
         count(usable, "core"), ranks, wanted);
   }
+  const auto near = [&](const std::vector<int>& other) {
+    return share_a_core(node.cores, node.allowed[local], other);
+  };
+  if (std::ranges::any_of(node.allowed, near))
+    return "shares cores, or hardware threads of one core, with a rank that is bound otherwise: "
+           "bind to whole cores (mpirun --bind-to core, srun --hint=nomultithread)";
   const auto online = std::size_t(node.online);
   if (!node.launched || node.quota > 0 || usable >= online) return "";
   return fmt::format(
@@ -76,15 +90,92 @@ std::size_t left_by_control_group() {
 
 }  // namespace
 
-std::vector<int> allowed_cores() {
+std::vector<int> allowed_cores(int process) {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cores;
-  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  const bool known = sched_getaffinity(process, sizeof set, &set) == 0;
   for (int c = 0; known && c < CPU_SETSIZE; ++c)
     if (CPU_ISSET(std::size_t(c), &set)) cores.push_back(c);
   if (cores.empty()) cores.push_back(0);
   return cores;
+}
+
+CoreList machine_cores() {
+  CoreList cores;
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0) return cores;
+  const int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE);
+  hwloc_obj_t core = nullptr;
+  while ((core = hwloc_get_next_obj_by_depth(topology, depth, core)) != nullptr) {
+    cores.emplace_back();
+    for (int at = -1; (at = hwloc_bitmap_next(core->cpuset, at)) >= 0;) cores.back().push_back(at);
+  }
+  hwloc_topology_destroy(topology);
+  return cores;
+}
+
+std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed, std::size_t ranks,
+                            std::size_t local) {
+  std::vector<int> share;
+  for (auto& core : cores)
+    std::erase_if(core, [&](int processor) { return std::ranges::count(allowed, processor) == 0; });
+  std::erase(cores, share);
+  if (cores.size() < ranks) return share;
+  for (const auto& core : cut(std::span(cores), even_split(cores.size(), ranks, local)))
+    share.insert(share.end(), core.begin(), core.end());
+  std::ranges::sort(share);
+  return share;
+}
+
+bool share_a_core(const CoreList& cores, const std::vector<int>& a, const std::vector<int>& b) {
+  return a != b && std::ranges::any_of(cores, [&](const std::vector<int>& core) {
+           return std::ranges::find_first_of(core, a) != core.end() &&
+                  std::ranges::find_first_of(core, b) != core.end();
+         });
+}
+
+bool asks_for_binding(std::string launch) {
+  std::ranges::replace(launch, '\0', '\n');  // which a pattern can hold
+  // Mapping to nodes or slots says nothing of cores; to anything smaller it does.
+  static const std::regex wish(
+      "bind[-_]to|binding_policy|base_cpu_|-cpu-(set|list)|rank_?file|-rf\n|cpus_per_|:pe[-=]|"
+      "(mapping_policy=|map-by[\n=])(?!(slot|node|ppr:[0-9]+:node)?[:\n])",
+      std::regex::icase);
+  return std::regex_search(launch, wish);
+}
+
+bool has_own_binding() { return std::getenv("RUEDA_BINDING") != nullptr; }
+
+void widen_default_binding(char** arguments) {
+  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const char* command = std::getenv("OMPI_COMMAND");
+  if (ranks == nullptr || command == nullptr || has_own_binding()) return;
+  // Where Open MPI started another program, that one may have bound this one.
+  using std::filesystem::path;
+  if (path(command).filename() != path(arguments[0]).filename()) return;
+  // The settings of Open MPI 4 reach all its ranks. Those of Open MPI 5 only
+  // mpirun has, the parent of its ranks where there is one host.
+  const bool one_host = std::string_view(ranks) == std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (!one_host && std::getenv("PRTE_LAUNCHED") != nullptr) return;
+  const std::vector<int> mine = allowed_cores(), daemons = allowed_cores(getppid());
+  if (mine.size() >= daemons.size()) return;
+  const std::string parent = std::to_string(getppid());
+  std::ostringstream launch;
+  for (const std::string& file :
+       {std::string("self/environ"), parent + "/environ", parent + "/cmdline"})
+    launch << std::ifstream("/proc/" + file).rdbuf();
+  if (!launch || asks_for_binding(launch.str())) return;
+  const auto share = rank_share(machine_cores(), daemons, std::stoul(ranks),
+                                std::stoul(std::getenv("OMPI_COMM_WORLD_LOCAL_RANK")));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : share) CPU_SET(std::size_t(processor), &set);
+  if (share.empty() || sched_setaffinity(0, sizeof set, &set) != 0) return;
+  setenv("RUEDA_BINDING", "share", 1);
+  // Anew, because OpenMP has counted its cores already: threads that outnumber
+  // them sleep at barriers. Where the system refuses, this is only slower.
+  if (share != mine) execv("/proc/self/exe", arguments);
 }
 
 int online_cores() { return int(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }

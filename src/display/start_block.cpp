@@ -3,6 +3,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "rueda/core/machine.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/record/statistics.hpp"
@@ -85,7 +86,10 @@ bool same_device(const Ranks& ranks) {
 std::string ranks_and_hosts(const Ranks& ranks) {
   const auto hosts = each_once(values_of(ranks, &RankInfo::host));
   std::string text = counted(ranks.size(), "rank") + " on " + counted(hosts.size(), "host");
-  return !ranks.empty() && same_device(ranks) ? text + ": " + ranks.front().device : text;
+  if (!ranks.empty() && same_device(ranks)) text += ": " + ranks.front().device;
+  if (has_own_binding())
+    text += "; each on its share of its host's cores, not on Open MPI's default";
+  return text;
 }
 
 /// Ranks that share a line, in order; the first stands for all.

@@ -1,7 +1,6 @@
 #include "train_setup.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <span>
@@ -11,22 +10,17 @@
 
 #include "console.hpp"
 #include "core/bounded_json.hpp"
+#include "mpi/session/session.hpp"
 #include "rueda/data/cifar10.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/weights/weights_file.hpp"
+#include "wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
-
-/// Whether a launcher started this process, and so decides about its cores.
-bool is_launched() {
-  constexpr const char* kNames[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "PMI_RANK",
-                                    "PMIX_RANK"};
-  return std::ranges::any_of(kNames, [](const char* name) { return std::getenv(name) != nullptr; });
-}
 
 HostWeights download_weights(Replica& replica) {
   HostWeights weights(replica.parameters().size(), replica.running_statistics().size());
@@ -110,8 +104,11 @@ RankCores agree_on_cores(Communicator& world, int requested_threads) {
   const std::vector<int> mine = allowed_cores();
   const auto cores = from_bytes<int>(world.all_gather(std::as_bytes(std::span(mine))));
   const auto hosts = all_gather_text(world, world.host());
-  NodeCores node{
-      .allowed = {}, .online = online_cores(), .quota = cpu_quota(), .launched = is_launched()};
+  NodeCores node{.allowed = {},
+                 .online = online_cores(),
+                 .quota = cpu_quota(),
+                 .launched = launcher_local_rank(environment_variable).has_value(),
+                 .cores = machine_cores()};
   std::size_t local = 0;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     if (hosts[rank] != world.host()) continue;

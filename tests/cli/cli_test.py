@@ -202,6 +202,33 @@ class Refusals(ProgramCase):
         self.assertRegex(result.messages[0], r"\w\.(weight|bias)\b")
 
 
+class Binding(ProgramCase):
+    def train(self, *launch):
+        """The cores of each rank, and whether the start block has the words of rueda's own binding."""
+        words = ("train", "--data", "data", *SMALL, "--overwrite", "--run-dir", "bound")
+        result = self.completed(self.program.launch(*launch, self.program.binary, *words))
+        said = "on its share of its host's cores, not on Open MPI's default" in " ".join(result.out.split())
+        return [rank["cores"] for rank in self.program.record("bound")["ranks"]], said
+
+    def setUp(self):
+        self.cores = len(os.sched_getaffinity(0))
+        if self.cores < 2 or "Open MPI" not in self.program.run("--version").out:
+            self.skipTest("needs two cores and Open MPI")
+
+    def test_the_default_binding_gives_way_to_shares(self):
+        self.assertEqual(self.train("-n", "1"), ([self.cores], True))
+        shares, said = self.train("-n", "2")
+        self.assertTrue(said)
+        self.assertEqual(sum(shares), self.cores)
+
+    def test_a_binding_that_was_asked_for_stays(self):
+        taskset = ("taskset", "-c", str(max(os.sched_getaffinity(0))))
+        for words in (("--bind-to", "core", "-n", "1"), ("-n", "1", *taskset)):
+            (cores,), said = self.train(*words)
+            self.assertLess(cores, self.cores)
+            self.assertFalse(said)
+
+
 class Output(ProgramCase):
     def test_output_in_a_file_is_plain_lines(self):
         words = ("train", "--data", "data", *SMALL, "--epochs", "2", "--run-dir", "plain")

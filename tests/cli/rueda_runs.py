@@ -83,11 +83,14 @@ class Program:
 
     def run_contexts(self, contexts, folders=(), **env):
         """One run whose ranks get different arguments: [(ranks, arguments), ...], and folders."""
-        command = [self.mpiexec, "--bind-to", "none"]
+        command = ["--bind-to", "none"]
         for i, (ranks, arguments) in enumerate(contexts):
             folder = ["--wdir", str(folders[i])] if folders else []
             command += [":"] * (i > 0) + ["-n", str(ranks), *folder, self.binary, *arguments]
-        return self._execute(command, env)
+        return self.launch(*command, **env)
+
+    def launch(self, *words, **env):
+        return self._execute([self.mpiexec, *words], env)
 
     def record(self, run_dir):
         """The run.json of a run."""

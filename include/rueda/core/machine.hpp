@@ -9,12 +9,35 @@
 
 namespace rueda {
 
-/// The processor cores that the operating system lets this process use.
-std::vector<int> allowed_cores();
+/// The processors (hardware threads) that the operating system lets a process use; 0: this one.
+std::vector<int> allowed_cores(int process = 0);
 /// Cores that are online on this machine, allowed or not.
 int online_cores();
 /// The quota of this process's control group, in cores; 0: no limit, or an unknown one.
 double cpu_quota();
+
+/// The processors of each core, in the order of the topology: neighbours share
+/// caches and memory.
+using CoreList = std::vector<std::vector<int>>;
+/// Those of this machine, or of the one that hwloc's HWLOC_SYNTHETIC describes.
+CoreList machine_cores();
+/// The processors of local rank `local`: of the `allowed` ones an equal run of
+/// whole `cores`. Empty where there are more ranks than cores.
+std::vector<int> rank_share(CoreList cores, const std::vector<int>& allowed, std::size_t ranks,
+                            std::size_t local);
+/// Whether some core serves two ranks that may use different processors, `a` and `b`.
+bool share_a_core(const CoreList& cores, const std::vector<int>& a, const std::vector<int>& b);
+
+/// Whether the environment or the command line of a launch by Open MPI, of
+/// words that end in zeros, asks where on a node the ranks are to be.
+bool asks_for_binding(std::string launch);
+/// Where Open MPI has bound this process by its own default, which for two
+/// ranks is a single core each, gives it its share of the cores that Open MPI
+/// may use, and starts the program anew with these `arguments`. What somebody
+/// asked for stays. Before anything else in main().
+void widen_default_binding(char** arguments);
+/// Whether it did.
+bool has_own_binding();
 
 /// How the ranks of one node share its cores.
 struct NodeCores {
@@ -22,6 +45,7 @@ struct NodeCores {
   int online = 1;
   double quota = 0;      ///< of all local ranks together, as `cpu_quota` says
   bool launched = true;  ///< by a launcher, which may bind ranks to cores
+  CoreList cores = {};   ///< of the node; empty: unknown
 };
 
 /// The share of the node's cores of local rank `local`: each core that it may

@@ -52,8 +52,9 @@ struct CoreFacts : ThreadChoice {
   int online = 1;
   double quota = 0;  ///< cores' worth of time of the control group; 0: no limit
   double share = 1;  ///< cores that the rank counts as its own
+  CoreList cores;    ///< of the host, as `machine_cores` gives them
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, online, quota, share, threads, remark)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, cores, online, quota, share, threads, remark)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts : CudaDevices {

@@ -53,14 +53,12 @@ using Rule = Finding (*)(const Host& host);
 
 Finding overlapping_cores(const Host& host) {
   for (const RankFacts* rank : host.ranks) {
-    const std::vector<int>& a = rank->cores.allowed;
     const auto overlaps = [&](const RankFacts* other) {
-      const std::vector<int>& b = other->cores.allowed;
-      return a != b && std::ranges::find_first_of(a, b) != a.end();
+      return share_a_core(rank->cores.cores, rank->cores.allowed, other->cores.allowed);
     };
     if (std::ranges::none_of(host.ranks, overlaps)) continue;
-    return {.what = fmt::format("bindings of ranks on {} overlap: they share some cores and not "
-                                "others, so that some wait for others",
+    return {.what = fmt::format("bindings of ranks on {} overlap: some share cores, or hardware "
+                                "threads of one core, so that some wait for others",
                                 host.name),
             .change = own_cores(host)};
   }

@@ -101,6 +101,7 @@ void share_out_cores(Ranks& ranks) {
                    .online = first.online,
                    .quota = first.quota,
                    .launched = peers.front()->launch.launcher != "none"};
+    node.cores = first.cores;
     for (const RankFacts* peer : peers) node.allowed.push_back(peer->cores.allowed);
     for (std::size_t local = 0; local < peers.size(); ++local) {
       CoreFacts& cores = ranks[std::size_t(peers[local]->rank)].cores;
@@ -115,6 +116,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.host = host_name();
   facts.launch = read_launch(environment);
   facts.cores.allowed = allowed_cores();
+  facts.cores.cores = machine_cores();
   facts.cores.online = online_cores();
   facts.cores.quota = cpu_quota();
   facts.host_memory_bytes = available_host_memory();

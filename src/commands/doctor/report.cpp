@@ -146,6 +146,28 @@ std::string ranks_section(const ClusterFacts& cluster) {
                     {Align::left, Align::right, Align::right, Align::right, Align::left}, rows);
 }
 
+/// A character for each core of a host. Hosts that look alike share a picture.
+std::string cores_section(const Ranks& ranks) {
+  std::map<std::string, std::vector<std::string>> hosts;
+  for (const auto& [host, peers] : ranks_by_host(ranks)) {
+    std::string picture;
+    for (const std::vector<int>& core : peers.front()->cores.cores) {
+      char mark = '.';
+      for (const RankFacts* rank : peers)
+        if (std::ranges::find_first_of(core, rank->cores.allowed) != core.end())
+          mark = mark == '.' ? "0123456789abcdefghijklmnopqrstuvwxyz"[rank->local_rank % 36] : '*';
+      picture += picture.size() % 9 == 8 ? std::string(" ") + mark : std::string(1, mark);
+    }
+    hosts[picture].push_back(host);
+  }
+  std::string text = "\nCores (local rank that may use each; *: several, .: none)\n";
+  for (const auto& [picture, names] : hosts) {
+    const std::string more = names.size() > 1 ? fmt::format(" +{}", names.size() - 1) : "";
+    text += lines({{short_host(names.front(), 11 - more.size()) + more, picture}});
+  }
+  return text;
+}
+
 std::string device_table(const ClusterFacts& cluster) {
   std::vector<Cells> rows;
   for (const RankFacts& rank : cluster.ranks) {
@@ -263,7 +285,8 @@ std::string clean(std::string text) {
 
 std::string machine_report(const ClusterFacts& cluster) {
   if (cluster.ranks.empty()) return {};
-  return clean(launch_section(cluster) + ranks_section(cluster) + devices_section(cluster) +
+  return clean(launch_section(cluster) + ranks_section(cluster) + cores_section(cluster.ranks) +
+               devices_section(cluster) +
                links_section("Host", cluster.ranks, &RankFacts::host_link) + data_section(cluster) +
                batches_section(cluster));
 }

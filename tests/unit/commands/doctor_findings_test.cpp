@@ -111,6 +111,11 @@ TEST_CASE("findings on cores", "[doctor]") {
   check(cluster, kRemark, "bindings of ranks on node0 overlap", "--cpus-per-task=8");
   check(each(cluster, [](RankFacts& r) { r.launch.launcher = "mpirun"; }), kRemark, "overlap",
         "mpirun --map-by slot:PE=8 --bind-to core");
+  check(each(cpu_cluster(1, 2),
+             [](RankFacts& r) {
+               r.cores.allowed = {r.local_rank}, r.cores.cores = {{0, 1}};
+             }),
+        kRemark, "hardware threads of one core", "--cpus-per-task=8");
   check(each(cpu_cluster(2, 2), [](RankFacts& r) { r.cores.allowed = {r.local_rank}; }), kRemark,
         "2 ranks on node0 may use 2 of its 16 cores (and so on 1 other host)",
         "#SBATCH --cpus-per-task=8");

@@ -18,7 +18,7 @@ namespace {
 /// The lines below the titles of the table of ranks.
 long ranks_lines(const ClusterFacts& cluster) {
   const std::string report = machine_report(cluster);
-  const std::size_t begin = report.find("\nRanks"), end = report.find("\nGPUs");
+  const std::size_t begin = report.find("\nRanks"), end = report.find("\nCores");
   REQUIRE(end > begin);
   return std::count(report.begin() + long(begin), report.begin() + long(end), '\n') - 3;
 }
@@ -45,6 +45,18 @@ TEST_CASE("the launcher is known by its variables", "[doctor]") {
                              {"SLURM_PROCID", "0"}});
   CHECK(mpirun.at("launcher") == "mpirun");  // inside an allocation
   CHECK(mpirun.at("told_size") == 2);
+}
+
+TEST_CASE("a picture shows the ranks of each core, equal hosts once", "[doctor]") {
+  ClusterFacts cluster = cpu_cluster(3, 2);
+  for (RankFacts& rank : cluster.ranks) {
+    rank.cores.cores = {{0, 1}, {2, 3}, {4}, {5}, {6}, {7}, {8}, {9}, {16, 17}};
+    rank.cores.allowed = {2 * rank.local_rank, 16};
+  }
+  cluster.ranks[5].cores.allowed = {3};
+  const std::string report = machine_report(cluster);
+  CHECK_THAT(report, Contains("  node0 +1    01...... *\n"));
+  CHECK_THAT(report, Contains("  node2       01...... 0\n"));
 }
 
 TEST_CASE("training's own check of the launch decides", "[doctor]") {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -78,6 +79,58 @@ TEST_CASE("A quota of the control group counts like missing cores", "[cores]") {
   CHECK(core_share(node, 0) == Approx(1.0));
   check(node, 0, 0, 1);
   check(node, 0, 2, 2, {"oversubscribed"});
+}
+
+using Processors = std::vector<int>;
+
+CoreList cores_of(const char* synthetic) {
+  setenv("HWLOC_SYNTHETIC", synthetic, 1);
+  CoreList cores = machine_cores();
+  unsetenv("HWLOC_SYNTHETIC");
+  return cores;
+}
+
+TEST_CASE("A rank's share is a run of whole cores of those that are allowed", "[cores]") {
+  const CoreList cores = cores_of("package:2 numa:1 l3:2 core:4 pu:2");
+  REQUIRE(cores.size() == 16);
+  CHECK(cores[5] == Processors{10, 11});
+  Processors all(32);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(rank_share(cores, all, 4, 1) == Processors{8, 9, 10, 11, 12, 13, 14, 15});  // one L3
+  CHECK(rank_share(cores, all, 1, 0) == all);
+  CHECK(rank_share(cores, all, 17, 0).empty());
+  CHECK(rank_share(cores, {2, 3, 5, 30}, 3, 0) == Processors{2, 3});
+  CHECK(rank_share(cores, {2, 3, 5, 30}, 3, 2) == Processors{30});
+  // As Linux numbers them: the second hardware threads of all cores come last.
+  const CoreList linux_cores = cores_of("core:4 pu:2(indexes=0,4,1,5,2,6,3,7)");
+  CHECK(rank_share(linux_cores, {0, 1, 2, 3, 4, 5, 6, 7}, 2, 1) == Processors{2, 3, 6, 7});
+}
+
+TEST_CASE("Open MPI's own default is none that somebody asked for", "[cores]") {
+  using namespace std::string_literals;
+  for (const std::string& plain : {"PATH=/srv/bind/tools\0OMPI_MCA_orte_bound_at_launch=1\0"s,
+                                   "OMPI_MCA_rmaps_base_mapping_policy=ppr:1:node\0"s,
+                                   "mpirun\0--map-by\0slot:oversubscribe\0-n\0"
+                                   "2\0"s}) {
+    CAPTURE(plain);
+    CHECK_FALSE(asks_for_binding(plain));
+  }
+  for (const std::string& asked :
+       {"OMPI_MCA_hwloc_base_binding_policy=core\0"s, "OMPI_MCA_hwloc_base_cpu_set=0\0"s,
+        "OMPI_MCA_rmaps_base_mapping_policy=slot:PE=4\0"s, "OMPI_MCA_orte_rankfile=hosts\0"s,
+        "OMPI_MCA_rmaps_base_mapping_policy=numa\0"s, "prterun\0--bind-to\0core\0"s,
+        "prterun\0--map-by\0ppr:2:package\0"s, "PRTE_MCA_hwloc_default_binding_policy=l3\0"s}) {
+    CAPTURE(asked);
+    CHECK(asks_for_binding(asked));
+  }
+}
+
+TEST_CASE("Ranks on the hardware threads of one core are warned", "[cores]") {
+  const CoreList cores = cores_of("core:4 pu:2");
+  check({{{0}, {1}}, 8, 0, true, cores}, 1, 0, 1,
+        {"hardware threads of one core", "--bind-to core"});
+  check({{{0, 1, 2, 3}, {4, 5, 6, 7}}, 8, 0, true, cores}, 1, 0, 4);
+  check({{{0, 1}, {0, 1}}, 2, 0, true, cores}, 1, 0, 1);  // as the system places them
 }
 
 const InputFile kFile{"run.json", "run.json", "give another"};
