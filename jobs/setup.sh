@@ -8,7 +8,7 @@ logs=$root/build-logs
 
 packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-dev meson
   ninja-build catch2 libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
-  libarchive-dev zlib1g-dev libhwloc-dev python3 python3-numpy python3-matplotlib clang-format-14)
+  libarchive-dev zlib1g-dev libhwloc-dev python3 python3-numpy python3-matplotlib)
 
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"

@@ -114,6 +114,7 @@ export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp:print_suppressio
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"
 export TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp:ignore_noninstrumented_modules=1"
 
+packages+=(clang-format-14)  # Debian 12 has it, Debian 13 has not
 [ "$sanitizer" != thread ] || packages+=(libomp-14-dev)
 install_packages
 if [ -n "$quick" ]; then

@@ -180,7 +180,7 @@ void Program::timed(NodeId node, Pass pass, const Work& work) {
   work();
   backend_.tick();
   const bool first = passes_.empty() || passes_.front().seconds.empty();
-  if (first) passes_.push_back({.node = node, .pass = pass});
+  if (first) passes_.push_back({.node = node, .pass = pass, .seconds = {}});
 }
 
 void Program::forward() {

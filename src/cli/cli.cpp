@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "options.hpp"
 #include "rueda/core/error.hpp"

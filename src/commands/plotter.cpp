@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/ranges.h>
 #include <spawn.h>
-#include <spdlog/fmt/fmt.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

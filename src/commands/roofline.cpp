@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "commands.hpp"
 #include "rueda/backend/roof.hpp"

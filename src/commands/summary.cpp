@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "rueda/core/error.hpp"

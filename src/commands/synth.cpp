@@ -2,7 +2,7 @@
 #include <ostream>
 #include <system_error>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "commands.hpp"
 #include "rueda/core/error.hpp"

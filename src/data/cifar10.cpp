@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cifar10_files.hpp"
 #include "pickle.hpp"

@@ -3,7 +3,7 @@
 #include <ranges>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cifar10_files.hpp"
 #include "pickle.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "rueda/model/flops.hpp"
 #include "rueda/record/statistics.hpp"

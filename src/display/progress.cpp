@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include <fcntl.h>
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

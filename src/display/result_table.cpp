@@ -1,7 +1,7 @@
 #include <cmath>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "rueda/display/model_summary.hpp"
 #include "rueda/display/run_text.hpp"

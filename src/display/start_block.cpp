@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "rueda/core/machine.hpp"
 #include "rueda/display/run_text.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/text.hpp"
 #include "rueda/display/run_text.hpp"
@@ -29,7 +29,8 @@ constexpr std::array kHeat = {Heat{0.05, '.', 28}, Heat{0.1, '-', 70}, Heat{0.2,
                               Heat{0.5, '#', 208}, Heat{INFINITY, '@', 160}};
 
 std::string moment(double seconds) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time_t(seconds)));
+  const auto whole = std::time_t(seconds);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", *std::localtime(&whole));
 }
 
 /// Whether steps come, and if not, since when.

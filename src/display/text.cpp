@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 namespace rueda {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"

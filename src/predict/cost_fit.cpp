@@ -2,7 +2,7 @@
 #include <ranges>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/predict/predict.hpp"
 #include "study/json_view.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <ranges>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
@@ -85,7 +85,7 @@ const Word& word_of(const std::string& name, const std::string& part) {
 
 Change change_of(const std::string& part) {
   const std::size_t equals = part.find('=');
-  const Word& word = word_of(part.substr(0, equals), part);
+  const Word word = word_of(part.substr(0, equals), part);
   const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
   const std::string option = std::string("--what-if ") + word.name;
   if (const auto factor = amount(value, {{"x", 1}})) {

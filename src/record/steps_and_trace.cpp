@@ -5,7 +5,7 @@
 #include <ranges>
 #include <system_error>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "json_parts.hpp"
 #include "rueda/core/text.hpp"

@@ -1,7 +1,7 @@
 #include <functional>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/display/text.hpp"
 #include "rueda/study/report.hpp"

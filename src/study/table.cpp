@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/record/statistics.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include "rueda/backend/host_backend.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/element_hash.hpp"

@@ -17,7 +17,7 @@
 
 // Devices, what is said of them, and what is held of them.
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using rueda::cuda::check;
 
 namespace {

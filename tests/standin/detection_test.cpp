@@ -22,7 +22,7 @@
 
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace rueda::cuda;
 using namespace rueda::test;
 using Floats = std::vector<float>;

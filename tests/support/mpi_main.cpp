@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <catch2/catch.hpp>
 #include <mpi.h>
@@ -38,7 +39,7 @@ std::string this_rank() {
 /// if the rank was thrown out by an exception that no assertion expected, else after a while.
 class HangGuard final : public Catch::TestEventListenerBase {
  public:
-  using TestEventListenerBase::TestEventListenerBase;
+  using Catch::TestEventListenerBase::TestEventListenerBase;
 
   void testCaseStarting(const Catch::TestCaseInfo& info) override {
     name_ = info.name.substr(0, 300);
@@ -49,14 +50,15 @@ class HangGuard final : public Catch::TestEventListenerBase {
     alarm(kStallSeconds);
   }
 
-  bool assertionEnded(const Catch::AssertionStats& stats) override {
+  using Verdict = std::conditional_t < CATCH_VERSION_MAJOR<3, bool, void>;
+  Verdict assertionEnded(const Catch::AssertionStats& stats) override {
     const auto& result = stats.assertionResult;
     if (result.getResultType() == Catch::ResultWas::ThrewException) {
       std::cerr << this_rank() + " left '" + name_ + "' by an exception: " << result.getMessage()
                 << std::endl;
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    return false;
+    return Verdict();
   }
 
   void testCaseEnded(const Catch::TestCaseStats&) override { alarm(0); }

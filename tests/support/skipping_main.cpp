@@ -14,7 +14,7 @@ constexpr int kAllSkipped = 77;
 Catch::Counts counts;  // of the cases that ran
 
 struct KeepCounts final : Catch::TestEventListenerBase {
-  using TestEventListenerBase::TestEventListenerBase;
+  using Catch::TestEventListenerBase::TestEventListenerBase;
   void testRunEnded(const Catch::TestRunStats& stats) override { counts = stats.totals.testCases; }
 };
 CATCH_REGISTER_LISTENER(KeepCounts)
@@ -73,15 +73,18 @@ int run_skipping(int argc, char** argv, const std::function<std::vector<Missing>
   Catch::Session session;
   if (const int result = session.applyCommandLine(argc, argv); result != 0) return result;
   const auto& data = session.configData();
-  const bool lists = data.listTests || data.listTags || data.listTestNamesOnly ||
-                     data.listReporters || data.showHelp;
+  const bool lists = data.listTests || data.listTags || data.listReporters || data.showHelp;
   const std::vector<Missing> missing = lists ? std::vector<Missing>{} : find_missing();
   return missing.empty() ? session.run() : run_without(session, missing);
 }
 
 int run_plainly(int argc, char** argv) {
   Catch::Session session;
+#if CATCH_VERSION_MAJOR < 3
   session.configData().useColour = Catch::UseColour::No;
+#else
+  session.configData().defaultColourMode = Catch::ColourMode::None;
+#endif
   return session.run(argc, argv);
 }
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <variant>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "bench.hpp"
 #include "record/json_parts.hpp"

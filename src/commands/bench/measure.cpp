@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "record.hpp"
 #include "rueda/core/error.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "bench.hpp"
 #include "commands/commands.hpp"

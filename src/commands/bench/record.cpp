@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "record/json_parts.hpp"
 #include "rueda/display/text.hpp"

@@ -2,7 +2,7 @@
 #include <iterator>
 #include <ranges>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "commands/commands.hpp"
 #include "rueda/core/error.hpp"

@@ -4,7 +4,7 @@
 #include <ranges>
 #include <set>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "bench.hpp"
 #include "rueda/core/error.hpp"

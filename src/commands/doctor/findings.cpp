@@ -1,7 +1,7 @@
 #include <numeric>
 #include <set>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "facts.hpp"
 #include "rueda/data/dataset.hpp"

@@ -2,7 +2,7 @@
 #include <set>
 #include <span>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "facts.hpp"
 

@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/fmt/fmt.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/ranges.h>
 
 #include "facts.hpp"
 #include "rueda/record/statistics.hpp"

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
 #include "rueda/display/text.hpp"

@@ -18,7 +18,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 Snapshot some_snapshot(const Graph& graph) {

@@ -12,7 +12,7 @@
 #include "rueda/train/options.hpp"
 #include "tests/support/common.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace rueda;
 using Line = std::vector<std::string>;
 

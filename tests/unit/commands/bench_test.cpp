@@ -15,7 +15,7 @@
 #include "wiring/open_backend.hpp"
 #include "wiring/reduce_tables.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace rueda;
 using namespace rueda::bench;
 using test::longest_line;

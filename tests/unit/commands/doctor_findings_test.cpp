@@ -4,7 +4,7 @@
 #include "tests/support/doctor_cluster.hpp"
 
 using namespace rueda::doctor;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using rueda::test::cpu_cluster;
 using rueda::test::good_cluster;
 using End = TransferFacts::End;

@@ -11,7 +11,7 @@
 
 using namespace rueda::doctor;
 using namespace rueda::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -16,7 +16,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 bool every_member(std::string_view) { return true; }
 

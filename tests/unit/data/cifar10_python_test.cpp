@@ -6,7 +6,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 std::string decode_refusal(const Bytes& bytes) {
   ImageSet set;

@@ -7,7 +7,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 void check_same(const Dataset& read, const Dataset& made) {

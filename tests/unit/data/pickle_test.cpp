@@ -9,7 +9,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 void append_hex(std::string_view hex, Bytes& bytes) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };

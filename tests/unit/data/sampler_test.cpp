@@ -11,7 +11,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 using Indices = std::vector<std::uint32_t>;
 

@@ -14,7 +14,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 std::uint64_t hash_of(const ImageSet& set) {
   std::uint64_t hash = 0;

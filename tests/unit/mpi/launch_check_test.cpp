@@ -9,7 +9,7 @@
 #include "rueda/core/error.hpp"
 #include "tests/support/common.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using namespace rueda;
 using test::environment;
 

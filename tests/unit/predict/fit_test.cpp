@@ -10,7 +10,6 @@
 
 using namespace rueda;
 using namespace rueda::predict;
-using Catch::Detail::Approx;
 using test::made_run;
 
 namespace {

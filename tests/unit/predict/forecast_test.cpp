@@ -11,7 +11,6 @@
 
 using namespace rueda;
 using namespace rueda::predict;
-using Catch::Detail::Approx;
 
 namespace {
 

@@ -8,7 +8,6 @@
 using namespace rueda;
 using namespace rueda::predict;
 using Catch::Contains;
-using Catch::Detail::Approx;
 using test::refusal;
 
 namespace {

@@ -62,7 +62,8 @@ TEST_CASE("statistics: the spread of values, and bandwidth by its definitions", 
   };
   const Spread five = spread_of(std::vector<double>{4, 1, 3, 2, 10});
   CHECK(five.count == 5);
-  CHECK_THAT(numbers(five), Catch::Approx(std::vector<double>{1, 4, 3, 7.6, 10, std::sqrt(10.0)}));
+  CHECK_THAT(numbers(five),
+             Catch::Matchers::Approx(std::vector<double>{1, 4, 3, 7.6, 10, std::sqrt(10.0)}));
   CHECK(numbers(spread_of(std::vector<double>{7})) == std::vector<double>{7, 7, 7, 7, 7, 0});
   CHECK(spread_of({}).count == 0);
   for (const double none : numbers(spread_of({}))) CHECK(std::isnan(none));
@@ -145,7 +146,7 @@ TEST_CASE("aggregation: a process that resumes a run warms up anew", "[statistic
 }
 
 TEST_CASE("efficiency: each loss moves the factor that is its own", "[statistics]") {
-  const auto are = [](std::vector<double> factors) { return Catch::Approx(factors); };
+  const auto are = [](std::vector<double> factors) { return Catch::Matchers::Approx(factors); };
   CHECK_THAT(factors_of({{step(4, 0, 1)}, {step(4, 0, 1)}}, 5), are({1, 1, 1, 1, 1}));
   // A slow rank, then slow ranks in turn.
   CHECK_THAT(factors_of({{step(3, 1, 1), step(3, 1, 1)}, {step(4, 0, 1), step(4, 0, 1)}}, 10),

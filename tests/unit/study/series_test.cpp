@@ -348,8 +348,8 @@ TEST_CASE("the factors of POP multiply to the efficiency", "[study]") {
   const double scaling = 9.9 / (2 * useful);
   const double global = parallel * scaling;
   CHECK_THAT(std::vector(two.factors.begin(), two.factors.end()),
-             Catch::Approx(std::vector<double>{parallel, useful / 5.6, 5.6 / 6.2, 6.2 / 7.5,
-                                               scaling, global}));
+             Catch::Matchers::Approx(std::vector<double>{parallel, useful / 5.6, 5.6 / 6.2,
+                                                         6.2 / 7.5, scaling, global}));
   CHECK(global / all.figures[0].points[0].factors.front() ==
         Approx(two.epoch_view.efficiency.value));
   CHECK(number_at(study_tables({}, all.figures).at(2), 2, "transfer") == two.factors[3]);

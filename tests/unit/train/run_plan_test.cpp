@@ -16,7 +16,7 @@
 namespace rueda {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TrainConfig config_with(std::size_t batch_per_rank, std::size_t accumulate) {
   TrainConfig config;

@@ -240,8 +240,8 @@ TEST_CASE("memory: a shortage names what is missing, where, and the remedies", "
         "(a) has 4.00 MB free; not even one image fits: give --precision bf16");
   shortage.batch_is_fixed = true;
   CHECK_THAT(shortage_text(shortage, {"--recompute bn"}),
-             Catch::Matchers::EndsWith("4.00 MB free; the global batch is that of the run which is "
-                                       "resumed: resume on more ranks, or --recompute bn"));
+             Catch::EndsWith("4.00 MB free; the global batch is that of the run which is "
+                             "resumed: resume on more ranks, or --recompute bn"));
 }
 
 }  // namespace

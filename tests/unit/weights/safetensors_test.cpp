@@ -14,7 +14,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 /// A file by hand: the length, the header, and `data_bytes` bytes that count 0, 1, 2 ...

@@ -17,7 +17,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 /// The file of a small network with values 1, 2, 3 ... in each tensor, to be spoilt by a test.

@@ -16,7 +16,7 @@
 namespace rueda::test {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 const CudaVerdict kAware{true, "it says so"};
 const CudaVerdict kUnaware{false, "it was built without"};
