@@ -112,34 +112,4 @@ dnnl::memory::desc vector_desc(std::size_t count) {
           dnnl::memory::format_tag::x};
 }
 
-PackedWeights::Slot PackedWeights::request(ParameterId parameter, const dnnl::memory::desc& desc) {
-  for (Slot slot = 0; slot < entries_.size(); ++slot)
-    if (entries_[slot].parameter == parameter && entries_[slot].desc == desc) return slot;
-  entries_.push_back({parameter, desc});
-  return entries_.size() - 1;
-}
-
-std::size_t PackedWeights::bytes() const {
-  std::size_t sum = 0;
-  for (const Entry& entry : entries_) sum += aligned_bytes(entry.desc.get_size());
-  return sum;
-}
-
-void PackedWeights::allocate(const Graph& graph, const dnnl::engine& engine,
-                             std::span<float> values) {
-  storage_ = host_memory(bytes());
-  std::size_t offset = 0;
-  for (Entry& entry : entries_) {
-    const Parameter& weight = graph.parameter(entry.parameter);
-    entry.packed = {entry.desc, engine, storage_.data() + offset};
-    entry.pack = reorder_call({conv_weight_desc(weight), engine, values.data() + weight.offset},
-                              entry.packed);
-    offset += aligned_bytes(entry.desc.get_size());
-  }
-}
-
-void PackedWeights::pack_all(dnnl::stream& stream) {
-  for (Entry& entry : entries_) entry.pack.run(stream);
-}
-
 }  // namespace rueda::cpu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -45,9 +46,30 @@ inline PrimitiveCall reorder_call(const dnnl::memory& from, const dnnl::memory& 
   return {dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
 }
 
+/// A weight that our own loop packs, in tiles of 16 outputs by 16 inputs at one
+/// place of the kernel.
+struct TiledWeight {
+  /// One of oneDNN's. In bf16 two neighbours of a tile's slower index go together.
+  struct Layout {
+    dnnl::memory::format_tag tag;
+    bool bf16;
+    bool inputs_first;  ///< the order of the tiles
+    bool transposed;    ///< inside a tile the outputs lie together
+  };
+  struct Copy {
+    std::byte* memory;
+    const Layout* layout;
+  };
+
+  const float* values = nullptr;
+  std::size_t rows = 0, columns = 0, places = 0;  ///< tiles, and places of the kernel
+  std::vector<Copy> copies{};
+};
+
 /// The packed copies of the weights in the layouts that oneDNN's kernels ask
 /// for, one per direction and layout, shared by all batch sizes that ask for
-/// the same.
+/// the same. Our own loop packs all copies of a weight at once: oneDNN's
+/// reorder, which packs the other layouts, takes twice the time.
 class PackedWeights {
  public:
   using Slot = std::size_t;
@@ -63,9 +85,10 @@ class PackedWeights {
     ParameterId parameter;
     dnnl::memory::desc desc;
     dnnl::memory packed{};
-    PrimitiveCall pack{};  ///< from the arena
   };
   std::vector<Entry> entries_;
+  std::map<ParameterId, TiledWeight> tiled_;
+  std::vector<PrimitiveCall> reorders_;
   Memory storage_;
 };
 

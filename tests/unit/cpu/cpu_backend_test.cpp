@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/commands.hpp"
+#include "cpu/context.hpp"
 #include "rueda/backend/replica.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/reduce/tree_order.hpp"
@@ -46,6 +47,38 @@ TEST_CASE("cpu bf16 is taken with AVX-512 and refused in words without", "[cpu][
                                                           Catch::Contains("--precision fp32"));
   }
   CHECK_NOTHROW(cpu::make_cpu_backend({.precision = Precision::fp32}));
+}
+
+TEST_CASE("cpu: packed weights have the bits of oneDNN's reorder", "[cpu]") {
+  using tag = dnnl::memory::format_tag;
+  const auto [in, out, kernel] =
+      GENERATE(table<int, int, int>({{16, 48, 3}, {32, 16, 1}, {8, 24, 3}}));
+  GraphBuilder g("packed", {in, 4, 4});
+  g.conv("conv", g.input(), {.filters = out, .kernel = kernel, .padding = kernel / 2});
+  const Graph graph = std::move(g).finish();
+  const Parameter& weight = graph.parameters().front();
+  std::vector<float> values(weight.count);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(float(i)) / 7;
+  values[3] = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& tags :
+       {std::vector{tag::OIhw16i16o, tag::OIhw16o16i, tag::IOhw16o16i, tag::hwio},
+        std::vector{tag::OIhw8i16o2i, tag::OIhw8o16i2o, tag::IOhw8o16i2o}}) {
+    cpu::Context context;
+    cpu::PackedWeights packed;
+    const bool bf16 = tags.front() == tag::OIhw8i16o2i;
+    for (const tag layout : tags) packed.request(0, cpu::conv_weight_desc(weight, bf16, layout));
+    packed.allocate(graph, context.engine, values);
+    packed.pack_all(context.stream);
+    for (std::size_t slot = 0; slot < tags.size(); ++slot) {
+      INFO(in << " to " << out << ", bf16 " << bf16 << ", slot " << slot);
+      const dnnl::memory& ours = packed.memory(slot);
+      const dnnl::memory theirs(ours.get_desc(), context.engine);
+      cpu::reorder_call({cpu::conv_weight_desc(weight), context.engine, values.data()}, theirs)
+          .run(context.stream);
+      CHECK(std::memcmp(ours.get_data_handle(), theirs.get_data_handle(),
+                        ours.get_desc().get_size()) == 0);
+    }
+  }
 }
 
 /// A need of `fixed` bytes and `per_image` for each image, and a few more at every 8th.
