@@ -152,6 +152,7 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     backend_.mark(mark);
     const NamedRange range(backend_, name);
     (this->*work)();
+    if (disturb_) disturb_(mark);
   };
   const auto work = [&] {
     part(Mark::forward, "forward", &Replica::forward);
@@ -163,6 +164,8 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
     const NamedRange range(backend_, "forward and backward");
     if (profile && current_ == plan_->train().rbegin()->second.get())
       current_->profile([&] { backend_.replay(std::nullopt, work); });
+    else if (disturb_)
+      backend_.replay(std::nullopt, work);
     else  // announcements are part of the work
       backend_.replay((std::uint64_t(current_->batch()) << 32U) | buckets_, work);
   }

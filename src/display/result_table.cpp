@@ -232,7 +232,8 @@ std::string totals(const RunRecord& run) {
          entry("evaluation", any ? seconds(evaluation_seconds(run)) : "") +
          entry("all together", seconds(run.total_seconds)) + entry("target", target(run)) +
          entry("energy", energy_text(run)) + entry("checkpoints", checkpoint_cost(run)) +
-         entry("input", input_text(run, b)) + entry("all-reduce", communication_text(run, b)) +
+         entry("audit", audit_text(run)) + entry("input", input_text(run, b)) +
+         entry("all-reduce", communication_text(run, b)) +
          entry("advice", all_reduce_advice(run, b)) +
          entry("parameter hash", any ? run.epochs.back().parameter_hash : "");
 }
@@ -253,6 +254,13 @@ constexpr const char* kDefinitions =
     "slowest rank's busy time; busbw = algbw x 2(P-1)/P. More: docs/metrics.md.";
 
 }  // namespace
+
+std::string audit_text(const RunRecord& run) {
+  if (run.config.audit_every == 0) return "";
+  return counted(run.audit.steps, "step") + ", " +
+         (run.audit.findings.empty() ? "no wrong arithmetic"
+                                     : counted(run.audit.findings.size(), "finding"));
+}
 
 std::string stop_text(const RunRecord& run) {
   return "\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +

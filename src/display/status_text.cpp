@@ -102,7 +102,7 @@ std::string ranks_text(const RunStatus& s, bool colours) {
 std::string status_text(const RunStatus& status, double now, bool colours) {
   RunStatus s = status;
   for (std::string* text : {&s.outcome, &s.failure, &s.model, &s.all_reduce, &s.waits_for,
-                            &s.at.slowest, &s.checkpoint})
+                            &s.at.slowest, &s.audit, &s.checkpoint})
     *text = escaped(*text);
   for (std::string& host : s.hosts) host = escaped(host);
   std::string text =
@@ -116,6 +116,7 @@ std::string status_text(const RunStatus& status, double now, bool colours) {
   text += "\n";
   if (!std::isnan(s.load_balance)) text += step_text(s) + ranks_text(s, colours);
   if (!slowest.empty()) text += "  slow: " + slowest + "\n";
+  if (!s.audit.empty()) text += "  audit: " + s.audit + "\n";
   if (!s.checkpoint.empty()) text += "  checkpoint: " + s.checkpoint + "\n";
   return text;
 }

@@ -144,6 +144,7 @@ Json frame_json(const RunRecord& run) {
   j["startup"] = pairs_json(startup_items(run.ranks));
   j["resumptions"] = list_json(run.resumptions, kResumptionFields);
   j["checkpoints"] = list_json(run.checkpoints, kCheckpointFields);
+  j["audit"] = {{"steps", run.audit.steps}, {"findings", run.audit.findings}};
   j["epochs"] = Json::array();
   j["gpu_samples"] = Json::array();
   for (const auto& samples : run.gpu_samples) j["gpu_samples"].push_back(samples_json(samples));

@@ -40,6 +40,7 @@ const std::tuple kStatusFields{
     Field{"hosts", &RunStatus::hosts},
     Field{"useful", &RunStatus::useful},
     Field{"checkpoint", &RunStatus::checkpoint},
+    Field{"audit", &RunStatus::audit},
     NanField{"joules", &RunStatus::joules}};
 
 }  // namespace

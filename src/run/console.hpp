@@ -57,6 +57,7 @@ class Console final : public TrainObserver {
 
   void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) override;
   void on_epoch(RunRecord& run) override;
+  void on_remark(const std::string& text) override { report(LogLevel::warn, text); }
   /// The start block, the warnings that are not empty, and the notes.
   void begin(const RunRecord& run, const std::vector<std::string>& warnings,
              const std::vector<std::string>& notes);

@@ -181,7 +181,7 @@ class Fitter {
     run_ = plan_run(config, world_, request_.data.train.size());
     replica_plan_ = plan_on(backend);
     const bool streams = config.input == InputMode::stream;
-    const std::size_t held = streams ? 0 : request_.data.train.size();
+    const std::size_t held = streams && config.audit_every == 0 ? 0 : request_.data.train.size();
     const std::size_t image_bytes = backend.image_bytes(held + request_.data.test.size());
     need_ = training_memory(replica_plan_->memory(), request_.graph, run_.micro_batches,
                             message_floats(), image_bytes);
@@ -195,8 +195,13 @@ class Fitter {
     const TrainConfig& config = request_.config;
     const std::size_t tested = config.eval_every > 0 ? request_.data.test.size() : 0;
     const std::size_t largest = run_.largest_micro_batch();
+    std::vector<std::size_t> sizes;
+    for (const std::size_t rank : {rank_, std::size_t{0}, world_ - 1})  // these have all sizes
+      if (rank == rank_ || config.audit_every > 0)
+        std::ranges::copy(micro_batch_sizes(run_, Sampler(run_.sampler), rank),
+                          std::back_inserter(sizes));
     return std::make_unique<ReplicaPlan>(
-        request_.graph, backend, micro_batch_sizes(run_, Sampler(run_.sampler), rank_),
+        request_.graph, backend, sizes,
         plan_evaluation(tested, world_, rank_, largest).batch_sizes(), config.recompute, world_);
   }
 

@@ -8,6 +8,7 @@
 
 #include "mpi/session/watchdog.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/display/run_text.hpp"
 #include "rueda/record/aggregation.hpp"
 
 namespace rueda {
@@ -52,6 +53,7 @@ void LiveStatus::on_step(Progress& progress, std::span<const RankTimes> ranks) {
   progress.slowest = in_words(slow_.now());
   status_.at = progress;
   status_.last_step_at = unix_seconds();
+  status_.audit = audit_text(run_);
   if (!run_.checkpoints.empty()) status_.checkpoint = run_.checkpoints.back().path;
 }
 

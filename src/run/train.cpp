@@ -136,8 +136,18 @@ class TrainRun {
                 .compute = run_.timed.value_or(TimedCompute{}),
                 .jitter = {config_.seed, world_.rank()}};
     together(world_, [&] { backend_ = open_backend(options_); });
+    if (config_.audit_every > 0) check_audit();
     sums_ = open_gradient_sums(world_, run_, *graph_, *backend_);
     warnings_.push_back(sums_.warning);
+  }
+
+  /// An audit compares bits, so all ranks have to compute alike.
+  void check_audit() {
+    require_agreed(backend_->name() != "cuda" || config_.deterministic,
+                   "--audit-every compares bits, which on a GPU only --deterministic repeats: "
+                   "give both");
+    require_same(world_, "what --audit-every compares",
+                 fmt::format("device {}\nthreads {}\n", backend_->device(), self_.threads));
   }
 
   void choose_threads_and_overlap(const RankCores& cores) {

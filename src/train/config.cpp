@@ -67,6 +67,8 @@ void check_parallel(const TrainConfig& c) {
               "no staging: leave --transport at auto");
   require(!c.tune || !c.tuning_file.empty(),
           "--tune-engines measures what goes into a tuning file: name it with --tuning-file FILE");
+  require(c.on_audit == OnAudit::stop || c.audit_every > 0,
+          "--on-audit recompute says what follows an audit: add --audit-every N");
   require(c.fault.kind == InjectedFault::Kind::none || (c.fault.rank >= 0 && c.fault.step >= 1),
           "--inject needs a rank from 0 and a step from 1, for example nan:0:3");
 }
@@ -89,6 +91,7 @@ void check_timed(const TrainConfig& c) {
       c.batch_per_rank != kMostThatFits,
       "--backend timed keeps no activations, so that any batch would fit: give --batch-per-rank "
       "a number");
+  require(c.audit_every == 0, "--backend timed computes nothing to audit: leave out --audit-every");
   require(!c.target_accuracy && c.save_weights.empty() && c.init_weights.empty() &&
               c.fault.kind == InjectedFault::Kind::none && !c.profile_layers,
           "--backend timed trains nothing: leave out --target-accuracy, --init-weights, "

@@ -194,6 +194,12 @@ const std::vector<TrainOption> kOptions = {
      "When to compare the parameters of all ranks bit by bit"},
     {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
      "Each message of gradients carries a check sum, which its receiver compares"},
+    {"audit-every", kChecks, number(&C::audit_every), free, variant, "N",
+     "In every N-th step each rank also computes a micro-batch of another rank and compares the "
+     "gradients bit by bit; 0 for never"},
+    {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
+     "What follows when an audit finds wrong arithmetic: the run ends, or the step is computed "
+     "again"},
     {"inject", kChecks, kFault, own, none, "FAULT",
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
      "from 1, with one of " +

@@ -15,10 +15,14 @@ namespace rueda {
 namespace {
 
 /// The lowest bit: too small to be seen in any loss, which is what the replica check is for.
-float bit_flipped(float value) { return std::bit_cast<float>(kernels::bits_of(value) ^ 1U); }
+float bit_flipped(float value, std::uint64_t bit = 0) {
+  return std::bit_cast<float>(kernels::bits_of(value) ^ 1U << bit);
+}
 
-void overwrite(Replica& replica, std::size_t element, float (*change)(float)) {
-  const std::span<float> at = replica.parameters().subspan(element, 1);
+template <typename Change>
+void overwrite(Replica& replica, std::span<float> values, std::size_t element,
+               const Change& change) {
+  const std::span<float> at = values.subspan(element, 1);
   float value = 0;
   replica.backend().download({&value, 1}, at);
   value = change(value);
@@ -93,12 +97,40 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
   if (std::size_t(fault.rank) != rank || fault.step != step) return;
   using Kind = InjectedFault::Kind;  // corrupt_message is injected where messages arrive
   if (fault.kind == Kind::flip_bit)
-    overwrite(replica, replica.parameters().size() / 2, bit_flipped);
+    overwrite(replica, replica.parameters(), replica.parameters().size() / 2,
+              [](float value) { return bit_flipped(value); });
   if (fault.kind == Kind::nan)
-    overwrite(replica, 0, [](float) { return std::numeric_limits<float>::quiet_NaN(); });
+    overwrite(replica, replica.parameters(), 0,
+              [](float) { return std::numeric_limits<float>::quiet_NaN(); });
   if (fault.kind == Kind::kill) std::raise(SIGKILL);
   if (fault.kind == Kind::stop) std::raise(SIGTERM);
   if (fault.kind == Kind::hang) std::raise(SIGSTOP);
+}
+
+void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, Replica& replica) {
+  const InjectedFault& fault = config.fault;
+  if (std::size_t(fault.rank) != rank || fault.step != step) return;
+  const std::uint64_t random = mix64(mix64(config.seed + rank) ^ step);
+  const auto flip = [&replica, random](std::span<float> values) {
+    overwrite(replica, values, random / 32 % values.size(),
+              [random](float value) { return bit_flipped(value, random % 32); });
+  };
+  if (fault.kind == InjectedFault::Kind::flip_weight) {
+    flip(replica.parameters());
+    replica.parameters_changed();
+    flip(replica.parameters());
+    replica.disturb([&replica](Mark done) {
+      if (done == Mark::backward) replica.parameters_changed();
+    });
+  }
+  if (fault.kind == InjectedFault::Kind::flip_activation)
+    replica.disturb([&replica, flip](Mark done) {
+      if (done == Mark::forward) flip(replica.activations());
+    });
+  if (fault.kind == InjectedFault::Kind::flip_gradient)
+    replica.disturb([&replica, flip](Mark done) {
+      if (done == Mark::backward) flip(replica.gradients().first(replica.parameters().size()));
+    });
 }
 
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what) {

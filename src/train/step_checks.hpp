@@ -17,6 +17,10 @@ namespace rueda {
 /// start of a step.
 void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step, Replica& replica);
 
+/// The same for the faults in a step's arithmetic, which the next micro-batch
+/// suffers: one bit, chosen by seed, rank and step. They end with Replica::disturb({}).
+void inject_flip(const TrainConfig& config, std::size_t rank, std::size_t step, Replica& replica);
+
 /// Collective: throws RunError on every rank where `finite` is false on any.
 /// The message says `what` and names these ranks.
 void stop_unless_finite(RankGroup& group, bool finite, const std::string& what);

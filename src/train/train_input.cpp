@@ -143,8 +143,9 @@ class ResidentInput final : public TrainInput {
 
 }  // namespace
 
-std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler) {
-  if (parts.config.input == InputMode::stream) return std::make_unique<StreamInput>(parts, sampler);
+std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler,
+                                             InputMode mode) {
+  if (mode == InputMode::stream) return std::make_unique<StreamInput>(parts, sampler);
   return std::make_unique<ResidentInput>(parts, sampler);
 }
 

@@ -19,7 +19,7 @@ struct InputBusy {
   std::uint64_t copy_bytes = 0;
 };
 
-/// One of a rank's micro-batches; they come in the order of training.
+/// A micro-batch of a run.
 struct MicroBatch {
   std::size_t epoch = 0;  ///< from 0
   std::size_t step = 0;   ///< within the epoch, from 0
@@ -38,9 +38,11 @@ class TrainInput {
   virtual InputBusy take_busy() { return {}; }
 };
 
-/// Streamed, or resident on the device: as --input says. `sampler` is the
+/// Streamed, or resident on the device. Only resident input loads any micro-batch
+/// at any time; streamed ones come in the order of training. `sampler` is the
 /// trainer's, set to the epoch in hand; both outlive the input.
-std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler);
+std::unique_ptr<TrainInput> make_train_input(const TrainerParts& parts, const Sampler& sampler,
+                                             InputMode mode);
 
 /// The transform for training images, as the options say.
 kernels::PixelTransform pixel_transform(const TrainConfig& config);

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "audit.hpp"
 #include "evaluator.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "step_checks.hpp"
@@ -29,7 +30,7 @@ class TrainLoop final : public Trainer {
         accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
         check_(parts.group, replica_, config_.check_replicas),
         position_(parts.from),
-        input_(make_train_input(parts_, sampler_)),
+        input_(make_train_input(parts_, sampler_, config_.input)),
         recorder_(parts_) {
     if (position_.epochs > 0 || position_.steps > 0) resumed_at_ = position_.steps;
   }
@@ -38,6 +39,7 @@ class TrainLoop final : public Trainer {
     // Shows that the broadcast arrived, and gives the first step's check something to compare with.
     check_.compare("before the first step");
     note_target(run);  // an earlier process may have reached it
+    audit_.emplace(parts_, sampler_, *input_, timer(), run);
     while (!is_over(run) && train_epoch(run)) finish_epoch(run);
     run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
   }
@@ -80,16 +82,36 @@ class TrainLoop final : public Trainer {
   void run_micro_batches(std::size_t step) {
     // The all-reduce only sums, so the loss is divided by the samples of all ranks before.
     const float scale = 1.0F / float(sampler_.step_samples(step - 1));
+    const bool audited = audit_->due(global_step(step));
+    if (audited) compute_audited(step, scale);
     // Only a single micro-batch's gradients are final when backward announces them.
-    parts_.reducer.begin(global_step(step), plan_.micro_batches == 1);
+    parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);
+    if (!audited) compute_micro_batches(step, scale);
+    parts_.reducer.complete();
+  }
+
+  /// Before the reducer begins, because the audit uses the arena and MPI.
+  void compute_audited(std::size_t step, float scale) {
+    for (bool repeated = false;; repeated = true) {
+      audit_->begin(global_step(step), position_.epochs, step - 1, scale);
+      compute_micro_batches(step, scale, !repeated);
+      if (!audit_->finds(in_words(step), repeated)) return;
+    }
+  }
+
+  void compute_micro_batches(std::size_t step, float scale, bool first = true) {
     for (std::size_t k = 0; k < plan_.micro_batches; ++k) {
-      input_->load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
+      TrainInput& input = first ? *input_ : audit_->input();
+      input.load({position_.epochs, step - 1, plan_.virtual_rank(parts_.rank(), k)}, timer());
       timer().enter(Phase::forward);
+      const bool audited = k == audit_->micro_batch();
+      if (first && audited) inject_flip(config_, parts_.rank(), global_step(step), replica_);
       recorder_.divide(replica_.compute(scale, profiles(step)), input_->device_phase());
+      if (audited) audit_->computed();
+      replica_.disturb({});
       accumulator_.push(replica_.computed());
     }
     accumulator_.finish(replica_.computed());
-    parts_.reducer.complete();
   }
 
   /// Each bucket is applied as soon as it is summed, while later ones are still on their way.
@@ -251,6 +273,7 @@ class TrainLoop final : public Trainer {
   Sgd optimizer_;
   GradientAccumulator accumulator_;
   ReplicaCheck check_;
+  std::optional<Audit> audit_;
   TrainPosition position_;
   std::unique_ptr<TrainInput> input_;
   StepRecorder recorder_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -133,6 +134,11 @@ class Replica {
   /// before. `profile`: takes the time of each layer, if the micro-batch is a
   /// full one; then nothing is replayed.
   ComputeSeconds compute(float scale, bool profile = false);
+  /// From now on calls `by` after each part of a micro-batch, which is then not
+  /// replayed: for injected faults. Empty: no longer.
+  void disturb(std::function<void(Mark done)> by) { disturb_ = std::move(by); }
+  /// The pool that all programs share.
+  std::span<float> activations() { return pool_.floats(); }
   /// Of the micro-batch in hand, which is not empty.
   const Program& program() const { return *current_; }
   /// Of the micro-batches so far.
@@ -197,6 +203,7 @@ class Replica {
   std::span<float> gradient_memory_;  ///< `own_gradients_`, or somebody else's
   float scale_ = 0;                   ///< the one on the device
   bool asks_to_stop_ = false;
+  std::function<void(Mark)> disturb_;
   double allocation_seconds_ = 0;
   std::size_t buckets_ = 0;     ///< that are announced
   Program* current_ = nullptr;  ///< of the micro-batch in hand; null: it is empty

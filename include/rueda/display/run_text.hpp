@@ -94,6 +94,9 @@ std::string status_text(const RunStatus& status, double now, bool colours);
 /// How to resume a run that was asked to stop.
 std::string stop_text(const RunRecord& run);
 
+/// How many steps were audited, and whether anything was found. Empty without --audit-every.
+std::string audit_text(const RunRecord& run);
+
 /// The input mode of a run, and which threads make its batches: a line of both texts.
 std::string input_mode_text(const TrainConfig& config);
 

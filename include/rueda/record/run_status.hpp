@@ -53,6 +53,7 @@ struct RunStatus {
   std::vector<std::string> hosts;  ///< of each
   std::vector<double> useful;      ///< of each: seconds of a step without waiting for others
   std::string checkpoint;          ///< path of the last one; empty: none
+  std::string audit;               ///< what it found; empty: none is wanted
   double joules = NAN;             ///< of the finished epochs' steps
 };
 

@@ -29,6 +29,8 @@ enum class ReduceOrder { ring, fixed };
 /// Whether gradients travel while the backward pass still computes others.
 enum class Overlap { automatic, on, off };
 enum class CheckReplicas { epoch, step, off };
+/// What follows when an audit finds wrong arithmetic.
+enum class OnAudit { stop, recompute };
 /// What happens to a run whose batch does not fit into memory.
 enum class OnOom { fail, halve };
 enum class ProgressChoice { automatic, bar, lines, off };
@@ -62,10 +64,20 @@ struct InjectedFault {
     stop,             ///< asked for by SIGTERM to the rank
     hang,             ///< the rank by SIGSTOP
     corrupt_message,  ///< one bit of the first message of gradients that the rank receives
+    flip_activation,  ///< one bit of what a micro-batch keeps for backward
+    flip_weight,      ///< one bit of the packed copies of the weights
+    flip_gradient,    ///< one bit of a micro-batch's gradients
   };
   /// Those that a user can choose.
-  static constexpr Kind kKinds[] = {Kind::flip_bit, Kind::nan,  Kind::kill,
-                                    Kind::stop,     Kind::hang, Kind::corrupt_message};
+  static constexpr Kind kKinds[] = {Kind::flip_bit,
+                                    Kind::nan,
+                                    Kind::kill,
+                                    Kind::stop,
+                                    Kind::hang,
+                                    Kind::corrupt_message,
+                                    Kind::flip_activation,
+                                    Kind::flip_weight,
+                                    Kind::flip_gradient};
 
   Kind kind = Kind::none;
   int rank = 0;
@@ -127,6 +139,8 @@ struct TrainConfig {
   bool allow_shared_gpu = false;  ///< several ranks on one GPU
   CheckReplicas check_replicas = CheckReplicas::epoch;
   bool verify_messages = false;  ///< of gradients, by a check sum each
+  std::size_t audit_every = 0;   ///< steps; 0: never
+  OnAudit on_audit = OnAudit::stop;
   std::optional<double> target_accuracy;
   std::uint64_t seed = 1;
   int threads = 0;             ///< 0: cores available / ranks on this node
@@ -157,7 +171,16 @@ void validate(const TrainConfig& config);
 
 /// The words of an enum's values on the command line, in their order.
 constexpr auto words_of(InjectedFault::Kind) {
-  return std::array{"none", "flip-bit", "nan", "kill", "stop", "hang", "corrupt-message"};
+  return std::array{"none",
+                    "flip-bit",
+                    "nan",
+                    "kill",
+                    "stop",
+                    "hang",
+                    "corrupt-message",
+                    "flip-activation",
+                    "flip-weight",
+                    "flip-gradient"};
 }
 constexpr auto words_of(ScaleLr) { return std::array{"none", "linear"}; }
 constexpr auto words_of(LrSchedule) { return std::array{"constant", "step", "cosine"}; }
@@ -169,6 +192,7 @@ constexpr auto words_of(Overlap) { return std::array{"auto", "on", "off"}; }
 constexpr auto words_of(ReduceOrder) { return std::array{"ring", "fixed"}; }
 constexpr auto words_of(TransportChoice) { return std::array{"auto", "device", "staged"}; }
 constexpr auto words_of(CheckReplicas) { return std::array{"epoch", "step", "off"}; }
+constexpr auto words_of(OnAudit) { return std::array{"stop", "recompute"}; }
 constexpr auto words_of(OnOom) { return std::array{"fail", "halve"}; }
 constexpr auto words_of(ProgressChoice) { return std::array{"auto", "bar", "lines", "off"}; }
 constexpr auto words_of(LogLevel) {

@@ -155,6 +155,12 @@ struct Resumption {
   std::size_t ranks = 0;
 };
 
+/// What the audits of this process's steps found.
+struct AuditRecord {
+  std::size_t steps = 0;              ///< that were audited
+  std::vector<std::string> findings;  ///< a sentence each
+};
+
 /// The record of a run: the contents of run.json.
 struct RunRecord {
   TrainConfig config;  ///< with every default filled in
@@ -188,11 +194,12 @@ struct RunRecord {
   std::vector<Resumption> resumptions;  ///< in the order of time; the last is this process
   std::vector<EpochRecord> epochs;
   std::vector<CheckpointRecord> checkpoints;  ///< that this process has written
-  LayerProfile profile;                       ///< of this rank, where one is made
-  ByRank<TraceSpan> trace;                    ///< [rank], where one is kept
-  ByRank<DeviceSample> gpu_samples;           ///< [rank], in the order of time
-  std::string outcome = "running";  ///< or "completed", "target reached", "stopped", "failed"
-  std::string failure;              ///< the message, if it failed
+  AuditRecord audit;
+  LayerProfile profile;              ///< of this rank, where one is made
+  ByRank<TraceSpan> trace;           ///< [rank], where one is kept
+  ByRank<DeviceSample> gpu_samples;  ///< [rank], in the order of time
+  std::string outcome = "running";   ///< or "completed", "target reached", "stopped", "failed"
+  std::string failure;               ///< the message, if it failed
   std::optional<double> seconds_to_target;  ///< training and evaluation time until the target
   double total_seconds = 0;                 ///< from program start, start-up included
 
