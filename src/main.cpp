@@ -2,8 +2,10 @@
 #include <exception>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "commands/bench/bench.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/train/options.hpp"
 #include "run/console.hpp"
 #include "run/train.hpp"
@@ -31,7 +34,12 @@ int dispatch(const Request& request, const std::string& command_line) {
           [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
           [](const BenchTuneOptions& options) { return run_bench_tune(options); },
           [](const auto& options) {  // of one process: prints on one of those that were started
-            if (speaks_for_all()) run_command(options, std::cout);
+            if (!speaks_for_all()) return 0;
+            if constexpr (std::is_same_v<decltype(options), const WatchOptions&>)
+              return run_command(options, std::cout), 0;  // draws screens
+            std::ostringstream text;
+            run_command(options, text);
+            std::cout << harmless(text.str());
             return 0;
           },
       },
@@ -75,7 +83,9 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   rueda::widen_default_binding(argv);
   try {
-    return rueda::run({argv, argv + argc});
+    const int code = rueda::run({argv, argv + argc});
+    if (std::cout.flush()) return code;
+    throw rueda::RunError("the output could not be written: look at where it goes");
   } catch (const rueda::AlreadyReported& reported) {
     return int(reported.code);
   } catch (const rueda::Error& error) {

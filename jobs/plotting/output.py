@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 
 from . import bandwidth, bars, batches, communication, factors, lines, page, phases, predictions, quantity, slides
 from .chart import render
@@ -73,9 +74,10 @@ def charts_of(report):
 
 
 def write_whole(path, content):
-    """Under a temporary name that is then renamed, so that a file that is there is whole."""
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(content)
+    """Under a temporary name that is then renamed, so that a file that is there is whole. Follows no link."""
+    temporary = path.with_name(f"{path.name}.tmp-{secrets.randbits(32)}")
+    with temporary.open("xb") as file:
+        file.write(content)
     os.replace(temporary, path)
 
 

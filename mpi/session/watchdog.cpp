@@ -11,6 +11,7 @@
 #include "mpi_call.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 
 namespace rueda {
@@ -127,7 +128,7 @@ void Watchdog::watch(const std::stop_token& stop) {
     last = now;
     const std::string text = stall();
     if (text.empty()) continue;
-    std::fputs(("rueda: " + text + kStallRemedy).c_str(), stderr);
+    std::fputs(harmless("rueda: " + text + kStallRemedy).c_str(), stderr);
     std::fflush(nullptr);
     if (stops_within(stop, kForTheOthers)) return;
     end_process("", ExitCode::run_failed);

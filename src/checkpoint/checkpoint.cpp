@@ -54,6 +54,7 @@ void rename_checkpoint(const fs::path& from, const fs::path& to) {
   if (error)
     throw RunError("cannot rename the checkpoint to " + to.string() + ": " + error.message());
   flush_directory(to.parent_path());
+  flush_directory(to.parent_path().parent_path());  // the first one made its directory, too
 }
 
 void save_carried(const fs::path& path, const ByRank<float>& carried) {

@@ -80,7 +80,8 @@ class RecipeReader {
 
   CLI::Option& option_of(const Item& item) const {
     CLI::Option* option = command_.get_option_no_throw("--" + item.name);
-    if (option != nullptr && option->get_configurable()) return *option;
+    if (option != nullptr && option->get_configurable() && option->check_lname(item.name))
+      return *option;
     throw InputError(fmt::format("{}: '{}' is not an option of rueda {} that a recipe may set",
                                  place(item.line), printable(item.name), command_.get_name()));
   }

@@ -22,6 +22,7 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 constexpr int kRefused = 2;  // exit code of a script that was given bad input
 
+/// Every Python is isolated (-I): it imports nothing from the current folder or PYTHONPATH.
 const char* const kProbe =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)";
 
@@ -74,7 +75,7 @@ Outcome run(std::vector<std::string> words, std::string_view input) {
 
 std::optional<std::string> find_python() {
   for (const std::string& python : pythons()) {
-    if (run({python, "-c", kProbe}, "").code == 0) return python;
+    if (run({python, "-I", "-c", kProbe}, "").code == 0) return python;
   }
   return std::nullopt;
 }
@@ -105,7 +106,7 @@ void run_plot_script(const std::string& script, const std::vector<std::string>& 
   // Python runs an archive from a file only.
   const File archive =
       temporary_file({reinterpret_cast<const char*>(kPlotArchive), sizeof kPlotArchive});
-  std::vector<std::string> words = {*python, path_of(archive), script};
+  std::vector<std::string> words = {*python, "-I", path_of(archive), script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Outcome outcome = run(words, input);
   if (outcome.code == 0) return;

@@ -44,7 +44,7 @@ std::string fault_of_json(std::string_view text, const JsonLimits& limits = {});
 /// On one line, or indented. Bytes that are not UTF-8 become U+FFFD.
 template <typename Json = nlohmann::ordered_json>
 std::string text_of(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
 /// The field `name` of an object: a whole number from 0 that a double holds

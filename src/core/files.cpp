@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 namespace rueda {
 namespace {
 
-constexpr std::string_view kTemporaryPart = ".tmp-";  // and the process id
+constexpr std::string_view kTemporaryPart = ".tmp-";  // and a random number
 
 [[noreturn]] void fail(const fs::path& path, const char* doing, int error) {
   throw RunError(
@@ -33,13 +34,14 @@ void write_all(int fd, const fs::path& path, std::string_view text) {
   }
 }
 
-/// A new file that is removed again unless it was renamed.
+/// A new file that is removed again unless it was renamed. Nobody can have laid
+/// a link in its way: its name is not known before, and it must not exist.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
       : target_(target),
-        name_(fmt::format("{}{}{}", target.string(), kTemporaryPart, ::getpid())),
-        file_(name_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC) {
+        name_(fmt::format("{}{}{}", target.string(), kTemporaryPart, std::random_device()())),
+        file_(name_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC) {
     if (file_.fd() < 0) fail(target_, "creating a temporary file", errno);
   }
   ~TemporaryFile() {
@@ -53,6 +55,11 @@ class TemporaryFile {
     waiting_ += text;
   }
 
+  void flush() {
+    write_all(file_.fd(), target_, waiting_);
+    waiting_.clear();
+  }
+
   void rename_to_target() {
     flush();
     if (::fsync(file_.fd()) != 0) fail(target_, "flushing", errno);
@@ -63,11 +70,6 @@ class TemporaryFile {
 
  private:
   static constexpr std::size_t kMostWaiting = 1 << 16;
-
-  void flush() {
-    write_all(file_.fd(), target_, waiting_);
-    waiting_.clear();
-  }
 
   fs::path target_;
   std::string name_;
@@ -90,6 +92,15 @@ void write_atomically(const fs::path& path, const std::function<void(const TextS
   write([&file](std::string_view text) { file.write(text); });
   file.rename_to_target();
   flush_directory(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+bool can_write(const fs::path& path) noexcept try {
+  TemporaryFile file(path);
+  file.write("x");
+  file.flush();
+  return true;
+} catch (const std::exception&) {
+  return false;
 }
 
 void write_atomically(const fs::path& path, std::string_view text) {

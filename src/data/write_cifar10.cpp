@@ -1,4 +1,3 @@
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -7,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/core/split.hpp"
 #include "rueda/data/cifar10.hpp"
 
@@ -17,24 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kTrainFiles = 5;
 
-[[noreturn]] void fail(const fs::path& path, const std::string& reason) {
-  throw InputError(fmt::format("cannot write {}: {}; choose another directory or free it",
-                               path.string(), reason));
-}
-
-/// Writes under a temporary name first, so that a file with its real name is always whole.
-void write_file(const fs::path& path, const std::string& bytes) {
-  fs::path temporary = path;
-  temporary += ".part";
-  std::ofstream stream(temporary, std::ios::binary);
-  stream << bytes;
-  stream.close();
-  std::error_code error;
-  if (stream) fs::rename(temporary, path, error);
-  if (stream && !error) return;
-  std::error_code ignored;
-  fs::remove(temporary, ignored);
-  fail(path, error ? error.message() : "the directory does not take it (permission or space)");
+void write_file(const fs::path& path, const std::string& bytes) try {
+  write_atomically(path, bytes);
+} catch (const RunError& error) {
+  throw InputError(std::string(error.what()) + "; choose another directory or free it");
 }
 
 std::string_view pixels_of(const ImageSet& set, Range images) {
@@ -113,7 +99,8 @@ void write_cifar10(const Dataset& dataset, const fs::path& directory, Cifar10For
                       images, dataset.test.size(), kTrainFiles, kTrainFiles));
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) fail(directory, error.message());
+  require(!error, fmt::format("cannot write {}: {}; choose another directory", directory.string(),
+                              error.message()));
   const bool binary = format == Cifar10Format::binary;
   const auto write_batch = [&](const std::string& name, const ImageSet& set, Range range,
                                const std::string& label) {

@@ -252,6 +252,7 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
       if (line.ends_with(',')) line.remove_suffix(1);
       run.epochs.push_back(epoch_record(parse_json(line)));
     }
+    if (!rest.empty()) throw InputError("it goes on after its end");
   } catch (const std::exception& error) {  // Json::exception, InputError
     throw InputError(what + ": " + error.what());
   }

@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "rueda/core/text.hpp"
+
 namespace rueda {
 namespace {
 
@@ -136,7 +138,7 @@ std::string host_name() {
 }
 
 void end_process(const std::string& message, ExitCode code) noexcept {
-  if (!message.empty()) std::fputs((message + '\n').c_str(), stderr);
+  if (!message.empty()) std::fputs((harmless(message) + '\n').c_str(), stderr);
   std::fflush(nullptr);
   std::_Exit(int(code));
 }

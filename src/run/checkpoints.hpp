@@ -98,8 +98,15 @@ class Resuming {
       snapshot_ = read_snapshot(point_->checkpoint, point_->manifest, graph);
       return join(std::exchange(snapshot_.history, {}));
     });
-    together(world_, [&] { restore_history(run, history, "checkpoint " + point_->checkpoint); });
     const TrainPosition& at = point_->manifest.position;
+    together(world_, [&] {
+      const std::string what = "checkpoint " + point_->checkpoint;
+      restore_history(run, history, what);
+      require(run.epochs.size() == at.epochs,
+              fmt::format("{}: its history has {} epochs and its manifest says {}; resume from "
+                          "another",
+                          what, run.epochs.size(), at.epochs));
+    });
     run.resumptions.push_back({.at = utc_now(),
                                .checkpoint = point_->checkpoint,
                                .epochs = at.epochs,

@@ -15,6 +15,7 @@
 
 #include "mpi/session/session.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "wiring/device_choice.hpp"
@@ -106,7 +107,7 @@ void open_log(LogLevel level, const std::string& directory, int rank) {
 bool is_logged(LogLevel level) { return logger().should_log(level_of(level)); }
 
 void log(LogLevel level, const std::string& text) {
-  logger().log(level_of(level), std::string_view(text));
+  logger().log(level_of(level), std::string_view(harmless(text)));
 }
 
 void print_error(const std::string& message) { log(LogLevel::off, message); }
@@ -175,7 +176,7 @@ void Console::report(LogLevel level, const std::string& text) {
 void Console::say(const std::string& text) {
   if (!bar_) return;
   bar_->clear();
-  std::cout << text << std::endl;
+  std::cout << harmless(text) << std::endl;
 }
 
 void Console::begin(const RunRecord& run, const std::vector<std::string>& warnings,

@@ -1,7 +1,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,7 +54,8 @@ void sign(const fs::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const std::string text = fmt::format("process {} on {}", ::getpid(), host.data());
-  std::ofstream(path, std::ios::trunc) << text;  // a full disk costs the name, not the lock
+  const OpenFile file(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (::write(file.fd(), text.data(), text.size()) < 0) return;  // costs the name, not the lock
 }
 
 std::string signature(int fd) {
@@ -69,7 +70,16 @@ DirectoryClaim::DirectoryClaim(const fs::path& directory) {
   const auto path = directory / kFileName;
   bool locked = false;
   auto file = open_locked(path, locked);
-  if (file->fd() < 0) return;
+  const int why = errno;
+  std::error_code none;
+  const auto there = fs::symlink_status(path, none).type();
+  require(
+      there == fs::file_type::not_found || (fs::file_type::regular == there && file->fd() >= 0),
+      path.string() + ": two runs in one directory are told apart by locking this file, and it " +
+          (there == fs::file_type::regular ? std::string("cannot be read: ") + std::strerror(why)
+                                           : "is no regular file") +
+          "; remove it, or choose another --run-dir");
+  if (file->fd() < 0) return;  // nothing can be written there, which is found out later
   if (!locked) {
     throw InputError("the run directory " + directory.string() + " is in use by " +
                      signature(file->fd()) +

@@ -115,9 +115,16 @@ void tell_of_weights(ResumePoint& point, const TrainConfig& config) {
                   printable(before)));
 }
 
-/// The global batch stays; its parts do if they can be dealt out evenly.
+/// The global batch stays; its parts do if they can be dealt out evenly. What a
+/// job script says of a rank's batch may be meant for other ranks.
 void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
   const Manifest& m = point.manifest;
+  require(config.global_batch == 0 || config.global_batch == m.global_batch,
+          fmt::format("--resume: --global-batch is {}, but the run of {} has {}: leave it out",
+                      config.global_batch, point.checkpoint, m.global_batch));
+  const std::string before = shown(Json::parse(m.config), "batch-per-rank");
+  const std::string now_asked = shown(Json::parse(options_json(config)), "batch-per-rank");
+  const bool asked = config.given.contains("batch-per-rank") && now_asked != before;
   const std::size_t parts = m.world * m.micro_batches;
   const bool same_parts = parts % world == 0;
   if (same_parts) config.accumulate = parts / world;
@@ -132,6 +139,10 @@ void choose_batch(ResumePoint& point, TrainConfig& config, std::size_t world) {
           fmt::format("--resume: with --shard fixed the data set is cut into {} slices, which {} "
                       "ranks cannot share evenly: resume on a divisor of {}",
                       parts, world, parts));
+  if (asked && now_asked != std::to_string(config.batch_per_rank))
+    point.remarks.push_back(fmt::format(
+        "--batch-per-rank {} is not taken: a resumed run keeps its global batch of {}, {} per rank",
+        now_asked, m.global_batch, config.batch_per_rank));
   if (m.world == world && now == parts) return;
   const bool exact = same_parts && config.reduce_order == ReduceOrder::fixed;
   point.remarks.push_back(fmt::format(

@@ -1,6 +1,5 @@
 #include "run_directory.hpp"
 
-#include <fstream>
 #include <system_error>
 
 #include "core/bounded_json.hpp"
@@ -31,18 +30,7 @@ void create(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   require_made(directory, error);
-}
-
-/// Found by doing it.
-bool can_write_into(const fs::path& directory) {
-  const fs::path probe = directory / ".rueda-write-test";
-  std::ofstream file(probe);
-  file << "x" << std::flush;
-  const bool written = file.good();
-  file.close();
-  std::error_code ignored;
-  fs::remove(probe, ignored);
-  return written;
+  flush_directory(directory.has_parent_path() ? directory.parent_path() : ".");
 }
 
 /// Whether `directory` is --run-dir, which the run makes and tries itself.
@@ -64,7 +52,7 @@ bool will_exist(const TrainConfig& config, const fs::path& directory) {
 }
 
 void require_writable(const fs::path& directory) {
-  require(can_write_into(directory),
+  require(can_write(directory / kRunJsonName),
           "cannot write into the run directory " + directory.string() +
               ": check its permissions and free space, or choose another with --run-dir");
 }
@@ -84,20 +72,6 @@ bool holds_run(const fs::path& directory) {
   std::error_code ignored;
   return fs::exists(directory / kRunJsonName, ignored) ||
          !list_checkpoints(directory / kCheckpointsName).empty();
-}
-
-/// Whether a run has begun there that has neither ended well nor left a checkpoint.
-bool is_unfinished(const fs::path& directory) {
-  if (!list_checkpoints(directory / kCheckpointsName).empty()) return false;
-  const InputFile file{directory / kRunJsonName, "", ""};
-  try {
-    const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
-    const auto outcome = run.find("outcome");
-    if (outcome == run.end() || !outcome->is_string()) return false;
-    return *outcome != "completed" && *outcome != "target reached";
-  } catch (const InputError&) {  // a record that cannot be read says nothing
-    return false;
-  }
 }
 
 /// Files that a killed process had not yet renamed; no other process writes here.
@@ -122,6 +96,32 @@ void set_aside(const fs::path& directory) {
   std::error_code missing;
   for (const char* file : {kStepsCsvName, kRunJsonName})
     fs::rename(directory / file, name(file), missing);
+}
+
+/// Of the run there that has left no checkpoint; empty: there is none, or it is not known.
+std::string outcome_in(const fs::path& directory) {
+  if (!list_checkpoints(directory / kCheckpointsName).empty()) return "";
+  const InputFile file{directory / kRunJsonName, "", ""};
+  try {
+    const auto run = parse_json(read_whole(file, kMostJsonBytes), file);
+    const auto outcome = run.find("outcome");
+    return outcome == run.end() || !outcome->is_string() ? "" : *outcome;
+  } catch (const InputError&) {  // a record that cannot be read says nothing
+    return "";
+  }
+}
+
+/// Lets --resume auto begin anew where a run has begun that did not come far.
+/// One that stopped as asked has left a checkpoint.
+void make_way(const TrainConfig& config, const fs::path& directory) {
+  const std::string outcome = outcome_in(directory);
+  require(
+      outcome != "stopped" || config.overwrite,
+      "--resume auto: the run in " + directory.string() + " stopped and left a checkpoint, but " +
+          (directory / kCheckpointsName).string() +
+          " has none: is a disk not mounted? Bring them back, or add --overwrite to begin anew");
+  if (!outcome.empty() && outcome != "completed" && outcome != "target reached")
+    set_aside(directory);
 }
 
 /// Checkpoints that are later than the one that is resumed from go if the user
@@ -158,7 +158,7 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
   }
   if (!fs::is_directory(parent, ignored))
     refuse("the directory " + parent.string() + " does not exist", "make it, or give another path");
-  if (!can_write_into(parent)) {
+  if (!can_write(path)) {
     refuse("the directory " + parent.string() + " can not be written",
            "check its permissions and free space, or give another path");
   }
@@ -168,9 +168,8 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
 
 void check_output_file(const std::string& option, const std::string& path) {
   if (path.empty()) return;
-  const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
-  require(!fs::is_directory(path, ignored) && can_write_into(folder.empty() ? "." : folder),
+  require(!fs::is_directory(path, ignored) && can_write(path),
           option + " " + path +
               ": a file cannot be written there; name one in a folder that exists and that "
               "you may write into");
@@ -206,7 +205,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   const fs::path directory = config.run_dir;
   create(directory);
   if (!claim) claim = DirectoryClaim(directory);
-  if (config.resume == "auto" && is_unfinished(directory)) set_aside(directory);
+  if (config.resume == "auto") make_way(config, directory);
   require(config.overwrite || !holds_run(directory),
           "the run directory " + directory.string() +
               " holds an earlier run: choose another with --run-dir, go on with it with "

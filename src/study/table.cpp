@@ -31,11 +31,11 @@ constexpr std::array<std::string (*)(double), 9> kTexts = {
     [](double share) { return fmt::format("{:.1f}", share * 100); }, bytes_text,
     [](double value) { return fmt::format("{:.3g}", value); }};
 
-/// A bar would end the cell.
+/// A bar would end the cell; the others begin HTML and links.
 std::string markdown_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (c == '|') result += '\\';
+    if (std::string_view("|<[").find(c) != std::string_view::npos) result += '\\';
     result += c == '\n' ? ' ' : c;
   }
   return result;
@@ -43,7 +43,9 @@ std::string markdown_text(const std::string& text) {
 
 std::string csv_text(const Cell& cell) {
   if (cell.is_number()) return fmt::format("{}", cell.number());
-  const std::string& text = cell.text();
+  std::string text = cell.text();
+  if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos)
+    text.insert(0, 1, '\'');  // a spreadsheet would compute it
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);

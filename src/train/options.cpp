@@ -120,7 +120,10 @@ void set_option(const TrainOption& option, TrainConfig& config, const std::strin
                  },
                  [&](const Text& t) { config.*t.member = text; },
                  [&]<typename Number>(const NumberOrWord<Number>& n) {
-                   config.*n.member = text == n.word ? n.meaning : parse_number<Number>(text);
+                   const bool word = text == n.word;
+                   config.*n.member = word ? n.meaning : parse_number<Number>(text);
+                   require(word || config.*n.member != n.meaning,
+                           "'" + text + "' is out of range; the word for it is " + n.word);
                  },
                  [&](const Flag& f) {
                    config.*f.member = parse_word({"false", "true"}, text) == 1;

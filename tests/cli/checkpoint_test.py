@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from rueda_runs import Program, ProgramCase, environment, main
 
@@ -183,6 +184,7 @@ class CheckpointTest(ProgramCase):
         refuse("mine", "--model", "resnet18", says=["--model", "resnet20"])
         refuse("mine", "--data", "synthetic", "--data-limit", "64", says=["the data set is not"])
         refuse("mine", "--init-weights", "w.safetensors", says=["--init-weights"])
+        refuse("mine", "--global-batch", "32", says=["--global-batch is 32", "has 16"])
         refuse("data", says=["there is no checkpoint"])
         refuse("auto", says=["--run-dir"])
         earlier = "mine/checkpoints/epoch-0000-step-00002"
@@ -193,7 +195,8 @@ class CheckpointTest(ProgramCase):
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
         self.refused(self.alone(*NET, "--run-dir", "mine"), "holds an earlier run", "--resume")
         # An earlier one may begin a run of its own.
-        self.resume(earlier + "/", "--run-dir", "branch", ranks=1)
+        said = self.resume(earlier + "/", "--run-dir", "branch", "--batch-per-rank", "8", ranks=1)
+        self.assertIn("--batch-per-rank 8 is not taken", said.out)
         self.assertEqual(curve(self.program.record("branch")), self.reference(ranks=1))
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
@@ -291,6 +294,71 @@ class CheckpointTest(ProgramCase):
         record = self.program.record("auto")
         self.assertEqual(curve(record)[:2], self.reference())
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
+
+    def test_auto_misses_the_checkpoints_of_a_run_that_stopped(self):
+        """In a directory whose name is no word."""
+        auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
+        self.stopped(self.train("un\nmounted", *auto, "--inject", "stop:0:3", ranks=1))
+        place = self.folder / "un\nmounted" / "checkpoints"
+        place.rename(self.folder / "away")
+
+        def missed():
+            result = self.train("un\nmounted", *auto, ranks=1)
+            self.assertEqual(result.code, 2, result)
+            self.assertIn("is a disk not mounted", result.err)
+
+        missed()
+        place.symlink_to(self.folder / "nowhere")
+        missed()
+        place.unlink()
+        (self.folder / "away").rename(place)
+        self.completed(self.train("un\nmounted", *auto, ranks=1))
+        self.assertEqual(curve(self.program.record("un\nmounted")), self.reference(ranks=1))
+
+    def test_links_in_a_run_directory_are_not_followed(self):
+        place, victim = self.folder / "laid", self.folder / "victim"
+        place.mkdir()
+        victim.write_text("mine")
+        for name in (".rueda-write-test", "run.json", "status.json"):
+            (place / name).symlink_to(victim)
+        self.completed(self.train("laid", "--overwrite", ranks=1))
+        self.assertEqual(victim.read_text(), "mine")
+        for lock in (lambda path: path.symlink_to(victim), os.mkdir, os.mkfifo):
+            shutil.rmtree(place)
+            place.mkdir()
+            lock(place / ".lock")
+            self.refused(self.train("laid", ranks=1), "laid/.lock", "--run-dir")
+        self.assertEqual(victim.read_text(), "mine")
+
+    def test_a_script_starts_a_run_again(self):
+        """A rank is killed in the first start, and a host is gone in the second."""
+        self.write("probe", '[ "$1" = here ]\n')
+        self.write("launch", f"""echo "$@" >> starts
+ranks=$4
+shift 4
+fault=
+[ -e once ] || fault="--inject kill:1:4"
+touch once
+exec {self.program.mpiexec} -n "$ranks" "$@" $fault
+""")
+        command = [Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh", "--most", "2", "--"]
+        command += ["sh", "./launch", "--host", "here:2,gone:1", "-n", "3", self.program.binary, "train", *NET]
+        command += ["--run-dir", "again", "--checkpoint-every", "1step"]
+
+        def run(*words):
+            env = environment({"RUEDA_PROBE": "sh ./probe"})
+            return subprocess.run([*command, *words], cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+
+        result = run()
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("gone does not answer", result.stderr)
+        starts = (self.folder / "starts").read_text().splitlines()
+        self.assertEqual([line.split()[:4] for line in starts],
+                         [["--host", "here:2,gone:1", "-n", "3"], ["--host", "here:2", "-n", "2"]])
+        record = self.program.record("again")
+        self.assertEqual((record["outcome"], record["world_size"], len(record["epochs"])), ("completed", 2, 2))
+        self.assertEqual(run("--resume", "auto", "--lr", "none").returncode, 2)  # once
+        self.assertEqual(len((self.folder / "starts").read_text().splitlines()), 3)
 
     def test_auto_leaves_alone_what_is_no_run_json(self):
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]

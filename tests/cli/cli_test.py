@@ -7,8 +7,9 @@ usage: cli_test.py RUEDA MPIEXEC
 import os
 import re
 import shutil
+import subprocess
 
-from rueda_runs import SMALL, ProgramCase, main, needs_bf16
+from rueda_runs import SMALL, ProgramCase, environment, main, needs_bf16
 
 
 class Usage(ProgramCase):
@@ -46,6 +47,9 @@ class Recipes(ProgramCase):
     def test_a_faulty_line_is_named(self):
         name = self.write("bad.toml", '# fine\nmodel "resnet20"\n')
         self.refused(self.program.run("train", "--config", name), name, "line 2")
+        for line in ('"--" = 1', 'batch-per-rank = "18446744073709551615"', "help = true"):
+            name = self.write("worse.toml", line + "\n")
+            self.refused(self.program.run("train", "--config", name), name)
 
     def test_recipe_equals_command_line(self):
         recipe = "[train]  # as on the command line\n"
@@ -140,6 +144,14 @@ class Refusals(ProgramCase):
             with self.subTest(words=words):
                 self.refused(self.train(*words, ranks=ranks), *shown)
         self.assertFalse((self.folder / "not-made").exists())
+
+    def test_lost_output_is_a_failure(self):
+        for words in (["summary"], ["train", "--data", "data", *SMALL, "--run-dir", "full"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([self.program.binary, *words], cwd=self.folder, env=environment({}), stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("the output could not be written", done.stderr)
 
     def test_existing_run_is_kept_unless_asked(self):
         self.completed(self.train("--run-dir", "kept"))

@@ -126,7 +126,9 @@ class Report(ProgramCase):
             out = self.completed(self.program.run("report", "runs/one", "--out", "drawn")).out
             self.assertIn("No plots", out)
             self.skipTest("no Python with matplotlib")
+        self.write("contextlib.py", "open('executed', 'w')")  # what lies in the current folder is not executed
         out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides")).out
+        self.assertFalse((self.folder / "executed").exists())
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
         self.assertIn("<h1>Scaling study</h1>", (self.folder / "drawn/report.html").read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ import re
 import zlib
 
 NAME = re.compile(r"epoch-(\d+)-step-(\d+)$")
-TEMPORARIES = (".tmp-", ".unfinished-", ".rueda-write-test")
+TEMPORARIES = (".tmp-", ".unfinished-")
 NEEDED = {"weights.safetensors", "momentum.safetensors", "history.json"}
 SUM = re.compile(rb'"manifest_crc32": "([0-9a-f]{8})"')
 

@@ -21,10 +21,10 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-# Without "kill-write", which trains a larger network, what checkpoint_test.py ("kill-step", "stop-twice"),
+# Without "kill-write", which trains a larger network, what checkpoint_test.py ("kill-step", "stop-twice", "again"),
 # cli_test.py ("flip-bit") and verify_test.py ("message") have, and "stopped" and "kill-launcher", which wait for
 # a time limit.
-SHORT = "kill,kill-job,stop,hang,flip-bit-epoch,nan,"
+SHORT = "kill,kill-job,stop,hang,flip-bit-epoch,nan,audit=4,"
 SHORT += "damage=4,damage-all,disk-full,disk-full-late,read-only,read-only-late"
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
@@ -47,6 +47,8 @@ def parse():
     parser.add_argument("--plans", type=int, default=8, metavar="N", help="configurations that trials draw from [8]")
     parser.add_argument("--again", type=float, default=0.25, metavar="X",
                         help="how likely a resumed run is killed once more, up to eight times [0.25]")
+    parser.add_argument("--kills", type=int, default=3, metavar="N", help="of an unattended run [3]")
+    parser.add_argument("--apart", type=float, default=4, metavar="S", help="seconds between these, in the mean [4]")
     parser.add_argument("--short", action="store_true", help="a trial of each kind and a few of damage, few plans")
     parser.add_argument("--only", type=int, metavar="I", help="the trial with this number alone")
     parser.add_argument("--minutes", type=float, metavar="M", help="begins no trial later")
@@ -161,7 +163,7 @@ def main():
     made = program.run("synth", "--out", "data", "--train", "64", "--test", "16")
     if made.code != 0:
         sys.exit(f"faults.py: no data set: {made.err}")
-    place = Place(program, folder, Plans(options.seed, options.plans), options.again)
+    place = Place(program, folder, Plans(options.seed, options.plans), options.again, options.kills, options.apart)
     table, began = Table(), time.monotonic()
     for kind, index in rounds(pairs, options.only):
         if options.minutes and time.monotonic() - began > 60 * options.minutes:

@@ -3,14 +3,17 @@ running, or seems to: hangs, flipped bits, NaN, corrupted messages."""
 
 import re
 import signal
+import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from checkpoints import place
-from job import demand, state
-from trial import KILL_CODES_NOT, Skip, kind, record
+from job import SHOWN, demand, state
+from trial import KILL_CODES_NOT, LIMIT, Skip, kind, record
 
 STALL = ["--stall-seconds", "3"]
+RUN_AGAIN = Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh"
 LAUNCHER_LIMIT = {"MPIEXEC_TIMEOUT": "70"}  # seconds; Open MPI's
 
 
@@ -246,3 +249,41 @@ def audit(trial):
     trial.failed(ended, says, f"rank {rank} on ", "tensors differ")
     trial.outcome(f"{what}: found")
     trial.go_on_before(step, "named")
+
+
+@kind("again", "ranks of an unattended run are killed, --kills of them, --apart seconds in the mean; jobs/run-again.sh",
+      cadences=("10steps",))
+def unattended(trial):
+    """The run ends by itself, with the numbers of one that nobody disturbed."""
+    kills, apart = trial.place.kills, trial.place.apart
+    epochs = 1 + round(kills * apart / 3)  # of about 2 s
+    words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "32", "--global-batch", "64", "--epochs", str(epochs)]
+    trial.plan = replace(trial.plan, words=tuple(words), steps_per_epoch=32, epochs=epochs)
+    limit = LIMIT + 20 * kills * apart
+    trial.place.reference(trial.plan, limit)
+    job = trial.start(before=[RUN_AGAIN, "--most", "50", "--"])
+    start = seconds_to_step(job, 0)
+    back = []
+    while job.runs and len(back) < kills:
+        soon = time.monotonic() + trial.rng.expovariate(1 / apart)
+        while job.runs and time.monotonic() < soon:
+            time.sleep(0.01)
+        said = job.out.stat().st_size
+        job.hit(job.find_rank(trial.rank()), signal.SIGKILL)
+        back.append(seconds_to_step(job, said))
+    ended = trial.end(job, limit)
+    demand(ended.code == 0, f"not completed: {ended}")
+    trial.compare()
+    trial.figures.kills_after = len(back)
+    late = sorted(seconds - start for seconds in back)
+    demand(statistics.median(late) < 3, f"seconds from a kill to the next step, less those of the first start: {late}")
+    trial.outcome(f"killed {len(back)} times; to the next step the {start:.1f} s of a start and "
+                  f"{statistics.median(late):+.1f} s in the median, {late[-1]:+.1f} s at most")
+
+
+def seconds_to_step(job, said):
+    """From now until it shows a step behind the first `said` bytes of its output, or ends."""
+    began = time.monotonic()
+    while job.runs and not SHOWN.search(job.out.read_bytes()[said:].decode(errors="replace")):
+        time.sleep(0.01)
+    return time.monotonic() - began

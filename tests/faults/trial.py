@@ -62,20 +62,21 @@ class Figures:
 class Place:
     """What all trials share: the program, a folder with a small data set, references."""
 
-    def __init__(self, program, folder, plans, again):
+    def __init__(self, program, folder, plans, again, kills=3, apart=4.0):
         self.program, self.folder, self.plans = program, folder, plans
         self.again = again  # how likely a run that goes on is killed
+        self.kills, self.apart = kills, apart  # of an unattended run
         self._references = {}
         self.help = self.program.run("train", "--help").out
 
-    def reference(self, plan):
+    def reference(self, plan, limit=LIMIT):
         key = (plan.ranks, plan.words)
         if key not in self._references:
             folder = self.folder / f"reference-{len(self._references)}"
             folder.mkdir()
             (folder / "data").symlink_to(self.folder / "data")
             job = Job(launch(self.program, plan.ranks, plan.words, "run"), folder, "reference")
-            ended = job.end(LIMIT)
+            ended = job.end(limit)
             demand(ended.code == 0, f"the reference: {ended}")
             startup = sum(record(folder / "run")["ranks"][0]["startup"].values())
             training = max(0.1, ended.seconds - startup)
@@ -130,14 +131,14 @@ class Trial:
     def step(self):
         return self.rng.randint(1, self.plan.steps)
 
-    def start(self, *words, alone=False, env=None):
+    def start(self, *words, alone=False, env=None, before=()):
         """The same command begins a run and goes on with it."""
-        return self.start_with(self.plan.words, *words, alone=alone, env=env)
+        return self.start_with(self.plan.words, *words, alone=alone, env=env, before=before)
 
-    def start_with(self, given, *words, alone=False, env=None):
+    def start_with(self, given, *words, alone=False, env=None, before=()):
         self._jobs += 1
         words = [*given, *self.plan.checkpoint_words, "--resume", "auto", *words]
-        command = launch(self.place.program, self.plan.ranks, words, "run", alone)
+        command = [*before, *launch(self.place.program, self.plan.ranks, words, "run", alone)]
         return Job(command, self.folder, f"job-{self._jobs}", env)
 
     def end(self, job, within=LIMIT):

@@ -7,7 +7,7 @@ P, D = "src/predict/", "src/display/"
 
 MUTATIONS = [
     # What a step computes.
-    (T + "trainer.cpp", "sampler_.step_samples(step - 1));\n    // Only", "plan_.global_batch);\n    // Only", TRAINER),
+    (T + "trainer.cpp", "sampler_.step_samples(step - 1));\n    const bool audited", "plan_.global_batch);\n    const bool audited", TRAINER),
     (T + "trainer.cpp", "const double rate = rate_of(step);", "const double rate = rate_of(step + 1);", TRAINER),
     (T + "trainer.cpp", "position_.epochs, step - 1, plan_", "0, step - 1, plan_", TRAINER),
     (T + "trainer.cpp", "if (bucket.begin >= parameters) continue;", "if (i > 0) continue;", TRAINER),
@@ -49,8 +49,8 @@ MUTATIONS = [
     (T + "trainer.cpp", "    position_.seconds += watch_.lap();\n", "", TRAINER + ["cli checkpoint"]),
     (T + "trainer.cpp", ".spent = position_.spent + spent}", ".spent = spent}", TRAINER),
     (T + "trainer.cpp", "every.due(CheckpointEvery::Unit::epochs, position_.epochs) ||", "", TRAINER + ["cli checkpoint"]),
-    (T + "trainer.cpp", "parts_.reducer.begin(global_step(step), plan_.micro_batches == 1);",
-     "parts_.reducer.begin(global_step(step), true);", ["unit [trainer],[reducer]", "cli overlap cpu"]),
+    (T + "trainer.cpp", "parts_.reducer.begin(global_step(step), plan_.micro_batches == 1 && !audited);",
+     "parts_.reducer.begin(global_step(step), !audited);", ["unit [trainer],[reducer]", "cli overlap cpu"]),
     # Whose time is whose.
     (T + "step_recorder.hpp", "book(Phase::forward, seconds.forward);", "book(Phase::forward, seconds.backward);", TRAINER),
     (T + "step_recorder.hpp", "book(Phase::backward, seconds.backward);", "book(Phase::backward, seconds.forward);", TRAINER),

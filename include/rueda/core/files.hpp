@@ -41,6 +41,10 @@ void write_atomically(const fs::path& path, const std::function<void(const TextS
 /// The same for a text that is there.
 void write_atomically(const fs::path& path, std::string_view text);
 
+/// Whether write_atomically could begin with `path`: found by trying its
+/// temporary file, which is removed again.
+bool can_write(const fs::path& path) noexcept;
+
 /// Whether `name` is that of a temporary file which a process left that was
 /// killed while it wrote `file`.
 bool is_temporary_of(std::string_view name, std::string_view file);

@@ -32,6 +32,27 @@ inline std::string printable(std::string_view text) {
   return escaped(text.substr(0, kLongest)) + (text.size() > kLongest ? "..." : "");
 }
 
+/// Text for a terminal, whatever files it quotes: UTF-8 and lines stay, but what
+/// steers a terminal or hides text becomes \xNN: control characters, and those
+/// of Unicode that have no width or turn the direction of writing.
+inline std::string harmless(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [&](std::size_t k) { return i + k < text.size() ? text[i + k] & 0xff : 0; };
+    const int first = byte(0), second = byte(1), third = byte(2);
+    const bool control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7f;
+    const bool c1 = first == 0xc2 && second < 0xa0;
+    const bool unseen = (first == 0xe2 && second == 0x80 &&
+                         ((third >= 0x80 && third < 0x90) || (third >= 0xaa && third <= 0xae))) ||
+                        (first == 0xe2 && second == 0x81 && third >= 0xa0) ||
+                        (first == 0xef && second == 0xbb && third == 0xbf);
+    const std::size_t length = unseen ? 3 : c1 ? 2 : 1;
+    out += control || c1 || unseen ? escaped(text.substr(i, length)) : std::string(1, text[i]);
+    i += length - 1;
+  }
+  return out;
+}
+
 /// Takes a number from the front of `text`; nothing, and `text` as it is, if it does not begin so.
 template <typename Number = std::size_t>
 std::optional<Number> take_number(std::string_view& text) {

@@ -11,6 +11,7 @@
 
 #include "mpi/session/session.hpp"
 #include "record.hpp"
+#include "rueda/core/text.hpp"
 #include "run/console.hpp"
 #include "run/train_setup.hpp"
 #include "wiring/device_choice.hpp"
@@ -60,7 +61,7 @@ class BenchSession {
   const SystemInfo& system() const { return system_; }
   /// Prints on rank 0.
   void print(const std::string& text) const {
-    if (world_.rank() == 0) std::cout << text << std::flush;
+    if (world_.rank() == 0) std::cout << harmless(text) << std::flush;
   }
 
   /// Collective: makes one more all-reduce to measure. Rows call it `way` and
@@ -115,7 +116,7 @@ class BenchSession {
   };
 
   static void note(const std::string& text) {
-    if (!text.empty()) std::cerr << "note: " + text + '\n' << std::flush;
+    if (!text.empty()) std::cerr << "note: " + harmless(text) + '\n' << std::flush;
   }
 
   Communicator world_;

@@ -2,6 +2,7 @@
 
 #include "process.hpp"
 #include "rueda/core/files.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/reduce/rank_group.hpp"
 #include "run/console.hpp"
 #include "run/run_directory.hpp"
@@ -180,7 +181,7 @@ class Supervisor {
   /// launcher may end the run when the transfer crashes.
   void introduce() {
     if (!speaks_) return;
-    std::cout << machine_report(cluster_) << std::flush;
+    std::cout << harmless(machine_report(cluster_)) << std::flush;
     introduced_ = true;
     ClusterFacts so_far = cluster_;
     so_far.progress.trouble = "ended the whole run";  // what is read if nothing follows
@@ -190,9 +191,9 @@ class Supervisor {
   ExitCode conclude() {
     const Progress& progress = cluster_.progress;
     if (speaks_) {
-      if (!introduced_) std::cout << machine_report(cluster_);
+      if (!introduced_) std::cout << harmless(machine_report(cluster_));
       const Findings findings = all_findings(cluster_);
-      std::cout << outcome_report(cluster_, findings) << std::flush;
+      std::cout << harmless(outcome_report(cluster_, findings)) << std::flush;
       write(cluster_, findings);
       return works(findings) ? ExitCode::done : ExitCode::run_failed;
     }
@@ -248,7 +249,7 @@ int run_doctor(const DoctorOptions& options) {
   const bool speaks = speaks_for_all();
   if (speaks) {
     check_output_file("--json", options.json);
-    std::cout << "rueda doctor " << program_version() << "\n\n" << std::flush;
+    std::cout << "rueda doctor " + harmless(program_version()) + "\n\n" << std::flush;
   }
   return int(doctor::Supervisor(options, speaks).run());
 }

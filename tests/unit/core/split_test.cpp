@@ -10,6 +10,7 @@
 #include "core/bounded_json.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
+#include "rueda/core/text.hpp"
 #include "tests/support/common.hpp"
 
 using namespace rueda;
@@ -190,3 +191,18 @@ TEST_CASE("JSON of too many values or keys is refused", "[json]") {
 }
 
 }  // namespace
+
+namespace rueda {
+
+TEST_CASE("text for a terminal keeps lines and letters, and nothing that steers or hides",
+          "[text]") {
+  CHECK(harmless("a\tb\nM\xc3\xbcnchen \xe2\x80\xb0") == "a\tb\nM\xc3\xbcnchen \xe2\x80\xb0");
+  CHECK(harmless("\x1b[2J\r\x7f") == "\\x1b[2J\\x0d\\x7f");
+  CHECK(harmless("\xc2\x9b"
+                 "1m\xe2\x80\xae"
+                 "x\xe2\x80\x8b\xe2\x81\xa6\xef\xbb\xbf") ==
+        "\\xc2\\x9b1m\\xe2\\x80\\xaex\\xe2\\x80\\x8b\\xe2\\x81\\xa6\\xef\\xbb\\xbf");
+  CHECK(harmless("\xe2\x80") == "\xe2\x80");  // cut short
+}
+
+}  // namespace rueda

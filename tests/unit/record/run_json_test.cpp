@@ -217,6 +217,7 @@ TEST_CASE("the history of a run comes back as it was", "[run_json]") {
   restore_history(old, older, "x");
   CHECK(std::isnan(efficiency_seconds(old.epochs.at(0)).parallel()));
   CHECK_THROWS_AS(restore_history(back, "{}", "x"), InputError);
+  CHECK_THROWS_WITH(restore_history(back, history + "\n", "x"), "x: it goes on after its end");
   CHECK_THROWS_WITH(restore_history(back, std::string(100, '[') + "\n", "x"),
                     "x: it is no history of epochs");
   const std::string head = history.substr(0, history.find('\n') + 1);

@@ -189,6 +189,10 @@ TEST_CASE("a table in Markdown, as CSV and on a terminal", "[study]") {
         "  a|b                         13.600           84.0\n"
         "  with \"quotes\", and comma         -              -\n"
         "  - What it means.\n");
+  Table foreign = sample();
+  foreign.add({"=<b>[x](javascript:)", 1.0, 1.0});
+  CHECK_THAT(to_markdown(foreign), Contains("| =\\<b>\\[x](javascript:) |"));
+  CHECK_THAT(to_csv(foreign), Contains("\n'=<b>[x](javascript:),1,1"));
   Table table = sample();
   CHECK_THROWS_AS(table.add({"one"}), std::logic_error);
 }
