@@ -42,7 +42,9 @@ checkpoints=$value/checkpoints
 value_of --resume || command+=(--resume auto)
 value_of --checkpoint-every || echo "run-again: without --checkpoint-every the run begins anew each time" >&2
 
-newest() { find "$checkpoints" -maxdepth 1 -name '[^.]*' -printf '%f\n' 2>/dev/null | sort | tail -n 1; }
+newest() { # none before the first one
+  { find "$checkpoints" -maxdepth 1 -name '[^.]*' -printf '%f\n' 2>/dev/null || true; } | sort | tail -n 1
+}
 
 # Leaves out hosts that do not answer. A line HOST slots=N, or HOST:N.
 drop_lost_hosts() {

@@ -343,7 +343,7 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
 """)
         command = [Path(__file__).resolve().parents[2] / "jobs" / "run-again.sh", "--most", "2", "--"]
         command += ["sh", "./launch", "--host", "here:2,gone:1", "-n", "3", self.program.binary, "train", *NET]
-        command += ["--run-dir", "again", "--checkpoint-every", "1step"]
+        command += ["--run-dir", "lost", "--checkpoint-every", "1step"]
 
         def run(*words):
             env = environment({"RUEDA_PROBE": "sh ./probe"})
@@ -355,7 +355,7 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
         starts = (self.folder / "starts").read_text().splitlines()
         self.assertEqual([line.split()[:4] for line in starts],
                          [["--host", "here:2,gone:1", "-n", "3"], ["--host", "here:2", "-n", "2"]])
-        record = self.program.record("again")
+        record = self.program.record("lost")
         self.assertEqual((record["outcome"], record["world_size"], len(record["epochs"])), ("completed", 2, 2))
         self.assertEqual(run("--resume", "auto", "--lr", "none").returncode, 2)  # once
         self.assertEqual(len((self.folder / "starts").read_text().splitlines()), 3)

@@ -256,23 +256,24 @@ def audit(trial):
 def unattended(trial):
     """The run ends by itself, with the numbers of one that nobody disturbed."""
     kills, apart = trial.place.kills, trial.place.apart
-    epochs = 1 + round(kills * apart / 3)  # of about 2 s
+    epochs = 1 + round(kills * apart / 1.3)  # of a second or two
     words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "32", "--global-batch", "64", "--epochs", str(epochs)]
     trial.plan = replace(trial.plan, words=tuple(words), steps_per_epoch=32, epochs=epochs)
     limit = LIMIT + 20 * kills * apart
     trial.place.reference(trial.plan, limit)
     job = trial.start(before=[RUN_AGAIN, "--most", "50", "--"])
-    start = seconds_to_step(job, 0)
+    start = seconds_to_step(job)
     back = []
     while job.runs and len(back) < kills:
         soon = time.monotonic() + trial.rng.expovariate(1 / apart)
         while job.runs and time.monotonic() < soon:
             time.sleep(0.01)
-        said = job.out.stat().st_size
-        job.hit(job.find_rank(trial.rank()), signal.SIGKILL)
-        back.append(seconds_to_step(job, said))
+        pid = job.find_rank(trial.rank())
+        if pid:
+            job.hit(pid, signal.SIGKILL)
+            back.append(seconds_to_step(job, len(back) + 1))
     ended = trial.end(job, limit)
-    demand(ended.code == 0, f"not completed: {ended}")
+    demand(ended.code == 0 and back, f"not completed, or before a kill: {ended}")
     trial.compare()
     trial.figures.kills_after = len(back)
     late = sorted(seconds - start for seconds in back)
@@ -281,9 +282,16 @@ def unattended(trial):
                   f"{statistics.median(late):+.1f} s in the median, {late[-1]:+.1f} s at most")
 
 
-def seconds_to_step(job, said):
-    """From now until it shows a step behind the first `said` bytes of its output, or ends."""
+def seconds_to_step(job, failures=0):
+    """From now until it shows a step after so many failures, or ends."""
     began = time.monotonic()
-    while job.runs and not SHOWN.search(job.out.read_bytes()[said:].decode(errors="replace")):
+    while job.runs and len(re.findall(r"again from", job.err.read_text(errors="replace"))) < failures:
         time.sleep(0.01)
+    said = job.out.stat().st_size
+    with open(job.out, encoding="utf-8", errors="replace") as out:
+        out.seek(said)
+        text = ""
+        while job.runs and not SHOWN.search(text):
+            time.sleep(0.01)
+            text += out.read()
     return time.monotonic() - began
