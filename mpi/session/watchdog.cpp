@@ -79,7 +79,8 @@ void take_mpi_turn() {
 void give_mpi_turn() noexcept { owner.store(std::thread::id{}); }
 
 MpiCallNow mpi_call_now() noexcept {
-  return {call_name.load(), SteadyTime(SteadyTime::duration(call_since.load()))};
+  const char* const name = call_name.load(std::memory_order_acquire);
+  return {name, SteadyTime(SteadyTime::duration(call_since.load(std::memory_order_relaxed)))};
 }
 
 MpiCall::MpiCall(const char* name) {
@@ -87,11 +88,11 @@ MpiCall::MpiCall(const char* name) {
     throw RunError(std::string(name) +
                    " is called by a thread that does not have the turn: a fault of this program");
   }
-  call_since.store(SteadyClock::now().time_since_epoch().count());
-  call_name.store(name);
+  call_since.store(SteadyClock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  call_name.store(name, std::memory_order_release);
 }
 
-MpiCall::~MpiCall() { call_name.store(nullptr); }
+MpiCall::~MpiCall() { call_name.store(nullptr, std::memory_order_relaxed); }
 
 std::string describe_stall(const Watched& rank, const char* call, double seconds,
                            const ReduceNow& reduce) {

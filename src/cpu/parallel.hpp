@@ -57,7 +57,9 @@ inline constexpr std::size_t kWorthThreads = 1U << 14U;
 /// the rank's threads where there are more than `worth`.
 template <typename Body>
 void parallel_ranges(std::size_t count, const Body& body, std::size_t worth = kWorthThreads) {
-#pragma omp parallel if (count > worth)
+  if (count <= worth || omp_get_max_threads() == 1)
+    return with_wide_vectors([&] { body(Range{0, count}); });
+#pragma omp parallel
   {
     const Range mine =
         even_split(count, std::size_t(omp_get_num_threads()), std::size_t(omp_get_thread_num()));

@@ -23,7 +23,7 @@ inline constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 
 /// Segments of a host's memory stay in the processor's cache until they are
 /// added; those of a device are long enough for its links.
-inline constexpr std::size_t kHostSegmentBytes = std::size_t{256} << 10;
+inline constexpr std::size_t kHostSegmentBytes = std::size_t{512} << 10;
 inline constexpr std::size_t kDeviceSegmentBytes = std::size_t{4} << 20;
 
 /// One host and host memory: the shared window, at every length. Else up to

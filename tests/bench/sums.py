@@ -156,13 +156,13 @@ def work(task):
         os.environ.update(MASTER_ADDR=str(os.getppid()), MASTER_PORT="0")  # it names its memory so
         from deepspeed.ops.op_builder.cpu import ShareMemCommBuilder
 
-        comm = ShareMemCommBuilder().load(verbose=False)
-        comm.initialize(task["ranks"], task["rank"])
-        sum_up = lambda slice_, target: comm.inference_all_reduce_(slice_, 0)  # noqa: E731
+        ShareMemCommBuilder().load(verbose=False).initialize(task["ranks"], task["rank"])
+        sum_up = lambda slice_, target: torch.ops.deepspeed.inference_all_reduce_(slice_)  # noqa: E731
     seconds = {size: measure(task, size // 4, sum_up) for size in task["sizes"]}
     if task["rank"] == 0:
-        print(json.dumps(seconds))
+        print(json.dumps(seconds), flush=True)
     dist.destroy_process_group()
+    os._exit(0)  # DeepSpeed's threads are never joined
 
 
 def parse_arguments():

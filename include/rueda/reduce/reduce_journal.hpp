@@ -98,14 +98,16 @@ class ReduceJournal {
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
   void publish(const ReduceAct& act, SteadyTime since) {
-    version_.fetch_add(1, std::memory_order_acq_rel);
+    const auto version = version_.load(kRelaxed);  // this thread alone writes
+    version_.store(version + 1, kRelaxed);
+    std::atomic_thread_fence(std::memory_order_release);
     kind_.store(act.kind, kRelaxed);
     phase_.store(act.phase, kRelaxed);
     step_.store(act.step, kRelaxed);
     to_.store(act.to, kRelaxed);
     from_.store(act.from, kRelaxed);
     since_.store(since.time_since_epoch().count(), kRelaxed);
-    version_.fetch_add(1, std::memory_order_release);
+    version_.store(version + 2, std::memory_order_release);
   }
 
   ReduceTimes times_;
