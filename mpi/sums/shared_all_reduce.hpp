@@ -17,7 +17,7 @@ namespace rueda {
 /// then lets others have its core, then sleeps: more ranks than cores do not
 /// burn what they wait for. What was written before `raise` is seen after
 /// `await`.
-struct alignas(64) SequenceFlag {
+struct SequenceFlag {
   std::atomic<std::uint32_t> value{0};
   std::atomic<std::uint32_t> sleepers{0};
 
@@ -65,7 +65,8 @@ class SharedWindow {
   SequenceFlag& flag(int rank) const { return head(rank).flag; }
 
  private:
-  struct Head {
+  /// One cache line, which brings the offer with the flag.
+  struct alignas(64) Head {
     SequenceFlag flag;
     std::array<Offer, 2> offers;
   };

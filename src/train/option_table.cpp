@@ -48,6 +48,13 @@ constexpr Formed kFault = {[](const C& c) { return to_string(c.fault); },
 constexpr Formed kEvery = {
     [](const C& c) { return c.checkpoint_every.count > 0 ? to_string(c.checkpoint_every) : ""; },
     [](C& c, const std::string& text) { c.checkpoint_every = parse_every(text); }};
+constexpr Formed kAuditEvery = {
+    [](const C& c) { return c.audit_every > 0 ? std::to_string(c.audit_every) : ""; },
+    [](C& c, const std::string& text) {
+      const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
+      c.audit_every = plain ? parse_number<std::size_t>(text) : parse_every(text).count;
+      require(!text.ends_with("epoch") && !text.ends_with("epochs"), "audits are counted in steps");
+    }};
 
 /// The order is that of run.json.
 const std::vector<TrainOption> kOptions = {
@@ -194,7 +201,7 @@ const std::vector<TrainOption> kOptions = {
      "When to compare the parameters of all ranks bit by bit"},
     {"verify-messages", kChecks, Flag{&C::verify_messages}, free, variant, "",
      "Each message of gradients carries a check sum, which its receiver compares"},
-    {"audit-every", kChecks, number(&C::audit_every), free, variant, "N",
+    {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
      "In every N-th step each rank also computes a micro-batch of another rank and compares the "
      "gradients bit by bit; 0 for never"},
     {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",

@@ -234,7 +234,7 @@ def audit(trial):
     """Found with the right rank, or it changes no bit of a gradient: then the run is as without it."""
     step, rank = trial.step(), trial.rank()
     what, then = trial.rng.choice(("activation", "weight", "gradient")), trial.rng.choice(("stop", "recompute"))
-    words = ["--audit-every", "1", "--on-audit", then, "--inject", f"flip-{what}:{rank}:{step}"]
+    words = ["--audit-every", "1step", "--on-audit", then, "--inject", f"flip-{what}:{rank}:{step}"]
     ended = trial.end(trial.start(*words))
     epoch, within = divmod(step - 1, trial.plan.steps_per_epoch)
     says = f"wrong arithmetic at epoch {epoch + 1}, step {within + 1}: "

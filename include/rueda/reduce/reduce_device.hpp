@@ -43,7 +43,7 @@ class ReduceDevice {
   /// (tree_sum). Done on return.
   virtual void sum_all(std::span<const float* const> from, std::span<float* const> to,
                        std::size_t count) {
-    tree_sum(from, to, count);
+    tree_sum(from, to, {0, count});
   }
   /// The check sum of a message: kernels::message_check of all i, summed modulo
   /// 2^64. Done on return. All work on `values` has passed before; nothing else

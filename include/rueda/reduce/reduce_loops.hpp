@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "rueda/core/split.hpp"
 #include "rueda/kernels/wire.hpp"
 
 namespace rueda {
@@ -77,15 +78,14 @@ inline void sum_block(std::span<const float* const> from, std::size_t at, std::s
 }  // namespace tree_sum_detail
 
 /// Adds up arrays in host memory element by element in the order of TreeOrder:
-/// to[k][i] for every k and every i below `count` becomes the sum over r of
+/// to[k][i] for every k and every i of `part` becomes the sum over r of
 /// from[r][i]. One pass over memory, by the calling thread alone. A target may
 /// be one of the sources; else nothing overlaps.
-inline void tree_sum(std::span<const float* const> from, std::span<float* const> to,
-                     std::size_t count) {
+inline void tree_sum(std::span<const float* const> from, std::span<float* const> to, Range part) {
   using namespace tree_sum_detail;
   Block sum;
-  for (std::size_t at = 0; at < count; at += kBlock) {
-    const std::size_t length = std::min(kBlock, count - at);
+  for (std::size_t at = part.begin; at < part.end; at += kBlock) {
+    const std::size_t length = std::min(kBlock, part.end - at);
     sum_block(from, at, length, sum.data());
     for (float* target : to) std::copy_n(sum.data(), length, target + at);
   }

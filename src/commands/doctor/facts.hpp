@@ -109,6 +109,7 @@ struct RankFacts {
   std::string backend_failure;
   Versions versions;
   std::size_t host_memory_bytes = 0;  ///< bytes available on the rank's host, for all of its ranks
+  std::string copies_twice;  ///< why it may not read the memory of another process; empty if it may
   LaunchFacts launch;
   CoreFacts cores;
   DeviceFacts device;
@@ -117,8 +118,8 @@ struct RankFacts {
   DataFacts data;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
-                                   backend_failure, versions, host_memory_bytes, launch, cores,
-                                   device, awareness, host_link, data)
+                                   backend_failure, versions, host_memory_bytes, copies_twice,
+                                   launch, cores, device, awareness, host_link, data)
 
 using Ranks = std::vector<RankFacts>;
 

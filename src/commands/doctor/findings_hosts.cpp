@@ -91,6 +91,17 @@ Finding unused_cores(const Host& host) {
       .change = more_cores(host)};
 }
 
+Finding copied_messages(const Host& host) {
+  const std::string& why = host.first().copies_twice;
+  if (why.empty() || host.ranks.size() < 2) return {};
+  return {.what = fmt::format("messages between ranks on {} are copied twice, because no process "
+                              "may read the memory of another one ({})",
+                              host.name, printable(why)),
+          .change =
+              "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add=SYS_PTRACE "
+              "(Docker). --all-reduce shared needs neither"};
+}
+
 /// Where each rank sees one GPU of its own, the launcher may hide the others.
 Finding hidden_gpus(const Host& host) {
   const std::size_t count = host.ranks.size();
@@ -227,6 +238,8 @@ void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
 void find_in_cores(const ClusterFacts& cluster, Findings& findings) {
   constexpr Rule kRules[] = {overlapping_cores, crowded_cores, unused_cores};
   find_by_host(cluster, kRules, findings);
+  constexpr Rule kMemory[] = {copied_messages};
+  find_by_host(cluster, kMemory, findings);
 }
 
 }  // namespace rueda::doctor

@@ -1,8 +1,15 @@
 #include "rueda/core/machine.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
+
+#include <fmt/format.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "process.hpp"
 #include "rueda/data/dataset.hpp"
@@ -111,6 +118,18 @@ void share_out_cores(Ranks& ranks) {
   }
 }
 
+/// With cross memory attach MPI copies a message inside a host once. Containers
+/// forbid the call, and Yama can restrict it to administrators.
+std::string why_no_single_copy() {
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (scope > 1) return fmt::format("kernel.yama.ptrace_scope is {}", scope);
+  char from = 1, to = 0;
+  const iovec here{&to, 1}, there{&from, 1};
+  if (::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) == 1) return "";
+  return std::string("process_vm_readv: ") + std::strerror(errno);
+}
+
 RankFacts look_at_machine(const Environment& environment, BackendChoice backend) {
   RankFacts facts;
   facts.host = host_name();
@@ -120,6 +139,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.cores.online = online_cores();
   facts.cores.quota = cpu_quota();
   facts.host_memory_bytes = available_host_memory();
+  facts.copies_twice = why_no_single_copy();
   facts.versions = component_versions();
   std::error_code ignored;
   facts.device.hardware = std::filesystem::exists("/dev/nvidia0", ignored);

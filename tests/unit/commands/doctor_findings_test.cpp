@@ -124,6 +124,11 @@ TEST_CASE("findings on cores", "[doctor]") {
   check(cluster, kRemark, "fewer than 2 whole cores (1 allowed)", "--cpus-per-task=8");
   check(each(cluster, [](RankFacts& r) { r.cores.online = 1; }), kRemark,
         "fewer than 2 whole cores", "--ntasks-per-node");
+  cluster = cpu_cluster(2, 2);
+  check(each(cluster, [](RankFacts& r) { r.copies_twice = "not permitted"; }), kRemark,
+        "on node0 are copied twice, because no process may read the memory of another one (not "
+        "permitted) (and so on 1 other host)",
+        "--all-reduce shared");
 }
 
 TEST_CASE("findings on GPUs that are missing", "[doctor]") {

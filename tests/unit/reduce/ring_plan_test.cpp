@@ -181,7 +181,7 @@ TEST_CASE("sums in one pass have the bits of the tree, in every target", "[tree]
       }
       std::vector<float> elsewhere(length);
       to.push_back(elsewhere.data());
-      rueda::tree_sum(from, to, length);
+      rueda::tree_sum(from, to, {0, length});
       CAPTURE(count, length);
       const auto expected = serial_trees(count, length);
       CHECK(elsewhere == expected);
