@@ -80,7 +80,8 @@ class Report(ProgramCase):
         whole = (self.folder / "runs/one/run.json").read_text(encoding="utf-8")
         broken = self.folder / "broken/run.json"
         broken.parent.mkdir(exist_ok=True)
-        broken.write_text(whole.replace('"steps"', '"stops"', 1), encoding="utf-8")
+        head, epochs = whole.split('"epochs": [', 1)
+        broken.write_text(head + '"epochs": [' + epochs.replace('"steps"', '"stops"', 1), encoding="utf-8")
         self.refused(self.program.run("report", "broken"), "broken/run.json", "steps is missing")
 
     def test_a_place_that_cannot_be_written_is_refused(self):
@@ -126,8 +127,10 @@ class Report(ProgramCase):
             out = self.completed(self.program.run("report", "runs/one", "--out", "drawn")).out
             self.assertIn("No plots", out)
             self.skipTest("no Python with matplotlib")
-        self.write("contextlib.py", "open('executed', 'w')")  # what lies in the current folder is not executed
-        out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides")).out
+        for module in ("contextlib.py", "matplotlib.py"):  # what lies here is not executed
+            self.write(module, "open('executed', 'w')")
+        here = str(self.folder)
+        out = self.completed(self.program.run("report", "runs/one", "--out", "drawn", "--slides", PYTHONPATH=here)).out
         self.assertFalse((self.folder / "executed").exists())
         self.assertIn("Drawn: report.html", out)
         self.assertTrue(list((self.folder / "drawn/plots").glob("*.png")))
