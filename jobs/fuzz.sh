@@ -38,10 +38,10 @@ directory=build-fuzz
 
 find_clang() {
   local candidate
-  for candidate in "${CXX:-}" clang++ clang++-14; do
+  for candidate in "${CXX:-}" clang++-19 clang++; do
     case $candidate in *clang*) command -v "$candidate" && return 0 ;; esac
   done
-  echo "clang++ with libFuzzer was not found: install clang-14 and libclang-rt-14-dev" >&2
+  echo "clang++ with libFuzzer was not found: install clang-19 and libclang-rt-19-dev" >&2
   return 2
 }
 

@@ -1,6 +1,5 @@
 #include "rueda/data/cifar10.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <ranges>
 #include <string_view>
@@ -182,10 +181,8 @@ void decode_binary(std::span<const std::uint8_t> bytes, const std::string& name,
 std::optional<ClassNames> binary_class_names(std::span<const std::uint8_t> bytes) {
   ClassNames names;
   std::size_t count = 0;
-  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  while (!rest.empty()) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (std::string_view line : split_words<std::string_view>(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
     if (count == names.size()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/bounded_json.hpp"
@@ -15,6 +16,7 @@
 
 namespace rueda {
 
+inline constexpr std::size_t kLongestText = 10'000;
 inline constexpr double kMostCount = 9e15;  // whole numbers beyond are not exact in a double
 
 /// C0, DEL and, in UTF-8, C1: what a terminal may take for a command. Line ends and tabs are none.
@@ -93,11 +95,12 @@ class JsonView {
     if (value == 0) refuse("is 0");
     return value;
   }
-  /// Without control characters but line ends and tabs.
+  /// At most kLongestText bytes, without control characters but line ends and tabs.
   std::string text() const {
     if (!value_->is_string()) refuse("is not a text");
     std::string text = value_->get<std::string>();
     if (has_control(text)) refuse("has control characters");
+    if (text.size() > kLongestText) refuse(fmt::format("is longer than {} bytes", kLongestText));
     return text;
   }
   bool flag() const {

@@ -256,8 +256,8 @@ def audit(trial):
 def unattended(trial):
     """The run ends by itself, with the numbers of one that nobody disturbed."""
     kills, apart = trial.place.kills, trial.place.apart
-    epochs = 1 + round(kills * apart / 1.3)  # of a second or two
-    words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "32", "--global-batch", "64", "--epochs", str(epochs)]
+    epochs = 1 + round(kills * apart / 0.6)  # of half a second or more
+    words = ["--data", "synthetic", "--data-limit", "2048", "--image-size", "16", "--global-batch", "64", "--epochs", str(epochs)]
     trial.plan = replace(trial.plan, words=tuple(words), steps_per_epoch=32, epochs=epochs)
     limit = LIMIT + 20 * kills * apart
     trial.place.reference(trial.plan, limit)

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -78,12 +77,14 @@ constexpr const char* to_string(Enum value) { return words_of(value).at(std::siz
 /// Components and their versions.
 using Versions = std::vector<std::pair<std::string, std::string>>;
 
-/// What stands between commas. No text is one empty word.
+/// What stands between commas, or another separator. No text is one empty word.
 template <typename Word = std::string>
-std::vector<Word> split_words(std::string_view text) {
+std::vector<Word> split_words(std::string_view text, char separator = ',') {
   std::vector<Word> words;
-  for (const auto word : std::views::split(text, ',')) words.emplace_back(word.begin(), word.end());
-  if (words.empty()) words.emplace_back();
+  std::size_t end = 0;
+  for (; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
+    words.emplace_back(text.substr(0, end));
+  words.emplace_back(text);
   return words;
 }
 

@@ -135,11 +135,13 @@ TEST_CASE("a directory of more than a set's bytes is refused before it is read",
 TEST_CASE("text that would steer a terminal and exit codes beyond an int are refused",
           "[hostile]") {
   const test::ScratchDirectory folder;
+  const std::string head = R"({"schema":"rueda-attempt","exit_code":1,"ranks":1,"model":")";
   for (const char* text : {"\\u001b[2J", "\\u007f", "\\u009b2J"}) {
-    const std::string json = R"({"schema":"rueda-attempt","exit_code":1,"ranks":1,"model":")";
-    const auto path = folder.write("attempt.json", json + text + "\"}");
+    const auto path = folder.write("attempt.json", head + text + "\"}");
     CHECK_THROWS_WITH(load_study({path}), Contains("model has control characters"));
   }
+  const auto longer = folder.write("attempt.json", head + std::string(10'001, 'A') + "\"}");
+  CHECK_THROWS_WITH(load_study({longer}), Contains("model is longer than 10000 bytes"));
   const auto path = folder.write(
       "attempt.json", R"({"schema":"rueda-attempt","exit_code":1e300,"ranks":1,"model":"m"})");
   CHECK_THROWS_WITH(load_study({path}), Contains("exit_code is no exit code"));
