@@ -41,7 +41,7 @@ find_clang() {
   for candidate in "${CXX:-}" clang++-19 clang++; do
     case $candidate in *clang*) command -v "$candidate" && return 0 ;; esac
   done
-  echo "clang++ with libFuzzer was not found: install clang-19 and libclang-rt-19-dev" >&2
+  echo "clang++ with libFuzzer was not found: install clang-19, libclang-rt-19-dev and libomp-19-dev" >&2
   return 2
 }
 
