@@ -19,7 +19,7 @@ case ${1:-} in
   *) echo "usage: jobs/lint.sh [--fix]" >&2; exit 2 ;;
 esac
 
-mapfile -t sources < <(find include src mpi cuda tests -type f \
+mapfile -t sources < <(find include src mpi cuda tests docs -type f \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 mapfile -t scripts < <({ find jobs tests .ci -type f -name '*.sh'; echo .ci/run; } | sort)
 mapfile -t python < <(find jobs tests -type f -name '*.py' | sort)
