@@ -123,7 +123,7 @@ TEST_CASE("other files are refused with file, place and remedy", "[study]") {
       {"epochs[1].seconds is missing", [](auto& j) { j["epochs"][1].erase("seconds"); }},
       {"epochs[1].seconds is not a number", [](auto& j) { j["epochs"][1]["seconds"] = "2 s"; }},
       {"epochs[1].seconds is not positive", [](auto& j) { j["epochs"][1]["seconds"] = 0; }},
-      {"epochs[1].samples is negative", [](auto& j) { j["epochs"][1]["samples"] = -1; }},
+      {"epochs[1].samples is not a whole", [](auto& j) { j["epochs"][1]["samples"] = 2.4e19; }},
       {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = -1; }},
       {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = 1e300; }},
       {"batch.global is 0", [](auto& j) { j["batch"]["global"] = 0; }},
