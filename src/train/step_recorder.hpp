@@ -188,7 +188,7 @@ class StepRecorder {
     for (BucketRecord& bucket : buckets) {
       bucket.epoch = step.epoch;
       bucket.step = step.step;
-      step.all_reduce_busy += bucket.transfer + bucket.add;
+      step.all_reduce_busy += bucket.end - bucket.begin;
       step.all_reduce_add += bucket.add;
     }
     step.seconds = timer_.end();

@@ -198,7 +198,7 @@ class TrainLoop final : public Trainer {
   /// All but what the recorder gathers.
   EpochRecord record_epoch() {
     EpochRecord record;
-    record.seconds = position_.seconds + watch_.seconds();
+    record.seconds = max_over_ranks(parts_.group, position_.seconds + watch_.seconds());
     recorder_.close_epoch();
     record.epoch = epoch();
     record.steps = sampler_.steps_per_epoch();

@@ -113,6 +113,8 @@ class OverlapTest(ProgramCase):
             self.assertLessEqual(parts, bucket["busy"]["mean"] * (1 + 1e-9))
         whole = sum(communication[part]["mean"] for part in ("wait", "transfer", "add"))
         self.assertAlmostEqual(whole, communication["busy"]["mean"])
+        calls = sum(bucket["busy"]["mean"] for bucket in buckets)
+        self.assertAlmostEqual(calls, communication["busy"]["mean"], places=9)
 
     def check_passes(self, record, micro_batches):
         """Every layer once in each direction, with its own work."""
