@@ -46,7 +46,8 @@ struct Level {
 
 /// Whether the times of the run's buckets mean what the ring's closed form says.
 bool sums_like_a_ring(const RunResult& run) {
-  return std::ranges::any_of(std::array{"ring", "shared", "mpi", "nccl"},
+  return run.sums_go_over_links() &&
+         std::ranges::any_of(std::array{"ring", "mpi", "nccl"},
                              [&](const char* word) { return run.sums_by(word); });
 }
 
@@ -115,8 +116,9 @@ double message_noise(const Benches& benches) {
 Texts notes_on_sums(const Runs& runs) {
   std::set<std::pair<bool, std::string>> sums;
   for (const RunResult& run : runs) {
-    if (run.world_size() < 2 || run.sums_by("ring")) continue;
-    sums.emplace(sums_like_a_ring(run), run.all_reduce);
+    const bool like_a_ring = sums_like_a_ring(run);
+    if (run.world_size() < 2 || (like_a_ring && run.sums_by("ring"))) continue;
+    sums.emplace(like_a_ring, run.all_reduce);
   }
   Texts notes;
   for (const auto& [like_a_ring, name] : sums) {

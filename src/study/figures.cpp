@@ -42,7 +42,7 @@ void add_measured(CommunicationFigures& c, const RunResult& run, double steps, d
   static_cast<CommunicationTimes&>(c) = run.steady_communication;
   for (double* seconds : {&c.busy, &c.exposed, &c.wait, &c.transfer, &c.add}) *seconds *= steps;
   const double sent = 2 * (ranks - 1) / ranks * c.bytes * steps;
-  if (c.transfer > 0) c.link_busbw = sent / c.transfer / 1e9;
+  if (c.transfer > 0 && run.sums_go_over_links()) c.link_busbw = sent / c.transfer / 1e9;
 }
 
 CommunicationFigures communication(const std::vector<Series>& all, const PointFigures& figures) {

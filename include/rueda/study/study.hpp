@@ -100,6 +100,8 @@ struct RunResult {
   std::size_t world_size() const noexcept { return ranks.size(); }
   /// Whether the name of its all-reduce has this word.
   bool sums_by(const char* word) const { return all_reduce.find(word) != std::string::npos; }
+  /// A window in shared memory has no messages: ranks read each other's gradients while they add.
+  bool sums_go_over_links() const { return !sums_by("shared"); }
 };
 using Runs = std::vector<RunResult>;
 

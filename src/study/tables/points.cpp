@@ -134,7 +134,8 @@ Table bandwidth_table(const StudyFigures& all) {
   const auto row = [](const PointFigures& f) -> Fields {
     const CommunicationFigures& c = f.communication;
     if (!std::isfinite(c.busbw)) return {};
-    return {{"steps", "steps of an epoch", Show::count, double(f.point->steps)},
+    return {{"all_reduce", "all-reduce", Show::text, f.run->all_reduce},
+            {"steps", "steps of an epoch", Show::count, double(f.point->steps)},
             {"bytes_per_step", "a step sums", Show::bytes, c.bytes},
             {"algbw_GBps", "algbw, GB/s", Show::gigabytes, c.algbw},
             {"busbw_GBps", "busbw, GB/s", Show::gigabytes, c.busbw},
@@ -145,7 +146,7 @@ Table bandwidth_table(const StudyFigures& all) {
                       "inside the all-reduce, which includes waiting for later ranks; busbw = "
                       "algbw x 2(P-1)/P, comparable with a link.",
                       "Of transfer: 2(P-1)/P x bytes / the mean time in messages alone, without "
-                      "waiting and adding: the rate of the link."});
+                      "waiting and adding: the rate of the link. Sums in shared memory use none."});
 }
 
 Table phase_table(const StudyFigures& all) {

@@ -202,12 +202,15 @@ TEST_CASE("one rank, small buckets and other sums are not used for links", "[pre
   check_link(fit_machine({small}, {}).inside, kLink.alpha, kLink.beta);
 
   RunResult nested = ring_run(4, 2, kLink, {1e6, 25e6});
-  nested.all_reduce = "hierarchical";
-  const auto fit = fit_machine({nested, ring_run(1, 1, kLink, {1e6})}, {});
-  CHECK_FALSE(fit.inside);
-  CHECK_FALSE(fit.between);
-  REQUIRE(fit.notes.size() == 1);
-  CHECK(fit.notes[0].find("hierarchical") != std::string::npos);
+  RunResult window = ring_run(2, 1, kLink, {1e6, 25e6});
+  for (const char* other : {"hierarchical", "shared", "auto (ring to 64 KiB, shared)"}) {
+    nested.all_reduce = window.all_reduce = other;
+    const auto fit = fit_machine({nested, window, ring_run(1, 1, kLink, {1e6})}, {});
+    CHECK_FALSE(fit.inside);
+    CHECK_FALSE(fit.between);
+    REQUIRE(fit.notes.size() == 1);
+    CHECK(fit.notes[0].find(other + std::string(" are not used")) != std::string::npos);
+  }
 }
 
 TEST_CASE("links are fitted to records of the bench rather than to runs", "[predict]") {

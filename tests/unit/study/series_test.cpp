@@ -217,7 +217,10 @@ TEST_CASE("Amdahl's fit finds the fraction that made the times", "[study]") {
 
 TEST_CASE("communication in three ways, and the parts of the lost time", "[study]") {
   // 100 images: 10 steps on one rank, 5 on two.
-  const auto runs = with_communication();
+  auto runs = with_communication();
+  runs[1].all_reduce = "shared";
+  CHECK(std::isnan(Evaluated(observe_all(runs)).figures[0].points[1].communication.link_busbw));
+  runs[1].all_reduce = "ring";
   const Evaluated all(observe_all(runs));
   const PointFigures& two = all.figures[0].points[1];
   const CommunicationFigures& c = two.communication;
