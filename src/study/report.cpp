@@ -21,12 +21,13 @@ Json estimate(const Estimate& e) {
 /// Of the first run. They are the same in all, but for --bucket-mb auto.
 Json buckets_json(const Point& point) {
   if (point.runs.empty()) return Json::array();
-  return values_of(point.runs.front()->steady_communication.buckets,
-                   [](const BucketResult& bucket) {
-                     return Json{{"bytes", bucket.bytes},
-                                 {"busy_median_seconds", bucket.busy.median},
-                                 {"transfer_median_seconds", bucket.transfer.median}};
-                   });
+  const RunResult& run = *point.runs.front();
+  return values_of(run.steady_communication.buckets, [&](const BucketResult& bucket) {
+    const double transfer = run.sums_go_over_links() ? bucket.transfer.median : kUnknown;
+    return Json{{"bytes", bucket.bytes},
+                {"busy_median_seconds", bucket.busy.median},
+                {"transfer_median_seconds", transfer}};
+  });
 }
 
 Json communication_json(const PointFigures& f) {

@@ -39,6 +39,17 @@ class Report(ProgramCase):
         self.assertEqual([point["ranks"] for point in strong["points"]], [1, 3])
         self.assertEqual([point["rank_batch"] for point in strong["points"]], [48, 16])
 
+    def test_sums_in_shared_memory_have_no_link(self):
+        shared = ("--compute-ms", "10", "--batch-per-rank", "16", "--all-reduce", "shared")
+        for ranks in (1, 2):
+            self.made("train", *RUN, *shared, "--run-dir", f"window/{ranks}", ranks=ranks)
+        self.made("report", "window", "--out", "of-window", "--plots", "off")
+        window = self.read("of-window/report.json")["series"][0]["points"][1]["communication"]
+        ring = self.series("weak")[0]["points"][1]["communication"]
+        for measured, has_link in ((window, False), (ring, True)):
+            rates = [measured["link_busbw_GBps"], measured["buckets"][0]["transfer_median_seconds"]]
+            self.assertEqual([rate is not None for rate in rates], [has_link] * 2)
+
     def test_tables_are_written_in_three_forms(self):
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
         self.assertTrue(text.startswith("# A study\n"), text[:80])
