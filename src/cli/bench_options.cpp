@@ -77,7 +77,7 @@ void add_layers(CLI::App& bench, Request& request) {
       "  rueda bench layers --model resnet50v2 --batch-per-rank 64 --threads 2");
   auto& options = options_of<BenchLayersOptions>(command, request);
   TrainConfig& train = options.train;
-  add_text(command, "--model", train.model, "NAME", "Network");
+  add_model(command, train.model, "Network");
   add_number(command, "--batch-per-rank", train.batch_per_rank, "N", "Images at once");
   add_choice(command, "--precision", train.precision, {Precision::fp32, Precision::bf16},
              "Activations and packed weights");

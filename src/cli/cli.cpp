@@ -25,7 +25,7 @@ void add_summary(CLI::App& app, Request& request) {
                   "  rueda summary --model resnet18 --batch-per-rank 128\n"
                   "  rueda summary --model resnet50v2 --image-size 128 --memory 64GB");
   auto& options = options_of<SummaryOptions>(command, request);
-  add_text(command, "--model", options.model, "NAME", "Network");
+  add_model(command, options.model, "Network");
   add_number(command, "--image-size", options.image_size, "PIXELS", "Side of the images");
   add_number(command, "--classes", options.classes, "N", "Classes");
   add_number(command, "--batch-per-rank", options.batch_per_rank, "N",
@@ -141,8 +141,13 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
                           : "'" + first + "' is not a command" + of) +
            ": give one of " + known_commands(begun);
   }
-  if (!first.empty())
-    return (first.starts_with('-') ? "unknown option " : "unexpected argument ") + first;
+  if (first.starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : begun.get_options())
+      names.push_back(option->get_name(false, true));
+    return "unknown option " + first + did_you_mean(first.substr(0, first.find('=')), names);
+  }
+  if (!first.empty()) return "unexpected argument " + first;
   const std::string message = error.what();
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
     return message + ": give one of the two";
@@ -180,6 +185,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForHelp&) {
     return PrintText{app.help()};
   } catch (const CLI::CallForVersion& version) {
+    require(arguments.size() == 1, "--version is given alone; see rueda --help");
     return PrintText{std::string(version.what()) + '\n'};
   } catch (const CLI::ParseError& error) {
     throw InputError(plain_message(app, error) + "; " + see_help(app));

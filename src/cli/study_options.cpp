@@ -22,7 +22,7 @@ void add_words(CLI::App& app, const std::string& name, std::string& value,
 
 void add_scenario(CLI::App& command, PredictOptions& o) {
   add_text(command, "--ranks", o.rank_words, "LIST", "Numbers of ranks to predict, up to 16384");
-  add_text(command, "--model", o.target.model, "NAME", "Network; that of the runs if not given");
+  add_model(command, o.target.model, "Network; that of the runs if not given");
   add_number(command, "--image-size", o.target.image_size, "PIXELS",
              "0 for that of the runs, or 32");
   add_number(command, "--batch-per-rank", o.batch_per_rank, "N",

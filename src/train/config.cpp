@@ -13,8 +13,10 @@ namespace {
 
 void check_training(const TrainConfig& c) {
   const auto names = model_names();
-  require(std::ranges::count(names, c.model) > 0,
-          "--model '" + c.model + "' is not known: give one of " + joined(names, ", "));
+  const std::string hint = did_you_mean(c.model, names);
+  require(std::ranges::count(names, c.model) > 0, "--model '" + c.model + "' is not known" + hint +
+                                                      (hint.empty() ? ": give" : " Give") +
+                                                      " one of " + joined(names, ", "));
   require(!c.data.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require(!c.nesterov || c.momentum > 0,

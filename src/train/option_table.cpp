@@ -43,6 +43,8 @@ Words shuffle_words() {
           [](C& c, std::size_t index) { c.shuffle = index == 0; }};
 }
 
+constexpr Formed kModelName = {[](const C& c) { return c.model; },
+                               [](C& c, const std::string& text) { c.model = lowered(text); }};
 constexpr Formed kFault = {[](const C& c) { return to_string(c.fault); },
                            [](C& c, const std::string& text) { c.fault = parse_fault(text); }};
 constexpr Formed kEvery = {
@@ -58,7 +60,7 @@ constexpr Formed kAuditEvery = {
 
 /// The order is that of run.json.
 const std::vector<TrainOption> kOptions = {
-    {"model", kModel, Text{&C::model, false}, must_agree, series, "NAME",
+    {"model", kModel, kModelName, must_agree, series, "NAME",
      "Network to train: " + joined(model_names(), ", ")},
     {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
      "Side that images are resized to"},

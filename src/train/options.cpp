@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,10 +56,37 @@ template double parse_number(const std::string&);
 template int parse_number(const std::string&);
 template std::size_t parse_number(const std::string&);
 
+/// The distance of V. Levenshtein (1966): letters inserted, removed or replaced.
+std::size_t edits_between(const std::string& one, const std::string& other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = diagonal + (one[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 40;  // the distance takes the product of both lengths
+  if (word.size() > kLongest || known.empty()) return "";
+  const auto edits = [&](const std::string& one) {
+    return one.starts_with(word) ? 0 : edits_between(lowered(word), one);
+  };
+  const std::string nearest = std::ranges::min(known, {}, edits);
+  return edits(nearest) <= 1 + word.size() / 4 ? ": did you mean " + nearest + "?" : "";
+}
+
 std::size_t parse_word(const std::vector<const char*>& words, const std::string& word) {
   const auto at = std::find(words.begin(), words.end(), word);
   if (at != words.end()) return std::size_t(at - words.begin());
-  throw InputError("'" + word + "' is not known: give " + joined(words, " or "));
+  const std::string hint = did_you_mean(word, {words.begin(), words.end()});
+  throw InputError("'" + word + "' is not known" + hint + (hint.empty() ? ": give " : " Give ") +
+                   joined(words, " or "));
 }
 
 CheckpointEvery parse_every(const std::string& text) {

@@ -88,6 +88,13 @@ std::vector<Word> split_words(std::string_view text, char separator = ',') {
   return words;
 }
 
+/// With A to Z as a to z.
+inline std::string lowered(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return text;
+}
+
 /// A constant text that has several owners.
 using SharedText = std::shared_ptr<const std::string>;
 

@@ -126,6 +126,10 @@ void check_range(const TrainOption& option, const TrainConfig& config);
 template <typename Number>
 Number parse_number(const std::string& text);
 
+/// ": did you mean X?" with that of `known` which is `word` but for a slip or
+/// two of the keyboard; empty if there is none.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
+
 /// The index of `word` in `words`. Throws InputError that lists the words.
 std::size_t parse_word(const std::vector<const char*>& words, const std::string& word);
 

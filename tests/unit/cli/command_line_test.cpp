@@ -103,6 +103,7 @@ TEST_CASE("options reach the configuration", "[command_line]") {
                                                       "nesterov", "precision", "seed", "shuffle"});
   CHECK(trained_by({"train", "--seed", "18446744073709551615"}).seed == 18446744073709551615ULL);
   CHECK(trained_by({"train", "--epochs", "4", "--epochs", "5"}).epochs == 5);
+  CHECK(trained_by({"train", "--model", "ResNet50V2"}).model == "resnet50v2");
   CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kAutoBucketMb);
 }
 
@@ -143,7 +144,12 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
     Line words;
     std::string first, second;
   } cases[] = {
-      {{"train", "--foo"}, "unknown option --foo", "rueda train --help"},
+      {{"train", "--foo"}, "unknown option --foo;", "rueda train --help"},
+      {{"train", "--bach-per-rank=4"}, "did you mean --batch-per-rank?", ""},
+      {{"train", "--epoch", "3"}, "did you mean --epochs?", ""},
+      {{"train", "--all-reduce", "rign"}, "did you mean ring?", "auto or ring"},
+      {{"train", "--model", "ResNet50"}, "did you mean resnet50v2?", "resnet20, "},
+      {{"--version", "extra"}, "--version is given alone", "rueda --help"},
       {{"train", "word"}, "unexpected argument word", ""},
       {{"tarin"}, "'tarin'", "train, summary, synth"},
       {{"train", "--epochs"}, "--epochs takes a value", ""},
@@ -163,7 +169,7 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"train", "--config", "/tmp"}, "/tmp", ""},
       {{"synth"}, "--out", ""},
       {{"synth", "--out", "d", "--train", "0"}, "--train", ""},
-      {{"summary", "--model", "vgg"}, "vgg", ""},
+      {{"summary", "--model", "vgg"}, "vgg' is not known: give one", ""},
   };
   for (const auto& c : cases) CHECK_THAT(refusal(c.words), Contains(c.first) && Contains(c.second));
 }

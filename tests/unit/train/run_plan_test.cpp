@@ -152,7 +152,7 @@ TEST_CASE("numbers out of range are refused by the name of their option", "[conf
   check({
       {[](auto&) {}},
       {[](auto& c) { c.model = "resnet19"; },
-       "--model 'resnet19' is not known: give one of resnet20"},
+       "--model 'resnet19' is not known: did you mean resnet18? Give one of resnet20"},
       {[](auto& c) { c.data = ""; }, "--data"},
       {[](auto& c) { c.epochs = 0; }, "--epochs is 0: give a whole number from 1 to 1000000"},
       {[](auto& c) { c.batch_per_rank = 0; }, "--batch-per-rank"},
