@@ -4,7 +4,7 @@ import signal
 import sys
 
 from attempts import Attempts
-from checks import check_batches, check_launcher, check_models, check_places, write_study
+from checks import check_batches, check_data, check_launcher, check_models, check_places, write_study
 from command_line import parse
 from common import Fault, counted, say
 from launch import text_of, this_machine, threads_for
@@ -53,12 +53,16 @@ def scale(words):
         dry_run(plan, attempts)
         return 0
     check_launcher(options, machine)
+    check_data(options)
     if not options.only:
         write_study(plan, options)
     study.run()
     if options.only:
         return 0
     study.print_failures()
+    if not study.trained:
+        print("scale.sh: nothing was trained, so there is no report", file=sys.stderr)
+        return 1
     return make_report(options)
 
 

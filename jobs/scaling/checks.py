@@ -1,6 +1,7 @@
 """Refuses what would fail later, before anything runs."""
 
 import shutil
+from pathlib import Path
 
 from common import Fault, read_json, write_json
 from launch import choose_launcher, error_of, program_words
@@ -69,6 +70,12 @@ def check_launcher(options, machine):
     launcher = choose_launcher(options.launcher, machine)
     if shutil.which(launcher) is None:
         raise Fault("{} was not found: load the module of MPI, or choose --launcher".format(launcher))
+
+
+def check_data(options):
+    for name, place in zip(options.train_options, options.train_options[1:]):
+        if name == "--data" and place != "synthetic" and not Path(place).exists():
+            raise Fault("--data {} does not exist: give CIFAR-10, or the word synthetic".format(place))
 
 
 def common_part(options):

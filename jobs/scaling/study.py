@@ -16,6 +16,7 @@ class Study:
         self.attempts = attempts
         self.options = options
         self.number = 0
+        self.trained = 0  # now or earlier
         self.finished = 0  # earlier, and so not run again
         self.failed = 0
 
@@ -25,6 +26,7 @@ class Study:
             while configuration:
                 self.number += 1
                 trained = self.run_once(configuration)
+                self.trained += trained
                 configuration = self.attempts.next_of(series, configuration) if trained else None
         if self.finished:
             say("{} finished earlier and not repeated".format(counted(self.finished, "run")))

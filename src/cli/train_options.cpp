@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -202,6 +203,27 @@ void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
   }
 }
 
+/// What RecipeReader reads: each option that has a value, so that defaults of
+/// another version change nothing. Not where the run goes, nor where it came from.
+std::string recipe_of(const TrainConfig& config) {
+  std::string text = "# for rueda train --config FILE, on as many ranks\n";
+  for (const TrainOption& option : train_options()) {
+    const std::string name = option.name;
+    const bool idle = name == (config.global_batch == 0 ? "global-batch" : "batch-per-rank");
+    if (idle || name == "run-dir" || name == "resume") continue;
+    const auto add = [&]<typename Value>(const Value& value) {
+      if constexpr (!std::is_same_v<Value, std::monostate>) {
+        Json j = value;
+        if (j.is_number_unsigned() && j.get<std::uint64_t>() > INT64_MAX)
+          j = j.dump();  // TOML has no such number
+        text += name + " = " + j.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+      }
+    };
+    std::visit(add, value_of(option, config));
+  }
+  return text;
+}
+
 }  // namespace
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& purpose,
@@ -233,11 +255,24 @@ void add_train(CLI::App& app, Request& request) {
       add_command(app, "train", "Trains a network; start it with mpirun or srun, a rank per device",
                   "  mpirun -n 2 rueda train --model resnet20 --data data/synth\n"
                   "  mpirun -n 2 rueda train --config recipe.toml --epochs 10");
-  auto& config = options_of<TrainConfig>(command, request);
+  const auto shared = std::make_shared<TrainConfig>();
+  TrainConfig& config = *shared;
+  const auto prints = std::make_shared<bool>(false);
+  command.callback([shared, prints, &request] {
+    validate(*shared);
+    if (*prints)
+      request = PrintText{recipe_of(*shared)};
+    else
+      request = *shared;
+  });
   const auto recipe = std::make_shared<std::string>();
   add_text(command, "--config", *recipe, "FILE",
            "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the command "
            "line takes precedence")
+      ->configurable(false);
+  command
+      .add_flag("--print-config", *prints,
+                "Trains nothing, and prints the recipe that these options come to")
       ->configurable(false);
   for (const TrainOption& option : train_options()) add_option(command, option, config);
   command.get_option("--batch-per-rank")->excludes("--global-batch");

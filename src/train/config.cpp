@@ -1,6 +1,7 @@
 #include "rueda/train/config.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/ranges.h>
 
@@ -17,6 +18,11 @@ void check_training(const TrainConfig& c) {
   require(std::ranges::count(names, c.model) > 0, "--model '" + c.model + "' is not known" + hint +
                                                       (hint.empty() ? ": give" : " Give") +
                                                       " one of " + joined(names, ", "));
+  const std::string ending = std::filesystem::path(c.save_weights).extension().string();
+  require(ending.empty() || ending == ".safetensors",
+          "--save-weights " + c.save_weights +
+              ": weights are written as safetensors, which PyTorch and Keras read "
+              "(docs/weights.md): give a name that ends in .safetensors");
   require(!c.data.empty(),
           "--data is empty: give a directory, a .tar.gz as downloaded, or the word synthetic");
   require(!c.nesterov || c.momentum > 0,

@@ -236,6 +236,13 @@ class RunTest(ScaleCase):
         self.assertEqual(asked.read_text(encoding="utf-8"), "report study --out study/report\n")
         self.scale(*self.two, code=1, FAKE_REPORT_CODE="2")
         self.assertIn("the report failed (2)", self.errors)
+        self.scale(*self.two, "--no-plots")
+        self.assertEqual(asked.read_text(encoding="utf-8").splitlines()[2:], ["report study --out study/report --plots off"])
+
+    def test_no_report_on_nothing(self):
+        self.scale(*self.two, "--models", "resnet20", code=1, FAKE_FAIL="resnet20")
+        self.assertIn("nothing was trained", self.errors)
+        self.assertFalse((self.folder / "calls.report").exists())
 
     def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
         book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1"]
@@ -292,6 +299,7 @@ class RefusalTest(ScaleCase):
             ([*some, "--batch-sweep", "32:oom"], "32x4:oom"), ([*some, "--batch-sweep", "32x1:oom"], "32x4:oom"),
             ([*some, "--batch-sweep", "32x2:16"], "smaller than the first"),
             ([*some, "--", "--threads", "2"], "--threads", "before the --"),
+            ([*some, "--", "--data", "/nowhere"], "--data /nowhere does not exist", "synthetic"),
         ):  # fmt: skip
             self.refused(words, *wanted)
         self.refused([*some, "--launcher", "srun"], "srun was not found", PATH=self.bare_path())

@@ -107,6 +107,25 @@ TEST_CASE("options reach the configuration", "[command_line]") {
   CHECK(trained_by({"train", "--bucket-mb", "auto"}).bucket_mb == kAutoBucketMb);
 }
 
+TEST_CASE("a printed recipe sets what its command line set", "[command_line]") {
+  for (const Line& more :
+       {Line{}, Line{"--global-batch", "96", "--seed", "18446744073709551615", "--lr", "0.1"},
+        Line{"--batch-per-rank", "max", "--nesterov", "--inject", "nan:1:7", "--data", "a \"b\"\\c",
+             "--checkpoint-every", "50steps", "--momentum", "0.3333333333333333"}}) {
+    Line words = {"train", "--print-config", "--run-dir", "somewhere"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto printed = std::get<PrintText>(parse_command_line(words)).text;
+    const Recipe recipe(printed);
+    words.erase(words.begin() + 1, words.begin() + 4);
+    const TrainConfig wanted = trained_by(words);
+    const TrainConfig found = trained_by(recipe.command());
+    for (const TrainOption& option : train_options())
+      CHECK(text_of(option, found) == text_of(option, wanted));
+    CHECK(std::get<PrintText>(parse_command_line(recipe.command({"--print-config"}))).text ==
+          printed);
+  }
+}
+
 TEST_CASE("faults to inject", "[command_line]") {
   using Kind = InjectedFault::Kind;
   for (const Kind kind : InjectedFault::kKinds) {
@@ -162,6 +181,7 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"train", "--batch-per-rank", "min"}, "--batch-per-rank", "'min'"},
       {{"train", "--batch-per-rank", "1", "--global-batch", "2"}, "one of the two", ""},
       {{"train", "--keep", "0"}, "--keep is 0", ""},
+      {{"train", "--save-weights", "w.pt"}, "--save-weights w.pt: ", "ends in .safetensors"},
       {{"train", "--resume", "auto"}, "--run-dir", ""},
       {{"train", "--resume", "/none"}, "there is no checkpoint", ""},
       {{"train", "--log-level", "loud"}, "--log-level: 'loud'", "debug"},
