@@ -66,6 +66,7 @@ std::string time_table(const RunRecord& run) {
   if (run.epochs.empty()) return "";
   const SteadyState steady = steady_state(run);
   const auto [b, full] = shown_steps(run);
+  if (b.steps == 0) return "";  // an earlier process took them all
   TextTable table = number_table({"ms per step", "mean", "min", "max", "share"});
   const auto add = [&table, whole = b.step.mean](std::string_view name, const Spread& s) {
     Texts cells = spread_cells(std::string(name), s, milliseconds);
@@ -148,7 +149,7 @@ std::string input_text(const RunRecord& run, const StepBreakdown& b) {
 
 /// One sentence on the all-reduce of the same steps.
 std::string communication_text(const RunRecord& run, const StepBreakdown& b) {
-  if (run.epochs.empty() || run.ranks.size() < 2) return "";
+  if (b.steps == 0 || run.ranks.size() < 2) return "";
   const auto bytes = double(run.gradient_bytes);
   std::string text =
       fmt::format("{} per step; busy {} ms: waiting {}, transfer {}, adding {}; exposed {} ms",
@@ -178,7 +179,7 @@ std::string bucket_advice(const RunRecord& run, const StepBreakdown& b) {
 /// `--all-reduce auto` takes another one here.
 std::string all_reduce_advice(const RunRecord& run, const StepBreakdown& b) {
   constexpr double kExposedTooLong = 0.1;
-  if (run.epochs.empty() || run.ranks.size() < 2) return "";
+  if (b.steps == 0 || run.ranks.size() < 2) return "";
   const double share = b.phases[kAllReduce].mean / b.step.mean;
   if (share <= kExposedTooLong || run.auto_all_reduce.empty()) return bucket_advice(run, b);
   return fmt::format(

@@ -213,6 +213,9 @@ void adopt(ResumePoint& point, TrainConfig& config, std::size_t world,
   compare_data(point, data);
   choose_batch(point, config, world);
   choose_run_directory(point, config);
+  if (point.manifest.position.epochs >= config.epochs)
+    point.remarks.push_back(fmt::format(
+        "there is nothing left to train: give --epochs more than {} to go on", config.epochs));
   tell_of_weights(point, config);
 }
 

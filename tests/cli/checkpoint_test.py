@@ -288,6 +288,8 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("auto")), self.reference())
         result = self.completed(self.train("auto", *auto))
         self.assertIn("after epoch 2", result.out)
+        self.assertIn("give --epochs more than 2 to go on", " ".join(result.out.split()))
+        self.assertNotRegex(result.out, r"\bnan\b")
         self.assertEqual(curve(self.program.record("auto")), self.reference())
         more = self.resume("auto", "--run-dir", "auto", "--epochs", "3")
         self.assertIn("--epochs is 3 instead of 2", more.out)
