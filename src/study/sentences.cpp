@@ -31,16 +31,19 @@ std::string with_range(const Estimate& e, const char* unit, Text text) {
   return text(e.value) + unit + " (" + text(e.low) + " to " + text(e.high) + ")";
 }
 
-/// What the parts of a loss that are worth naming took, the largest first.
-Texts named_parts(const Losses& loss) {
+/// What the parts of a loss that are worth naming took, the largest first; `less`: those that took
+/// less than ideal scaling.
+Texts named_parts(const Losses& loss, bool less = false) {
   std::multimap<double, std::string, std::greater<>> parts;
   for (std::size_t p = 0; p < kPhases; ++p) parts.emplace(loss.phases[p], phase_name(p));
   parts.emplace(loss.rest, "uneven ranks and time between steps");
   Texts named;
   for (const auto& [seconds, name] : parts) {
-    const double share = seconds / loss.lost;
+    const double share = (less ? -seconds : seconds) / loss.lost;
     if (share < kWorthNaming) continue;
-    named.push_back(name + " " + seconds_text(seconds) + " s (" + percent(share) + ")");
+    // Where parts make up for others, these are more than the whole.
+    const std::string of_loss = less || share > 1 ? "" : " (" + percent(share) + ")";
+    named.push_back(name + " " + seconds_text(std::abs(seconds)) + " s" + of_loss);
   }
   return named;
 }
@@ -102,6 +105,8 @@ Sentence what_the_loss_is(const SeriesFigures&, const PointFigures& f) {
       fmt::format("Compared with ideal scaling {} lose {} s an epoch. {} {}.",
                   ranks_text(f.ranks()), seconds_text(loss.lost),
                   named.size() == 1 ? "The cause is" : "The causes are", joined(named));
+  if (const Texts less = named_parts(loss, true); !less.empty())
+    text += " Less than with ideal scaling took " + joined(less) + ".";
   const double exposed = loss.phases[kAllReduce];
   if (loss.waiting / exposed >= 0.5 && exposed / loss.lost >= kWorthNaming) {
     text += " Most of the wait for the all-reduce (" + percent(loss.waiting / exposed) +
@@ -134,14 +139,17 @@ Sentence what_grows(const SeriesFigures& series, const PointFigures& f) {
 Sentence how_communication_shares(const SeriesFigures&, const PointFigures& f) {
   if (std::isnan(f.communication.busy)) return {};
   const CommunicationFigures& c = f.communication;
+  const std::string inferred =
+      c.inferred < 0 ? "no time by subtraction, because the epoch is shorter than an ideal one,"
+                     : seconds_text(c.inferred) + " s of an epoch by subtraction";
   std::string text = fmt::format(
-      "Communication on {} takes {} s of an epoch by subtraction and {} s as measured in the "
-      "all-reduce; steps waited {} s for it",
-      ranks_text(f.ranks()), seconds_text(c.inferred), seconds_text(c.busy),
-      seconds_text(c.exposed));
+      "Communication on {} takes {} and {} s as measured in the all-reduce; steps waited {} s for "
+      "it",
+      ranks_text(f.ranks()), inferred, seconds_text(c.busy), seconds_text(c.exposed));
   if (c.busy > c.exposed && c.busy > 0)
     text += " (" + percent(1 - c.exposed / c.busy) + " hidden behind the backward pass)";
-  if (c.inferred > 2 * c.exposed && c.inferred > (1 - kNothingLost) * f.point->epoch.value) {
+  if (c.exposed > 0 && c.inferred > 2 * c.exposed &&
+      c.inferred > (1 - kNothingLost) * f.point->epoch.value) {
     text += fmt::format(". Subtraction would blame the network for {:.1f} times that wait",
                         c.inferred / c.exposed);
   }
@@ -167,7 +175,9 @@ Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
       seconds_text(parts.slow_steps), seconds_text(parts.partial), partial);
 }
 
-Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigures& f) {
+/// `kept`: the efficiency that somebody wants to keep. A conclusion is on which side of it, and of
+/// ideal scaling, the efficiency lies.
+Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigures& f, double kept) {
   const Point& base = *series.points.front().point;
   if (!finer_than_seconds(base.epoch) || !finer_than_seconds(f.point->epoch)) return {};
   const double before = std::round(base.epoch.value);
@@ -183,15 +193,18 @@ Sentence what_rounding_would_hide(const SeriesFigures& series, const PointFigure
   const double exact = f.epoch_view.efficiency.value;
   const double least = (before - 0.5) / (after + 0.5) * share;
   const double most = (before + 0.5) / (after - 0.5) * share;
-  const bool matters = std::abs(rounded - exact) >= 0.01;
+  std::string effect = "would not have changed the conclusion";
+  for (const double bound : {kNothingLost, kept})
+    if ((rounded >= bound) != (exact >= bound))
+      effect = fmt::format("would have changed the conclusion, as it is {} {}",
+                           exact < bound ? "below" : "not below", percent(bound));
   return fmt::format(
       "A log in whole seconds would show {:.0f} s and {:.0f} s, hence {} (anything from {} to {}) "
-      "instead of {}: rounding {} the conclusion.",
-      before, after, percent(rounded), percent(least), percent(most), percent(exact),
-      matters ? "would have changed" : "would not have changed");
+      "instead of {}: rounding {}.",
+      before, after, percent(rounded), percent(least), percent(most), percent(exact), effect);
 }
 
-Sentence how_serial_it_is(const SeriesFigures& series, const PointFigures&) {
+Sentence how_serial_it_is(const SeriesFigures& series) {
   const auto fit = amdahl_fraction(*series.series);
   if (!fit) return {};
   const Estimate& s = *fit;
@@ -233,11 +246,11 @@ Texts sentences(const SeriesFigures& series, const FindingOptions& options) {
     if (sentence) all.push_back(*sentence);
   };
   if (const PointFigures* f = widest(series)) {
-    for (const auto& sentence :
-         {how_far_it_scales, which_factor_costs_most, what_the_loss_is, what_grows,
-          how_communication_shares, what_steps_say, what_rounding_would_hide, how_serial_it_is}) {
+    for (const auto& sentence : {how_far_it_scales, which_factor_costs_most, what_the_loss_is,
+                                 what_grows, how_communication_shares, what_steps_say})
       add(sentence(series, *f));
-    }
+    add(what_rounding_would_hide(series, *f, options.efficiency));
+    add(how_serial_it_is(series));
   }
   add(what_to_choose(series, options));
   return all;

@@ -60,7 +60,7 @@ TEST_CASE("findings have speedup, efficiency, loss and the effect of whole secon
        {"4 ranks take 5.380 s for an epoch where 1 rank takes 13.600 s: speedup 2.53, efficiency "
         "63.2 %",
         "would show 14 s and 5 s, hence 70.0 % (anything from 61.4 % to 80.6 %) instead of 63.2 %: "
-        "rounding would have changed the conclusion",
+        "rounding would not have changed the conclusion.",
         "4 ranks lose 1.980 s an epoch. The cause is waiting for the all-reduce 1.980 s (100.0 "
         "%)."}) {
     CHECK_THAT(text, Contains(sentence));
@@ -89,12 +89,24 @@ TEST_CASE("findings follow from the times", "[study]") {
   };
   for (const auto& [times, sentence] :
        {Case{{{1, 1000.2}, {2, 501.3}}, "rounding would not have changed the conclusion"},
+        Case{{{1, 10}, {2, 6.49}}, "changed the conclusion, as it is below 80.0 %"},
+        Case{{{1, 10.45}, {2, 6.5}}, "as it is not below 80.0 %"},
+        Case{{{1, 10.4}, {2, 5.2}}, "takes 0.000 s"},
+        Case{{{1, 10.4}, {2, 5.0}}, "takes no time by subtraction"},
         Case{{{1, 0.8}, {2, 0.42}}, "would show 1 s and 0 s, and no efficiency could be computed"},
         // 10 / P + (P - 1) / 2, and 1 + 9 / P
         Case{{{1, 10}, {2, 5.5}, {4, 4}}, "overhead that grows with P"},
         Case{{{1, 10}, {2, 5.5}, {4, 3.25}}, "from 10.0 % to 10.0 %: no overhead that grows"}}) {
     CHECK_THAT(text_of(study_of(runs_of(times))), Contains(sentence));
   }
+}
+
+TEST_CASE("parts that make up for others are named, and have no share above the whole", "[study]") {
+  const std::string text =
+      text_of(study_of({made_run({.ranks = 1, .epochs = {9, 10}, .phases = phases(9.8, 0)}),
+                        made_run({.ranks = 2, .epochs = {9, 6.5}, .phases = phases(4, 2.2)})}));
+  CHECK_THAT(text, Contains("The causes are waiting for the all-reduce 2.200 s and uneven"));
+  CHECK_THAT(text, Contains("Less than with ideal scaling took backward 0.900 s."));
 }
 
 TEST_CASE("a log in whole seconds is not compared with itself", "[study]") {
