@@ -210,10 +210,12 @@ std::string timed_text(const RunRecord& run) {
 std::string start_block(const RunRecord& run) {
   const std::string steps = counted(run.steps_per_epoch, "step") + " per epoch" + last_batch(run);
   const std::string timed = run.timed ? item("timed", timed_text(run)) : "";
-  const std::string data =
-      fmt::format("{}: {} for training, {} for testing", run.data_source,
-                  counted(run.train_images, "image"), count_text(run.test_images));
   const TrainConfig& c = run.config;
+  const bool drawn = c.data == "synthetic" && !c.given.contains("data");
+  const std::string data =
+      fmt::format("{}{}: {} for training, {} for testing", run.data_source,
+                  drawn ? ", drawn because --data was not given" : "",
+                  counted(run.train_images, "image"), count_text(run.test_images));
   const std::string optimizer =
       fmt::format("SGD, momentum {}{}, weight decay {}", setting_text(c.momentum),
                   c.nesterov ? " (Nesterov)" : "", setting_text(c.weight_decay));

@@ -49,7 +49,7 @@ Number parse_number(const std::string& text) {
   if (number && rest.empty() && std::isfinite(double(*number))) return *number;
   if (std::is_floating_point_v<Number>)
     throw InputError("'" + text + "' is not a number, for example 0.1 or 1e-4");
-  throw InputError("'" + text + "' is not a whole number from 0 that fits");
+  throw InputError("'" + text + "' is not a whole number in digits, or does not fit");
 }
 
 template double parse_number(const std::string&);

@@ -71,7 +71,8 @@ TEST_CASE("start block: the parts of a run", "[start_block]") {
   check(start_block(run),
         {"model resnet20 for 32x32 images in fp32, 269,722 trainable parameters, 1,376 "
          "non-trainable, 0.2424 GFLOP per training image",
-         "data synthetic: 296 images for training, 100 for testing",
+         "data synthetic, drawn because --data was not given: 296 images for training, 100 for "
+         "testing",
          "input resident: the device makes each batch ranks",
          "ranks 2 ranks on 1 host: Example Processor E-2000 v3 with a very long name @ 2.70GHz",
          "0 node1 0 cpu 1 1 1 node1 1 cpu 1 1",
@@ -80,6 +81,8 @@ TEST_CASE("start block: the parts of a run", "[start_block]") {
          "SGD, momentum 0.9, weight decay 0.0001", "all-reduce ring; 1.08 MB per step"});
   CHECK_THAT(flat(start_block(run)), EndsWith("run in runs/sample"));
   check(start_block(test::sample_run(1, 1)), {"all-reduce none: one rank (1.08 MB of gradients)"});
+  run.config.given = {"data"};
+  check(start_block(run), {"data synthetic: 296 images"});
   run.config.input = InputMode::stream;
   check(start_block(run), {"stream: batches prepared by 2 host threads of each rank ranks"});
   run.config.input_workers = 1;
