@@ -55,6 +55,16 @@ class Healthy(DoctorTest):
         of = {(b["model"], b["precision"]): b["largest_batch"] for b in batches}
         self.assertGreater(of["resnet20", "fp32"], of["resnet110", "fp32"])
 
+    def test_variables_that_steer_mpi_and_threads_are_listed(self):
+        for ranks in (0, 2):
+            result, report = self.examine(ranks, UCX_TLS="tcp", KMP_AFFINITY="none\x1b[2J", OMPI_MCA_btl="self,vader,tcp")
+            listed = report["ranks"][0]["launch"]["settings"]
+            for one in ("UCX_TLS=tcp", r"KMP_AFFINITY=none\x1b[2J", "OMPI_MCA_btl=self,vader,tcp"):
+                self.assertIn(one, listed)
+            self.assertEqual([one for one in listed if "orte" in one or "ess_" in one], [])
+            self.assertIn("UCX_TLS=tcp", result.out)
+            self.assertNotIn("\x1b", result.out)
+
     def test_below_a_launcher(self):
         for ranks in (1, 3):
             result, report = self.examine(ranks, "--data", "data")

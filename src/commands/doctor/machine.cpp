@@ -1,5 +1,7 @@
 #include "rueda/core/machine.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -70,6 +72,24 @@ bool share_memory(const RankFacts& rank, const RankFacts& other) {
   return gpu != nullptr && gpu->uuid == rank.device.taken()->uuid;
 }
 
+/// Those that somebody set, not those in which Open MPI's launcher tells its
+/// processes who they are.
+std::vector<std::string> settings() {
+  constexpr std::array kSteer = {"OMPI_MCA_", "PRTE_MCA_", "UCX_", "FI_",   "MPICH_",
+                                 "I_MPI_",    "OMP_",      "KMP_", "GOMP_", "NCCL_"};
+  constexpr std::array kLauncher = {"orte_",        "ess",           "pmix",
+                                    "initial_wdir", "shmem_RUNTIME", "mpi_oversubscribe"};
+  std::vector<std::string> found;
+  for (char** one = environ; *one != nullptr; ++one) {
+    std::string_view rest = *one;
+    const auto taken = [&rest](const char* word) { return take(rest, word); };
+    if (std::ranges::any_of(kSteer, taken) && std::ranges::none_of(kLauncher, taken))
+      found.push_back(printable(*one));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
 }  // namespace
 
 LaunchFacts read_launch(const Environment& environment) {
@@ -134,6 +154,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   RankFacts facts;
   facts.host = host_name();
   facts.launch = read_launch(environment);
+  facts.launch.settings = settings();
   facts.cores.allowed = allowed_cores();
   facts.cores.cores = machine_cores();
   facts.cores.online = online_cores();

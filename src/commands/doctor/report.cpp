@@ -122,6 +122,9 @@ std::string launch_section(const ClusterFacts& cluster) {
   return "Launch\n" +
          lines({{"launcher", launcher_text(first, ranks_by_host(cluster.ranks).size())},
                 {"Slurm", slurm_text(first.launch)},
+                {"settings", first.launch.settings.empty()
+                                 ? "none of MPI, UCX or OpenMP in the environment"
+                                 : fmt::format("{}", fmt::join(first.launch.settings, ", "))},
                 {"versions", versions}});
 }
 
