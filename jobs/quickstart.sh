@@ -45,8 +45,13 @@ build "$directory" "${options[@]}"
 stage data "$program" synth --out data/synth --format bin --train 5000 --test 1000 --seed 1
 
 run=(mpirun -n "$ranks" "$program" train)
-"${run[@]}" --config jobs/recipes/quickstart.toml "${epochs[@]}"
+run_dir=runs/quickstart-$(date +%Y%m%d-%H%M%S)
+"${run[@]}" --config jobs/recipes/quickstart.toml "${epochs[@]}" --run-dir "$run_dir"
+stage report "$program" report "$run_dir" --out "$run_dir/report"
 cat <<END
+
+Where the time of a step goes: $(find "$run_dir/report" -name '*phases.png')
+All tables and charts:         $run_dir/report/report.html
 
 The program is $program. Next, for example:
   ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10

@@ -13,14 +13,20 @@ packages=(g++ git ca-certificates pkg-config libopenmpi-dev openmpi-bin libdnnl-
 # shellcheck source=jobs/env.sh
 . "$root/jobs/env.sh"
 
-# Runs a command with its output in a log and prints the label and the seconds in one line. If the command
-# fails, prints the end of the log.
+# Runs a command with its output in a log and prints the label and the seconds in one line. On a terminal
+# that line shows meanwhile how far the command is. If the command fails, prints the end of the log.
 stage() { # label command...
   local label=$1 log status=0 begin=$EPOCHREALTIME
   shift
   mkdir -p "$logs"
   log=$logs/${label// /-}.log
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ -t 1 ]; then
+    "$@" >"$log" 2>&1 </dev/null &
+    show_progress "$!" "$label" "$begin" "$log"
+    wait "$!" || status=$?
+  else
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+  fi
   if [ "$status" -eq 0 ]; then
     printf '%-10s %6s s\n' "$label" "$(seconds_since "$begin")"
     return 0
@@ -28,6 +34,19 @@ stage() { # label command...
   printf '%-10s failed after %s s; the end of %s:\n' "$label" "$(seconds_since "$begin")" "$log" >&2
   tail -n "${RUEDA_LOG_LINES:-40}" "$log" >&2
   return "$status"
+}
+
+# The number of what is done and of all there is, as ninja and meson write it. A command in the background
+# does not see Ctrl-C, so it is ended here.
+show_progress() { # process label EPOCHREALTIME of the beginning, log
+  trap 'trap "" TERM; kill 0; exit 130' INT
+  while kill -0 "$1" 2>/dev/null; do
+    printf '\r%-10s %6s s  %s\033[K' "$2" "$(seconds_since "$3")" \
+      "$(tail -c 2000 "$4" 2>/dev/null | grep -oE '^ *\[?[0-9]+/[0-9]+' | tail -n 1 | tr -d '[ ')"
+    sleep 0.5
+  done
+  trap - INT
+  printf '\r\033[K'
 }
 
 seconds_since() { # EPOCHREALTIME of the beginning
