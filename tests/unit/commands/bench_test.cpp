@@ -212,7 +212,7 @@ TEST_CASE("whole numbers have to be exact, real ones within a bound that grows w
   REQUIRE(KnownSums::error_bound(2, Wire::bf16) == Approx(3 * 0x1p-8).epsilon(0.01));
 }
 
-TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[bench]") {
+TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[bench][cpu]") {
   SoloSum one, other;
   SoloSum* const sums[] = {&one, &other};
   const auto seconds = Bed(300'000).measure(sums, {7, 100});
@@ -225,7 +225,7 @@ TEST_CASE("each candidate sums as often as asked, and once more to warm up", "[b
   CHECK(Bed(300'000).measure(sums, {1000, 1e-9})[0].size() == 3);
 }
 
-TEST_CASE("a wrong sum ends the measurement", "[bench]") {
+TEST_CASE("a wrong sum ends the measurement", "[bench][cpu]") {
   SoloSum wrong(0.25F);
   SoloSum* const sums[] = {&wrong};
   REQUIRE_THROWS_WITH(Bed(70'000).measure(sums, {1, 1}),

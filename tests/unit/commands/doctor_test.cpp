@@ -88,7 +88,7 @@ TEST_CASE("memory is that of the rank that has the least", "[doctor]") {
   CHECK(memory_per_rank(cluster.ranks) == 37'525'000'000);
 }
 
-TEST_CASE("every model gets its largest batch in both precisions", "[doctor]") {
+TEST_CASE("every model gets its largest batch in both precisions", "[doctor][cpu]") {
   const auto batches = largest_batches(rueda::BackendChoice::cpu, 200'000'000, 1, 1);
   REQUIRE(batches.size() == 18);
   CHECK(batches[0].model == "resnet20");
