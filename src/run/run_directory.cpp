@@ -153,8 +153,8 @@ void check_weights_target(const TrainConfig& config, bool own_file) {
     refuse("there is such a file", "give another path, or add --overwrite");
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (names_run_directory(config, parent)) {
-    if (path.filename() != kRunJsonName && path.filename() != kStepsCsvName) return;
-    refuse("the run writes another file of this name", "give another name");
+    if (path.filename() != kCheckpointsName) return;
+    refuse("the run keeps its checkpoints there", "give another name");
   }
   if (!fs::is_directory(parent, ignored))
     refuse("the directory " + parent.string() + " does not exist", "make it, or give another path");

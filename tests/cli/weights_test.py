@@ -134,7 +134,8 @@ class WeightsTest(ProgramCase):
             (1, "data", "not a regular file", "--overwrite"),
             (1, "not-made/", "not a regular file"),
             (1, "/proc/w", "/proc can not be written"),
-            (1, "not-made/run.json", "another file of this name"),
+            (1, "not-made/run.json", "ends in .safetensors"),
+            (1, "not-made/checkpoints", "its checkpoints"),
         ):
             target = ("--save-weights", name, "--run-dir", "not-made", *more)
             self.refused(self.train(*target, ranks=ranks), "--save-weights", name, why)
