@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,6 +32,18 @@ def flip(path, offset):
     data = bytearray(path.read_bytes())
     data[offset % len(data)] ^= 0x10
     path.write_bytes(data)
+
+
+def rewrite(checkpoint, change_config=None, history=None):
+    """Another config or history, with the sums that belong to it."""
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    manifest["config"].update(change_config or {})
+    if history is not None:
+        (checkpoint / "history.json").write_bytes(history)
+        manifest["files"]["history.json"] = {"bytes": len(history), "crc32": f"{zlib.crc32(history):08x}"}
+    text = json.dumps({**manifest, "manifest_crc32": "0" * 8}, indent=2).encode() + b"\n"
+    text = text.replace(b'"manifest_crc32": "' + b"0" * 8, f'"manifest_crc32": "{zlib.crc32(text):08x}'.encode())
+    (checkpoint / "manifest.json").write_bytes(text)
 
 
 class CheckpointTest(ProgramCase):
@@ -172,6 +185,25 @@ class CheckpointTest(ProgramCase):
         self.assertIn(names[0], result.out)
         self.assertIn("passed-over-" + names[1], self.checkpoints("damaged"))
         self.assertEqual(curve(self.program.record("damaged")), self.reference())
+
+    def test_a_checkpoint_that_contradicts_itself_is_refused(self):
+        self.completed(self.train("lies", "--checkpoint-every", "1epoch", ranks=1))
+        checkpoint = self.folder / "lies" / "checkpoints" / self.checkpoints("lies")[-1]
+        whole = (checkpoint / "history.json").read_bytes()
+        head, one, two, end = whole.splitlines(keepends=True)
+        for history, says in (
+            (head + one.replace(b",\n", b"\n") + end, "its history has 1 epochs and its manifest says 2"),
+            (head + one + one + two + end, "its history has 3 epochs"),
+            (whole + b"{}\n", "it goes on after its end"),
+        ):
+            rewrite(checkpoint, history=history)
+            self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "branch"), says)
+        rewrite(checkpoint, {"model": "\x1b[2J"}, whole)
+        refused = self.alone("--resume", str(checkpoint), "--run-dir", "branch")
+        self.refused(refused, "--model '\\x1b[2j' is not known")
+        self.assertNotIn("\x1b", refused.err)
+        rewrite(checkpoint, {"model": "resnet20", "help": True, "--": 1})  # no options of a run
+        self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "branch", ranks=1).out)
 
     def test_what_does_not_fit_is_refused(self):
         self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
