@@ -73,6 +73,7 @@ Fields fields_of(const RunResult& run, const Observation& seen, const EpochForec
   return {{"ranks", "P", Show::count, double(seen.ranks)},
           {"global_batch", "batch", Show::count, double(run.global_batch)},
           {"overlap", "overlap", Show::text, run.overlaps ? "on" : "off"},
+          {"all_reduce", "summed by", Show::text, run.all_reduce},
           {"fitted", "fitted", Show::text, fitted},
           {"measured_epoch_seconds", "epoch, s", Show::seconds, seen.epoch.value},
           {"predicted_epoch_seconds", "predicted", Show::seconds, forecast.seconds},
@@ -160,7 +161,7 @@ Certainty certainty_of(const Runs& fitted, const CostFit& fit, const Benches& be
       const MeanStep& measured = run.steady_full_step;
       const double waited = measured.phases[std::size_t(Phase::all_reduce)];
       steps.push_back((measured.seconds - waited) / (compute + rest) - 1);
-      sums.push_back(summing_seconds(run) / all_reduce - 1);
+      if (run.sums_go_over_links()) sums.push_back(summing_seconds(run) / all_reduce - 1);
     }
     Runs others = fitted;
     others.erase(others.begin() + (&run - fitted.data()));
@@ -192,7 +193,7 @@ Table comparison_table(Runs runs, const CostFit& fit, const Certainty& certainty
           "single run. step: a full one, mean over ranks. all_reduce: how long it waited for the "
           "sum; predicted: straggling + exposed, since a mean rank waits for the slowest there. "
           "sums: hidden or not, without waiting for later ranks. fitted: whether the model was "
-          "fitted to this run."}};
+          "fitted to this run. Sums in shared memory are predicted as a ring's."}};
   for (const RunResult& run : runs) {
     const auto forecast_by = [&](const CostModel& model) {
       return forecast_epoch(with_buckets_of(model, run, graph), scenario_of(run));

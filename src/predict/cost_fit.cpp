@@ -111,17 +111,18 @@ void set_compute(CostFit& fit, const Runs& runs, const Given& given, const Graph
 /// What is given, else what was fitted. Throws InputError with the text
 /// `unknown` where a half is missing.
 Link link_of(const std::optional<double>& alpha, const std::optional<double>& bandwidth,
-             const std::optional<LinkFit>& fitted, const char* unknown) {
+             const std::optional<LinkFit>& fitted, const std::string& unknown) {
   if (!fitted && (!alpha || !bandwidth)) throw InputError(unknown);
   return {alpha ? *alpha : fitted->link.alpha, bandwidth ? 1 / *bandwidth : fitted->link.beta};
 }
 
 void set_one_level(CostFit& fit, const Given& given) {
   const auto& fitted = fit.machine.between ? fit.machine.between : fit.machine.inside;
-  fit.model.machine.between = link_of(
-      given.alpha, given.bandwidth, fitted,
-      "the cost of a message is unknown: give runs on 2 ranks or more, a record of rueda bench "
-      "all-reduce by --bench, or --alpha and --bandwidth");
+  std::string unknown =
+      "the cost of a message is unknown: give runs with --all-reduce ring on 2 ranks or more, a "
+      "record of rueda bench all-reduce by --bench, or --alpha and --bandwidth";
+  for (const std::string& note : fit.machine.notes) unknown += ". " + note;
+  fit.model.machine.between = link_of(given.alpha, given.bandwidth, fitted, unknown);
   fit.model.machine.ranks_per_node = 1;
   if (!fit.machine.between && !(given.alpha && given.bandwidth)) {
     fit.notes.emplace_back(

@@ -54,7 +54,7 @@ bool sums_like_a_ring(const RunResult& run) {
 /// Calls `use(ranks, bucket)` for the buckets of a run on several ranks that are large enough.
 template <typename Use>
 void for_buckets(const RunResult& run, Use use) {
-  if (run.world_size() < 2) return;
+  if (run.world_size() < 2 || !run.sums_go_over_links()) return;
   for (const BucketResult& b : run.steady_communication.buckets) {
     if (b.bytes > kSmallBytes && b.busy.count > 0) use(run.world_size(), b);
   }
@@ -122,11 +122,12 @@ Texts notes_on_sums(const Runs& runs) {
   }
   Texts notes;
   for (const auto& [like_a_ring, name] : sums) {
-    notes.push_back(
-        like_a_ring ? "For runs that summed gradients by " + name +
-                          ", alpha and beta are those of a ring that takes the same time."
-                    : "Runs that summed gradients by " + name +
-                          " are not used for alpha and beta: their time is not that of a ring.");
+    notes.push_back(like_a_ring
+                        ? "For runs that summed gradients by " + name +
+                              ", alpha and beta are those of a ring that takes the same time."
+                        : "Runs that summed gradients by " + name +
+                              " are not used for alpha and beta: their time is not that of a ring, "
+                              "and shared memory sends no messages.");
   }
   return notes;
 }

@@ -194,6 +194,25 @@ TEST_CASE("nine of ten single runs lie in their interval", "[predict]") {
   CHECK(std::isnan(certainty_of(few, fit, {}, {}, {}).of(fit.model, {}, {}).epoch));
 }
 
+TEST_CASE("sums in shared memory say nothing of links and additions", "[predict]") {
+  std::mt19937 random(1);
+  Runs runs = {drawn_run(1, random), drawn_run(1, random), drawn_run(2, random),
+               drawn_run(2, random), drawn_run(2, random)};
+  const auto sums_of = [](const Runs& all) {
+    const CostFit fit = fit_cost(all, {}, {}, {});
+    return std::pair(certainty_of(all, fit, {}, {}, {}).sums, fit.machine.gamma_rows);
+  };
+  const auto [deviation, gammas] = sums_of(runs);
+  runs.push_back(runs.back());
+  runs.back().all_reduce = "auto (shared)";
+  runs.back().steady_communication.transfer *= 9;  // far from a ring's
+  for (BucketResult& bucket : runs.back().steady_communication.buckets) bucket.add.mean = 9;
+  CHECK(sums_of(runs).first == Approx(deviation));
+  CHECK(sums_of(runs).second == gammas);
+  CHECK_THROWS_WITH(fit_cost({runs.front(), runs.back()}, {}, {}, {}),
+                    Catch::Contains("auto (shared) are not used"));
+}
+
 TEST_CASE("one rank, small buckets and other sums are not used for links", "[predict]") {
   RunResult small = ring_run(2, 1, kLink, {1e6, 25e6});
   small.steady_communication.buckets.push_back(small.steady_communication.buckets.front());
