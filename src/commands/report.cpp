@@ -29,13 +29,14 @@ void print_findings(std::ostream& out, const std::vector<Finding>& findings) {
   }
 }
 
-/// rueda's runs first, then what others printed.
+/// By depth of the model: rueda's runs first, then what others printed.
 std::vector<Observation> observe_everything(const Study& study, const ReportOptions& options) {
   std::vector<Observation> all = observe_all(study.runs);
   for (const std::string& log : options.logs)
     std::ranges::move(read_keras_log(parse_keras_log_option(log)), std::back_inserter(all));
   if (!options.published.empty())
     std::ranges::move(published(options.published), std::back_inserter(all));
+  std::ranges::stable_sort(all, {}, [](const Observation& o) { return depth_of(o.model); });
   return all;
 }
 

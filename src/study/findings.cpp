@@ -41,7 +41,7 @@ constexpr std::array kPointDoubts = {
                  "and left out of fits and recommendations."},
     Doubt<Point>{[](const Point& p) { return p.includes_warm_up; },
                  "Some runs had one epoch only, so their times include warm-up."},
-    Doubt<Point>{[](const Point& p) { return p.repeats == 1 && !p.runs.empty(); },
+    Doubt<Point>{is_single_run,
                  "Some points are single runs, so their figures have no range: repeat these runs "
                  "to see how far times differ."}};
 constexpr std::array kSeriesDoubts = {

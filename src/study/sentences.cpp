@@ -18,6 +18,11 @@ constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
+/// Of a serial fraction, which noise may move out of its range.
+std::string fraction_text(double share) {
+  return share < 0 ? "below 0 %" : share > 1 ? "above 100 %" : percent(share);
+}
+
 std::string phase_name(std::size_t p) {
   return p == kAllReduce ? "waiting for the all-reduce" : std::string(kPhaseNames[p]);
 }
@@ -80,11 +85,12 @@ Sentence how_far_it_scales(const SeriesFigures& series, const PointFigures& f) {
   const bool weak = series.series->scaling == Scaling::weak;
   return fmt::format(
       "{} take {} for an epoch where {} {} {}: speedup {:.2f}, efficiency {}, with the {} fixed "
-      "({} scaling).",
+      "({} scaling){}.",
       ranks_text(f.ranks()), range(f.point->epoch), ranks_text(base.ranks),
       base.ranks == 1 ? "takes" : "take", range(base.epoch), f.epoch_view.speedup.value,
       with_range(f.epoch_view.efficiency, "", percent),
-      weak ? "batch of each rank" : "global batch", to_string(series.series->scaling));
+      weak ? "batch of each rank" : "global batch", to_string(series.series->scaling),
+      is_single_run(base) || is_single_run(*f.point) ? ", from single runs" : "");
 }
 
 Sentence which_factor_costs_most(const SeriesFigures&, const PointFigures& f) {
@@ -163,6 +169,7 @@ Sentence what_steps_say(const SeriesFigures&, const PointFigures& f) {
   const bool overlap = epoch.high >= step.low && step.high >= epoch.low;
   if (overlap || std::abs(step.value - epoch.value) < 1 - kNothingLost) return {};
   const EpochParts parts = epoch_parts(f);
+  if (parts.slow_steps < 0 || parts.partial < 0) return {};  // quick steps made up for slow ones
   const std::string partial =
       parts.partial_images == 0
           ? ""
@@ -208,13 +215,12 @@ Sentence how_serial_it_is(const SeriesFigures& series) {
   const auto fit = amdahl_fraction(*series.series);
   if (!fit) return {};
   const Estimate& s = *fit;
-  if (s.value <= 0) {
-    return fmt::format("Amdahl's fit has a serial fraction of {}: the speedup is ideal or better.",
-                       percent(s.value));
-  }
+  if (s.value <= 0 || s.value >= 1)
+    return s.value <= 0 ? "Amdahl's fit finds nothing serial: the speedup is ideal or better."
+                        : "Amdahl's law does not fit: epochs are not shorter on more ranks.";
   const std::string text =
       fmt::format("Amdahl's fit has a serial fraction of {}, a limit of {:.1f} for the speedup",
-                  with_range(s, "", percent), 1 / s.value);
+                  with_range(s, "", fraction_text), 1 / s.value);
   std::vector<double> flatt;
   for (const PointFigures& f : series.points) {
     if (!f.point->oversubscribed && std::isfinite(f.karp_flatt)) flatt.push_back(f.karp_flatt);
@@ -222,7 +228,7 @@ Sentence how_serial_it_is(const SeriesFigures& series) {
   if (flatt.size() < 2) return text + " (from two points only).";
   const bool grows = flatt.back() > 1.2 * flatt.front() && flatt.back() - flatt.front() > 0.005;
   return text + fmt::format("; by Karp and Flatt it goes from {} to {}: {}.",
-                            percent(flatt.front()), percent(flatt.back()),
+                            fraction_text(flatt.front()), fraction_text(flatt.back()),
                             grows ? "the loss is overhead that grows with P"
                                   : "no overhead that grows with P");
 }

@@ -2,6 +2,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <fmt/ranges.h>
+
 #include "rueda/study/figures.hpp"
 #include "rueda/train/options.hpp"
 
@@ -91,25 +93,44 @@ std::string batch_text(const Series& s) {
   return std::to_string(s.batch) + (s.scaling == Scaling::weak ? " per rank" : " global");
 }
 
-std::string images_text(double images) {
-  constexpr double kMost = 1e15;
-  if (!(images >= 0 && images <= kMost)) return "images unknown";  // as in a log
-  return std::to_string(static_cast<long long>(images)) + " images";
+/// "50000 images of 32 pixels"; less where a log does not say.
+std::string images_text(const Series& s) {
+  const double images = s.points[0].images;
+  const std::string size = s.image_size == 0 ? "" : fmt::format(" of {} pixels", s.image_size);
+  return std::isfinite(images) ? fmt::format("{:.0f} images{}", images, size) : "images" + size;
 }
 
-/// Names only what differs somewhere in the study.
+/// Puts how several ranks summed gradients in the place of the option, which may be auto.
+void name_sums(Series& s) {
+  std::set<std::string> names;
+  for (const Point& point : s.points)
+    for (const RunResult* run : point.runs)
+      if (run->world_size() > 1 && !run->all_reduce.empty()) names.insert(run->all_reduce);
+  if (names.empty()) return;
+  const std::string sums = fmt::format("{}", fmt::join(names, " and "));
+  const auto option = s.variant.find("all-reduce ");
+  if (option != s.variant.npos)
+    s.variant.replace(option, s.variant.find(',', option) - option, sums);
+  else
+    s.variant += (s.variant.empty() ? "" : ", ") + sums;
+}
+
+/// Names the sums, and else only what differs somewhere in the study.
 void name_all(std::vector<Series>& all) {
   std::set<Processor> processors;
-  for (const Series& s : all) processors.insert(s.processor);
-  std::map<std::string, int> seen;
+  std::set<std::string> images;
+  for (const Series& s : all) {
+    processors.insert(s.processor);
+    images.insert(images_text(s));
+  }
   for (Series& s : all) {
+    name_sums(s);
     s.label = s.model + ", " + batch_text(s);
     if (!s.variant.empty()) s.label += ", " + s.variant;
     if (processors.size() > 1) s.label += std::string(", ") + to_string(s.processor);
     if (s.source != "rueda") s.label += " (" + s.source + ")";
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
-    const int before = seen[s.label]++;
-    if (before > 0) s.label += ", " + images_text(s.points[0].images);
+    if (images.size() > 1) s.label += ", " + images_text(s);
     s.id = "s" + std::to_string(&s - all.data() + 1);
   }
 }

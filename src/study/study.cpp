@@ -215,6 +215,7 @@ Study load_study(const std::vector<fs::path>& places) {
       }
     }
   }
+  std::ranges::stable_sort(study.runs, {}, [](const RunResult& r) { return depth_of(r.model); });
   const bool nothing = study.runs.empty() && study.empty_runs.empty() && study.failed.empty();
   if (nothing && !places.empty()) {
     const std::string why =

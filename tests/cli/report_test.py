@@ -49,6 +49,7 @@ class Report(ProgramCase):
         for measured, has_link in ((window, False), (ring, True)):
             rates = [measured["link_busbw_GBps"], measured["buckets"][0]["transfer_median_seconds"]]
             self.assertEqual([rate is not None for rate in rates], [has_link] * 2)
+        self.refused(self.program.run("predict", "window"), "by shared are not used", "sends no messages")
 
     def test_tables_are_written_in_three_forms(self):
         text = (self.folder / "report/report.md").read_text(encoding="utf-8")
@@ -68,7 +69,7 @@ class Report(ProgramCase):
         self.assertEqual(ids, wanted)
 
     def test_terminal_shows_overview_and_findings(self):
-        self.assertIn("resnet20, 16 per rank", self.printed)
+        self.assertIn("resnet20, 16 per rank, ring", self.printed)
         self.assertIn("Nothing was computed", self.printed)
         self.assertIn("Written to report", self.printed)
         self.assertLessEqual(max(len(line) for line in self.printed.splitlines()), 80)
@@ -117,6 +118,9 @@ class Report(ProgramCase):
             self.assertIn(f"Task {task}: ", text)
         self.assertIn("220 s / 24 s of first epochs; steady it is 215 s / 14 s = 15.4", text)
         self.assertTrue(list((self.folder / "book/book").glob("book_task_10_5_*.csv")))
+        self.completed(self.program.run("report", "--published", "all", "--out", "all", "--plots", "off"))
+        models = [one["model"] for one in self.read("all/report.json")["series"]]
+        self.assertEqual(list(dict.fromkeys(models)), ["resnet18", "resnet50v2", "resnet152v2"])
 
     def test_a_log_of_keras_is_compared_with_the_runs(self):
         line = "5/5 - {0}s - loss: 2.1 - accuracy: 0.2 - {0}s/epoch - {1}ms/step\n"

@@ -91,6 +91,11 @@ Observations observe_all(const Runs& runs);
 /// the least low and the greatest high of those that are known.
 Observation merged(const Members& repeats);
 
+/// One of rueda's without repeats: its figures have no range.
+inline bool is_single_run(const Observation& o) noexcept {
+  return o.repeats == 1 && !o.runs.empty();
+}
+
 /// Whether their epochs have the same images, or are both of an unknown number.
 inline bool same_images(const Observation& a, const Observation& b) noexcept {
   return a.images == b.images || (std::isnan(a.images) && std::isnan(b.images));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -104,6 +105,12 @@ struct RunResult {
   bool sums_go_over_links() const { return !sums_by("shared"); }
 };
 using Runs = std::vector<RunResult>;
+
+/// The first number in its name, by which models are listed; those without one come last.
+inline std::size_t depth_of(const std::string& model) {
+  const auto digit = model.find_first_of("0123456789");
+  return digit == model.npos ? digit : std::strtoull(model.c_str() + digit, nullptr, 10);
+}
 
 /// Reads a run.json. Ignores unknown fields; fields that an older version did
 /// not write stay unknown. Throws InputError naming file, field and remedy.

@@ -48,8 +48,8 @@ Fields scaling_fields(const PointFigures& figures, bool printed) {
       {"images_per_second", "Throughput (images/s)", Show::rate, figures.images_per_second.value},
       {"speedup", "Speedup", Show::ratio, figures.epoch_view.speedup.value},
       {"efficiency", "Efficiency (%)", Show::percent, efficiency.value},
-      {"efficiency_low", "at least", Show::percent, efficiency.low},
-      {"efficiency_high", "at most", Show::percent, efficiency.high}};
+      {"efficiency_low", "at least", Show::percent, low_of(efficiency)},
+      {"efficiency_high", "at most", Show::percent, high_of(efficiency)}};
   if (printed) {
     const auto [speedup, share] = epoch_speedup(*figures.series, point, &Point::printed_epoch);
     fields.insert(
@@ -57,8 +57,8 @@ Fields scaling_fields(const PointFigures& figures, bool printed) {
         {{"printed_epoch_s", "Time as printed (s)", Show::text, point.printed_epoch.value},
          {"printed_speedup", "Speedup as printed", Show::ratio, speedup.value},
          {"printed_efficiency", "Efficiency as printed (%)", Show::percent, share.value},
-         {"printed_efficiency_low", "at least", Show::percent, share.low},
-         {"printed_efficiency_high", "at most", Show::percent, share.high}});
+         {"printed_efficiency_low", "at least", Show::percent, low_of(share)},
+         {"printed_efficiency_high", "at most", Show::percent, high_of(share)}});
   }
   fields.insert(fields.end(),
                 {{"batch", "Batch", Show::count, count_cell(point.global_batch)},

@@ -34,6 +34,11 @@ double gradient_bytes(const std::string& model) {
   }
 }
 
+/// Seconds of an epoch that its steps waited for data; NaN where that was not measured.
+double loading_of(const PointFigures& figures) {
+  return figures.run == nullptr ? kUnknown : figures.epoch_phases[std::size_t(Phase::load)];
+}
+
 /// What the homework derives of one batch on P ranks; seconds of an epoch. NaN
 /// where there was no run on one rank, or a figure is unknown.
 Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
@@ -45,8 +50,7 @@ Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
   const bool sums = from_one && point.ranks > 1;
   const auto c = sums ? figures.communication : CommunicationFigures{};
   const double one_rank = from_one ? base.point->epoch.value : kUnknown;
-  const bool measured = from_one && base.run != nullptr;
-  const double loading = measured ? base.epoch_phases[std::size_t(Phase::load)] : kUnknown;
+  const double loading = from_one ? loading_of(base) : kUnknown;
   const double compute = (one_rank - (std::isnan(loading) ? 0 : loading)) / ranks;
   const double inferred = sums ? point.epoch.value - compute : kUnknown;
   const double bytes = figures.run != nullptr || !sums ? c.bytes : gradient_bytes(point.model);
@@ -62,9 +66,10 @@ Fields figures_of(const SeriesFigures& series, const PointFigures& figures) {
           {"measured_s", "Comm measured (s)", Show::seconds, c.busy},
           {"exposed_s", "Comm exposed (s)", Show::seconds, c.exposed},
           {"steps", "Steps", Show::count, steps},
-          {"gradient_bytes", "Gradient", Show::bytes, bytes},
+          {"gradient_bytes", "N (bytes)", Show::count, bytes},
           {"bandwidth_GBps", "Bandwidth inferred (GB/s)", Show::gigabytes, bandwidth},
-          {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, c.busbw}};
+          {"busbw_GBps", "Bandwidth measured (GB/s)", Show::gigabytes, c.busbw},
+          {"marks", "Marks", Show::text, marks_of(point, "one epoch only", "; ")}};
 }
 
 std::string batch_word(const Series& s) {
@@ -115,8 +120,8 @@ Table details(const Group& group) {
               .title = "Communication, inferred and measured: " + about(*group.front()->series),
               .notes = {"Inferred: as in tables 2 and 3. Measured: inside the all-reduce, hidden "
                         "or not, mean over ranks. Exposed: how long the steps waited for it.",
-                        "Bandwidth measured: 2 (P-1)/P x bytes / time of the slowest rank inside "
-                        "the all-reduce (busbw)."}};
+                        "Bandwidth measured: 2 (P-1)/P x N / time of the slowest rank inside the "
+                        "all-reduce (busbw). N: all that a step sums."}};
   for (const SeriesFigures* s : group) {
     for (const PointFigures& point : s->points) {
       if (point.ranks() > 1) table.add_fields(figures_of(*s, point));
@@ -131,22 +136,22 @@ Texts formulas(const Group& group) {
       "with its copy to the device.",
       "Communication = T(P) - C / P: everything that is not C / P, unevenness, loading and "
       "overheads included. Below 0 where P ranks gained more than P-fold."};
-  const bool loading = std::ranges::all_of(
-      group, [](const SeriesFigures* s) { return s->points.front().run != nullptr; });
-  if (!loading) notes.emplace_back("Loading was not measured separately: C = T(1).");
+  if (std::isnan(loading_of(group.front()->points.front())))
+    notes.emplace_back("Loading was not measured separately: C = T(1).");
   return notes;
 }
 
 void add_bandwidth_notes(Table& table, const Group& group) {
   table.notes.emplace_back(
       "A ring all-reduce of N bytes over P ranks with bandwidth B takes 2 (P-1)/P N / B; hence "
-      "bandwidth = 2 (P-1)/P x N x steps / communication of an epoch. GB = 10^9 bytes.");
+      "bandwidth = 2 (P-1)/P x N x steps / communication of an epoch. GB = 10^9 bytes. Sums in "
+      "shared memory use no link: their figure is what a ring would need to be as fast.");
   const Series& series = *group.front()->series;
   const double bytes = gradient_bytes(series.model);
   if (std::isfinite(bytes)) {
-    table.notes.push_back(
-        fmt::format("N: {} parameters of {}, 4 bytes each: {}; a step is one all-reduce of them.",
-                    count_text(std::size_t(bytes / 4)), series.model, bytes_text(bytes)));
+    table.notes.push_back(fmt::format(
+        "N: {} parameters of {}, 4 bytes each: {} bytes; a step is one all-reduce.",
+        count_text(std::size_t(bytes / 4)), series.model, count_text(std::size_t(bytes))));
   }
   Texts steps;
   for (const SeriesFigures* s : group) {
@@ -162,15 +167,20 @@ void add_bandwidth_notes(Table& table, const Group& group) {
 
 Tables tables_of(const Group& group) {
   const Series& series = *group.front()->series;
-  const auto speedup = [](auto&, auto& point) { return point.epoch_view.speedup.value; };
-  Table times = wide_table(group, "1", "time and speedup",
-                           {{"time_s", "time (sec)", Show::seconds, derived("time_s")},
-                            {"speedup", "speedup", Show::ratio, speedup}},
-                           1);
+  const auto speedup = [](auto&, auto& p) { return p.epoch_view.speedup.value; };
+  const auto scaled = [](auto&, auto& p) { return double(p.ranks()) * p.epoch_view.speedup.value; };
+  const auto unloaded = [](auto&, auto& p) { return p.point->epoch.value - loading_of(p); };
+  std::vector<Part> columns = {{"time_s", "time (sec)", Show::seconds, derived("time_s")},
+                               {"unloaded_s", "without loading (sec)", Show::seconds, unloaded},
+                               {"speedup", "speedup", Show::ratio, speedup},
+                               {"scaled_speedup", "P x speedup", Show::ratio, scaled}};
+  if (std::isnan(loading_of(group.front()->points.front()))) columns.erase(columns.begin() + 1);
+  Table times = wide_table(group, "1", "time and speedup", columns, 1);
   times.notes = {series.scaling == Scaling::weak
                      ? "Weak scaling: the batch of every rank stays the same."
                      : "Strong scaling: the batch of all ranks together stays the same.",
-                 "Time: an epoch after the first, loading of data included.", speedup_note(series)};
+                 "Time: an epoch after the first, loading of data included where nothing is said.",
+                 speedup_note(series) + " The homework's other definition is P x speedup."};
   Table parts = wide_table(group, "2", "compute and communication",
                            {{"compute_s", "compute (sec)", Show::seconds, derived("compute_s")},
                             {"comm_s", "comm (sec)", Show::seconds, derived("inferred_s")}},
@@ -212,9 +222,16 @@ std::string speedup_note(const Series& series) {
 void add_side_by_side(Table& table, const Group& group, const std::vector<FigureOf>& values,
                       std::size_t fewest) {
   std::map<std::size_t, std::vector<Cell>> rows;  // by P
+  std::map<std::size_t, std::string> marks;       // the longest
   for (const SeriesFigures* series : group) {
-    for (const PointFigures& point : series->points) rows[point.ranks()];
+    for (const PointFigures& point : series->points) {
+      rows[point.ranks()];
+      const std::string mark = marks_of(*point.point, "one epoch only", "; ");
+      if (mark.size() > marks[point.ranks()].size()) marks[point.ranks()] = mark;
+    }
   }
+  std::erase_if(marks, [](const auto& mark) { return mark.second.empty(); });
+  if (!marks.empty()) table.columns.push_back({"marks", "Marks", Show::text});
   for (auto& [ranks, row] : rows) {
     if (ranks < fewest) continue;
     row = {double(ranks)};
@@ -223,6 +240,7 @@ void add_side_by_side(Table& table, const Group& group, const std::vector<Figure
       for (const FigureOf& value : values)
         row.emplace_back(point == series->points.end() ? kUnknown : value(*series, *point));
     }
+    if (!marks.empty()) row.emplace_back(marks[ranks]);
     table.add(std::move(row));
   }
 }

@@ -30,6 +30,10 @@ Cell count_cell(std::size_t count);
 /// "13.55 to 13.70"; nothing where low and high are the same.
 Cell range_cell(const Estimate& estimate, Show show);
 
+/// Bounds of a range; nothing where low and high are the same.
+inline double low_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.low; }
+inline double high_of(const Estimate& e) { return is_exact(e) ? kUnknown : e.high; }
+
 /// "more threads than cores", "one epoch only" and what else limits a point, apart by `between`.
 std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between);
 
@@ -48,7 +52,7 @@ std::string ranks_heading(Processor processor);
 std::string speedup_note(const Series& series);
 /// A row for each P from `fewest` on: P, then the values of each series;
 /// nothing where this P was not run. Of several points with the same P the one
-/// on fewest hosts.
+/// on fewest hosts. A last column has their marks, if there are any.
 void add_side_by_side(Table& table, const Group& group, const std::vector<FigureOf>& values,
                       std::size_t fewest = 1);
 

@@ -122,7 +122,7 @@ Table communication_table(const StudyFigures& all) {
   };
   return point_table(
       "communication", "Communication in an epoch, measured in three ways", all, row,
-      {"Inferred: T(P) - T(P0) P0/P: everything that is not perfect scaling, whatever its cause.",
+      {"Inferred: T(P) - T(P0) P0/P: all that is not ideal scaling; below 0 where it was better.",
        "Same batch: T(P) - T(1)/P against one rank at this rank's batch, where that was run. It "
        "leaves out that small batches are slower.",
        "Measured: time inside the all-reduce, hidden by backward or not, mean over ranks. Its "
@@ -266,6 +266,7 @@ Cell range_cell(const Estimate& estimate, Show show) {
 std::string marks_of(const Point& point, const std::string& one_epoch, const std::string& between) {
   std::string text = point.oversubscribed ? "more threads than cores" : "";
   if (point.includes_warm_up) text += (text.empty() ? "" : between) + one_epoch;
+  if (is_single_run(point)) text += (text.empty() ? "" : between) + "single run";
   return text;
 }
 

@@ -28,12 +28,12 @@ double most_memory(const Point& point) {
   return most;
 }
 
-/// By model, P and batch of a rank, in this order.
-using Batches = std::map<std::tuple<std::string, std::size_t, std::size_t>, Fields>;
+/// By depth, model, P and batch of a rank, in this order.
+using Batches = std::map<std::tuple<std::size_t, std::string, std::size_t, std::size_t>, Fields>;
 
 /// Times and memory are unknown where the batch was refused.
 void add_batch(Batches& batches, const std::string& model, const Point& p, const char* marks) {
-  batches[{model, p.ranks, p.rank_batch}] = {
+  batches[{depth_of(model), model, p.ranks, p.rank_batch}] = {
       {"model", "model", Show::text, model},
       {"ranks", "P", Show::count, double(p.ranks)},
       {"rank_batch", "batch per rank", Show::count, double(p.rank_batch)},
@@ -83,11 +83,11 @@ void add_row(Table& table, const Observation& slow, const Observation& fast) {
        {"steady_slower_s", "Steady epoch, slower (s)", Show::seconds, slow.epoch.value},
        {"steady_faster_s", "Steady epoch, faster (s)", Show::seconds, fast.epoch.value},
        {"steady_ratio", "Ratio of steady epochs", Show::ratio, steady.value},
-       {"steady_ratio_low", "at least", Show::ratio, steady.low},
-       {"steady_ratio_high", "at most", Show::ratio, steady.high},
+       {"steady_ratio_low", "at least", Show::ratio, low_of(steady)},
+       {"steady_ratio_high", "at most", Show::ratio, high_of(steady)},
        {"printed_ratio", "Ratio as printed", Show::ratio, printed.value},
-       {"printed_ratio_low", "at least", Show::ratio, printed.low},
-       {"printed_ratio_high", "at most", Show::ratio, printed.high}});
+       {"printed_ratio_low", "at least", Show::ratio, low_of(printed)},
+       {"printed_ratio_high", "at most", Show::ratio, high_of(printed)}});
 }
 
 /// Every two processors that did the same work, the slower one first.
@@ -152,7 +152,8 @@ Table batch_table(const Study& study, const StudyFigures& all) {
   Batches batches;
   for_points(all, [&](const PointFigures& f) {
     const Point& p = *f.point;
-    const std::string name = p.model + (p.variant.empty() ? "" : ", " + p.variant) +
+    const std::string& variant = f.series->variant;
+    const std::string name = p.model + (variant.empty() ? "" : ", " + variant) +
                              (p.source == "rueda" ? "" : " (" + p.source + ")");
     if (p.rank_batch > 0) add_batch(batches, name, p, "");
   });

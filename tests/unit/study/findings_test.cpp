@@ -94,6 +94,10 @@ TEST_CASE("findings follow from the times", "[study]") {
         Case{{{1, 10.4}, {2, 5.2}}, "takes 0.000 s"},
         Case{{{1, 10.4}, {2, 5.0}}, "takes no time by subtraction"},
         Case{{{1, 0.8}, {2, 0.42}}, "would show 1 s and 0 s, and no efficiency could be computed"},
+        Case{{{1, 10.4}, {2, 5.0}}, "finds nothing serial"},
+        Case{{{1, 10}, {2, 11}}, "Amdahl's law does not fit"},
+        Case{{{1, 10}, {2, 4.9}, {4, 3}}, "it goes from below 0 % to"},
+        Case{{{1, 10}, {2, 8}}, "(weak scaling), from single runs."},
         // 10 / P + (P - 1) / 2, and 1 + 9 / P
         Case{{{1, 10}, {2, 5.5}, {4, 4}}, "overhead that grows with P"},
         Case{{{1, 10}, {2, 5.5}, {4, 3.25}}, "from 10.0 % to 10.0 %: no overhead that grows"}}) {
@@ -137,6 +141,8 @@ TEST_CASE("epochs that scale worse than full steps are taken apart", "[study]") 
              Contains("full step alone scales to 100.0 % on 3 ranks, the epoch to 66.7 %. Of an "
                       "epoch, 0.0300 s go to steps that took longer than the median, and 0.170 s "
                       "to the partial last step (10 images, 0.0333 s by their number)"));
+  study.runs[1].steady_full_step_seconds.mean = 0.09;  // quick steps: no negative seconds
+  CHECK_THAT(text_of(study), !Contains("full step alone"));
   // Repeats that leave both open.
   study.runs.push_back(made_run({.ranks = 3, .epochs = {9, 0.33}, .step = 0.12}));
   CHECK_THAT(text_of(study), !Contains("full step alone"));

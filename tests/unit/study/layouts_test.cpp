@@ -238,6 +238,31 @@ TEST_CASE("measured figures are next to inferred ones", "[layouts]") {
   CHECK_THAT(all_notes(tables[1]), !Contains("C = T(1)"));
 }
 
+TEST_CASE("hand-ins mark shared cores and single runs, which have no range", "[layouts]") {
+  std::vector<RunResult> runs = {run(1, 160, 10, 1), run(2, 160, 6, 0.25), run(2, 160, 6.5, 0.25)};
+  for (RunResult& one : runs) one.all_reduce = "shared";
+  for (std::size_t i : {1, 2}) runs[i].ranks[0].cores = 0.5;
+  const auto tables = nyu(observe_all(runs));
+  for (const Table& table : tables) {
+    CHECK(cell(table, table.rows.size() - 1, "marks").text() == "more threads than cores");
+    CHECK_THAT(table.title, Contains(", shared"));
+  }
+  CHECK(cell(tables[0], 0, "marks").text() == "single run");
+  // 6.25 - 0.25 of two runs; 10 / 6.25, and by the homework's other definition twice that
+  check(tables[0], {{1, "batch_10_unloaded_s", 9},
+                    {2, "batch_10_unloaded_s", 6},
+                    {2, "batch_10_speedup", 1.6},
+                    {2, "batch_10_scaled_speedup", 3.2}});
+  CHECK_THAT(all_notes(tables[2]), Contains("44,695,848 bytes") && Contains("use no link"));
+  runs.pop_back();
+  const auto single = observe_all(runs);
+  const Table task = find(book(single), "book_task_10_5");
+  CHECK_THAT(task.rows[1].back().text(), Contains("more threads than cores, single run"));
+  for (const char* bound : {"efficiency_low", "efficiency_high"})
+    CHECK_FALSE(cell(task, 1, bound).is_number());
+  CHECK(nyu({observation(1, 64, 10), observation(2, 64, 4)})[0].columns.back().key != "marks");
+}
+
 TEST_CASE("the homework's tables where runs are missing", "[layouts]") {
   // Communication below 0 has no bandwidth.
   auto tables = nyu({observation(1, 64, 10), observation(2, 64, 4)});

@@ -130,8 +130,31 @@ TEST_CASE("runs that differ in time are never in one series", "[study]") {
   const auto all = series_of({made_run({}), made_run({.ranks = 2}), made_run({.images = 200}),
                               made_run({.ranks = 2, .images = 200})});
   REQUIRE(all.size() == 2);
-  CHECK(all[0].label != all[1].label);
+  CHECK(all[0].label == "net, 10 per rank, 100 images of 32 pixels");
+  CHECK(all[1].label == "net, 10 per rank, 200 images of 32 pixels");
   CHECK(all[0].id != all[1].id);
+}
+
+TEST_CASE("a series is named after how its ranks summed, and not only by auto", "[study]") {
+  std::vector<RunResult> runs = runs_of({{1, 1}, {2, 1}, {4, 1}});
+  for (RunResult& run : runs) run.all_reduce = "ring";
+  CHECK(series_of(runs)[0].label == "net, 10 per rank, ring");
+  CHECK(series_of({runs[0]})[0].label == "net, 10 global, P = 1");  // it sums nothing
+  for (RunResult run : std::vector(runs)) {
+    run.options = {{"all-reduce", "\"auto\""}, {"overlap", "\"off\""}};
+    run.all_reduce = run.world_size() > 2 ? "auto (ring)" : "auto (shared)";
+    runs.push_back(run);
+  }
+  const auto all = series_of(runs);
+  REQUIRE(all.size() == 2);
+  CHECK(all[1].label == "net, 10 per rank, auto (ring) and auto (shared), overlap off");
+  CHECK(Evaluated(observe_all(runs)).figures[1].points[1].communication.inferred_same_batch ==
+        Approx(0.5));
+}
+
+TEST_CASE("models are ordered by depth", "[study]") {
+  const std::vector<std::string> models = {"resnet20", "resnet50v2", "resnet152v2", "net"};
+  CHECK(std::ranges::is_sorted(models, {}, depth_of));
 }
 
 TEST_CASE("a run without a partner is a series of one point", "[study]") {
