@@ -8,6 +8,7 @@ usage: plot_all_reduce.py PICTURE <RECORD      PICTURE ends in .png, .pdf or .sv
 import json
 import sys
 
+import plotting
 from plotting.number_text import size_text
 
 # For each algorithm the same colour, marker and dash in every picture; light and dark ones alternate.
@@ -93,11 +94,8 @@ def draw(record, picture):
 def main():
     if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
-    try:
-        draw(json.load(sys.stdin), sys.argv[1])
-    except (ImportError, OSError, ValueError, KeyError) as error:
-        sys.exit(f"plot_all_reduce: {type(error).__name__}: {error}")
+    draw(json.load(sys.stdin), sys.argv[1])
 
 
 if __name__ == "__main__":
-    main()
+    plotting.run("plot_all_reduce", main, "give what `rueda bench all-reduce --json` wrote, and PICTURE.png, .pdf or .svg")

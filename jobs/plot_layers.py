@@ -9,6 +9,8 @@ import json
 import sys
 from pathlib import Path
 
+import plotting
+
 SHOWN = 30
 
 
@@ -30,20 +32,15 @@ def draw(axes, passes):
 def main():
     if len(sys.argv) != 3 or Path(sys.argv[2]).suffix not in (".png", ".pdf"):
         sys.exit(__doc__)
-    try:
-        from plotting.chart import Chart, render
+    from plotting.chart import Chart, render
 
-        run = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-        passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
-        title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
-        height = 1.2 + 0.22 * min(len(passes), SHOWN)
-        chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
-        Path(sys.argv[2]).write_bytes(render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
-    except ImportError:
-        sys.exit("plot_layers: needs matplotlib: apt-get install python3-matplotlib, then /usr/bin/python3")
-    except (OSError, ValueError, KeyError) as error:
-        sys.exit(f"plot_layers: {type(error).__name__}: {error}; write RUN.json with --profile-layers")
+    run = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    passes = sorted(run["profile"]["passes"], key=lambda one: -one["seconds"])
+    title = f"{run['model']['name']} on {run['ranks'][0]['device']}, {run['profile']['micro_batch']} images"
+    height = 1.2 + 0.22 * min(len(passes), SHOWN)
+    chart = Chart("layers", title, "", lambda axes: draw(axes, passes), height=height)
+    Path(sys.argv[2]).write_bytes(render(chart.figure(), Path(sys.argv[2]).suffix[1:]))
 
 
 if __name__ == "__main__":
-    main()
+    plotting.run("plot_layers", main, "write RUN.json with --profile-layers")

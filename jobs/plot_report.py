@@ -11,6 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import plotting
 from plotting.report import Unusable, read_report
 
 FORMATS = ("png", "pdf")
@@ -41,10 +42,6 @@ def main(words=None):
         from plotting import output  # needs matplotlib
     except Unusable as error:
         return refuse(error)
-    except ImportError as error:
-        if (error.name or "").startswith("plotting"):
-            raise
-        return refuse(f"needs matplotlib ({error}): apt-get install python3-matplotlib, then /usr/bin/python3")
     try:
         output.write_all(options.folder, content, options.formats, options.slides)
     except OSError as error:
@@ -53,4 +50,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    plotting.run("plot_report", main, "write report.json again with `rueda report RUN_DIR... --out DIR`")

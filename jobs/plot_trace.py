@@ -11,6 +11,8 @@ import argparse
 import json
 import sys
 
+import plotting
+
 ROWS = ["training", "buckets", "all-reduce"]
 # They differ in lightness, so that they differ in greyscale.
 COLOURS = {
@@ -82,10 +84,7 @@ def main():
     options = parser.parse_args()
     spans, names = read_spans(options.file, options.step, options.steps)
 
-    try:
-        import matplotlib  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        sys.exit("plot_trace: needs matplotlib: apt-get install python3-matplotlib, then /usr/bin/python3")
+    import matplotlib  # pylint: disable=import-outside-toplevel
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
@@ -101,7 +100,10 @@ def main():
         labels += [f"{names.get(rank, rank)}: {ROWS[0]}", *ROWS[1:]]
     axes.set_yticks(ticks, labels, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("ms")
+    last = max(span["args"]["step"] for span in spans)
+    steps = f"steps {options.step} to {last}" if last > options.step else f"step {options.step}"
+    axes.set_title(f"Where the time of {steps} goes: {len(ranks)} rank" + "s" * (len(ranks) > 1), fontsize=10)
+    axes.set_xlabel("ms", loc="right")
     axes.spines[["top", "right"]].set_visible(False)
     legend(axes, spans, pyplot)
     figure.savefig(options.out, bbox_inches="tight")
@@ -109,4 +111,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    plotting.run("plot_trace", main, "draw what `rueda train --trace FILE` wrote, as .png, .pdf or .svg")

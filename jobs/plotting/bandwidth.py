@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .chart import Chart, horizontal_grid, legend_below, value_axis
 from .number_text import SHOW, size_text
-from .quantity import ordered, ranks_of
+from .quantity import is_hollow, ordered, ranks_of
 from .report import entries, name_of, number
 from .style import style_at
 
@@ -60,7 +60,8 @@ def _draw_point(axes, point, style, with_transfer):
     _draw_buckets(axes, transfer, style, linestyle="--", linewidth=1.2)
     if whole:
         axes.plot(*[[one] for one in whole], color=style.colour, marker=_WHOLE, linestyle="", markersize=15)
-    entry = Line2D([], [], color=style.colour, marker=style.marker, linewidth=1.8, label=f"P = {ranks_of(point)}")
+    label = f"P = {ranks_of(point)}" + ", more threads than cores" * is_hollow(point)
+    entry = Line2D([], [], color=style.colour, marker=style.marker, linewidth=1.8, label=label)
     return entry, busy + transfer + ([whole] if whole else [])
 
 

@@ -85,18 +85,18 @@ def _finish(axes, points, label, top):
     axes.set_ylim(0, 1.12 * top or 1)
     axes.set_ylabel(label)
     axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
-    rank_categories(axes, points)
+    rank_categories(axes, points, star="")
     horizontal_grid(axes)
 
 
-def rank_categories(axes, points):
-    """A tick for each point."""
+def rank_categories(axes, points, star=" *"):
+    """A tick for each point; `star` behind those that share cores, for bars that are not hollow."""
     worlds = [world_of(point) for point in points]
-    axes.set_xticks(range(len(worlds)))
-    axes.set_xticklabels([world_text(one, worlds).replace(" (", "\n(") for one in worlds])
+    labels = [world_text(one, worlds).replace(" (", "\n(") for one in worlds]
+    axes.set_xticks(range(len(worlds)), [label + star * is_hollow(one) for label, one in zip(labels, points)])
     margin = 0.6 if len(worlds) > 1 else 1.2
     axes.set_xlim(-margin, len(worlds) - 1 + margin)
-    axes.set_xlabel(RANKS)
+    axes.set_xlabel(RANKS + "   * more threads than cores" * any(star and is_hollow(one) for one in points))
     axes.tick_params(length=0, axis="x")
 
 

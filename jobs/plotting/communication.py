@@ -5,7 +5,7 @@ from matplotlib.patches import Patch
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
 from .number_text import SHOW, unit_of_time
-from .quantity import bar_text, is_hollow, ordered, world_of, world_text, remarks_on
+from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import name_of, number
 
 # key: (label, looks)
@@ -110,13 +110,9 @@ def chart(series, section):
         f"{series['file']}-communication", f"{name_of(series)}: communication", section,
         lambda axes: draw(axes, series), ["s of an epoch", *[f"P = {world_text(one, worlds)}" for one in worlds]],
         _rows(points),
-        remarks + [one.replace("Hollow:", _hollow_ones(points) + ":") for one in remarks_on([{"points": points}])],
+        remarks + [one.replace("Hollow:", "*") for one in remarks_on([{"points": points}])],
         series=[series], topics=("communication", "all-reduce", "exposed"),
     )  # fmt: skip
-
-
-def _hollow_ones(points):
-    return "P = " + ", ".join(str(int(point["ranks"])) for point in points if is_hollow(point))
 
 
 def _rows(points):

@@ -5,7 +5,7 @@ from matplotlib.patches import Patch
 from .bars import rank_categories
 from .chart import Chart, horizontal_grid, legend_below
 from .number_text import significant, unit_of_time
-from .quantity import bar_text, is_hollow, ordered, world_of, world_text, remarks_on
+from .quantity import bar_text, ordered, world_of, world_text, remarks_on
 from .report import PHASES, name_of, number
 from .style import PHASE_LOOKS
 
@@ -60,9 +60,6 @@ def draw(axes, series):
     for x, seconds in enumerate(stacks):
         _stack(axes, x, seconds, factor, top, len(stacks) <= _MOST_LABELLED)
     rank_categories(axes, points)
-    for tick, point in zip(axes.get_xticklabels(), points):
-        tick.set_text(tick.get_text() + (" *" if is_hollow(point) else ""))
-    axes.set_xticklabels([tick.get_text() for tick in axes.get_xticklabels()])
     axes.set_ylim(0, top)
     axes.set_ylabel(f"mean full step, {unit}")
     horizontal_grid(axes)

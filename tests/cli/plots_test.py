@@ -85,6 +85,10 @@ class Charts(unittest.TestCase):
         last = [(round(bar.get_y(), 9), round(bar.get_height(), 9)) for bar in axes.patches[-8:]]
         self.assertEqual([one for one in last if one[1] > 0], [(0, 30), (30, 60), (90, 10)])
         self.assertEqual(labels(axes), ["forward", "backward", "waiting for the all-reduce"])
+        for one in (axes, drawn(communication.draw, made.resnet20())):
+            self.assertEqual([tick.get_text() for tick in one.get_xticklabels()][-2:], ["2", "4 *"])
+            self.assertIn("* more threads than cores", one.get_xlabel())
+        self.assertIn("P = 4, more threads than cores", labels(drawn(bandwidth.draw, made.resnet20())))
 
     def test_what_each_factor_lost(self):
         known = [(1, 1, 1, 1), (0.5, 1, 0.5, 1), (1, 0.9, 1, 1 / 0.9), (0.8, 1, 1, None)]
@@ -199,9 +203,11 @@ class Files(unittest.TestCase):
         archive.write_bytes(bytes(int(one) for one in numbers.replace("\n", "").split(",") if one))
 
         odd = made.table(title=ODD, rows=[[ODD, 2, 13.6, 0.84], ["resnet18", None, 0.0214, None]], notes=[ODD])
-        findings = ["It scales.", "resnet20, 64 per rank: *fast*."]
+        findings = ["It scales."] + [f"resnet20, 64 per rank: {one}" for one in ("*fast*.", "one", "three", "four")]
         layouts = {"nyu": [made.table("n", "Mine")]}
-        content = made.report([made.resnet20()], [odd], findings=findings, title=ODD, layouts=layouts)
+        series = made.resnet20()
+        series["points"][1]["losses"] = {"phases": made.phases(backward=0.8, all_reduce=0.4), "rest": -0.2}
+        content = made.report([series], [odd], findings=findings, title=ODD, layouts=layouts)
         plots = made.write(self.folder, content) / "plots"
         plots.mkdir()
         for old in ("earlier.png", "notes.txt"):
@@ -216,7 +222,12 @@ class Files(unittest.TestCase):
         page = Page(html)
         for text in (ODD, "Mine", "It scales.", "fast", "13.600", "84.0", "0.0214", "-", "Made with rueda 1.2.3"):
             self.assertIn(text, page.texts)
-        self.assertEqual((page.tags.count("table"), page.tags.count("img")), (2, 7))
+        self.assertEqual((page.tags.count("table"), page.tags.count("img")), (3, 7))
+        # What a person looks for comes first; of each series three findings are open.
+        words = ("speedup 1.60, efficiency 80.0 %; most lost in backward", "shares cores", "resnet20, 64 per rank: speedup",
+                 "where a step", "<nav", "<h2>Findings", ">one<", ">three<", "<details><summary>1 more", ">four<", "<h2>Tables")  # fmt: skip
+        places = [html.index(word) for word in words]
+        self.assertEqual(places, sorted(places))
         self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
 
@@ -240,6 +251,23 @@ class Files(unittest.TestCase):
         self.refused(f"{self.folder}/plots cannot be written")
         (self.folder / "matplotlib.py").write_text("raise ImportError('none', name='matplotlib')", encoding="utf-8")
         self.refused("python3-matplotlib", PYTHONPATH=str(self.folder))
+
+
+    def test_a_trace_has_a_title_and_what_goes_wrong_is_one_line(self):
+        args = {"step": 2, "bucket": 0}
+        spans = [{"ph": "X", "name": "forward", "cat": "training", "pid": 0, "ts": 0, "dur": 9, "args": args}]
+        trace, script = self.folder / "trace.json", JOBS / "plot_trace.py"
+        trace.write_text(json.dumps({"traceEvents": spans}), encoding="utf-8")
+        self.assertEqual(self.run_script(trace, "--out", self.folder / "t.svg", script=script).returncode, 0)
+        self.assertIn("Where the time of step 2 goes: 1 rank", (self.folder / "t.svg").read_text(encoding="utf-8"))
+        layers, every = JOBS / "plot_layers.py", JOBS / "plot_all_reduce.py"
+        for code, *words in (
+            (2, script, trace, "--out", trace / "a.png"), (2, script, trace, "--out", "a.none"),
+            (1, script, "--help"), (2, layers, "none", "a.png"), (2, layers, trace, "a.png"), (2, every, "a.png"),
+        ):  # fmt: skip
+            command = ["bash", "-c", '"$@" </dev/null | true; exit $PIPESTATUS', "", sys.executable, *map(str, words)]
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
 
 
 if __name__ == "__main__":
