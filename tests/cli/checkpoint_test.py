@@ -126,7 +126,7 @@ class CheckpointTest(ProgramCase):
         whole = {name for name in self.checkpoints("killed") if not name.startswith(".unfinished-")}
         self.assertTrue(whole and whole <= {"epoch-0000-step-00003", "epoch-0001-step-00002"}, whole)
         report = self.completed(self.program.run("report", "killed"))
-        self.assertIn("resnet20, 16 global, P = 2", report.out)
+        self.assertIn("resnet20, 16 global, ring, P = 2", report.out)
         self.resume("killed")
         record = self.program.record("killed")
         self.assertEqual(curve(record), self.reference())
