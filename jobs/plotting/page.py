@@ -5,7 +5,7 @@ from html import escape
 
 from .number_text import cell_text
 from .quantity import is_hollow, ordered
-from .report import EMPHASIS, estimate, name_of, number, tables_of, text, texts_of
+from .report import EMPHASIS, estimate, is_own, name_of, number, tables_of, text, texts_of
 
 _SHORT = 18  # letters of a text in a cell that stay in one line
 _SHOWN = 3  # findings of a series
@@ -108,6 +108,13 @@ def _headline(series):
     return f"<li><b>{clean(name_of(series))}</b>, {clean(words)}</li>\n"
 
 
+def _marks(series, point):
+    known = {"shares cores": is_hollow(point), "one epoch only": point.get("includes_warm_up") is True,
+             "nothing computed": series.get("processor") == "timed",
+             "single run": point.get("repeats") == 1 and is_own(series)}  # fmt: skip
+    return ", ".join(word for word, applies in known.items() if applies) or " "
+
+
 def _summary(report, drawn):
     """Headlines, a table and two charts, which together fill a screen. Returns it and the charts that it shows."""
     rows = []
@@ -115,7 +122,7 @@ def _summary(report, drawn):
         for point in ordered(series):
             value = [(estimate(point, key) or (None,))[0] for key in _SUMMARY]
             name = name_of(series) if point is ordered(series)[0] else " "
-            rows.append([name, point["ranks"], *value, "shares cores" if is_hollow(point) else " "])
+            rows.append([name, point["ranks"], *value, _marks(series, point)])
     headings = ["series", "P", "epoch, s", "images/s", "speedup", "eff., %", "marks"]
     shows = ["text", "count", *_SUMMARY.values(), "text"]
     columns = [{"heading": heading, "show": show} for heading, show in zip(headings, shows)]

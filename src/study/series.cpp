@@ -93,11 +93,8 @@ std::string batch_text(const Series& s) {
   return std::to_string(s.batch) + (s.scaling == Scaling::weak ? " per rank" : " global");
 }
 
-/// "50000 images of 32 pixels"; less where a log does not say.
-std::string images_text(const Series& s) {
-  const double images = s.points[0].images;
-  const std::string size = s.image_size == 0 ? "" : fmt::format(" of {} pixels", s.image_size);
-  return std::isfinite(images) ? fmt::format("{:.0f} images{}", images, size) : "images" + size;
+std::string images_text(double images) {  // a log may not say how many
+  return std::isfinite(images) ? fmt::format("{:.0f} images", images) : "images unknown";
 }
 
 /// Puts how several ranks summed gradients in the place of the option, which may be auto.
@@ -119,9 +116,11 @@ void name_sums(Series& s) {
 void name_all(std::vector<Series>& all) {
   std::set<Processor> processors;
   std::set<std::string> images;
+  std::map<std::string, std::set<std::size_t>> pixels;  // by model
   for (const Series& s : all) {
     processors.insert(s.processor);
-    images.insert(images_text(s));
+    images.insert(images_text(s.points[0].images));
+    pixels[s.model].insert(s.image_size);
   }
   for (Series& s : all) {
     name_sums(s);
@@ -130,7 +129,8 @@ void name_all(std::vector<Series>& all) {
     if (processors.size() > 1) s.label += std::string(", ") + to_string(s.processor);
     if (s.source != "rueda") s.label += " (" + s.source + ")";
     if (s.scaling == Scaling::single) s.label += ", P = " + std::to_string(s.points[0].ranks);
-    if (images.size() > 1) s.label += ", " + images_text(s);
+    if (pixels[s.model].size() > 1) s.label += fmt::format(", {} pixels", s.image_size);
+    if (images.size() > 1) s.label += ", " + images_text(s.points[0].images);
     s.id = "s" + std::to_string(&s - all.data() + 1);
   }
 }

@@ -130,8 +130,8 @@ TEST_CASE("runs that differ in time are never in one series", "[study]") {
   const auto all = series_of({made_run({}), made_run({.ranks = 2}), made_run({.images = 200}),
                               made_run({.ranks = 2, .images = 200})});
   REQUIRE(all.size() == 2);
-  CHECK(all[0].label == "net, 10 per rank, 100 images of 32 pixels");
-  CHECK(all[1].label == "net, 10 per rank, 200 images of 32 pixels");
+  CHECK(all[0].label == "net, 10 per rank, 100 images");
+  CHECK(all[1].label == "net, 10 per rank, 200 images");
   CHECK(all[0].id != all[1].id);
 }
 
@@ -148,8 +148,6 @@ TEST_CASE("a series is named after how its ranks summed, and not only by auto", 
   const auto all = series_of(runs);
   REQUIRE(all.size() == 2);
   CHECK(all[1].label == "net, 10 per rank, auto (ring) and auto (shared), overlap off");
-  CHECK(Evaluated(observe_all(runs)).figures[1].points[1].communication.inferred_same_batch ==
-        Approx(0.5));
 }
 
 TEST_CASE("models are ordered by depth", "[study]") {
