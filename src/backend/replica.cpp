@@ -201,7 +201,7 @@ bool Replica::parameters_are_finite() {
   return std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); });
 }
 
-LossSums Replica::infer(const BatchRequest& request) {
+LossSums Replica::infer(const BatchRequest& request, std::span<float> logits) {
   const std::size_t images = request.choice.indices.size();
   if (images == 0) return {};
   Program& program = *plan_->infer().at(images);
@@ -214,6 +214,8 @@ LossSums Replica::infer(const BatchRequest& request) {
                                   .sums = &scalars().sums});
   LossSums sums;
   backend_.download({&sums.loss, 2}, {&scalars().sums.loss, 2});
+  if (!logits.empty())
+    backend_.download(logits, {reinterpret_cast<float*>(program.logits()), logits.size()});
   return sums;
 }
 

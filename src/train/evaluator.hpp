@@ -14,48 +14,67 @@
 
 namespace rueda {
 
-/// Scores the replicas on the test images: each rank its share, without
+/// Scores the replicas on the test images: each rank its batches, without
 /// augmentation, with running statistics.
 class Evaluator {
  public:
-  /// Keeps `parts`.
-  explicit Evaluator(const TrainerParts& parts)
-      : parts_(parts),
-        plan_(plan_evaluation(parts.data.test.size(), parts.plan.world, parts.rank(),
-                              parts.plan.largest_micro_batch())),
-        held_(parts.replica.backend().hold(parts.data.test)),
-        transform_(pixel_transform(parts.config)) {
+  /// Keeps the references. `batch`: images at once, which the replica has planned
+  /// (plan_evaluation).
+  Evaluator(RankGroup& group, Replica& replica, const ImageSet& images, const TrainConfig& config,
+            std::size_t batch)
+      : group_(group),
+        replica_(replica),
+        config_(config),
+        images_(images.size()),
+        plan_(
+            plan_evaluation(images_, std::size_t(group.size()), std::size_t(group.rank()), batch)),
+        held_(replica.backend().hold(images)),
+        transform_(pixel_transform(config)) {
     transform_.augment = false;
   }
 
   /// Whether there is an evaluation after this epoch, the first being 1.
   bool due(std::size_t epoch) const {
-    const TrainConfig& config = parts_.config;
-    if (config.eval_every == 0 || parts_.data.test.size() == 0) return false;
-    return epoch % config.eval_every == 0 || epoch == config.epochs;
+    if (config_.eval_every == 0 || images_ == 0) return false;
+    return epoch % config_.eval_every == 0 || epoch == config_.epochs;
   }
 
-  /// Collective. Throws RunError, alike on every rank, if a loss is not finite.
-  Score score() {
+  /// Collective. With `logits`, on all ranks, rank 0 gets those of all images in their order.
+  /// Throws RunError, alike on every rank, if a loss is not finite.
+  Score score(std::vector<float>* logits = nullptr) {
     const Stopwatch watch;
-    Totals mine;
+    std::vector<Totals> mine;  // by batch
+    std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * kClasses);
+    std::span<float> rest = values;
     for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
-      const std::size_t end = std::min(begin + plan_.batch, plan_.share.end);
-      std::vector<std::uint32_t> indices(end - begin);
+      std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
       std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
-      const BatchChoice choice{indices, transform_, parts_.config.seed, 0};
-      const LossSums sums = parts_.replica.infer({held_.get(), choice});
-      mine += {sums.loss, sums.correct, double(end - begin)};
-      begin = end;
+      const BatchChoice choice{indices, transform_, config_.seed, 0};
+      const auto of_batch = rest.first(logits == nullptr ? 0 : indices.size() * kClasses);
+      const LossSums sums = replica_.infer({held_.get(), choice}, of_batch);
+      mine.push_back({sums.loss, sums.correct, double(indices.size())});
+      rest = rest.subspan(of_batch.size());
+      begin += indices.size();
     }
-    stop_unless_finite(parts_.group, std::isfinite(mine.loss), "the test loss is NaN or infinite");
-    Totals all;  // added in the order of ranks, so that all ranks get the same bits
-    for (const Totals& one : all_gather(parts_.group, mine)) all += one;
-    return all.score(watch.seconds());
+    const bool finite = std::ranges::all_of(mine, [](auto& t) { return std::isfinite(t.loss); });
+    stop_unless_finite(group_, finite, "the test loss is NaN or infinite");
+    Totals all;  // added in the order of the images, so that no bit depends on how ranks share them
+    for (const auto& of_rank :
+         from_bytes<Totals>(group_.all_gather(std::as_bytes(std::span(mine)))))
+      for (const Totals& batch : of_rank) all += batch;
+    const Score score = all.score(watch.seconds());
+    if (logits == nullptr) return score;
+    for (const auto& of_rank :
+         from_bytes<float>(group_.gather(std::as_bytes(std::span(values)), 0)))
+      logits->insert(logits->end(), of_rank.begin(), of_rank.end());
+    return score;
   }
 
  private:
-  const TrainerParts& parts_;
+  RankGroup& group_;
+  Replica& replica_;
+  const TrainConfig& config_;
+  std::size_t images_;
   EvaluationPlan plan_;
   std::unique_ptr<DeviceImages> held_;
   kernels::PixelTransform transform_;

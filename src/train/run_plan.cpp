@@ -71,7 +71,10 @@ std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& s
 
 EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
                                std::size_t batch) {
-  return {even_split(test_images, world, rank), std::max<std::size_t>(batch, 1)};
+  constexpr std::size_t kMostImages = 256;
+  const std::size_t size = std::clamp<std::size_t>(batch, 1, kMostImages);
+  const auto [begin, end] = even_split((test_images + size - 1) / size, world, rank);
+  return {{std::min(begin * size, test_images), std::min(end * size, test_images)}, size};
 }
 
 std::vector<std::size_t> EvaluationPlan::batch_sizes() const {

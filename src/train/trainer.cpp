@@ -24,7 +24,7 @@ class TrainLoop final : public Trainer {
         plan_(parts.plan),
         replica_(parts.replica),
         sampler_(plan_.sampler),
-        evaluator_(parts_),
+        evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch()),
         optimizer_(replica_.backend(), replica_.parameters().size(),
                    {config_.momentum, config_.weight_decay, config_.nesterov}),
         accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),

@@ -150,7 +150,8 @@ class Replica {
   double allocation_seconds() const noexcept { return allocation_seconds_; }
 
   /// Sums of loss and correct answers over a batch, with running statistics.
-  LossSums infer(const BatchRequest& request);
+  /// `logits` receives those of all its images, unless it is empty.
+  LossSums infer(const BatchRequest& request, std::span<float> logits = {});
 
   /// Puts `values` into slot number `slot` of the arena and zeros into the
   /// others; once a step, before the arena is summed. No slot: zeros alone.

@@ -40,12 +40,15 @@ RunPlan plan_run(const TrainConfig& config, std::size_t world, std::size_t train
 std::vector<std::size_t> micro_batch_sizes(const RunPlan& plan, const Sampler& sampler,
                                            std::size_t rank);
 
-/// How one rank walks through its share of the test set.
+/// How one rank walks through its share of the test set, batch by batch.
 struct EvaluationPlan {
   Range share;
   std::size_t batch = 1;
   std::vector<std::size_t> batch_sizes() const;
 };
+/// Ranks share whole batches of at most 256 images (more at once is no faster,
+/// and leaves ranks without work). So an image has the same neighbours on any
+/// number of ranks, and its result the same bits.
 EvaluationPlan plan_evaluation(std::size_t test_images, std::size_t world, std::size_t rank,
                                std::size_t batch);
 

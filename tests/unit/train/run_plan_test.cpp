@@ -79,20 +79,23 @@ TEST_CASE("Fewer images than ranks and a fault that would never come are refused
   CHECK_THROWS_AS(plan_run(config_with(8, 1), 4, 3), InputError);
 }
 
-TEST_CASE("Evaluation shares cover the test set once", "[run_plan]") {
-  std::size_t next = 0;
-  for (std::size_t rank = 0; rank < 3; ++rank) {
-    const EvaluationPlan plan = plan_evaluation(1000, 3, rank, 64);
-    CHECK(plan.share.begin == next);
-    next = plan.share.end;
-    const auto sizes = plan.batch_sizes();
-    REQUIRE(sizes.size() == 2);
-    CHECK(sizes[0] == 64);
-    CHECK(sizes[1] == plan.share.size() % 64);
+TEST_CASE("Ranks share the test set in batches that are the same on any number of ranks",
+          "[run_plan]") {
+  for (const std::size_t world : {1, 3, 16, 20}) {
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      const EvaluationPlan plan = plan_evaluation(1000, world, rank, 64);
+      CHECK(plan.share.begin == next);
+      CHECK((plan.share.size() == 0 || plan.share.begin % 64 == 0));
+      next = plan.share.end;
+    }
+    CHECK(next == 1000);
   }
-  CHECK(next == 1000);
+  CHECK(plan_evaluation(1000, 3, 0, 64).batch_sizes() == std::vector<std::size_t>{64});
+  CHECK(plan_evaluation(1000, 3, 2, 64).batch_sizes() == std::vector<std::size_t>{64, 40});
+  CHECK(plan_evaluation(1000, 20, 19, 64).batch_sizes().empty());
   CHECK(plan_evaluation(0, 3, 0, 64).batch_sizes().empty());
-  CHECK(plan_evaluation(128, 1, 0, 64).batch_sizes() == std::vector<std::size_t>{64});
+  CHECK(plan_evaluation(10'000, 4, 3, 2048).batch_sizes() == std::vector<std::size_t>{256, 16});
 }
 
 ScheduleOptions options_of(LrSchedule schedule, double warmup_epochs) {
