@@ -241,8 +241,8 @@ std::string totals(const RunRecord& run) {
 
 std::string files(const RunRecord& run) {
   const std::string& where = run.config.run_dir;
-  std::string text =
-      fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n", where, kRunJsonName, kStepsCsvName);
+  std::string text = fmt::format("Files\n  {0}/{1}\n  {0}/{2}\n  {0}/{3}\n", where, kRunJsonName,
+                                 kEpochsCsvName, kStepsCsvName);
   if (!run.checkpoints.empty()) text += "  " + run.checkpoints.back().path + "/\n";
   if (!run.config.save_weights.empty()) text += "  " + run.config.save_weights + "\n";
   return text;

@@ -96,6 +96,30 @@ double clock_error(const RunRecord& run) {
 
 }  // namespace
 
+std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run, bool head) {
+  const std::string names =
+      "epoch,ranks,steps,samples,loss,accuracy,val_loss,val_accuracy,learning_rate,seconds,"
+      "val_seconds,images_per_second,images_per_second_per_rank,resumed_at_step";
+  std::vector<std::string> places;  // in an element of `epochs`
+  for (const std::string& name : split_words(names)) places.push_back("/" + name);
+  for (const auto phase : kPhaseNames) places.push_back(fmt::format("/phases/{}/mean", phase));
+  places.emplace_back("/energy/total_joules");
+  std::string text =
+      names + fmt::format(",{}_seconds,joules\r\n", fmt::join(kPhaseNames, "_seconds,"));
+  if (!head) text.clear();
+  for (const EpochRecord& epoch : epochs) {
+    const Json j = Json::parse(text_of(epoch_json(epoch, run)));  // NaN is null in the text
+    for (const std::string& place : places) {
+      const Json::json_pointer at(place);
+      const Json value = j.contains(at) ? j[at] : Json();
+      if (value.is_number()) text += value.dump();
+      if (value.is_array()) text += std::to_string(value.size());
+      text += place == places.back() ? "\r\n" : ",";
+    }
+  }
+  return text;
+}
+
 void append_steps_csv(const std::filesystem::path& path, const EpochRecord& epoch, bool first) {
   std::string text = first ? header() : "";
   const auto& ranks = epoch.step_records;

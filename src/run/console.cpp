@@ -13,12 +13,12 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 
+#include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/text.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "wiring/device_choice.hpp"
 
 namespace rueda {
 namespace {
@@ -128,6 +128,21 @@ void report_errors_of_ranks(Session& session, const std::function<void()>& work)
   }
 }
 
+int in_session(BackendChoice backend, const std::function<void()>& prepare,
+               const std::function<void(const SelectedDevice&)>& perform) {
+  SelectedDevice device;
+  try {
+    prepare();
+    device = select_device(backend);  // before MPI looks for one
+  } catch (...) {
+    device.failure = std::current_exception();
+  }
+  Session session(ThreadLevel::funneled);
+  check_launch(environment_variable, Communicator().size());
+  report_errors_of_ranks(session, [&] { perform(device); });
+  return int(ExitCode::done);
+}
+
 Console::Console(const RunRecord& run, bool speaks, const ReduceJournal& journal)
     : epochs_(run.config.epochs), steps_(run.steps_per_epoch), journal_(journal) {
   const Terminal terminal = speaks ? Terminal::behind_stdout() : Terminal();
@@ -163,6 +178,7 @@ void Console::on_epoch(RunRecord& run) {
   const std::size_t finished = run.epochs.size();
   append_steps_csv(directory / kStepsCsvName, run.epochs.back(),
                    finished == 1 && run.resumptions.empty());
+  append_to_file(directory / kEpochsCsvName, epochs_csv(std::span(run.epochs).last(1), run, false));
   // The last one's buckets stand for all in the summary.
   if (finished > 1) release_steps(run.epochs[finished - 2], run);
   write_run_json(directory / kRunJsonName, run);
@@ -216,6 +232,7 @@ void Console::write_files(const RunRecord& run) {
 void write_run_files(const RunRecord& run) {
   const fs::path directory = run.config.run_dir;
   write_run_json(directory / kRunJsonName, run);
+  write_atomically(directory / kEpochsCsvName, epochs_csv(run.epochs, run, true));
   if (run.epochs.empty() && run.resumptions.empty())
     append_steps_csv(directory / kStepsCsvName, {}, true);
 }

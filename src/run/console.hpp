@@ -10,6 +10,7 @@
 #include "rueda/display/run_text.hpp"
 #include "rueda/train/config.hpp"
 #include "rueda/train/trainer.hpp"
+#include "wiring/device_choice.hpp"
 
 namespace rueda {
 
@@ -48,8 +49,14 @@ AlreadyReported report(const Error& error);
 /// will never reach.
 void report_errors_of_ranks(Session& session, const std::function<void()>& work);
 
+/// Calls `perform` between the start of MPI and its end. `prepare` comes before
+/// MPI on this rank; an error of it is the device's, which `perform` is to throw
+/// where all ranks can agree on it. Returns the exit code.
+int in_session(BackendChoice backend, const std::function<void()>& prepare,
+               const std::function<void(const SelectedDevice&)>& perform);
+
 /// What rank 0 shows and writes while a run trains: the bar, a line per epoch,
-/// status.json, and run.json and steps.csv after every epoch, so that an interrupted run
+/// status.json, and run.json and the CSV files after every epoch, so that an interrupted run
 /// leaves what it had. Other ranks' consoles are silent.
 class Console final : public TrainObserver {
  public:
@@ -97,7 +104,8 @@ inline std::vector<std::string> remark_lines(const std::vector<std::string>& of_
   return lines;
 }
 
-/// Writes run.json of a run that has ended into its directory, and a steps.csv if no epoch did.
+/// Writes run.json and epochs.csv of a run that begins, goes on or has ended into its
+/// directory, and a steps.csv if no epoch did.
 void write_run_files(const RunRecord& run);
 
 /// From now on SIGTERM and SIGUSR1 ask the run to stop at the end of a step.

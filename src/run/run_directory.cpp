@@ -1,5 +1,6 @@
 #include "run_directory.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include "core/bounded_json.hpp"
@@ -78,7 +79,7 @@ bool holds_run(const fs::path& directory) {
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& path : entries_of(directory, error)) {
-    for (const char* file : {kRunJsonName, kStepsCsvName, kStatusName})
+    for (const char* file : {kRunJsonName, kStepsCsvName, kEpochsCsvName, kStatusName})
       if (is_temporary_of(path.filename().string(), file)) fs::remove(path, error);
   }
   remove_unfinished_checkpoints(directory / kCheckpointsName);
@@ -92,10 +93,10 @@ void set_aside(const fs::path& directory) {
     return directory /
            (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
   };
-  while (fs::exists(name(kRunJsonName)) || fs::exists(name(kStepsCsvName))) ++number;
+  while (std::ranges::any_of(kRunFiles, [&](auto* file) { return fs::exists(name(file)); }))
+    ++number;
   std::error_code missing;
-  for (const char* file : {kStepsCsvName, kRunJsonName})
-    fs::rename(directory / file, name(file), missing);
+  for (const char* file : kRunFiles) fs::rename(directory / file, name(file), missing);
 }
 
 /// Of the run there that has left no checkpoint; empty: there is none, or it is not known.
@@ -213,7 +214,7 @@ std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryCl
   require_writable(directory);
   // What this run leaves must not mix with files of the previous one.
   std::error_code ignored;
-  for (const char* name : {kRunJsonName, kStepsCsvName}) fs::remove(directory / name, ignored);
+  for (const char* name : kRunFiles) fs::remove(directory / name, ignored);
   remove_older_checkpoints(directory / kCheckpointsName, 0);
   remove_unfinished(directory);
   return directory.string();

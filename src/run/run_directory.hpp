@@ -35,7 +35,7 @@ DirectoryClaim claim_to_resume(const TrainConfig& config);
 /// or written, another process writes into it, or it holds an earlier run and
 /// --overwrite was not given. With --resume auto an earlier run that has
 /// neither ended nor left a checkpoint is set aside: run.json becomes
-/// run-1.json, and steps.csv becomes steps-1.csv.
+/// run-1.json, steps.csv becomes steps-1.csv, and so does epochs.csv.
 std::string make_run_directory(const TrainConfig& config, int ranks, DirectoryClaim& claim);
 
 /// The same for a run that resumes from `checkpoint`, which is at the position

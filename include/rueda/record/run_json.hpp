@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -14,6 +15,8 @@ namespace rueda {
 /// Names of the files in a run directory.
 inline constexpr const char* kRunJsonName = "run.json";
 inline constexpr const char* kStepsCsvName = "steps.csv";
+inline constexpr const char* kEpochsCsvName = "epochs.csv";
+inline constexpr std::array kRunFiles = {kEpochsCsvName, kStepsCsvName, kRunJsonName};
 /// `schema_version` of run.json: raised when a field changes its meaning or
 /// goes; new fields alone leave it.
 inline constexpr int kRunSchemaVersion = 1;
@@ -45,6 +48,10 @@ void restore_history(RunRecord& run, const std::string& text, const std::string&
 /// memory does not grow with epochs. Only `steady_communication.buckets` of the
 /// summary loses these steps.
 void release_steps(EpochRecord& epoch, const RunRecord& run);
+
+/// Lines of epochs.csv, the header first if `head` asks for it: numbers as the
+/// epochs' elements of run.json have them, empty where these have none.
+std::string epochs_csv(std::span<const EpochRecord> epochs, const RunRecord& run, bool head);
 
 /// Appends the lines of one epoch, one per step and rank in this order. With
 /// `first` it writes a new file with a header. A crash may cut the last line.

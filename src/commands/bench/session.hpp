@@ -1,7 +1,6 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -127,23 +126,5 @@ class BenchSession {
   std::vector<Sum> sums_;
   SystemInfo system_;
 };
-
-/// Calls `perform` between the start of MPI and its end. `prepare` comes before
-/// MPI on this rank; an error of it is the device's, which BenchSession reports
-/// to all ranks. Returns the exit code.
-inline int in_session(BackendChoice backend, const std::function<void()>& prepare,
-                      const std::function<void(const SelectedDevice&)>& perform) {
-  SelectedDevice device;
-  try {
-    prepare();
-    device = select_device(backend);  // before MPI looks for one
-  } catch (...) {
-    device.failure = std::current_exception();
-  }
-  Session session(ThreadLevel::funneled);
-  check_launch(environment_variable, Communicator().size());
-  report_errors_of_ranks(session, [&] { perform(device); });
-  return int(ExitCode::done);
-}
 
 }  // namespace rueda::bench

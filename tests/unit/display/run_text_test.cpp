@@ -214,7 +214,8 @@ TEST_CASE("result table: the parts of a run", "[result_table]") {
         {"outcome completed start-up 0.887 s training 2.800 s in 3 epochs steady epoch 0.850 s, "
          "348 images/s (174 per rank) evaluation 0.630 s all together 4.500 s target val_accuracy "
          "0.4 after 2.510 s input resident: the device makes each batch all-reduce",
-         "parameter hash 0123456789abcde3", "runs/sample/run.json runs/sample/steps.csv"});
+         "parameter hash 0123456789abcde3",
+         "runs/sample/run.json runs/sample/epochs.csv runs/sample/steps.csv"});
   run.checkpoints = {{.path = "a", .pause_seconds = 0.125, .write_seconds = 1},
                      {.path = "b", .pause_seconds = 0.25, .write_seconds = 2}};
   check(result_table(run),

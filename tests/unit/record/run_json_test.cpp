@@ -263,6 +263,23 @@ TEST_CASE("steps.csv of a run that is resumed ends with the last epoch that coun
   CHECK(content(path) == whole.substr(0, whole.find('\n') + 1));
 }
 
+TEST_CASE("epochs.csv of a run that is resumed is that of one that goes on", "[run_json]") {
+  RunRecord run = test::sample_run();
+  run.epochs[1].train.loss = NAN;
+  run.epochs[1].test.reset();
+  const std::string text = epochs_csv(run.epochs, run, true);
+  CHECK(text == epochs_csv({}, run, true) + epochs_csv(run.epochs, run, false));
+  const auto lines = split_words(text, '\n');
+  REQUIRE(lines.size() == run.epochs.size() + 2);
+  CHECK_THAT(lines[0], Catch::StartsWith("epoch,ranks,steps,samples,loss,accuracy,val_loss,"));
+  const auto cells = split_words(lines[2]);
+  CHECK(cells.size() == split_words(lines[0]).size());
+  CHECK((cells[0] == "2" && cells[4].empty() && !cells[5].empty() && cells[6].empty()));
+  RunRecord back;
+  restore_history(back, join(history_json(run)), "x");
+  CHECK(epochs_csv(back.epochs, back, true) == text);
+}
+
 TEST_CASE("steps.csv grows by epochs from a new file on", "[run_json]") {
   const ScratchDirectory folder;
   const RunRecord run = test::sample_run(3, 2);
