@@ -31,6 +31,7 @@ int dispatch(const Request& request, const std::string& command_line) {
       Overloaded{
           [&](const TrainConfig& config) { return run_train(config, command_line); },
           [](const DoctorOptions& options) { return run_doctor(options); },
+          [](const EvaluateOptions& options) { return run_evaluate(options); },
           [](const BenchAllReduceOptions& options) { return run_bench_all_reduce(options); },
           [](const BenchTuneOptions& options) { return run_bench_tune(options); },
           [](const auto& options) {  // of one process: prints on one of those that were started
@@ -64,7 +65,7 @@ Request parse(const std::vector<std::string>& arguments) {
     return parse_command_line(arguments);
   } catch (const Error& error) {
     const std::string command = arguments.empty() ? "" : arguments.front();
-    const bool needs_all = command == "train" || command == "bench";
+    const bool needs_all = command == "train" || command == "bench" || command == "evaluate";
     if (needs_all && has_peers()) refuse_train(error);
     throw;
   }

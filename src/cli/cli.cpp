@@ -1,7 +1,11 @@
 #include "cli.hpp"
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <ranges>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
@@ -78,6 +82,42 @@ void add_doctor(CLI::App& app, Request& request) {
   add_text(command, "--fault", options.fault, "KIND:RANK", "For tests")->group("");
 }
 
+/// Of the options that training has too, those that change what a network answers, and where.
+void add_evaluate(CLI::App& app, Request& request) {
+  CLI::App& command = add_command(
+      app, "evaluate",
+      "Scores a network on the test images: loss, accuracy by class, confusion matrix",
+      "  rueda evaluate --init-weights w.safetensors --model resnet18 --data data/cifar\n"
+      "  mpirun -n 2 rueda evaluate --init-weights runs/resnet20-np2-1 --plot matrix.png");
+  auto& options = options_of<EvaluateOptions>(command, request);
+  TrainConfig& config = options.train;
+  add_text(command, "--init-weights", config.init_weights, "PATH",
+           "Weights: a .safetensors file, a checkpoint, or a run directory for its latest; the "
+           "last two bring the options of their run")
+      ->required();
+  add_backend(command, config.backend, "Device that computes");
+  add_number(command, "--batch-per-rank", config.batch_per_rank, "N",
+             "Images of a rank at once, 256 at most");
+  add_text(command, "--predictions", options.predictions, "FILE",
+           "Writes a line for each image: label, predicted class and probabilities, as CSV");
+  add_text(command, "--json", options.json, "FILE", "Writes all figures there");
+  add_text(command, "--plot", options.plot, "FILE",
+           "Draws the confusion matrix there, as .png, .pdf or .svg; needs matplotlib");
+  constexpr std::array<std::string_view, 10> kShared = {
+      "model",         "image-size",  "data",       "normalize", "precision",
+      "deterministic", "tuning-file", "plan-cache", "threads",   "allow-shared-gpu"};
+  for (const TrainOption& option : train_options())
+    if (std::ranges::count(kShared, option.name) > 0) add_option(command, option, config);
+  command.parse_complete_callback([&command, &config] {
+    config.given = {"init-weights"};
+    if (command.count("--batch-per-rank") > 0) config.given.insert("batch-per-rank");
+    std::error_code none;
+    if (!std::filesystem::is_directory(config.init_weights, none)) return;
+    config.resume = std::exchange(config.init_weights, "");
+    apply_resumed_options(command, config);
+  });
+}
+
 void add_watch(CLI::App& app, Request& request) {
   CLI::App& command =
       add_command(app, "watch", "Shows how far a run is, from another terminal or login",
@@ -102,6 +142,7 @@ void build(CLI::App& app, Request& request) {
   add_summary(app, request);
   add_synth(app, request);
   add_doctor(app, request);
+  add_evaluate(app, request);
   add_bench(app, request);
   add_predict(app, request);
   add_report(app, request);

@@ -84,6 +84,14 @@ inline void add_backend(CLI::App& app, BackendChoice& value, const std::string& 
              {BackendChoice::automatic, BackendChoice::cpu, BackendChoice::cuda}, description);
 }
 
+/// Adds an option of the table of `rueda train`, whose value goes into `config`.
+void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config);
+
+/// Gives the options of `command` that are still open their values of the run
+/// that `config.resume` means. A checkpoint that cannot be read is left to
+/// find_resume_point.
+void apply_resumed_options(CLI::App& command, const TrainConfig& config);
+
 /// Add these commands and their options.
 void add_train(CLI::App& app, Request& request);
 void add_bench(CLI::App& app, Request& request);

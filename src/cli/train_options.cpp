@@ -154,19 +154,6 @@ using Json = nlohmann::ordered_json;
 
 std::string name_of(const TrainOption& option) { return std::string("--") + option.name; }
 
-void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
-  app.option_defaults()->group(option.group);
-  if (const auto* flag = std::get_if<Flag>(&option.kind)) {
-    app.add_flag(name_of(option), config.*flag->member, option.help);
-    return;
-  }
-  const auto* words = std::get_if<Words>(&option.kind);
-  add_parsed(app, name_of(option),
-             words != nullptr ? joined(words->words, "|") : option.placeholder, option.help,
-             to_string(value_of(option, config)),
-             [&](const std::string& text) { set_option(option, config, text); });
-}
-
 std::optional<Manifest> first_readable(const std::vector<std::filesystem::path>& candidates) {
   for (const auto& candidate : candidates) {
     try {
@@ -183,24 +170,6 @@ bool is_idle(const Json& options, const std::string& name) {
   const Json global = options.value("global-batch", Json(0));
   if (name == "global-batch") return global == 0;
   return name == "batch-per-rank" && global != 0;
-}
-
-/// Gives the options that are still open their values of the run that
-/// `config.resume` means. A checkpoint that cannot be read is left to
-/// find_resume_point.
-void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
-  const auto manifest = first_readable(resume_candidates(config));
-  if (!manifest) return;
-  const Json options = Json::parse(manifest->config);
-  // Buckets that were chosen stay, whatever a measurement would say now.
-  if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
-  for (const TrainOption& option : train_options()) {
-    const auto value = options.find(option.name);
-    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
-    if (is_idle(options, option.name)) continue;
-    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
-    set_if_open(*command.get_option(name_of(option)), text, "--resume " + config.resume);
-  }
 }
 
 /// What RecipeReader reads: each option that has a value, so that defaults of
@@ -248,6 +217,35 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const std::strin
   const std::string shown = present.empty() ? "" : " [" + present + "]";
   return app.add_option_function<std::string>(name, take, description + shown)
       ->option_text(placeholder);
+}
+
+void add_option(CLI::App& app, const TrainOption& option, TrainConfig& config) {
+  app.option_defaults()->group(option.group);
+  if (const auto* flag = std::get_if<Flag>(&option.kind)) {
+    app.add_flag(name_of(option), config.*flag->member, option.help);
+    return;
+  }
+  const auto* words = std::get_if<Words>(&option.kind);
+  add_parsed(app, name_of(option),
+             words != nullptr ? joined(words->words, "|") : option.placeholder, option.help,
+             to_string(value_of(option, config)),
+             [&](const std::string& text) { set_option(option, config, text); });
+}
+
+void apply_resumed_options(CLI::App& command, const TrainConfig& config) {
+  const auto manifest = first_readable(resume_candidates(config));
+  if (!manifest) return;
+  const Json options = Json::parse(manifest->config);
+  // Buckets that were chosen stay, whatever a measurement would say now.
+  if (config.bucket_mb == kAutoBucketMb) command.get_option("--bucket-mb")->clear();
+  for (const TrainOption& option : train_options()) {
+    const auto value = options.find(option.name);
+    CLI::Option* open = command.get_option_no_throw(name_of(option));
+    if (option.resume == Resume::own || value == options.end() || value->is_null()) continue;
+    if (open == nullptr || is_idle(options, option.name)) continue;
+    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    set_if_open(*open, text, resume_words(config));
+  }
 }
 
 void add_train(CLI::App& app, Request& request) {

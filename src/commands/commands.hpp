@@ -99,6 +99,19 @@ void validate(DoctorOptions& options);
 /// speaks.
 int run_doctor(const DoctorOptions& options);
 
+/// The options of `rueda evaluate`.
+struct EvaluateOptions {
+  /// Those that training has too. `resume` is a run or a checkpoint whose weights are meant.
+  TrainConfig train;
+  std::string predictions, json, plot;  ///< files to write; empty: none
+};
+
+inline void validate(const EvaluateOptions& options) { validate(options.train); }
+
+/// Scores weights on the test images on all ranks. Rank 0 prints the tables and
+/// writes the files. Returns the exit code.
+int run_evaluate(const EvaluateOptions& options);
+
 /// The options of `rueda report`.
 struct ReportOptions {
   std::vector<std::string> places;  ///< run directories, directories of studies, run.json files
@@ -188,6 +201,12 @@ bool plotter_available();
 
 /// Throws InputError, which begins with `option` and ends with `otherwise`, if there is none.
 void check_plotter(const std::string& option, const std::string& otherwise);
+
+/// For a command's --plot FILE, which may be empty: refuses before the work what could not be drawn
+/// after it. Throws InputError.
+void check_plot(const std::string& script, const std::string& file);
+/// Draws `json`, what --json writes, with jobs/<script>.py. Throws RunError naming the option.
+void draw_plot(const std::string& script, const std::string& file, const std::string& json);
 
 /// Runs jobs/<script>.py, which is part of the program, with these arguments
 /// and `input` on its standard input. Throws InputError if there is no Python

@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "plot_archive.hpp"
 #include "rueda/core/error.hpp"
+#include "run/run_directory.hpp"
 
 namespace rueda {
 namespace {
@@ -97,6 +98,23 @@ void check_plotter(const std::string& option, const std::string& otherwise) {
       fmt::format("{}: no matplotlib in {}; install it, or name a Python that has it in "
                   "RUEDA_PLOT_PYTHON, or {}",
                   option, fmt::join(pythons(), " and "), otherwise));
+}
+
+void check_plot(const std::string& script, const std::string& file) {
+  if (file.empty()) return;
+  require(file.ends_with(".png") || file.ends_with(".pdf") || file.ends_with(".svg"),
+          "--plot " + file + ": give a name that ends in .png, .pdf or .svg");
+  check_output_file("--plot", file);
+  check_plotter("--plot", "write --json and draw elsewhere with jobs/" + script + ".py");
+}
+
+void draw_plot(const std::string& script, const std::string& file, const std::string& json) {
+  if (file.empty()) return;
+  try {
+    run_plot_script(script, {file}, json);
+  } catch (const Error& error) {
+    throw RunError("--plot " + file + ": it could not be drawn: " + error.what());
+  }
 }
 
 void run_plot_script(const std::string& script, const std::vector<std::string>& arguments,

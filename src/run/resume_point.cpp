@@ -164,6 +164,10 @@ void choose_run_directory(const ResumePoint& point, TrainConfig& config) {
 
 }  // namespace
 
+std::string resume_words(const TrainConfig& config) {
+  return (config.given.contains("init-weights") ? "--init-weights " : "--resume ") + config.resume;
+}
+
 std::string run_directory_of(const std::string& checkpoint) {
   fs::path checkpoints = tidy(checkpoint).parent_path();
   std::error_code none;
@@ -181,9 +185,10 @@ std::vector<fs::path> resume_candidates(const TrainConfig& config) {
   if (fs::exists(given / kManifestName, ignored)) return {given};
   auto found = list_checkpoints(given / kCheckpointsName);
   if (!found.empty()) return found;
-  throw InputError("--resume " + config.resume +
+  const char* file = config.given.contains("init-weights") ? "a .safetensors file" : "auto";
+  throw InputError(resume_words(config) +
                    ": there is no checkpoint; give a run directory that has some below " +
-                   kCheckpointsName + "/, one of these, or auto");
+                   kCheckpointsName + "/, one of these, or " + file);
 }
 
 std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig& config) {
@@ -193,7 +198,8 @@ std::optional<ResumePoint> find_resume_point(RankGroup& world, const TrainConfig
     if (candidates.empty()) return "";
     ResumePoint point = latest_whole(candidates);
     point.remarks.insert(point.remarks.begin(),
-                         "resumes from " + point.checkpoint + ", " + place_text(point.manifest));
+                         (config.given.contains("init-weights") ? "weights of " : "resumes from ") +
+                             point.checkpoint + ", " + place_text(point.manifest));
     return encode(point);
   });
   if (text.empty()) return std::nullopt;

@@ -20,6 +20,10 @@ struct ResumePoint {
 /// The run directory in which a checkpoint lies; empty where it lies elsewhere, a copy for example.
 std::string run_directory_of(const std::string& checkpoint);
 
+/// "--resume DIR" as messages name it, or the option of `rueda evaluate` that was given in its
+/// place.
+std::string resume_words(const TrainConfig& config);
+
 /// The checkpoints that --resume may mean, the latest first: those of a run
 /// directory, or the one named. Throws InputError where there is none, unless
 /// it is `auto`.

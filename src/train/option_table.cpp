@@ -61,7 +61,7 @@ constexpr Formed kAuditEvery = {
 /// The order is that of run.json.
 const std::vector<TrainOption> kOptions = {
     {"model", kModel, kModelName, must_agree, series, "NAME",
-     "Network to train: " + joined(model_names(), ", ")},
+     "Network: " + joined(model_names(), ", ")},
     {"image-size", kModel, number(&C::image_size, whole(8, 1024)), must_agree, series, "PIXELS",
      "Side that images are resized to"},
     {"init-weights", kModel, Text{&C::init_weights}, own, none, "FILE",

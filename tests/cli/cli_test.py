@@ -15,7 +15,7 @@ from rueda_runs import SMALL, ProgramCase, environment, main, needs_bf16
 class Usage(ProgramCase):
     def test_help_of_the_program_names_the_commands(self):
         text = self.completed(self.program.run("--help")).out
-        for command in ("train", "summary", "synth", "doctor", "bench", "predict", "report"):
+        for command in ("train", "evaluate", "summary", "synth", "doctor", "bench", "predict", "report"):
             self.assertRegex(text, rf"(?m)^  {command} ")
 
     def test_help_comes_once_below_a_launcher(self):
@@ -63,9 +63,14 @@ class Recipes(ProgramCase):
         rest = ("--threads", "1", "--run-dir")
         self.completed(self.program.run("train", "--config", name, *rest, "by-recipe"))
         self.completed(self.program.run("train", *words, *rest, "by-words"))
-        first, second = (self.program.record(run) for run in ("by-recipe", "by-words"))
-        for key in ("loss", "parameter_hash"):
-            self.assertEqual(first["epochs"][0][key], second["epochs"][0][key])
+        printed = self.completed(self.program.run("train", *words, "--threads", "1", "--print-config")).out
+        self.completed(self.program.run("train", "--config", self.write("p.toml", printed), "--run-dir", "by-print"))
+        records = [self.program.record(run) for run in ("by-recipe", "by-words", "by-print")]
+        for record in records:
+            del record["config"]["run-dir"]
+            self.assertEqual(record["config"], records[0]["config"])
+            for key in ("loss", "parameter_hash"):
+                self.assertEqual(record["epochs"][0][key], records[0]["epochs"][0][key])
 
 
 class OtherCommands(ProgramCase):

@@ -142,6 +142,9 @@ class ProgramCase(unittest.TestCase):
         """The JSON in a file of the folder."""
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
+    def path(self, name):
+        return self.folder / name
+
     def write(self, name, text):
         (self.folder / name).write_text(text, encoding="utf-8")
         return name

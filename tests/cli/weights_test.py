@@ -4,8 +4,10 @@
 usage: weights_test.py RUEDA MPIEXEC
 """
 
+import csv
 import json
 import math
+import shutil
 import struct
 
 from rueda_runs import ProgramCase, main
@@ -56,9 +58,6 @@ class WeightsTest(ProgramCase):
     @classmethod
     def train(cls, *words, ranks=1):
         return cls.program.run_on(ranks, "train", *PLAIN, *words)
-
-    def path(self, name):
-        return self.folder / name
 
     def test_names_shapes_and_values_of_resnet20(self):
         header, data = read_header(self.path("w.safetensors"))
@@ -148,6 +147,92 @@ class WeightsTest(ProgramCase):
         words = ("--save-weights", "old", "--run-dir", "new", "--overwrite")
         self.completed(self.train(*words))
         self.assertIn("conv1.weight", read_header(self.path("old"))[0])
+
+
+class EvaluateTest(ProgramCase):
+    """Its folder has a run of two ranks and 16 images each, with a checkpoint an epoch, and the weights at its end."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        words = ["--global-batch", "32", "--epochs", "2", "--eval-every", "1", "--checkpoint-every", "1epoch"]
+        cls.made("train", *PLAIN, *words, "--save-weights", "w.safetensors", "--run-dir", "run", ranks=2)
+        cls.scores = [(epoch["val_loss"], epoch["val_accuracy"]) for epoch in cls.program.record("run")["epochs"]]
+
+    def evaluate(self, ranks, weights, *words, **env):
+        return self.program.run_on(ranks, "evaluate", "--init-weights", weights, *words, **env)
+
+    def record(self, ranks, weights, *words):
+        result = self.completed(self.evaluate(ranks, weights, *words, "--json", "e.json"))
+        return {**self.read("e.json"), "said": result.out}
+
+    def score(self, *words):
+        record = self.record(*words)
+        return record["val_loss"], record["val_accuracy"]
+
+    def test_any_number_of_ranks_has_the_figures_of_training(self):
+        net = ("--image-size", "16", "--data", "data", "--batch-per-rank", "16", "--threads", "1")
+        files = set()
+        for ranks in (1, 2, 3, 5):  # four batches, the last of 2 images
+            record = self.record(ranks, "w.safetensors", *net, "--predictions", "p.csv")
+            self.assertEqual((record["val_loss"], record["val_accuracy"]), self.scores[1])
+            self.assertEqual((record["world_size"], record["val_samples"]), (ranks, 50))
+            files.add(self.path("p.csv").read_bytes())
+        self.assertEqual(len(files), 1)
+        self.check_predictions(record)
+
+    def check_predictions(self, record):
+        """Computes the figures again from the probabilities of each image and the labels in the data set."""
+        labels = list(self.path("data/test_batch.bin").read_bytes()[::3073])
+        with open(self.path("p.csv"), encoding="ascii", newline="") as file:
+            rows = list(csv.DictReader(file))
+        loss, confusion = 0, [[0] * 10 for _ in range(10)]
+        for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            shares = [float(row[f"p_{k}"]) for k in range(10)]
+            predicted = shares.index(max(shares))
+            words = [row[key] for key in ("image", "label", "predicted", "probability")]
+            self.assertEqual(words, [str(i), str(label), str(predicted), row[f"p_{predicted}"]])
+            self.assertAlmostEqual(sum(shares), 1, places=5)
+            loss -= math.log(shares[label])
+            confusion[label][predicted] += 1
+        self.assertAlmostEqual(loss / 50, record["val_loss"], places=4)
+        self.assertEqual(sum(confusion[k][k] for k in range(10)) / 50, record["val_accuracy"])
+        self.assertEqual(record["confusion"], confusion)
+        for k, one in enumerate(record["classes"]):
+            counts = (sum(confusion[k]), confusion[k][k], sum(row[k] for row in confusion))
+            self.assertEqual((one["images"], one["correct"], one["predicted"]), counts)
+            share = f"{100 * counts[1] / counts[0]:.1f}" if counts[0] else "-"
+            cells = " +".join(map(str, confusion[k]))
+            self.assertRegex(record["said"], rf"(?m)^  {k} {one['name']} +{cells} +{share}$")
+
+    def test_a_checkpoint_brings_its_options_and_the_latest_whole_one_is_taken(self):
+        self.assertEqual(self.score(2, "run"), self.scores[1])
+        self.assertEqual(self.score(1, "run/checkpoints/epoch-0001-step-00000/"), self.scores[0])
+        shutil.copytree(self.path("run/checkpoints"), self.path("copy/checkpoints"))
+        damaged = self.path("copy/checkpoints/epoch-0002-step-00000/weights.safetensors")
+        damaged.write_bytes(damaged.read_bytes()[:-4] + b"else")
+        record = self.record(3, "copy")
+        self.assertEqual((record["val_loss"], record["val_accuracy"]), self.scores[0])
+        self.assertIn("passed over", record["said"])
+
+    def test_the_picture(self):
+        self.completed(self.evaluate(2, "run", "--plot", "m.png"))
+        self.assertEqual(self.path("m.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+
+    def test_what_is_refused_once(self):
+        for ranks, weights, words, *parts in (
+            (2, "gone", (), "gone", "it is not there"),
+            (2, "data", (), "--init-weights data", "no checkpoint"),
+            (3, "w.safetensors", ("--model", "resnet32"), "lacks 60 tensors", "resnet32"),
+            (2, "run", ("--data", "gone"), "gone"),
+            (2, "run", ("--json", "gone/e.json"), "--json gone/e.json"),
+            (2, "run", ("--plot", "m.bmp"), "--plot m.bmp", ".svg"),
+            (2, "run", ("--epochs", "3"), "--epochs"),
+        ):
+            self.refused(self.evaluate(ranks, weights, *words), *parts)
+        lines = [("evaluate", "--init-weights", "run", *more) for more in ((), ("--precision", "tf32"), ("--shard",))]
+        for other, part in zip(lines[1:], ("--precision", "--shard")):
+            self.refused(self.program.run_contexts([(1, lines[0]), (1, other)]), part)
 
 
 if __name__ == "__main__":

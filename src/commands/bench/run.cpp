@@ -18,6 +18,8 @@ namespace {
 
 using namespace bench;
 
+constexpr const char* kPlotScript = "plot_all_reduce";
+
 // What has to be the same on all ranks, one option a line.
 
 std::string asked_text(const BenchAllReduceOptions& options) {
@@ -95,18 +97,7 @@ class Bench {
 void check_outputs(const BenchAllReduceOptions& options) {
   if (!speaks_for_all()) return;
   check_output_file("--json", options.json);
-  check_output_file("--plot", options.plot);
-  if (options.plot.empty()) return;
-  check_plotter("--plot", "write --json and draw elsewhere with jobs/plot_all_reduce.py");
-}
-
-/// Not while MPI is up: its libraries do not bear new processes well.
-void plot_record(const std::string& json, const std::string& file) {
-  try {
-    run_plot_script("plot_all_reduce", {file}, json);
-  } catch (const Error& error) {
-    throw RunError("--plot " + file + ": it could not be drawn: " + error.what());
-  }
+  check_plot(kPlotScript, options.plot);
 }
 
 /// The ways of one length from the fastest to the slowest, with their medians.
@@ -193,7 +184,7 @@ int run_bench_all_reduce(const BenchAllReduceOptions& options) {
       [&](const SelectedDevice& device) { json = record_json(Bench(options, device).run()); });
   if (!speaks_for_all()) return code;
   if (!options.json.empty()) write_atomically(options.json, json);
-  if (!options.plot.empty()) plot_record(json, options.plot);
+  draw_plot(kPlotScript, options.plot, json);
   return code;
 }
 
