@@ -231,7 +231,7 @@ class EvaluateTest(ProgramCase):
         ):
             self.refused(self.evaluate(ranks, weights, *words), *parts)
         lines = [("evaluate", "--init-weights", "run", *more) for more in ((), ("--precision", "tf32"), ("--shard",))]
-        for other, part in zip(lines[1:], ("--precision", "--shard")):
+        for other, part in zip(lines[1:], ("--precision", "): unknown option --shard")):
             self.refused(self.program.run_contexts([(1, lines[0]), (1, other)]), part)
 
 
