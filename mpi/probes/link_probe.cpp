@@ -1,5 +1,6 @@
 #include "link_probe.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <thread>
@@ -8,6 +9,8 @@
 
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/mpi_call.hpp"
+#include "mpi/sums/shared_all_reduce.hpp"
+#include "rueda/core/error.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/record/statistics.hpp"
 #include "rueda/reduce/ring_plan.hpp"
@@ -17,6 +20,7 @@ namespace {
 
 constexpr std::size_t kLargeFloats = kPingPongBytes / sizeof(float);
 constexpr int kSmallTrips = 51;
+constexpr int kFlagRounds = 50;
 constexpr int kLargeTrips = 7;
 constexpr int kWarmUpTrips = 2;  // connections are opened, memory is registered
 
@@ -30,23 +34,30 @@ void round_trip(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, 
   if (!begins) ring.sendrecv(send, peer, {}, peer);
 }
 
-/// Seconds one way, by the median.
-double one_way(Communicator& ring, ExchangeBuffer& buffer, std::size_t floats, int trips, int peer,
-               bool begins) {
+/// Of each trip.
+std::vector<double> trip_seconds(int trips, const std::function<void()>& trip) {
   std::vector<double> seconds(std::size_t(trips), 0.0);
-  for (int i = 0; i < kWarmUpTrips; ++i) round_trip(ring, buffer, floats, peer, begins);
-  for (double& trip : seconds) {
+  for (int i = 0; i < kWarmUpTrips; ++i) trip();
+  for (double& one : seconds) {
     const Stopwatch watch;
-    round_trip(ring, buffer, floats, peer, begins);
-    trip = watch.seconds();
+    trip();
+    one = watch.seconds();
   }
-  return median_of(std::move(seconds)) / 2;
+  return seconds;
+}
+
+/// By the seconds that 4 bytes and kPingPongBytes take.
+LinkSpeed speed(double small, double large) {
+  return {.latency_us = small * 1e6, .gb_per_second = double(kPingPongBytes) / 1e9 / large};
 }
 
 LinkSpeed measure(Communicator& ring, ExchangeBuffer& buffer, int peer, bool begins) {
-  const double small = one_way(ring, buffer, 1, kSmallTrips, peer, begins);
-  const double large = one_way(ring, buffer, kLargeFloats, kLargeTrips, peer, begins);
-  return {.latency_us = small * 1e6, .gb_per_second = double(kPingPongBytes) / 1e9 / large};
+  const auto one_way = [&](int trips, std::size_t floats) {
+    const auto trip = [&] { round_trip(ring, buffer, floats, peer, begins); };
+    return median_of(trip_seconds(trips, trip)) / 2;
+  };
+  const double small = one_way(kSmallTrips, 1);
+  return speed(small, one_way(kLargeTrips, kLargeFloats));
 }
 
 /// When a rank begins with its right neighbour: even ones first, then odd ones;
@@ -99,6 +110,25 @@ LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer) {
       measure(ring, buffer, plan.left(), false);
   }
   return mine;
+}
+
+// The least of many rounds' means: a busy core makes others longer.
+LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer) try {
+  if (host.size() == 1) return {};
+  const SharedWindow window(host, 0, 0);
+  const int left = RingPlan{0, host.rank(), host.size()}.left();
+  std::uint32_t round = 0;
+  const auto go_round = [&] {
+    for (int i = 0; i < kFlagRounds; ++i) {
+      window.flag(host.rank()).raise(++round);
+      window.flag(left).await(round);
+    }
+  };
+  const auto copy = [&] { std::ranges::copy(buffer.send_side(), buffer.receive_side().begin()); };
+  return speed(std::ranges::min(trip_seconds(kSmallTrips, go_round)) / kFlagRounds,
+               median_of(trip_seconds(kLargeTrips, copy)));
+} catch (const RunError&) {
+  return {};
 }
 
 bool meet_neighbours(Communicator& ring, const std::function<bool()>& leaves) {

@@ -23,6 +23,11 @@ inline constexpr std::size_t kPingPongBytes = std::size_t{8} << 20;
 /// they talk at the same time in the ring. All zero on one rank.
 LinkSpeed ping_pong(Communicator& ring, ExchangeBuffer& buffer);
 
+/// Collective over the ranks of one host: what its memory lets messages reach. A
+/// flag that all can see goes round, and each rank copies kPingPongBytes at the
+/// same time. All zero on one rank, and where MPI offers no shared memory.
+LinkSpeed memory_speed(const Communicator& host, ExchangeBuffer& buffer);
+
 /// Whether both neighbours have called this, too; false if `leaves` returned
 /// true before. An empty message from each shows it. Unlike in a transfer, a
 /// rank can leave MPI in order from here.

@@ -96,6 +96,27 @@ class Healthy(DoctorTest):
         self.assertEqual([c for c in text if ord(c) < 32 and c != "\n"], [])
 
 
+class Settings(DoctorTest):
+    def test_tcp_inside_a_host_is_no_good(self):
+        for _ in range(5):  # a busy machine may hide it
+            _, report = self.examine(2, OMPI_MCA_pml="ob1", OMPI_MCA_btl="tcp,self")
+            crowded = any(rank["cores"]["share"] < 1 for rank in report["ranks"])
+            if crowded or "(OMPI_MCA_btl=tcp,self is set)" in str(report["findings"]):
+                return
+        self.fail(report["findings"])
+
+    def test_affinity_from_outside(self):
+        cores = os.sched_getaffinity(0)
+        if len(cores) == 1:
+            self.skipTest("one core")
+        os.sched_setaffinity(0, {min(cores)})
+        try:
+            _, report = self.examine(0)
+        finally:
+            os.sched_setaffinity(0, cores)
+        self.assertIn("without taskset", report["findings"][0]["change"])
+
+
 class Launches(DoctorTest):
     def test_singletons_below_slurm_are_explained_by_the_first(self):
         slurm = {"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}

@@ -52,11 +52,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchFacts, launcher, told_size, told_by, re
 struct CoreFacts : ThreadChoice {
   std::vector<int> allowed;
   int online = 1;
-  double quota = 0;  ///< cores' worth of time of the control group; 0: no limit
-  double share = 1;  ///< cores that the rank counts as its own
-  CoreList cores;    ///< of the host, as `machine_cores` gives them
+  double quota = 0;          ///< cores' worth of time of the control group; 0: no limit
+  double share = 1;          ///< cores that the rank counts as its own
+  CoreList cores;            ///< of the host or the control group, as `machine_cores` gives them
+  std::size_t launcher = 0;  ///< processors of the launcher, which may bind to fewer; 0: unknown
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, cores, online, quota, share, threads, remark)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreFacts, allowed, cores, online, quota, share, threads, remark,
+                                   launcher)
 
 /// GPUs as the rank sees them.
 struct DeviceFacts : CudaDevices {
@@ -117,11 +119,12 @@ struct RankFacts {
   DeviceFacts device;
   AwarenessFacts awareness;
   LinkFacts host_link;
+  LinkFacts host_memory;  ///< what messages between ranks of the host could reach
   DataFacts data;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, rank, size, local_rank, local_size, host, backend,
                                    backend_failure, versions, host_memory_bytes, copies_twice,
-                                   launch, cores, device, awareness, host_link, data)
+                                   launch, cores, device, awareness, host_link, host_memory, data)
 
 using Ranks = std::vector<RankFacts>;
 
@@ -216,6 +219,17 @@ inline std::map<std::string, std::vector<int>> ranks_by(const Ranks& ranks,
 inline auto ranks_by_print(const ClusterFacts& cluster) {
   return ranks_by(cluster.ranks, [](const RankFacts& rank) { return rank.data.fingerprint; });
 }
+
+/// Settings of a rank that may be the cause of a finding.
+struct Steering {
+  std::string what;    ///< " (NAME=VALUE is set)" of each
+  std::string change;  ///< "unset NAME; " of each
+};
+inline constexpr const char* kMessageSettings =
+    "^(OMPI_MCA_(btl|pml|mtl|osc)|UCX_|FI_|MPICH_|I_MPI_)";
+inline constexpr const char* kThreadSettings =
+    "^(OMP_PROC_BIND|OMP_PLACES|[GK].*AFFINITY)=(?!false|none)";
+Steering settings_like(const char* pattern, const LaunchFacts& launch);
 
 /// The ranks of each host, in order.
 inline std::map<std::string, std::vector<const RankFacts*>> ranks_by_host(const Ranks& ranks) {

@@ -1,4 +1,5 @@
 #include <numeric>
+#include <regex>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -23,12 +24,13 @@ Finding find_in_progress(const ClusterFacts& cluster) {
   if (trouble.empty()) return {};
   const LaunchFacts launch = cluster.ranks.empty() ? LaunchFacts() : cluster.ranks[0].launch;
   const bool never_met = step == kStartStep && launch.launcher == "srun";
+  const auto& [set, unset] = settings_like(kMessageSettings, launch);
   return {Severity::fault,
-          fmt::format("the step \"{}\" {}{}", step, trouble,
+          fmt::format("the step \"{}\" {}{}{}", step, trouble, set,
                       launch.told_size > 1 ? "; ranks that failed by themselves say so above" : ""),
-          never_met ? srun_by_pmix(launch, "doctor")
-                    : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: rueda "
-                      "doctor --timeout 600"};
+          unset + (never_met ? srun_by_pmix(launch, "doctor")
+                             : "mpirun -n 2 rueda doctor  on one host first; if it is only slow: "
+                               "rueda doctor --timeout 600")};
 }
 
 /// Processes that each train alone, or an allocation that is not used.
@@ -127,15 +129,20 @@ Finding find_in_transfers(const ClusterFacts& cluster) {
                 "CUDA-aware; training would send through host memory",
             .change = "rueda train --transport device ..."};
   }
-  const std::string ended = "the transfer " + how_it_ended(transfers);
+  const auto& [set, unset] = settings_like(kMessageSettings, cluster.ranks.front().launch);
+  const std::string ended = "the transfer " + how_it_ended(transfers) + set;
   if (!on_device) {
-    return {Severity::fault, "messages between ranks: " + ended,
+    return {
+        Severity::fault, "messages between ranks: " + ended,
+        unset +
             "mpirun --mca btl tcp,self rueda doctor  shows if shared memory or the network is at "
             "fault"};
   }
   const std::string what = "messages straight from GPU memory: " + ended;
   if (aware) {
-    return {Severity::fault, what + ", although MPI calls itself CUDA-aware",
+    return {
+        Severity::fault, what + ", although MPI calls itself CUDA-aware",
+        unset +
             "rueda train --transport staged ...  or an MPI that takes GPU memory: module load a "
             "CUDA-aware one"};
   }
@@ -189,6 +196,16 @@ void find_in_data(const ClusterFacts& cluster, Findings& findings) {
 }
 
 }  // namespace
+
+Steering settings_like(const char* pattern, const LaunchFacts& launch) {
+  Steering all;
+  for (const std::string& one : launch.settings) {
+    if (!std::regex_search(one, std::regex(pattern))) continue;
+    all.what += " (" + one + " is set)";
+    all.change += "unset " + one.substr(0, one.find('=')) + "; ";
+  }
+  return all;
+}
 
 void add_for_ranks(const ClusterFacts& cluster, Findings& findings, Severity severity,
                    const char* what, const std::string& change, const TextOfRank& text) {

@@ -32,6 +32,12 @@ struct Host {
   const RankFacts& first() const { return *ranks.front(); }
   bool srun() const { return first().launch.launcher == "srun"; }
   std::size_t online() const { return std::size_t(first().cores.online); }
+  /// Processors that the control group has; 0: unknown.
+  std::size_t granted() const {
+    std::size_t count = 0;
+    for (const std::vector<int>& core : first().cores.cores) count += core.size();
+    return count;
+  }
 };
 
 /// Options that give each rank its own equal part of the host's cores.
@@ -44,8 +50,24 @@ std::string own_cores(const Host& host) {
       std::max<std::size_t>(1, host.online() / host.ranks.size()));
 }
 
-std::string more_cores(const Host& host) {
-  return host.srun() ? own_cores(host) : "mpirun --bind-to none";
+/// What keeps the ranks from other cores, and what changes it: another remedy cannot help.
+Finding limit_of(const Host& host) {
+  const CoreFacts& cores = host.first().cores;
+  const LaunchFacts& launch = host.first().launch;
+  const auto ends_at = [&](std::size_t most) {
+    return most > 0 && most < host.online() && host.cores.size() >= most;
+  };
+  if (ends_at(host.granted())) {
+    return {.what = "; the control group of the job or container has no more",
+            .change = launch.in_slurm ? own_cores(host) + ", or #SBATCH --exclusive"
+                                      : "docker run --cpuset-cpus with more of them"};
+  }
+  const auto& [set, unset] = settings_like(kThreadSettings, launch);
+  if (!set.empty()) return {.what = set, .change = unset + "or give it more cores"};
+  if (ends_at(cores.launcher))
+    return {.what = "; not by the launcher, but by taskset, numactl or a script around it",
+            .change = "the same without taskset or numactl, or with more cores there"};
+  return {.what = "", .change = host.srun() ? own_cores(host) : "mpirun --bind-to none"};
 }
 
 /// A remark on a host, whose text is empty where there is nothing to say.
@@ -57,10 +79,11 @@ Finding overlapping_cores(const Host& host) {
       return share_a_core(rank->cores.cores, rank->cores.allowed, other->cores.allowed);
     };
     if (std::ranges::none_of(host.ranks, overlaps)) continue;
+    const auto [severity, by, change] = limit_of(host);
     return {.what = fmt::format("bindings of ranks on {} overlap: some share cores, or hardware "
-                                "threads of one core, so that some wait for others",
-                                host.name),
-            .change = own_cores(host)};
+                                "threads of one core, so that some wait for others{}",
+                                host.name, by),
+            .change = by.empty() ? own_cores(host) : change};
   }
   return {};
 }
@@ -74,21 +97,51 @@ Finding crowded_cores(const Host& host) {
   const std::string fewer =
       host.srun() ? "#SBATCH --ntasks-per-node=... with fewer tasks, or more --cpus-per-task"
                   : "mpirun with fewer ranks on the host (-n, or --map-by ppr:N:node)";
-  return {.what = fmt::format("{} on {} have fewer than {} whole cores ({} allowed{}): timings "
-                              "will not show scaling",
-                              counted(count, "rank"), host.name, count, usable,
-                              quota > 0 ? fmt::format(", a quota of {:.3g}", quota) : ""),
-          .change = host.online() >= count && usable < host.online() ? more_cores(host) : fewer};
+  const bool more = host.online() >= count && usable < host.online();
+  const Finding limit = more ? limit_of(host) : Finding{.what = "", .change = fewer};
+  return {
+      .what = fmt::format("{} on {} have fewer than {} whole cores ({} allowed{}): timings "
+                          "will not show scaling{}",
+                          counted(count, "rank"), host.name, count, usable,
+                          quota > 0 ? fmt::format(", a quota of {:.3g}", quota) : "", limit.what),
+      .change = limit.change};
 }
 
 Finding unused_cores(const Host& host) {
+  const CoreFacts& cores = host.first().cores;
+  // Without a launcher the cores of a container or a job are those that are meant.
   const bool launched = host.first().launch.launcher != "none";
-  const bool all = host.cores.size() >= host.online();
-  if (!launched || all || host.first().cores.quota > 0) return {};
-  return {
-      .what = fmt::format("{} on {} may use {} of its {} cores", counted(host.ranks.size(), "rank"),
-                          host.name, host.cores.size(), host.online()),
-      .change = more_cores(host)};
+  const std::size_t meant = launched ? host.online() : host.granted();
+  if (host.cores.size() >= meant || cores.quota > 0) return {};
+  const Finding limit = limit_of(host);
+  return {.what = fmt::format("{} on {} may use {} of its {} cores{}",
+                              counted(host.ranks.size(), "rank"), host.name, host.cores.size(),
+                              host.online(), limit.what),
+          .change = limit.change};
+}
+
+/// Between ranks that have cores of their own. In shared memory a message takes
+/// two or three times as long as a flag does, over TCP about twenty times.
+Finding slow_messages(const Host& host) {
+  Finding slow;
+  for (const RankFacts* rank : host.ranks) {
+    const auto is_next = [&](auto* other) { return other->rank == (rank->rank + 1) % rank->size; };
+    const LinkFacts &link = rank->host_link, &best = rank->host_memory;
+    if (std::ranges::none_of(host.ranks, is_next)) continue;
+    if (rank->cores.share < 1 - 1e-9 || !(link.latency_us > 8 * best.latency_us) ||
+        2 * link.gb_per_second > best.gb_per_second)
+      return {};
+    const auto& [set, unset] = settings_like(kMessageSettings, rank->launch);
+    slow = {.what = fmt::format("messages between ranks on {} take {:.3g} us and reach {:.3g} "
+                                "GB/s, where its memory allows {:.3g} us and {:.3g} GB/s: they do "
+                                "not go through shared memory{}",
+                                host.name, link.latency_us, link.gb_per_second, best.latency_us,
+                                best.gb_per_second, set),
+            .change = unset +
+                      "mpirun --mca pml ob1 --mca btl self,vader,tcp (Open MPI 5: "
+                      "self,sm,tcp); train --all-reduce shared needs no messages"};
+  }
+  return slow;
 }
 
 Finding copied_messages(const Host& host) {
@@ -238,7 +291,7 @@ void find_in_devices(const ClusterFacts& cluster, Findings& findings) {
 void find_in_cores(const ClusterFacts& cluster, Findings& findings) {
   constexpr Rule kRules[] = {overlapping_cores, crowded_cores, unused_cores};
   find_by_host(cluster, kRules, findings);
-  constexpr Rule kMemory[] = {copied_messages};
+  constexpr Rule kMemory[] = {slow_messages, copied_messages};
   find_by_host(cluster, kMemory, findings);
 }
 

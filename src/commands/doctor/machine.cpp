@@ -90,6 +90,21 @@ std::vector<std::string> settings() {
   return found;
 }
 
+/// Processors of the process that started this rank's supervisor. Another one
+/// than the launcher gives on what it has.
+std::size_t launchers_cores(const LaunchFacts& launch, const Environment& environment) {
+  const char* command = environment("OMPI_COMMAND");
+  if (launch.launcher == "none" ||
+      (command != nullptr &&
+       std::filesystem::path(command).filename() != program_invocation_short_name))
+    return allowed_cores().size();
+  std::string skipped;
+  int parent = 0;
+  std::ifstream("/proc/" + std::to_string(getppid()) + "/stat") >> skipped >> skipped >> skipped >>
+      parent;
+  return allowed_cores(parent).size();
+}
+
 }  // namespace
 
 LaunchFacts read_launch(const Environment& environment) {
@@ -158,6 +173,7 @@ RankFacts look_at_machine(const Environment& environment, BackendChoice backend)
   facts.cores.allowed = allowed_cores();
   facts.cores.cores = machine_cores();
   facts.cores.online = online_cores();
+  facts.cores.launcher = launchers_cores(facts.launch, environment);
   facts.cores.quota = cpu_quota();
   facts.host_memory_bytes = available_host_memory();
   facts.copies_twice = why_no_single_copy();

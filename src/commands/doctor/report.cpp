@@ -278,26 +278,19 @@ std::string findings_section(const Findings& findings) {
   return text;
 }
 
-std::string clean(std::string text) {
-  const auto bad = [](char c) { return (c >= 0 && c < 32 && c != '\n') || c == 127; };
-  std::ranges::replace_if(text, bad, '?');
-  return text;
-}
-
 }  // namespace
 
 std::string machine_report(const ClusterFacts& cluster) {
   if (cluster.ranks.empty()) return {};
-  return clean(launch_section(cluster) + ranks_section(cluster) + cores_section(cluster.ranks) +
-               devices_section(cluster) +
-               links_section("Host", cluster.ranks, &RankFacts::host_link) + data_section(cluster) +
-               batches_section(cluster));
+  return launch_section(cluster) + ranks_section(cluster) + cores_section(cluster.ranks) +
+         devices_section(cluster) + links_section("Host", cluster.ranks, &RankFacts::host_link) +
+         data_section(cluster) + batches_section(cluster);
 }
 
 std::string outcome_report(const ClusterFacts& cluster, const Findings& findings) {
-  return clean("\nTransfer round the ring\n" + lines({{"tried", transfer_text(cluster)}}) +
-               links_section("GPU", cluster.transfers, &TransferFacts::link) +
-               findings_section(findings) + "\nVerdict: " + verdict(findings) + "\n");
+  return "\nTransfer round the ring\n" + lines({{"tried", transfer_text(cluster)}}) +
+         links_section("GPU", cluster.transfers, &TransferFacts::link) +
+         findings_section(findings) + "\nVerdict: " + verdict(findings) + "\n";
 }
 
 }  // namespace rueda::doctor

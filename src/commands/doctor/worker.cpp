@@ -169,7 +169,9 @@ class Worker {
     Communicator world;
     introduce(world);
     begin("messages between neighbours", kSlow);
-    facts_.host_link = {ping_pong(world, *make_buffer(false))};
+    const auto buffer = make_buffer(false);
+    facts_.host_link = {ping_pong(world, *buffer)};
+    facts_.host_memory = {memory_speed(world.split(world.node_leader(), 0), *buffer)};
     keep(all_gather_facts(world, facts_));
     if (!options_.data.empty()) {
       begin("read the data set", kReadsFiles);

@@ -131,6 +131,44 @@ TEST_CASE("findings on cores", "[doctor]") {
         "--all-reduce shared");
 }
 
+TEST_CASE("what keeps ranks from cores is told apart, with the remedy that can help", "[doctor]") {
+  const auto bound = each(cpu_cluster(1, 2), [](RankFacts& r) {
+    r.launch.launcher = "mpirun", r.launch.in_slurm = false;
+    r.cores.allowed = {r.local_rank}, r.cores.launcher = 16;
+  });
+  check(bound, kRemark, "2 of its 16 cores", "mpirun --bind-to none");
+  check(each(bound, [](RankFacts& r) { r.cores.launcher = 2; }), kRemark,
+        "not by the launcher, but by taskset", "without taskset");
+  check(each(bound, [](RankFacts& r) { r.launch.launcher = "none", r.cores.launcher = 1; }),
+        kRemark, "not by the launcher", "without taskset");
+  const auto grouped = each(bound, [](RankFacts& r) { r.cores.cores.resize(2); });
+  check(grouped, kRemark, "control group", "--cpuset-cpus");
+  check(each(grouped, [](RankFacts& r) { r.launch.in_slurm = true; }), kRemark, "control group",
+        "#SBATCH --exclusive");
+  CHECK(all_findings(each(grouped, [](RankFacts& r) { r.launch.launcher = "none"; })).empty());
+  check(each(bound, [](RankFacts& r) { r.launch.settings = {"OMP_PROC_BIND=true"}; }), kRemark,
+        "OMP_PROC_BIND=true", "unset OMP_PROC_BIND");
+  check(each(bound, [](RankFacts& r) { r.launch.settings = {"OMP_PROC_BIND=false"}; }), kRemark,
+        "of its 16 cores", "mpirun --bind-to none");
+}
+
+TEST_CASE("messages inside a host are judged by what its memory allows", "[doctor]") {
+  const auto slow = each(cpu_cluster(2, 2), [](RankFacts& r) {
+    r.host_link = {10, 1.1}, r.host_memory = {0.25, 12};
+    r.launch.settings = {"OMPI_MCA_btl=tcp,self", "OMPI_MCA_mpi_yield_when_idle=1"};
+  });
+  check(slow, kRemark,
+        "on node0 take 10 us and reach 1.1 GB/s, where its memory allows 0.25 us and 12 GB/s: they "
+        "do not go through shared memory (OMPI_MCA_btl=tcp,self is set) (and so on 1 other host)",
+        "unset OMPI_MCA_btl; mpirun --mca pml ob1");
+  for (const auto& fine :
+       {each(slow, [](RankFacts& r) { r.host_link.latency_us = 0.7; }),
+        each(slow, [](RankFacts& r) { r.host_link.gb_per_second = 7; }),
+        each(slow, [](RankFacts& r) { r.host_memory = {}; }),
+        each(slow, [](RankFacts& r) { r.rank = 2 * r.local_rank + r.rank / 2; })})
+    CHECK(all_findings(fine).empty());
+}
+
 TEST_CASE("findings on GPUs that are missing", "[doctor]") {
   auto cluster = cpu_cluster(1, 2);
   cluster.asked_backend = "cuda";
@@ -203,6 +241,9 @@ TEST_CASE("findings on transfers of host memory", "[doctor]") {
   const std::string change = "--mca btl tcp,self";
   check(ended(cpu_cluster(1, 2), 1, End::failed, "MPI_ERR_OTHER"), kFault,
         "messages between ranks: the transfer failed on rank 1 (MPI_ERR_OTHER)", change);
+  const auto set = [](RankFacts& r) { r.launch.settings = {"UCX_TLS=rc", "OMP_PLACES=cores"}; };
+  check(each(ended(cpu_cluster(1, 2), 1, End::failed, "x"), set), kFault,
+        "failed on rank 1 (x) (UCX_TLS=rc is set)", "unset UCX_TLS; mpirun");
   auto killed = ended(cpu_cluster(1, 4), 0, End::crashed, "signal 9, Killed");
   killed.transfers[2].detail = "signal 15, Terminated";  // by the launcher, after the crash
   check(killed, kFault, "the transfer crashed on rank 0 (signal 9, Killed)", change);
@@ -222,10 +263,12 @@ TEST_CASE("findings on steps that did not end", "[doctor]") {
   ClusterFacts cluster;
   cluster.progress = {"start MPI", "did not end within 60 s", false};
   check(cluster, kFault, "the step \"start MPI\" did not end within 60 s", "--timeout");
-  cluster = one(cpu_cluster(1, 1), 0, [](RankFacts& r) { r.launch.told_size = 4; });
+  cluster = one(cpu_cluster(1, 1), 0, [](RankFacts& r) {
+    r.launch.told_size = 4, r.launch.settings = {"OMPI_MCA_pml=nonsense"};
+  });
   cluster.progress = {"start MPI", "ended the process (exit code 1)", true};
-  check(cluster, kFault, "\"start MPI\" ended the process (exit code 1)",
-        "srun --mpi=pmix -n 4 rueda doctor");
+  check(cluster, kFault, "ended the process (exit code 1) (OMPI_MCA_pml=nonsense is set)",
+        "unset OMPI_MCA_pml; srun --mpi=pmix -n 4 rueda doctor");
 }
 
 TEST_CASE("findings on data", "[doctor]") {

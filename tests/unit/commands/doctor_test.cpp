@@ -122,13 +122,15 @@ TEST_CASE("supervisors exchange how it ended through files", "[doctor]") {
 }
 
 TEST_CASE("a mailbox that is not there is none", "[doctor]") {
-  for (const Mailbox& none : {Mailbox("/nonexistent"), Mailbox()}) {
+  const ScratchDirectory folder;
+  const std::string gone = folder.write("file", "") / "none";  // not even root can make it
+  for (const Mailbox& none : {Mailbox(gone), Mailbox()}) {
     CHECK_FALSE(none.reachable());
     CHECK_FALSE(none.put({}));
     CHECK_FALSE(none.get(0).has_value());
     CHECK_FALSE(none.is_asked_to_stop());
   }
-  CHECK(Mailbox::make("/nonexistent", 1).empty());
+  CHECK(Mailbox::make(gone, 1).empty());
 }
 
 TEST_CASE("the doctor's options are checked", "[doctor]") {
@@ -186,10 +188,7 @@ TEST_CASE("links of many ranks are summed up", "[doctor]") {
 TEST_CASE("no control characters reach the page", "[doctor]") {
   auto cluster = cpu_cluster(1, 1);
   cluster.data = "data\x1b[31m\r";
-  const std::string text = machine_report(cluster);
-  CHECK(text.find('\x1b') == std::string::npos);
-  CHECK(text.find('\r') == std::string::npos);
-  CHECK_THAT(text, Contains("data?[31m?"));
+  CHECK_THAT(rueda::harmless(machine_report(cluster)), Contains("data\\x1b[31m\\x0d"));
 }
 
 TEST_CASE("the transfer's line says what was tried", "[doctor]") {
