@@ -15,17 +15,15 @@ void add_setup(CLI::App& command, BenchSetup& setup) {
 }
 
 void add_all_reduce(CLI::App& bench, Request& request) {
-  CLI::App& command = add_command(bench, "all-reduce",
-                                  "Times sums over ranks and tests each; run it as you run train",
-                                  "  mpirun -n 2 rueda bench all-reduce\n"
-                                  "  mpirun -n 4 rueda bench all-reduce --sizes 64k,resnet18 "
-                                  "--algorithms ring,mpi --json a.json");
+  CLI::App& command = add_command(
+      bench, "all-reduce", "Times sums over ranks and tests each; run it as you run train",
+      "  mpirun -n 2 rueda bench all-reduce\n"
+      "  mpirun -n 4 rueda bench all-reduce --sizes 64k,resnet18 --json a.json");
   auto& options = options_of<BenchAllReduceOptions>(command, request);
   add_text(command, "--sizes", options.size_words, "LIST",
-           std::string("Bytes, or networks for the size of their gradients [") +
-               bench::kDefaultSizes + "]");
+           "Bytes, or networks for the size of their gradients [4 to 256M and three networks]");
   add_text(command, "--algorithms", options.algorithm_words, "LIST",
-           "all that are available here, or some of " + bench::known_entries());
+           "Some of " + bench::known_entries() + " [all that are available here]");
   add_number(command, "--repetitions", options.repetitions, "N",
              "Sums of each size by each algorithm, 0 for 15 to 500, depending on the size");
   add_number(command, "--seconds", options.seconds, "S",
@@ -94,7 +92,9 @@ void add_bench(CLI::App& app, Request& request) {
   CLI::App& bench = add_command(
       app, "bench", "Times, tunes and explains the all-reduces; times convolutions", "");
   bench.require_subcommand(1);
-  bench.footer("rueda bench COMMAND --help shows the options of a command.");
+  bench.footer(
+      "rueda bench COMMAND --help shows the options of a command.\n\nExample:\n"
+      "  mpirun -n 2 rueda bench all-reduce --sizes resnet18 --algorithms ring,mpi");
   add_all_reduce(bench, request);
   add_tune(bench, request);
   add_explain(bench, request);

@@ -13,6 +13,8 @@
 #include "options.hpp"
 #include "rueda/core/error.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/display/run_text.hpp"
+#include "rueda/display/text.hpp"
 #include "wiring/open_backend.hpp"
 
 namespace rueda {
@@ -21,7 +23,26 @@ const char* to_string(Cifar10Format v) { return v == Cifar10Format::binary ? "bi
 
 namespace {
 
-constexpr std::size_t kHelpColumn = 40;
+/// In lines that fit the terminal, each option with its default.
+class HelpFormatter final : public CLI::Formatter {
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    std::string text = option->get_description();
+    if (option->get_required())
+      text += " [required]";
+    else if (option->get_configurable() && !positional && !text.ends_with(']'))
+      text += option->get_expected_max() == 0 ? " [off]" : " [none]";
+    return row(make_option_name(option, positional) + make_option_opts(option), text);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return row(command->get_name(), command->get_description());
+  }
+  static std::string row(const std::string& name, const std::string& text) {
+    constexpr std::size_t kColumn = 26;
+    const bool fits = name.size() + 4 <= kColumn;
+    return (fits ? "" : "  " + name + '\n') +
+           paragraph(fits ? "  " + name : "", kColumn, text, Terminal::behind_stdout().width());
+  }
+};
 
 void add_summary(CLI::App& app, Request& request) {
   CLI::App& command =
@@ -68,7 +89,7 @@ void add_doctor(CLI::App& app, Request& request) {
   CLI::App& command = add_command(
       app, "doctor", "Examines launcher, cores, GPUs, MPI and data; run it as you run train",
       "  mpirun -n 2 rueda doctor\n"
-      "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10 --json d.json");
+      "  srun --mpi=pmix -n 8 --cpus-per-task=16 rueda doctor --data data/cifar-10");
   auto& options = options_of<DoctorOptions>(command, request);
   add_text(command, "--data", options.data, "DIR",
            "Checks this data set on all ranks: files, images per class, class names");
@@ -134,10 +155,12 @@ void add_watch(CLI::App& app, Request& request) {
 }
 
 void build(CLI::App& app, Request& request) {
-  app.get_formatter()->column_width(kHelpColumn);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Versions of rueda and its libraries");
-  app.footer("rueda COMMAND --help shows the options of a command.");
+  app.footer(
+      "rueda COMMAND --help shows the options of a command.\n\nExample:\n"
+      "  mpirun -n 2 rueda train --epochs 1 --data-limit 2000");
   add_train(app, request);
   add_summary(app, request);
   add_synth(app, request);

@@ -22,7 +22,7 @@ void add_words(CLI::App& app, const std::string& name, std::string& value,
 
 void add_scenario(CLI::App& command, PredictOptions& o) {
   add_text(command, "--ranks", o.rank_words, "LIST", "Numbers of ranks to predict, up to 16384");
-  add_model(command, o.target.model, "Network; that of the runs if not given");
+  add_model(command, o.target.model, "Network [that of the runs]");
   add_number(command, "--image-size", o.target.image_size, "PIXELS",
              "0 for that of the runs, or 32");
   add_number(command, "--batch-per-rank", o.batch_per_rank, "N",
@@ -37,7 +37,7 @@ void add_scenario(CLI::App& command, PredictOptions& o) {
              {OverlapChoice::as_runs, OverlapChoice::on, OverlapChoice::off},
              "Communication during backward; auto: as in the runs");
   add_number(command, "--bucket-mb", o.target.bucket_mb, "MB",
-             "Buckets as training would cut them; without it as the runs had them, or 25");
+             "Buckets as training would cut them [as the runs had them, or 25]");
   add_number(command, "--ranks-per-node", o.target.ranks_per_node, "N",
              "Ranks joined by the links inside a node; 0: all links are of one kind");
   add_number(command, "--links-per-node", o.target.links_per_node, "N",
@@ -103,9 +103,9 @@ void add_report(CLI::App& app, Request& request) {
   add_list(command, "RUN_DIR", options.places, "...",
            "Run directories of rueda train, or directories that hold some, five levels deep");
   add_list(command, "--keras-log", options.logs, "FILE[,...]",
-           "Output of Keras' fit(), compared with the runs; what it lacks may be added: "
-           "FILE,model=NAME,ranks=P,batch=GLOBAL,images=N,size=PIXELS,processor=cpu|gpu; "
-           "may be repeated");
+           "Output of Keras' fit(), compared with the runs; what it lacks may follow, as in "
+           "FILE,ranks=4: model=NAME, ranks=P, batch=GLOBAL, images=N, size=PIXELS, "
+           "processor=cpu|gpu; may be repeated");
   add_words(command, "--published", options.published, {"book", "nyu", "all"},
             "Published runs, compared with the runs (docs/report.md)");
   add_list(command, "--prediction", options.predictions, "FILE",
@@ -123,8 +123,8 @@ void add_predict(CLI::App& app, Request& request) {
       add_command(app, "predict", "Predicts epochs on any number of ranks from runs; needs no MPI",
                   "  rueda predict runs/ --ranks 1,2,4,...,1024 --what-if bandwidth=2x\n"
                   "  rueda predict runs/ --cross-validate\n"
-                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 "
-                  "--alpha 10us --bandwidth 100GB/s");
+                  "  rueda predict --model resnet50v2 --compute 544ms --batch-per-rank 2048 \\\n"
+                  "    --alpha 10us --bandwidth 100GB/s");
   auto& o = options_of<PredictOptions>(command, request);
   add_list(command, "RUN_DIR", o.runs, "...",
            "Directories of runs, or of several, or run.json files, to fit the model to");
@@ -134,14 +134,17 @@ void add_predict(CLI::App& app, Request& request) {
   add_text(command, "--json", o.json, "FILE", "Writes all tables there");
   add_text(command, "--extra-p", o.extra_p, "FILE", "Writes what the runs measured, for Extra-P");
   add_text(command, "--out", o.out, "DIR", "Writes predict.md, predict.json and a CSV each there");
+  command.option_defaults()->group("Scenario");
   add_scenario(command, o);
+  command.option_defaults()->group("Machine");
   add_given(command, o);
+  command.option_defaults()->group("Questions");
   command.add_flag("--simulate", o.simulate, "Follows each message of a noisy ring");
   add_number(command, "--seed", o.seed, "N", "Of the noise");
   command.add_flag("--cross-validate", o.cross_validate,
                    "Fits to the runs on --fit-ranks and predicts the others");
   add_text(command, "--fit-ranks", o.fit_rank_words, "LIST",
-           "Fits only to runs on these numbers of ranks; 1,2 with --cross-validate");
+           "Fits only to runs on these numbers of ranks [all; 1,2 with --cross-validate]");
   add_text(command, "--measured", o.measured, "LIST",
            "Epoch times from elsewhere, as 1:13.6s,4:5.4s: what explains their loss");
   add_number(command, "--price", o.costs.per_rank_hour, "AMOUNT", "Of a rank for an hour");

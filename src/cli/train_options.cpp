@@ -266,11 +266,11 @@ void add_train(CLI::App& app, Request& request) {
   const auto recipe = std::make_shared<std::string>();
   add_text(command, "--config", *recipe, "FILE",
            "TOML recipe of lines  option = value, for example  batch-per-rank = 128; the command "
-           "line takes precedence")
+           "line takes precedence [none]")
       ->configurable(false);
   command
       .add_flag("--print-config", *prints,
-                "Trains nothing, and prints the recipe that these options come to")
+                "Trains nothing, and prints the recipe that these options come to [off]")
       ->configurable(false);
   for (const TrainOption& option : train_options()) add_option(command, option, config);
   command.get_option("--batch-per-rank")->excludes("--global-batch");

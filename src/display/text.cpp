@@ -79,13 +79,14 @@ std::string TextTable::text() const {
   return text;
 }
 
-std::string paragraph(const std::string& label, std::size_t indent, const std::string& text) {
+std::string paragraph(const std::string& label, std::size_t indent, const std::string& text,
+                      std::size_t columns) {
   std::string result;
   std::string line = padded(label, indent, Align::left);
   bool fresh = true;
   std::istringstream words(text);
   for (std::string word; words >> word; fresh = false) {
-    if (!fresh && line.size() + 1 + word.size() > kPageColumns) {
+    if (!fresh && line.size() + 1 + word.size() > columns) {
       result += line + "\n";
       line.assign(indent, ' ');
       fresh = true;

@@ -14,8 +14,10 @@ using enum Timing;
 
 constexpr const char* kModel = "Model";
 constexpr const char* kData = "Data";
-constexpr const char* kOptimizer = "Optimizer";
-constexpr const char* kParallel = "Parallel";
+constexpr const char* kTraining = "Training";
+constexpr const char* kBatch = "Batch";
+constexpr const char* kDevice = "Device";
+constexpr const char* kSums = "Sum of gradients";
 constexpr const char* kChecks = "Checks";
 constexpr const char* kOutput = "Output";
 constexpr const char* kCheckpoints = "Checkpoints";
@@ -88,100 +90,100 @@ const std::vector<TrainOption> kOptions = {
      "Host threads of a rank for --input stream, 0 for the thread that trains. On the cpu "
      "backend they share the cores with --threads"},
 
-    {"epochs", kOptimizer, number(&C::epochs, whole(1)), changes_bits, none, "N",
+    {"epochs", kTraining, number(&C::epochs, whole(1)), changes_bits, none, "N",
      "Passes over the training images"},
-    {"lr", kOptimizer,
+    {"lr", kTraining,
      number(&C::lr, {.most = 1000,
                      .without_least = true,
                      .hint = "SGD with momentum usually begins near 0.1"}),
      must_agree, none, "X", "Learning rate, before --scale-lr"},
-    {"momentum", kOptimizer,
+    {"momentum", kTraining,
      number(&C::momentum,
             {.most = 1, .without_most = true, .hint = "0 turns it off, 0.9 is usual"}),
      must_agree, none, "X", "Momentum of SGD"},
-    {"weight-decay", kOptimizer,
+    {"weight-decay", kTraining,
      number(&C::weight_decay, {.most = 1, .hint = "0 turns it off, 1e-4 is usual"}), must_agree,
      none, "X", "Weight decay"},
-    {"nesterov", kOptimizer, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
-    {"scale-lr", kOptimizer, words<&C::scale_lr>(), must_agree, none, "",
+    {"nesterov", kTraining, Flag{&C::nesterov}, must_agree, none, "", "Nesterov momentum"},
+    {"scale-lr", kTraining, words<&C::scale_lr>(), must_agree, none, "",
      "Multiplies --lr by global batch / --base-batch"},
-    {"base-batch", kOptimizer, number(&C::base_batch, whole(1)), must_agree, none, "N",
+    {"base-batch", kTraining, number(&C::base_batch, whole(1)), must_agree, none, "N",
      "Global batch that --lr is meant for"},
-    {"warmup-epochs", kOptimizer, number(&C::warmup_epochs), must_agree, none, "X",
+    {"warmup-epochs", kTraining, number(&C::warmup_epochs), must_agree, none, "X",
      "Epochs of linear warm-up"},
-    {"lr-schedule", kOptimizer, words<&C::lr_schedule>(), must_agree, none, "",
+    {"lr-schedule", kTraining, words<&C::lr_schedule>(), must_agree, none, "",
      "Course of the learning rate after the warm-up"},
-    {"seed", kOptimizer, number(&C::seed), must_agree, none, "N",
+    {"seed", kTraining, number(&C::seed), must_agree, none, "N",
      "Seed of weights, order and augmentation"},
 
-    {"batch-per-rank", kParallel,
+    {"batch-per-rank", kBatch,
      NumberOrWord<std::size_t>{&C::batch_per_rank, whole(1), "max", kMostThatFits}, free, series,
      "N|max",
      "Samples of one rank and micro-batch; max: as many, in eights, as fit into the memory of "
      "every rank; not with --global-batch"},
-    {"global-batch", kParallel, number(&C::global_batch, whole(0)), free, series, "N",
+    {"global-batch", kBatch, number(&C::global_batch, whole(0)), free, series, "N",
      "Samples of one step over all ranks and micro-batches, 0 for --batch-per-rank of each; not "
      "with --batch-per-rank"},
-    {"accumulate", kParallel, number(&C::accumulate, whole(1)), free, variant, "K",
+    {"accumulate", kBatch, number(&C::accumulate, whole(1)), free, variant, "K",
      "Micro-batches of a rank whose gradients are added up for one step"},
-    {"on-oom", kParallel, words<&C::on_oom>(), free, none, "",
+    {"on-oom", kBatch, words<&C::on_oom>(), free, none, "",
      "A batch that does not fit into memory: refuse it, or halve it until it fits"},
 
-    {"backend", kParallel, words<&C::backend>(), changes_bits, series, "",
+    {"backend", kDevice, words<&C::backend>(), changes_bits, series, "",
      "Device that trains; timed: computes nothing, each rank waits as long as computing would "
      "take, and communicates"},
     // A strong scaling study gives each batch its own time.
-    {"compute-ms", kParallel,
+    {"compute-ms", kDevice,
      number(&C::compute_ms,
             {.most = 1e6, .without_least = true, .hint = "milliseconds of a micro-batch"}),
      free, series, "X",
      "For --backend timed: milliseconds for forward and backward of a full micro-batch"},
-    {"compute-from", kParallel, Text{&C::compute_from}, free, variant, "RUN.json",
+    {"compute-from", kDevice, Text{&C::compute_from}, free, variant, "RUN.json",
      "For --backend timed: takes that time from a run of this model, the median of its full "
      "steps"},
-    {"compute-jitter", kParallel,
+    {"compute-jitter", kDevice,
      number(&C::compute_jitter,
             {.most = 100, .without_most = true, .hint = "per cent of a micro-batch's time"}),
      free, variant, "PERCENT",
      "For --backend timed: makes each micro-batch longer or shorter by up to this, drawn from "
      "seed, rank and step"},
-    {"precision", kParallel, words<&C::precision>(), must_agree, variant, "",
+    {"precision", kDevice, words<&C::precision>(), must_agree, variant, "",
      "Activations and packed weights; parameters, gradients and statistics stay fp32"},
-    {"recompute", kParallel, words<&C::recompute>(), free, variant, "",
+    {"recompute", kDevice, words<&C::recompute>(), free, variant, "",
      "Activations that backward computes again: outputs of batch norms, or all inside residual "
      "blocks; saves memory, costs time, changes no bit"},
-    {"deterministic", kParallel, Flag{&C::deterministic}, changes_bits, variant, "",
+    {"deterministic", kDevice, Flag{&C::deterministic}, changes_bits, variant, "",
      "On a GPU: only engines that give the same bits each time"},
-    {"tuning-file", kParallel, Text{&C::tuning_file}, changes_bits, variant, "FILE",
+    {"tuning-file", kDevice, Text{&C::tuning_file}, changes_bits, variant, "FILE",
      "On a GPU: engines to use, as --tune-engines found them; cuDNN chooses the others"},
-    {"tune-engines", kParallel, Flag{&C::tune}, free, none, "",
+    {"tune-engines", kDevice, Flag{&C::tune}, free, none, "",
      "Times engines for work that the tuning file does not name yet, and writes the file"},
-    {"plan-cache", kParallel, Text{&C::plan_cache}, own, none, "DIR",
+    {"plan-cache", kDevice, Text{&C::plan_cache}, own, none, "DIR",
      "On a GPU: keeps the engines that cuDNN compiles at the start in this folder, for later runs"},
-    {"threads", kParallel,
+    {"threads", kDevice,
      number(&C::threads, {.most = 1024, .hint = "0 for cores / ranks on the node"}), changes_bits,
      variant, "N", "Threads of a rank, 0 for cores / ranks"},
 
-    {"all-reduce", kParallel, words<&C::all_reduce>(), changes_bits, variant, "",
+    {"all-reduce", kSums, words<&C::all_reduce>(), changes_bits, variant, "",
      "Sum of the gradients. ring; auto: by --reduce-table or a rule; doubling: recursive "
      "doubling; hierarchical: inside, then between hosts; shared: memory of one host; central: "
      "to rank 0 and back; mpi: MPI_Allreduce; nccl: ncclAllReduce"},
-    {"segment-kb", kParallel, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
+    {"segment-kb", kSums, number(&C::segment_kb, whole(0, 4e6)), free, variant, "KIB",
      "KiB of the pieces in which a ring sends a chunk: one is added while the next travels; "
      "changes no bit; 0: by the table or the rule"},
-    {"reduce-table", kParallel, Text{&C::reduce_table}, changes_bits, variant, "FILE",
+    {"reduce-table", kSums, Text{&C::reduce_table}, changes_bits, variant, "FILE",
      "The algorithm for each length, as rueda bench tune measured it; means --all-reduce auto; the "
      "same file gives the same bits"},
-    {"wire", kParallel, words<&C::wire>(), changes_bits, variant, "",
+    {"wire", kSums, words<&C::wire>(), changes_bits, variant, "",
      "Numbers that a ring sends: bf16 halves the bytes and rounds; sums stay fp32"},
-    {"wire-error-feedback", kParallel, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
+    {"wire-error-feedback", kSums, Flag{&C::wire_error_feedback}, changes_bits, variant, "",
      "With --wire bf16: adds the rounding error in the next step"},
-    {"reduce-order", kParallel, words<&C::reduce_order>(), changes_bits, variant, "",
+    {"reduce-order", kSums, words<&C::reduce_order>(), changes_bits, variant, "",
      "Order of additions: the ring's, or by rank (N ranks = N micro-batches, bit for bit)"},
-    {"overlap", kParallel, words<&C::overlap>(), free, variant, "",
+    {"overlap", kSums, words<&C::overlap>(), free, variant, "",
      "Sends gradients on another thread while backward computes more; auto: on a GPU, and on "
      "CPUs where --threads leaves that thread a core. Changes no bit"},
-    {"bucket-mb", kParallel,
+    {"bucket-mb", kSums,
      NumberOrWord<double>{&C::bucket_mb,
                           {.most = 1e6, .hint = "0 sums all gradients at once, 25 is usual"},
                           "auto",
@@ -193,10 +195,10 @@ const std::vector<TrainOption> kOptions = {
      number(&C::stall_seconds, {.most = 1e6, .hint = "0 turns the watchdog off"}), free, none, "S",
      "Ends the run, naming who waits for whom, once a rank has been inside one call of MPI for "
      "so long; 0 for never"},
-    {"transport", kParallel, words<&C::transport>(), free, variant, "",
+    {"transport", kSums, words<&C::transport>(), free, variant, "",
      "Path of a GPU's gradients: MPI takes them from the device, or through host memory; auto: "
      "from the device if MPI says that it can"},
-    {"allow-shared-gpu", kParallel, Flag{&C::allow_shared_gpu}, free, variant, "",
+    {"allow-shared-gpu", kDevice, Flag{&C::allow_shared_gpu}, free, variant, "",
      "Lets several ranks compute on one GPU"},
 
     {"check-replicas", kChecks, words<&C::check_replicas>(), free, variant, "",
@@ -205,7 +207,7 @@ const std::vector<TrainOption> kOptions = {
      "Each message of gradients carries a check sum, which its receiver compares"},
     {"audit-every", kChecks, kAuditEvery, free, variant, "N[steps]",
      "In every N-th step each rank also computes a micro-batch of another rank and compares the "
-     "gradients bit by bit; 0 for never"},
+     "gradients bit by bit; 0 for never [0]"},
     {"on-audit", kChecks, words<&C::on_audit>(), free, none, "",
      "What follows when an audit finds wrong arithmetic: the run ends, or the step is computed "
      "again"},
@@ -213,9 +215,9 @@ const std::vector<TrainOption> kOptions = {
      "Injects a fault on purpose, to see that it is found: KIND:RANK:STEP, ranks from 0, steps "
      "from 1, with one of " +
          fault_kinds()},
-    {"eval-every", kOutput, number(&C::eval_every), free, none, "N",
+    {"eval-every", kTraining, number(&C::eval_every), free, none, "N",
      "Epochs between evaluations on the test images, 0 for never"},
-    {"target-accuracy", kOutput,
+    {"target-accuracy", kTraining,
      number(&C::target_accuracy,
             {.most = 1, .without_least = true, .hint = "it is a share of the images"}),
      free, none, "X",
@@ -233,7 +235,7 @@ const std::vector<TrainOption> kOptions = {
 
     // A checkpoint may come from somebody else: files that it names are not written unasked.
     {"run-dir", kOutput, Text{&C::run_dir, false}, own, none, "DIR",
-     "Directory for run.json; by default a new one below runs/"},
+     "Directory for run.json [a new one below runs/]"},
     {"save-weights", kOutput, Text{&C::save_weights}, own, none, "FILE",
      "Writes the weights to this .safetensors file at the end of the run"},
     {"overwrite", kOutput, Flag{&C::overwrite}, own, none, "",

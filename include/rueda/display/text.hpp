@@ -63,9 +63,10 @@ class TextTable {
 /// Of columns with a name, then numbers; the first row has the headings.
 TextTable number_table(Texts headings);
 
-/// `text` in lines of at most kPageColumns, broken at blanks. Each line begins
+/// `text` in lines of at most `columns`, broken at blanks. Each line begins
 /// with `indent` blanks, the first one with `label` instead (padded to
 /// `indent`). Ends with a line end.
-std::string paragraph(const std::string& label, std::size_t indent, const std::string& text);
+std::string paragraph(const std::string& label, std::size_t indent, const std::string& text,
+                      std::size_t columns = kPageColumns);
 
 }  // namespace rueda

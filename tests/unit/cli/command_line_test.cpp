@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -192,6 +193,34 @@ TEST_CASE("a faulty command line is refused with its remedy", "[command_line]") 
       {{"summary", "--model", "vgg"}, "vgg' is not known: give one", ""},
   };
   for (const auto& c : cases) CHECK_THAT(refusal(c.words), Contains(c.first) && Contains(c.second));
+}
+
+TEST_CASE("help fits the terminal, with a default for each option and an example",
+          "[command_line]") {
+  for (const char* columns : {"80", "120"}) {
+    ::setenv("COLUMNS", columns, 1);
+    for (const Line& words :
+         {Line{}, Line{"train"}, Line{"summary"}, Line{"synth"}, Line{"doctor"}, Line{"predict"},
+          Line{"report"}, Line{"watch"}, Line{"bench"}, Line{"bench", "all-reduce"},
+          Line{"bench", "tune"}, Line{"bench", "explain"}, Line{"bench", "layers"}}) {
+      Line asked = words;
+      asked.push_back("--help");
+      const auto help = std::get<PrintText>(parse_command_line(asked)).text;
+      CHECK_THAT(help, Contains("\nExample:\n  "));
+      std::istringstream lines(help.substr(0, help.find("\nExample")));
+      std::string last = "]";
+      for (std::string line; std::getline(lines, line);) {
+        INFO(line);
+        CHECK(line.size() <= std::stoul(columns));
+        if (line.starts_with("  --")) CHECK(last.ends_with("]"));
+        if (line.starts_with("  -h") || line == "Options:")
+          last = "]";
+        else if (line.starts_with("  "))
+          last = line;
+      }
+    }
+  }
+  ::unsetenv("COLUMNS");
 }
 
 TEST_CASE("help and version are texts to print", "[command_line]") {
