@@ -65,7 +65,7 @@ class Evaluation {
   std::string run() {
     std::vector<float> logits;
     Evaluator evaluator(world_, *replica_, data_.test, config_, config_.batch_per_rank);
-    const Score score = evaluator.score(&logits);
+    const Score score = evaluator.score(&logits, nullptr);
     std::string json;
     together(world_, [&] {
       if (world_.rank() != 0) return;

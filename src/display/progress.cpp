@@ -74,10 +74,11 @@ std::string bar_text(std::size_t step, std::size_t steps, std::size_t inner) {
 /// What follows the bar, in the order of importance.
 Texts details(const Progress& p) {
   const std::string steps = std::to_string(p.steps);
-  Texts all = {fmt::format("{:>{}}/{}", p.step, steps.size(), steps)};
+  const char* what = p.evaluates ? "evaluating " : "";
+  Texts all = {fmt::format("{}{:>{}}/{}", what, p.step, steps.size(), steps)};
   if (!std::isnan(p.loss)) all.push_back("loss: " + metric_text(p.loss));  // a timed run has none
   if (p.step == 0 || !(p.seconds > 0)) return all;
-  all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
+  if (!p.evaluates) all.push_back(rate_text(double(p.images) / p.seconds) + " images/s");
   if (!p.slowest.empty()) all.push_back("slow: " + p.slowest);
   const double step_seconds = p.seconds / double(p.step);
   const std::size_t left = p.steps > p.step ? p.steps - p.step : 0;

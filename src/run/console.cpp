@@ -159,12 +159,17 @@ void Console::on_step(const TrainPosition& position, std::span<const RankTimes> 
              .seconds = position.seconds,
              .epochs = epochs_,
              .steps = steps_};
+  epoch_ = p.epoch;
   if (live_) live_->on_step(p, ranks);
   if (is_logged(LogLevel::trace)) {
     report(LogLevel::trace, fmt::format("epoch {}, step {}: {:.6f} s so far, loss {}", p.epoch,
                                         p.step, p.seconds, p.loss));
   }
   if (bar_) bar_->update(p);
+}
+
+void Console::on_evaluation(std::size_t done, std::size_t of, double seconds) {
+  if (bar_) bar_->update({epoch_, done, 0, NAN, seconds, epochs_, of, "", true});
 }
 
 void Console::on_epoch(RunRecord& run) {

@@ -63,6 +63,7 @@ class Console final : public TrainObserver {
   Console(const RunRecord& run, bool speaks, const ReduceJournal& journal);
 
   void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) override;
+  void on_evaluation(std::size_t done, std::size_t of, double seconds) override;
   void on_epoch(RunRecord& run) override;
   void on_remark(const std::string& text) override { report(LogLevel::warn, text); }
   /// The start block, the warnings that are not empty, and the notes.
@@ -81,6 +82,7 @@ class Console final : public TrainObserver {
   void write_files(const RunRecord& run);
 
   std::size_t epochs_;
+  std::size_t epoch_ = 0;  ///< of the last step
   std::size_t steps_;
   ProgressChoice mode_;
   std::optional<ProgressBar> bar_;  ///< where it speaks

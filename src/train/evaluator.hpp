@@ -41,12 +41,14 @@ class Evaluator {
 
   /// Collective. With `logits`, on all ranks, rank 0 gets those of all images in their order.
   /// Throws RunError, alike on every rank, if a loss is not finite.
-  Score score(std::vector<float>* logits = nullptr) {
+  Score score(std::vector<float>* logits, TrainObserver* observer) {
     const Stopwatch watch;
     std::vector<Totals> mine;  // by batch
     std::vector<float> values(logits == nullptr ? 0 : plan_.share.size() * kClasses);
     std::span<float> rest = values;
     for (std::size_t begin = plan_.share.begin; begin < plan_.share.end;) {
+      if (observer != nullptr)
+        observer->on_evaluation(begin - plan_.share.begin, plan_.share.size(), watch.seconds());
       std::vector<std::uint32_t> indices(std::min(plan_.batch, plan_.share.end - begin));
       std::iota(indices.begin(), indices.end(), std::uint32_t(begin));
       const BatchChoice choice{indices, transform_, config_.seed, 0};

@@ -208,7 +208,7 @@ class TrainLoop final : public Trainer {
     record.images_per_second = position_.so_far.samples / record.seconds;
     record.learning_rate = rate_of(record.steps);
     record.parameter_hash = check_parameters("after epoch " + std::to_string(record.epoch));
-    if (evaluator_.due(record.epoch)) record.test = evaluator_.score();
+    if (evaluator_.due(record.epoch)) record.test = evaluator_.score(nullptr, &parts_.observer);
     return record;
   }
 

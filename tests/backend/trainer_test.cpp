@@ -29,6 +29,7 @@ TEST_CASE("A run records every epoch and step, whose phases add up", "[backend][
   CHECK(epoch.images_per_second == Approx(96 / epoch.seconds));
   REQUIRE(epoch.test);
   CHECK(epoch.test->samples == 40);
+  CHECK(training.listener.scored == decltype(training.listener.scored){{0, 40}, {0, 40}});
   REQUIRE(epoch.step_records.size() == 1);
   REQUIRE(epoch.step_records[0].size() == 3);
   CHECK(epoch.step_records[0][2].samples == 16);
@@ -87,6 +88,14 @@ TEST_CASE("An epoch has the energy between its ends, and the clock at both", "[b
   CHECK(run.epochs[1].clocks.at(0).last.seconds == 4);
 }
 
+TEST_CASE("An epoch takes as long as its slowest rank", "[backend][trainer]") {
+  SoloTraining training(small_run());
+  training.group.other = 1000;
+  const RunRecord run = training.train();
+  CHECK(run.epochs[0].seconds == 1000);
+  CHECK(run.epochs[1].images_per_second == 96 / 1000.0);
+}
+
 TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]") {
   TrainConfig config = small_run();
   config.accumulate = 5;
@@ -94,6 +103,18 @@ TEST_CASE("Empty micro-batches of the last step do no harm", "[backend][trainer]
   const RunRecord run = SoloTraining(config).train();
   CHECK(run.epochs[0].train.samples == 96);
   CHECK(std::isfinite(run.epochs[1].train.loss));
+  // The second step alone gives the bits that its image gives without empty ones.
+  const auto last_step = [&config](std::size_t accumulate, std::size_t batch) {
+    config.epochs = 1;
+    config.accumulate = accumulate;
+    config.batch_per_rank = batch;
+    SoloTraining training(config);
+    training.from.steps = 1;
+    return training.train().epochs[0];
+  };
+  const EpochRecord with = last_step(5, 19), without = last_step(1, 95);
+  CHECK(with.parameter_hash == without.parameter_hash);
+  CHECK(with.train.loss == without.train.loss);
 }
 
 TEST_CASE("The target accuracy ends the run", "[backend][trainer]") {

@@ -39,6 +39,11 @@ class Usage(ProgramCase):
             with self.subTest(words=words):
                 self.refused(self.program.run(*words), *named)
 
+    def test_the_bar_lives_while_it_evaluates(self):
+        words = ("train", "--data", "data", *SMALL, "--eval-every", "1", "--progress", "bar")
+        out = self.completed(self.program.run_ranks(2, *words)).out
+        self.assertRegex(out, r"Epoch 1/1 \[[=>]+ *\] evaluating +0/\d+")
+
     def test_an_unknown_option_is_reported_once_below_a_launcher(self):
         self.refused(self.program.run_ranks(3, "train", "--foo"), "--foo")
 

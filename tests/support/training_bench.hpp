@@ -27,6 +27,10 @@ struct Listener final : TrainObserver {
     epochs_told = run.epochs.size();
     outcome_told = run.outcome;
   }
+  void on_evaluation(std::size_t done, std::size_t of, double) override {
+    scored.emplace_back(done, of);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> scored;  ///< images, of so many
   std::vector<TrainPosition> steps;
   std::size_t epochs_told = 0;
   std::string outcome_told;
@@ -48,7 +52,15 @@ struct NoReduce final : AllReduce {
 /// Its clock is ahead by one more second each time that it is asked.
 struct OneRank final : ThreadGroup {
   ClockOffset clock_offset() override { return {.seconds = ++ahead, .error = 0}; }
+  /// A double is the seconds of an epoch: another rank takes `other` seconds.
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
+    auto all = ThreadGroup::all_gather(mine);
+    const auto bytes = std::as_bytes(std::span(&other, 1));
+    if (other > 0 && mine.size() == sizeof other) all.emplace_back(bytes.begin(), bytes.end());
+    return all;
+  }
   double ahead = 0;
+  double other = 0;
 };
 
 /// One rank's training run without MPI.
@@ -83,6 +95,7 @@ struct SoloTraining {
     const auto reducer = make_reducer();
     TrainerParts parts{config, plan, group, replica, *reducer, data, listener, clock};
     parts.monitor = monitor;
+    parts.from = from;
     parts.save = [this](const TrainPosition& at, std::span<float>) { on_save(at); };
     make_trainer(parts)->run(run);
     return run;
@@ -98,6 +111,7 @@ struct SoloTraining {
   NoReduce reduce;
   Listener listener;
   DeviceMonitor* monitor = nullptr;
+  TrainPosition from = {};
   std::function<void(const TrainPosition&)> on_save = [](const TrainPosition&) {};
 };
 

@@ -24,6 +24,7 @@ struct Progress {
   std::size_t epochs = 0;
   std::size_t steps = 0;     ///< of an epoch
   std::string slowest = {};  ///< the rank that the others wait for; empty: none
+  bool evaluates = false;    ///< after the epoch; steps are then this rank's test images
 
   /// Of all steps to come, evaluations apart; NaN before the first step.
   double seconds_left() const {

@@ -20,6 +20,8 @@ class TrainObserver {
   /// A step of the epoch after `position.epochs` is done. `ranks`: the times of
   /// each, or of every RankSlots::stride-th, in its step before; all 0 in the first.
   virtual void on_step(const TrainPosition& position, std::span<const RankTimes> ranks) = 0;
+  /// This rank has scored so many of its test images, in so many seconds.
+  virtual void on_evaluation(std::size_t /*done*/, std::size_t /*of*/, double /*seconds*/) {}
   /// Something that a person should read now.
   virtual void on_remark(const std::string& /*text*/) {}
   /// An epoch is complete and stands last in `run.epochs`. On rank 0 it has the

@@ -211,6 +211,11 @@ TEST_CASE("progress: no byte outside bar mode", "[progress]") {
   }
 }
 
+TEST_CASE("progress: an evaluation shows how far it is", "[progress]") {
+  CHECK(progress_text({2, 250, 0, kNan, 2, 3, 1000, "", true}, 60) ==
+        "Epoch 2/3 [===>           ] evaluating  250/1000 - 0:06 left");
+}
+
 TEST_CASE("progress: names the rank that the others wait for", "[progress]") {
   Progress p = kTwelveOfTwenty;
   p.slowest = "rank 3 on b, +23 % over the others for 5 steps";
