@@ -54,7 +54,10 @@ Runs choose_runs(CostFit& fit, Runs runs, const Target& target) {
   std::erase_if(runs, [&](const RunResult& run) { return run.model != ran; });
   require_one_kind(runs);
   fit.network = target.model.empty() ? ran : target.model;
-  if (fit.network.empty()) throw InputError("the network is unknown: give runs or --model");
+  if (fit.network.empty())
+    throw InputError(
+        "nothing to predict from: name directories of runs, as in rueda predict runs/; or give "
+        "--model, --compute, --batch-per-rank, --alpha and --bandwidth");
   const std::size_t usual = runs.empty() ? kUsualImageSize : runs.front().image_size;
   fit.image_size = target.image_size > 0 ? target.image_size : usual;
   return runs;

@@ -82,19 +82,14 @@ class JsonView {
     if (!value_->is_number()) refuse("is not a number");
     return value_->get<double>();
   }
-  /// A whole number from 0.
-  std::size_t count() const {
+  /// A whole number.
+  std::size_t count(std::size_t least = 0) const {
     const double value = number();
-    if (!(value >= 0) || value > kMostCount || value != std::floor(value))
-      refuse("is not a whole number from 0");
+    if (!(value >= double(least)) || value > kMostCount || value != std::floor(value))
+      refuse(fmt::format("is not a whole number from {}", least));
     return std::size_t(value);
   }
-  /// A whole number from 1.
-  std::size_t positive() const {
-    const std::size_t value = count();
-    if (value == 0) refuse("is 0");
-    return value;
-  }
+  std::size_t positive() const { return count(1); }
   /// At most kLongestText bytes, without control characters but line ends and tabs.
   std::string text() const {
     if (!value_->is_string()) refuse("is not a text");

@@ -275,7 +275,7 @@ class Predict(ProgramCase):
         self.refuses("runs", "--fit-ranks", "3", shown=("--fit-ranks",))
 
     def test_options_that_are_refused(self):
-        self.refuses(shown=("--model",))
+        self.refuses(shown=("rueda predict runs/", "--model, --compute, --batch-per-rank, --alpha and --bandwidth"))
         self.refuses("--model", "resnet20", shown=("compute time", "--compute"))
         self.refuses("--model", "resnet21", *GIVEN[2:], shown=("resnet21", "resnet20"))
         for words, *shown in (

@@ -124,11 +124,13 @@ TEST_CASE("other files are refused with file, place and remedy", "[study]") {
       {"epochs[1].seconds is not a number", [](auto& j) { j["epochs"][1]["seconds"] = "2 s"; }},
       {"epochs[1].seconds is not positive", [](auto& j) { j["epochs"][1]["seconds"] = 0; }},
       {"epochs[1].samples is not a whole", [](auto& j) { j["epochs"][1]["samples"] = 2.4e19; }},
-      {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = -1; }},
-      {"batch.global is not a whole number from 0", [](auto& j) { j["batch"]["global"] = 1e300; }},
-      {"batch.global is 0", [](auto& j) { j["batch"]["global"] = 0; }},
-      {"batch.micro_batches is 0", [](auto& j) { j["batch"]["micro_batches"] = 0; }},
-      {"batch.per_rank[0] is 0", [](auto& j) { j["batch"]["per_rank"][0] = 0; }},
+      {"batch.global is not a whole number from 1", [](auto& j) { j["batch"]["global"] = -1; }},
+      {"batch.global is not a whole number from 1", [](auto& j) { j["batch"]["global"] = 1e300; }},
+      {"batch.global is not a whole number from 1", [](auto& j) { j["batch"]["global"] = 0; }},
+      {"batch.micro_batches is not a whole number from 1",
+       [](auto& j) { j["batch"]["micro_batches"] = 0; }},
+      {"batch.per_rank[0] is not a whole number from 1",
+       [](auto& j) { j["batch"]["per_rank"][0] = 0; }},
       {"ranks is not a list", [](auto& j) { j["ranks"] = 3; }},
       {"does not have an entry for each rank", [](auto& j) { j["ranks"].erase(0); }},
       {"startup is not an object", [](auto& j) { j["startup"] = "soon"; }}};
@@ -159,7 +161,8 @@ TEST_CASE("a study is everything below its directory, in order, once", "[study]"
 
   std::string none = kRefused;  // an attempt on no rank
   none.replace(none.find("\"ranks\": 2"), 10, "\"ranks\": 0");
-  CHECK_THROWS_WITH(load_study({folder.write("attempt.json", none)}), Contains("ranks is 0"));
+  CHECK_THROWS_WITH(load_study({folder.write("attempt.json", none)}),
+                    Contains("ranks is not a whole number from 1"));
 }
 
 TEST_CASE("one damaged run of many is left out, one that was named is refused", "[study]") {
