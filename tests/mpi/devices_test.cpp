@@ -145,6 +145,14 @@ TEST_CASE("MPI can be asked about GPU memory, and the environment is read", "[cu
   CHECK_ON_ALL_RANKS(!open_mpi || once.compiled != Answer::unknown);
   CHECK_ON_ALL_RANKS(!open_mpi || once.reported != Answer::unknown);
   CHECK_ON_ALL_RANKS(!contains(once.library, "Open MPI v4") || once.parameter != Answer::unknown);
+  // Another MPI has no such parameter; MPICH from 4 on answers the query and has no macro of Open
+  // MPI.
+  CHECK_ON_ALL_RANKS(open_mpi || once.parameter == Answer::unknown);
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  CHECK_ON_ALL_RANKS(once.reported != Answer::unknown && once.compiled == Answer::unknown);
+#elif !defined(OPEN_MPI)
+  CHECK_ON_ALL_RANKS(once.reported == once.compiled);
+#endif
   const auto signals = read_cuda_signals(some_variables);
   CHECK_ON_ALL_RANKS(signals.cray_enabled == Answer::yes);
   CHECK_ON_ALL_RANKS(signals.mvapich_enabled == Answer::no);
