@@ -67,8 +67,6 @@ def finish(axes, what):
 
 def draw(record, picture):
     import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

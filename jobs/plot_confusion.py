@@ -9,13 +9,12 @@ import json
 import sys
 from pathlib import Path
 
+import plotting
 from plotting.style import plain, settings
 
 
 def draw(record, picture):
     import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot
 
     names = [plain(one["name"][:24]) for one in record["classes"]]
@@ -43,11 +42,8 @@ def draw(record, picture):
 def main():
     if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
-    try:
-        draw(json.load(sys.stdin), Path(sys.argv[1]))
-    except (ImportError, OSError, ValueError, KeyError) as error:
-        sys.exit(f"plot_confusion: {type(error).__name__}: {error}")
+    draw(json.load(sys.stdin), Path(sys.argv[1]))
 
 
 if __name__ == "__main__":
-    main()
+    plotting.run("plot_confusion", main, "draw what `rueda evaluate --json` wrote")

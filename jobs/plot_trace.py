@@ -84,9 +84,6 @@ def main():
     options = parser.parse_args()
     spans, names = read_spans(options.file, options.step, options.steps)
 
-    import matplotlib  # pylint: disable=import-outside-toplevel
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
 
     ranks = sorted({span["pid"] for span in spans})

@@ -41,6 +41,8 @@ def scale(words):
     if options.only:
         plan = [series for series in plan if series.name == options.only]
     check_batches(plan)
+    if not options.dry_run and not options.report_only:
+        check_data(options)
     if options.submit:
         return submit(plan, options, machine, words)
     choose_threads(options, machine)
@@ -53,7 +55,6 @@ def scale(words):
         dry_run(plan, attempts)
         return 0
     check_launcher(options, machine)
-    check_data(options)
     if not options.only:
         write_study(plan, options)
     study.run()
@@ -74,11 +75,15 @@ def main():
     # INT too: a shell's background jobs would ignore it.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends without a word where nobody reads on
     try:
         return scale(sys.argv[1:])
     except Fault as fault:
         print("scale.sh: {}".format(fault), file=sys.stderr)
         return 2
+    except OSError as error:
+        print("scale.sh: {}: {}".format(error.filename or "the output", error.strerror), file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("scale.sh: interrupted; the same command goes on with what is missing", file=sys.stderr)
         return 130

@@ -77,9 +77,7 @@ def execute(command, log):
     """The exit code as a shell reports it. An interrupt ends the command first."""
     with log.open("wb") as out:
         try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         except OSError as error:
             out.write("{}{}\n".format(OWN_MESSAGE, error).encode())
             return 127
@@ -111,15 +109,8 @@ def last_message(log):
 def describe(configuration, threads, command):
     per_rank = configuration.batch if configuration.kind == "rank" else None
     return {
-        "schema": "rueda-attempt",
-        "schema_version": 1,
-        "model": configuration.model,
-        "nodes": configuration.nodes,
-        "ranks_per_node": configuration.ranks_per_node,
-        "ranks": configuration.ranks,
-        "batch_per_rank": per_rank,
-        "global_batch": None if per_rank else configuration.batch,
-        "repeat": configuration.repeat,
-        "threads": threads,
-        "command": text_of(command),
-    }
+        "schema": "rueda-attempt", "schema_version": 1, "model": configuration.model, "nodes": configuration.nodes,
+        "ranks_per_node": configuration.ranks_per_node, "ranks": configuration.ranks, "batch_per_rank": per_rank,
+        "global_batch": None if per_rank else configuration.batch, "repeat": configuration.repeat,
+        "threads": threads, "command": text_of(command),
+    }  # fmt: skip

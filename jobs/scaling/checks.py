@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common import Fault, read_json, write_json
 from launch import choose_launcher, error_of, program_words
-from presets import PRESETS, recipe_of
+from presets import PRESETS, recipe_of, values_of
 
 
 def check_models(options):
@@ -25,28 +25,20 @@ def check_models(options):
 def check_batches(plan):
     for first, _ in plan:
         if first.kind == "global" and first.batch % first.ranks:
-            raise Fault(
-                "a global batch of {} cannot be shared evenly by {} ranks: give --global-batch "
-                "multiples of all numbers of ranks".format(first.batch, first.ranks)
-            )
+            text = "a global batch of {} cannot be shared evenly by {} ranks: give multiples of all numbers of ranks"
+            raise Fault(text.format(first.batch, first.ranks))
 
 
 def check_places(plan, options, machine):
     """Checks that there are nodes and cores for every configuration."""
     if not machine.in_slurm:
         if max(first.nodes for first, _ in plan) > 1 and not options.mpi_options:
-            raise Fault(
-                "several nodes need a Slurm allocation (or --submit), or hosts for mpirun: "
-                "--mpi-options='--hostfile FILE'"
-            )
+            raise Fault("several nodes need a Slurm allocation, --submit, or --mpi-options='--hostfile FILE'")
         return
     for first, _ in plan:
         if first.nodes > machine.nodes:
-            raise Fault(
-                "{} nodes are needed, and the allocation has {}: use sbatch --nodes={}".format(
-                    first.nodes, machine.nodes, first.nodes
-                )
-            )
+            text = "{0} nodes are needed, and the allocation has {1}: use sbatch --nodes={0}"
+            raise Fault(text.format(first.nodes, machine.nodes))
         check_slots(first.ranks_per_node, options, machine)
 
 
@@ -54,16 +46,11 @@ def check_slots(ranks, options, machine):
     if choose_launcher(options.launcher, machine) == "mpirun":
         have, remedy = machine.tasks_per_node, "use sbatch --ntasks-per-node={}".format(ranks)
     else:
-        have, remedy = machine.cores // options.threads, "give --threads {}".format(
-            max(1, machine.cores // ranks)
-        )
+        have, remedy = machine.cores // options.threads, "give --threads {}".format(max(1, machine.cores // ranks))
     if ranks > have:
-        raise Fault(
-            "{} ranks per node with {} threads do not fit into the allocation of {} tasks and {} "
-            "cores per node: {}, or fewer --ranks-per-node".format(
-                ranks, options.threads, machine.tasks_per_node, machine.cores, remedy
-            )
-        )
+        text = "{} ranks per node with {} threads do not fit into the allocation of {} tasks and {} cores per node: "
+        text = text.format(ranks, options.threads, machine.tasks_per_node, machine.cores)
+        raise Fault(text + remedy + ", or fewer --ranks-per-node")
 
 
 def check_launcher(options, machine):
@@ -73,19 +60,18 @@ def check_launcher(options, machine):
 
 
 def check_data(options):
-    for name, place in zip(options.train_options, options.train_options[1:]):
-        if name == "--data" and place != "synthetic" and not Path(place).exists():
-            raise Fault("--data {} does not exist: give CIFAR-10, or the word synthetic".format(place))
+    """Of every model: what --data says, else its recipe."""
+    given = [word.partition("=")[2] for word in options.train_options if word.startswith("--data=")]
+    given += [place for name, place in zip(options.train_options, options.train_options[1:]) if name == "--data"]
+    recipes = [recipe_of(model, options.recipe) for model in options.models]
+    for place in given or [values_of(recipe).get("data", "synthetic") for recipe in recipes if recipe]:
+        if place != "synthetic" and not Path(place).exists():
+            raise Fault("--data {} does not exist: give CIFAR-10, or the word synthetic, after a --".format(place))
 
 
 def common_part(options):
     """What is the same for all runs of a study."""
-    return {
-        "threads": options.threads,
-        "epochs": options.epochs,
-        "recipe": options.recipe,
-        "train_options": options.train_options,
-    }
+    return {name: getattr(options, name) for name in ("threads", "epochs", "recipe", "train_options")}
 
 
 def write_study(plan, options):
@@ -95,25 +81,18 @@ def write_study(plan, options):
     common = common_part(options)
     for name, value in common.items():
         if earlier.get("common", common).get(name) != value:
-            raise Fault(
-                "{} holds a study with {} {}, not {}: give the same, or another --out".format(
-                    options.out, name.replace("_", " "), earlier["common"][name], value
-                )
-            )
+            text = "{} holds a study with {} {}, not {}: give the same, or another --out"
+            raise Fault(text.format(options.out, name.replace("_", " "), earlier["common"].get(name), value))
     series = {entry["name"]: entry for entry in earlier.get("series", [])}
     for each in plan:
         series[each.name] = describe(each)
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_json(
-        path,
-        {
-            "schema": "rueda-study",
-            "schema_version": 1,
-            "preset": options.preset,
-            "common": common,
-            "series": list(series.values()),
-        },
-    )
+    study = {"schema": "rueda-study", "schema_version": 1, "preset": options.preset, "common": common}
+    study["series"] = list(series.values())
+    try:
+        (options.out / "runs").mkdir(parents=True, exist_ok=True)
+        write_json(path, study)
+    except OSError as error:
+        raise Fault("--out {} cannot be written ({}): choose another folder".format(options.out, error.strerror))
 
 
 def describe(series):

@@ -120,11 +120,7 @@ def find_program(path):
         found = shutil.which(candidate)
         if found:
             return str(Path(found).absolute())
-    raise Fault(
-        "the program {} was not found: build it (jobs/setup.sh), or give --rueda PATH".format(
-            candidates[0]
-        )
-    )
+    raise Fault("the program {} was not found: build it (jobs/setup.sh), or give --rueda PATH".format(candidates[0]))
 
 
 def read_site(site):
@@ -134,9 +130,8 @@ def read_site(site):
     os.environ["RUEDA_ROOT"] = str(ROOT)
     script = '. "$RUEDA_ROOT/jobs/slurm/load_site.sh" && printf "%s\\n" '
     script += " ".join('"${%s-}"' % name for name in SITE_NAMES)
-    shell = subprocess.Popen(
-        ["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
-    )
+    words = ["bash", "-c", script]
+    shell = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     values, error = shell.communicate()
     if shell.returncode != 0:
         said = error.strip().splitlines()

@@ -23,8 +23,9 @@ def write_json(path, value):
 
 
 def read_json(path):
-    """What it holds, or None if it is missing or not JSON."""
+    """The object that it holds, or None if it is missing or holds anything else."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    return value if isinstance(value, dict) else None

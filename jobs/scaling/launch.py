@@ -27,13 +27,8 @@ def this_machine(environment=os.environ):
     cores = len(os.sched_getaffinity(0))
     if "SLURM_JOB_ID" not in environment:
         return Machine(False, 1, cores, cores, cores)
-    return Machine(
-        True,
-        int(environment.get("SLURM_JOB_NUM_NODES", "1")),
-        int(environment.get("SLURM_CPUS_ON_NODE", cores)),
-        cores,
-        fewest_tasks(environment.get("SLURM_TASKS_PER_NODE", "1")),
-    )
+    nodes, of_job = environment.get("SLURM_JOB_NUM_NODES", 1), environment.get("SLURM_CPUS_ON_NODE", cores)
+    return Machine(True, int(nodes), int(of_job), cores, fewest_tasks(environment.get("SLURM_TASKS_PER_NODE", "1")))
 
 
 def threads_for(cores, ranks_per_node):

@@ -77,10 +77,8 @@ def parse_sweep(text):
     first, _, factor = start.partition("x")
     numbers = [first, factor] + ([] if last == "oom" else [last])
     if not all(number.isdigit() and int(number) > 0 for number in numbers) or int(factor) < 2:
-        raise Fault(
-            "--batch-sweep {}: give FIRSTxFACTOR:LAST, for example 32x4:oom (until memory is full) "
-            "or 32x4:512".format(text)
-        )
+        form = "FIRSTxFACTOR:LAST, for example 32x4:oom (until memory is full) or 32x4:512"
+        raise Fault("--batch-sweep {}: give {}".format(text, form))
     sweep = Sweep(int(first), int(factor), None if last == "oom" else int(last))
     if sweep.last is not None and sweep.last < sweep.first:
         raise Fault("--batch-sweep {}: the last batch is smaller than the first".format(text))
@@ -98,10 +96,8 @@ def batches_of(options, model):
     recipe = recipe_of(model, options.recipe)
     batch = batch_of(recipe) if recipe else None
     if batch is None:
-        raise Fault(
-            "no batch is given for {}, and no recipe has one: add --batch-per-rank, --global-batch "
-            "or --batch-sweep".format(model)
-        )
+        remedy = "add --batch-per-rank, --global-batch or --batch-sweep"
+        raise Fault("no batch is given for {}, and no recipe has one: {}".format(model, remedy))
     return [batch + (None,)]
 
 

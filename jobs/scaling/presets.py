@@ -42,7 +42,7 @@ PRESETS = {
         "repeats": 2,
         "epochs": 3,
         "recipe": "none",
-        "options": ["--data", "synthetic", "--data-limit", "256", "--eval-every", "0"],
+        "options": ["--backend", "cpu", "--data", "synthetic", "--data-limit", "256", "--eval-every", "0"],
     },
 }
 
@@ -63,11 +63,17 @@ def recipe_of(model, word):
     return Path(word)
 
 
+def values_of(recipe):
+    """What its lines say, as words by option."""
+    lines = recipe.read_text(encoding="utf-8").splitlines()
+    pairs = [line.partition("#")[0].partition("=") for line in lines]
+    return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+
+
 def batch_of(recipe):
     """("rank" or "global", images) as the recipe says, or None where it says nothing."""
-    for line in recipe.read_text(encoding="utf-8").splitlines():
-        key, _, value = line.partition("#")[0].partition("=")
-        kind = {"batch-per-rank": "rank", "global-batch": "global"}.get(key.strip())
-        if kind and value.strip().isdigit():
-            return kind, int(value.strip())
+    for key, value in values_of(recipe).items():
+        kind = {"batch-per-rank": "rank", "global-batch": "global"}.get(key)
+        if kind and value.isdigit():
+            return kind, int(value)
     return None

@@ -16,6 +16,8 @@ JOBS = ROOT / "jobs" / "slurm"
 def submit(plan, options, machine, words):
     """Sends the jobs that are neither done nor in the queue."""
     options.threads = options.threads or int(os.environ["RUEDA_CORES_PER_RANK"])
+    if options.preset == "cpu":
+        os.environ["RUEDA_GPUS_PER_NODE"] = "0"  # submit.sh reads it too
     if options.dry_run:
         for series in plan:
             say(text_of(job_of(series, options, words)))
@@ -83,9 +85,7 @@ def command(sbatch, name, options, words, more):
 
 def send(words):
     """The job's number."""
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
-    )
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     out, error = process.communicate()
     if process.returncode != 0:
         raise Fault("a job was not accepted: {} ({})".format(error.strip(), text_of(words)))

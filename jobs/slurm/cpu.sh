@@ -9,7 +9,7 @@
 #SBATCH --cpus-per-task=20
 #SBATCH --time=01:15:00
 set -euo pipefail
-RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+RUEDA_ROOT=${RUEDA_ROOT:-${SLURM_SUBMIT_DIR:-$(dirname "$0")/../..}}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 

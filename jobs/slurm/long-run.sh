@@ -16,7 +16,7 @@
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@120
 set -euo pipefail
-RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+RUEDA_ROOT=${RUEDA_ROOT:-${SLURM_SUBMIT_DIR:-$(dirname "$0")/../..}}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 

@@ -10,7 +10,7 @@
 #SBATCH --gres=gpu:4
 #SBATCH --time=01:00:00
 set -euo pipefail
-RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+RUEDA_ROOT=${RUEDA_ROOT:-${SLURM_SUBMIT_DIR:-$(dirname "$0")/../..}}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 

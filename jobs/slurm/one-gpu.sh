@@ -10,7 +10,7 @@
 #SBATCH --gres=gpu:1
 #SBATCH --time=00:30:00
 set -euo pipefail
-RUEDA_ROOT=${RUEDA_ROOT:-$SLURM_SUBMIT_DIR}
+RUEDA_ROOT=${RUEDA_ROOT:-${SLURM_SUBMIT_DIR:-$(dirname "$0")/../..}}
 # shellcheck source=jobs/slurm/common.sh
 . "$RUEDA_ROOT/jobs/slurm/common.sh"
 

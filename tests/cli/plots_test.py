@@ -251,6 +251,12 @@ class Files(unittest.TestCase):
         self.refused(f"{self.folder}/plots cannot be written")
         (self.folder / "matplotlib.py").write_text("raise ImportError('none', name='matplotlib')", encoding="utf-8")
         self.refused("python3-matplotlib", PYTHONPATH=str(self.folder))
+        (self.folder / "plots").unlink()
+        other = self.folder / "other-python"
+        other.write_text(f'#!/bin/sh\nPYTHONPATH= exec {sys.executable} "$@"\n', encoding="utf-8")
+        other.chmod(0o755)
+        done = self.run_script(self.folder, PYTHONPATH=str(self.folder), RUEDA_PLOT_PYTHON=str(other))
+        self.assertEqual((done.returncode, (self.folder / "report.html").exists()), (0, True), done)
 
 
     def test_a_trace_has_a_title_and_what_goes_wrong_is_one_line(self):

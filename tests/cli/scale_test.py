@@ -245,7 +245,7 @@ class RunTest(ScaleCase):
         self.assertFalse((self.folder / "calls.report").exists())
 
     def test_the_report_of_a_course_has_its_tables_if_they_can_be_made(self):
-        book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1"]
+        book = ["book", "--models", "resnet50v2", "--ranks-per-node", "1", "--repeats", "1", "--", "--data", "synthetic"]
         course, plain = "report study --out study/report --layout book\n", "report study --out study/report\n"
         asked = self.folder / "calls.report"
         for changes, calls in (({}, course), ({"code": 1, "FAKE_REPORT_CODE": "2"}, course + plain)):
@@ -300,9 +300,19 @@ class RefusalTest(ScaleCase):
             ([*some, "--batch-sweep", "32x2:16"], "smaller than the first"),
             ([*some, "--", "--threads", "2"], "--threads", "before the --"),
             ([*some, "--", "--data", "/nowhere"], "--data /nowhere does not exist", "synthetic"),
+            (["cpu", "--", "--data=/nowhere"], "--data /nowhere does not exist"),
+            (["book"], "--data data/cifar-10-batches-py does not exist"), (["book", "--submit"], "--data"),
+            ([*some, "--out", "/dev/null/x"], "--out /dev/null/x cannot be written (Not a directory)"),
         ):  # fmt: skip
             self.refused(words, *wanted)
         self.refused([*some, "--launcher", "srun"], "srun was not found", PATH=self.bare_path())
+
+    def test_output_that_nobody_takes(self):
+        words = f"sleep 0.1; {SCALE} book --dry-run"
+        for sink, code in (("| true", 128 + signal.SIGPIPE), ("> /dev/full", 1)):
+            line = ["bash", "-c", f"set -o pipefail; ({words}) {sink}"]
+            done = subprocess.run(line, env=self.environment({}), capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, "Traceback" in done.stderr), (code, False), done)
 
     def bare_path(self):
         """The fake programs and what a shell script needs, but no Slurm."""
@@ -310,6 +320,14 @@ class RefusalTest(ScaleCase):
             (self.folder / "bin" / name).symlink_to(shutil.which(name))
         (self.folder / "bin" / "python3").symlink_to(sys.executable)
         return str(self.folder / "bin")
+
+    def test_cpu_asks_slurm_for_no_gpu(self):
+        for name, line in (("squeue", "true"), ("sbatch", f'echo "$*" >>{self.folder}/sent; echo 7')):
+            (self.folder / "bin" / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+            (self.folder / "bin" / name).chmod(0o755)
+        self.scale("cpu", "--models", "resnet20", "--repeats", "1", "--submit", RUEDA_GPUS_PER_NODE="4")
+        sent = (self.folder / "sent").read_text(encoding="utf-8").splitlines()
+        self.assertEqual((len(sent), [line for line in sent if "gpu:" in line or "--gres=none" not in line]), (6, []))
 
     def test_an_allocation_that_is_too_small_is_refused(self):
         job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1", "SLURM_CPUS_ON_NODE": "4"}

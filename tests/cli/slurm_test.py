@@ -332,6 +332,13 @@ class SiteTest(unittest.TestCase):
         words = self.submit("--time=5", "x.sh", "a b", RUEDA_SITE="cpu", RUEDA_PARTITION="p")
         self.assertEqual(words, ["--cpus-per-task=16", "--partition=p", "--gres=none", "--time=5", "x.sh", "a b"])
 
+    def test_a_job_script_outside_a_job(self):
+        for name in ("cpu", "one-gpu", "one-node", "nodes", "study", "long-run"):
+            words = [JOBS / f"{name}.sh"]
+            done = subprocess.run(words, env=environment({}), cwd="/", capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)
+            self.assertIn(f"this is a job script; use jobs/slurm/submit.sh {words[0]}", done.stderr)
+
     def test_a_site_that_is_not_there(self):
         error = self.submit("x.sh", RUEDA_SITE="nowhere", code=2)
         self.assertIn("rueda: the site file nowhere is neither a file nor in", error)
