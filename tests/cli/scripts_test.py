@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Scripts that find and gather libraries, and the configuration of a build."""
+"""Scripts that find libraries, the configuration of a build, what it installs. usage: scripts_test.py RUEDA"""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from rueda_runs import main
+from rueda_runs import environment, main
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv[1]).resolve().parent
 
 
 class ScriptCase(unittest.TestCase):
@@ -88,13 +90,55 @@ class SharedLibraries(ScriptCase):
 @unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
 class Configure(ScriptCase):
     def test_a_build_that_could_not_train_is_refused(self):
-        options = ["-Dcpu=disabled", "-Dcuda=disabled", "-Dtests=false"]
-        words = ["meson", "setup", self.folder / "build", ROOT, *options]
+        words = ["meson", "setup", self.folder / "build", ROOT, "-Dcpu=disabled", "-Dcuda=disabled", "-Dtests=false"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0, done)
         self.assertIn("nothing to train on", done.stdout)
         self.assertIn("-Dcpu=disabled asks for it", done.stdout)
 
 
+@unittest.skipUnless(shutil.which("meson"), "no meson in PATH")
+class Installed(ScriptCase):
+    """In a staging folder, as packages are made: nothing there may need the build or its prefix."""
+
+    def setUp(self):
+        super().setUp()
+        self.output("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", self.folder)
+        self.program = next(self.folder.rglob("bin/rueda"))
+        self.share = self.program.parents[1] / "share"
+
+    def output(self, *words, **env):
+        done = subprocess.run(words, env=environment(env), cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout
+
+    def completed(self, *words):
+        script = '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _rueda; printf "%s\\n" "${COMPREPLY[@]}"'
+        return self.output("bash", "-c", script, self.share / "bash-completion/completions/rueda", "rueda", *words).split()
+
+    def test_the_program_its_recipes_and_scripts(self):
+        self.output(self.program, "train", "--config", self.share / "rueda/recipes/quickstart.toml", "--print-config")
+        line = self.output(self.share / "rueda/jobs/scale.sh", "cpu", "--dry-run").splitlines()[1]
+        self.assertIn(f" {self.share}/rueda/bin/rueda train ", line)
+        self.output(self.share / "rueda/jobs/slurm/submit.sh", "--help")
+
+    def test_the_man_page_and_the_completion_have_every_option(self):
+        page = (self.share / "man/man1/rueda.1").read_text(encoding="utf-8").replace("\\fR", "").replace("\\", "")
+        for command in (["train"], ["bench", "all-reduce"], ["report"]):
+            options = re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.output(self.program, *command, "--help"), re.MULTILINE)
+            part = page.partition(f'.SH "RUEDA {" ".join(command).upper()}"')[2].partition('.SH "')[0]
+            self.assertEqual(re.findall(r"^fB(?:-h,:)?(--[a-z-]+)", part, re.MULTILINE), options)
+            self.assertEqual(self.completed(*command, "--"), options)
+
+    def test_completion(self):
+        self.put({"some file.toml": ""})
+        for words, wanted in (
+            (["ben"], ["bench"]), (["bench", "a"], ["all-reduce"]), (["train", "--all-reduce", "=", "ce"], ["central"]),
+            (["summary", "--model", "resnet18"], ["resnet18"]), (["train", "--config", "some"], ["some", "file.toml"]),
+            (["train", "--seed", ""], []), (["bench", "all-reduce", "--algorithms", "ring,cen"], ["ring,central"]),
+        ):  # fmt: skip
+            self.assertEqual(self.completed(*words), wanted, words)
+
+
 if __name__ == "__main__":
-    main(0)
+    main(1)
