@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "commands.hpp"
+#include "rueda/core/files.hpp"
 #include "rueda/display/run_text.hpp"
 
 namespace rueda {

@@ -9,6 +9,7 @@
 #include "rueda/core/text.hpp"
 #include "rueda/display/run_text.hpp"
 #include "rueda/display/text.hpp"
+#include "rueda/record/statistics.hpp"
 
 namespace rueda {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include "rueda/core/text.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/study/report.hpp"
 

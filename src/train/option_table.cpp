@@ -2,6 +2,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rueda/core/error.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/options.hpp"
 

@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include "rueda/core/error.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/display/text.hpp"
 #include "rueda/model/registry.hpp"
 #include "study/tables/point_table.hpp"

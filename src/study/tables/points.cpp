@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "point_table.hpp"
+#include "rueda/core/text.hpp"
 
 namespace rueda {
 namespace {

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "point_table.hpp"
+#include "rueda/core/text.hpp"
 #include "rueda/study/observation.hpp"
 
 namespace rueda {
