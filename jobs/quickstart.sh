@@ -54,7 +54,7 @@ Where the time of a step goes: $(find "$run_dir/report" -name '*phases.png')
 All tables and charts:         $run_dir/report/report.html
 
 The program is $program. Next, for example:
-  ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10
+  . jobs/env.sh; ${run[*]} --config jobs/recipes/quickstart.toml --epochs 10
   $program train --help
   jobs/scale.sh cpu      # how training scales on this machine, in minutes
 The documents name build/rueda: jobs/setup.sh builds it, with the tests and, where nvcc is, with CUDA.
