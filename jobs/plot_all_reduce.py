@@ -66,7 +66,6 @@ def finish(axes, what):
 
 
 def draw(record, picture):
-    import matplotlib
     from matplotlib import pyplot
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 ENTRY = re.compile(r"  (-\S+(?: \S+)*|[A-Za-z]\S*(?: \.\.\.)?)(?:  +(\S.*))?$")  # an option, a positional, a command
-LIST = re.compile(r"(?:: |some of )((?:[a-z][a-z0-9-]*, )+[a-z][a-z0-9-]*)")
+LIST = re.compile(r"(?:: |[Ss]ome of )((?:[a-z][a-z0-9-]*, )+[a-z][a-z0-9-]*)")
 FILES = re.compile(r"(FILE|PATH|DIR|RUN\.json)\b")
 PAGE = """.TH RUEDA 1 "{date}" "{version}" "User Commands"
 .ad l
@@ -54,7 +54,8 @@ complete -F _rueda rueda
 
 
 def output(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.rstrip()
+    env = {**os.environ, "COLUMNS": "10000"}  # an option's help in one line
+    return subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout.rstrip()
 
 
 def read_help(program, words):
@@ -63,7 +64,7 @@ def read_help(program, words):
     lines, heading, entries = output(program, *words, "--help").splitlines(), "", []
     for line, after in zip(lines[2:], [*lines[3:], ""]):
         entry = ENTRY.match(line)
-        if re.match(r"[A-Z]\w+:$", line):
+        if re.match(r"[A-Z][\w ]+:$", line):
             heading = line[:-1]
         elif heading == "Example":
             entries.append((heading, "", line.strip()))
@@ -87,7 +88,7 @@ def section(command, about, entries):
     text = [".SH COMMANDS"] if command == "rueda" else [f'.SH "{command.upper()}"', roff(about)]
     last = "Options"
     for heading, names, line in entries:
-        if command != "rueda" and heading != last:
+        if heading != last and (command != "rueda" or heading == "Example"):
             text.append(f".SS {heading}")
         last = heading
         text += [f".TP\n\\fB{roff(names)}\\fR\n{roff(line)}" if names else f".nf\n{roff(line, 200)}\n.fi"]

@@ -23,7 +23,7 @@ void add_all_reduce(CLI::App& bench, Request& request) {
   add_text(command, "--sizes", options.size_words, "LIST",
            "Bytes, or networks for the size of their gradients [4 to 256M and three networks]");
   add_text(command, "--algorithms", options.algorithm_words, "LIST",
-           "Some of " + bench::known_entries() + " [all that are available here]");
+           "Some of " + bench::known_entries() + "; all: what is available here");
   add_number(command, "--repetitions", options.repetitions, "N",
              "Sums of each size by each algorithm, 0 for 15 to 500, depending on the size");
   add_number(command, "--seconds", options.seconds, "S",

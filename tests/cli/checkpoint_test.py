@@ -216,13 +216,13 @@ class CheckpointTest(ProgramCase):
             (whole + b"{}\n", "it goes on after its end"),
         ):
             rewrite(checkpoint, history=history)
-            self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "branch"), says)
+            self.refused(self.alone("--resume", str(checkpoint), "--run-dir", "lies-on"), says)
         rewrite(checkpoint, {"model": "\x1b[2J"}, whole)
-        refused = self.alone("--resume", str(checkpoint), "--run-dir", "branch")
+        refused = self.alone("--resume", str(checkpoint), "--run-dir", "lies-on")
         self.refused(refused, "--model '\\x1b[2j' is not known")
         self.assertNotIn("\x1b", refused.err)
         rewrite(checkpoint, {"model": "resnet20", "help": True, "--": 1})  # no options of a run
-        self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "branch", ranks=1).out)
+        self.assertIn("nothing left to train", self.resume(str(checkpoint), "--run-dir", "lies-on", ranks=1).out)
 
     def test_what_does_not_fit_is_refused(self):
         self.stopped(self.train("mine", "--checkpoint-every", "1step", "--inject", "stop:0:3", ranks=1))
