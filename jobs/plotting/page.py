@@ -120,7 +120,9 @@ def _summary(report, drawn):
     rows = []
     for series in report["series"]:
         for point in ordered(series):
-            value = [(estimate(point, key) or (None,))[0] for key in _SUMMARY]
+            # A point alone is its own base: its speedup would be its ranks.
+            known = list(_SUMMARY)[: None if len(series["points"]) > 1 else 2]
+            value = [(estimate(point, key) or (None,))[0] if key in known else None for key in _SUMMARY]
             name = name_of(series) if point is ordered(series)[0] else " "
             rows.append([name, point["ranks"], *value, _marks(series, point)])
     headings = ["series", "P", "epoch, s", "images/s", "speedup", "eff., %", "marks"]

@@ -231,6 +231,14 @@ class Files(unittest.TestCase):
         self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
 
+    def test_a_point_alone_has_no_speedup(self):
+        alone = made.resnet20()
+        del alone["points"][::2]
+        made.write(self.folder, made.report([alone]))
+        self.assertEqual(self.run_script(self.folder).returncode, 0)
+        summary = (self.folder / "report.html").read_text(encoding="utf-8").partition("<nav")[0]
+        self.assertEqual(summary.count('<td class="number">-</td>'), 2)
+
     def test_bad_reports_are_refused_before_anything_is_written(self):
         self.refused("report.json cannot be read")
         whole = json.dumps(made.report([made.resnet20()], [made.table()]))
