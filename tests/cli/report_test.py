@@ -173,29 +173,37 @@ class Report(ProgramCase):
 
 
 class Factors(ProgramCase):
-    """What is injected into timed runs moves its own factor by as much, and no other. The clock is real, so two
-    points are allowed, and a disturbed run is repeated, up to three times in all."""
+    """The factors of timed runs follow from the steps of each rank, which hold what was injected. A busy machine adds
+    to them, so no time has an upper limit here. What each cause lowers: tests/unit/record, with known times."""
 
-    def timed(self, ranks, *options):
-        run = ["--backend", "timed", "--model", "resnet20", "--data-limit", "44", "--epochs", "3", "--overwrite"]
-        self.made("train", *run, *options, "--run-dir", f"runs/{ranks}", ranks=ranks)
+    def timed(self, ranks, image_ms, *options):
+        """A run whose steps take what was asked for, and whose epochs know the seconds of their steps."""
+        words = ("--backend", "timed", "--model", "resnet20", "--data-limit", "44", "--epochs", "3")
+        run = self.trained(ranks, *words, *options)
+        for epoch in run["epochs"]:
+            useful = [0.0] * ranks
+            for row in (row for row in run["steps"] if row["epoch"] == str(epoch["epoch"])):
+                computed = sum(float(row[phase]) for phase in ("forward", "loss", "backward"))
+                self.assertGreater(computed, 0.999e-3 * image_ms * float(row["samples"]))
+                useful[int(row["rank"])] += float(row["seconds"]) - float(row["all_reduce"])
+            found = [epoch["efficiency"][name] for name in ("useful_mean", "useful_max")]
+            for one, other in zip(found, (sum(useful) / ranks, max(useful))):
+                self.assertAlmostEqual(one, other, delta=1e-6)
+        return run
 
-    def moves(self, **wanted):
-        """The factors of two ranks, which multiply to their efficiency compared with one."""
-        self.made("report", "runs", "--out", "report", "--plots", "off")
-        one, two = self.read("report/report.json")["series"][0]["points"]
-        efficiency, found = two["efficiency"]["value"], two["factors"]
-        self.assertAlmostEqual(found["global"] / one["factors"]["parallel"], efficiency, delta=1e-3 * efficiency)
-        names = ("load_balance", "serialisation", "transfer", "computation_scaling")
-        return all(abs(found[name] - wanted.get(name, 1)) < 0.02 for name in names)
-
-    def test_what_is_injected_moves_its_own_factor(self):
-        self.timed(1, "--global-batch", "11", "--compute-ms", "165")
-        # One rank has 6 images, the other 5, of 15 ms as on one rank: a fifth more to do.
-        more, slow = ("--global-batch", "11", "--compute-ms", "90"), ("--batch-per-rank", "11", "--compute-ms", "198")
-        for options, wanted in ((more, {"load_balance": 11 / 12}), (slow, {"computation_scaling": 1 / 1.2})):
-            tries = (self.timed(2, *options) or self.moves(**wanted) for _ in range(3))
-            self.assertTrue(any(tries), wanted)
+    def test_what_is_injected_is_in_the_steps_and_these_make_the_factors(self):
+        # One rank has 6 images, the other 5, of 15 ms as on one rank; then 11 each, of 18 ms.
+        uneven, slow = ("--global-batch", "11", "--compute-ms", "90"), ("--batch-per-rank", "11", "--compute-ms", "198")
+        one = self.timed(1, 15, "--global-batch", "11", "--compute-ms", "165")
+        for two in (self.timed(2, 15, *uneven), self.timed(2, 18, *slow)):
+            self.made("report", one["run_dir"], two["run_dir"], "--out", "report", "--plots", "off")
+            points = self.read("report/report.json")["series"][0]["points"]
+            for run, point in zip((one, two), points):
+                for name in ("load_balance", "serialisation", "transfer"):
+                    self.assertAlmostEqual(point["factors"][name], run["summary"]["steady_efficiency"][name])
+            # All factors of two ranks multiply to their efficiency compared with one.
+            efficiency, whole = points[1]["efficiency"]["value"], points[1]["factors"]["global"]
+            self.assertAlmostEqual(whole / points[0]["factors"]["parallel"], efficiency, delta=1e-3 * efficiency)
 
 
 if __name__ == "__main__":
