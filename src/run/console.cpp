@@ -7,11 +7,13 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <unistd.h>
 
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
@@ -242,12 +244,23 @@ void write_run_files(const RunRecord& run) {
     append_steps_csv(directory / kStepsCsvName, {}, true);
 }
 
+/// Some of oneDNN's matrix products keep a buffer from the heap at the stack pointer, so that the
+/// frame of a handler would overwrite what lies before it. So this thread, which computes, and those
+/// that it starts block the signals. A thread that only sleeps takes them.
 void listen_for_stop_signals() {
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  sigset_t signals = action.sa_mask;
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    sigaction(signal, &action, nullptr);
+    sigaddset(&signals, signal);
+  }
+  std::thread([] {
+    while (true) pause();
+  }).detach();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
 bool stop_requested() { return first_at.load() != 0; }

@@ -103,7 +103,7 @@ void inject_fault(const InjectedFault& fault, std::size_t rank, std::size_t step
     overwrite(replica, replica.parameters(), 0,
               [](float) { return std::numeric_limits<float>::quiet_NaN(); });
   if (fault.kind == Kind::kill) std::raise(SIGKILL);
-  if (fault.kind == Kind::stop) std::raise(SIGTERM);
+  if (fault.kind == Kind::stop) replica.ask_to_stop();
   if (fault.kind == Kind::hang) std::raise(SIGSTOP);
 }
 

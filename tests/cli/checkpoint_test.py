@@ -8,6 +8,7 @@ import csv
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -437,6 +438,16 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
         seconds = [record["summary"]["seconds_to_target"] for record in records]
         self.assertAlmostEqual(*seconds, places=6)
 
+    def no_signal_meets_what_computes(self, launcher):
+        """oneDNN may have the heap at the stack pointer: no frame of a handler belongs there."""
+        asked = 1 << (signal.SIGTERM - 1) | 1 << (signal.SIGUSR1 - 1)
+        children = " ".join(path.read_text() for path in Path(f"/proc/{launcher}/task").glob("*/children"))
+        for rank in children.split():
+            status = {task.name: (task / "status").read_text() for task in Path(f"/proc/{rank}/task").iterdir()}
+            blocks = {thread: asked & int(re.search(r"SigBlk:\s*(\w+)", text)[1], 16) for thread, text in status.items()}
+            self.assertEqual((blocks[rank], min(blocks.values())), (asked, 0), status)
+        self.assertEqual(len(children.split()), 2)
+
     def test_signals_by_the_launcher(self):
         """USR1 reaches the ranks through mpirun; a second one, later, ends them at once."""
         long = ["train", *NET, "--epochs", "5000", "--eval-every", "0", "--check-replicas", "off"]
@@ -452,6 +463,7 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
                 while not steps.exists() or len(steps.read_text().splitlines()) < 16:
                     self.assertIsNone(process.poll())
                     time.sleep(0.05)
+                self.no_signal_meets_what_computes(process.pid)
                 process.send_signal(signal.SIGUSR1)
                 if second:
                     time.sleep(1.2)

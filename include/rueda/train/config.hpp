@@ -61,7 +61,7 @@ struct InjectedFault {
     flip_bit,         ///< of a parameter
     nan,              ///< as a parameter
     kill,             ///< the rank by SIGKILL
-    stop,             ///< asked for by SIGTERM to the rank
+    stop,             ///< asked for on the rank, as by SIGTERM
     hang,             ///< the rank by SIGSTOP
     corrupt_message,  ///< one bit of the first message of gradients that the rank receives
     flip_activation,  ///< one bit of what a micro-batch keeps for backward
