@@ -14,7 +14,6 @@
 #include "cuda_reduce_device.hpp"
 #include "cuda_work.hpp"
 #include "recording.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda::cuda {
 namespace {
@@ -22,26 +21,6 @@ namespace {
 /// cuBLAS' own scratch memory: with it, products on a stream are the same bits
 /// every time and may be recorded.
 constexpr std::size_t kCublasWorkspace = std::size_t{4} << 20U;
-
-/// Dense layers take what is after a global pooling, which is fp32 in every
-/// precision; all others take usual activations, and a convolution may read the
-/// image, whose channels are padded.
-void check_inputs(const OperationRequest& r) {
-  if (std::holds_alternative<DenseNode>(r.self().kind)) {
-    if (is_behind_pooling(r.graph.node(r.input()))) return;
-    throw RunError("layer " + r.self().name +
-                   ": the cuda backend has dense layers only after a global average pool");
-  }
-  const bool reads_image = std::holds_alternative<ConvNode>(r.self().kind);
-  for (const NodeId input : r.self().inputs) {
-    const bool fits = input == r.graph.input() ? reads_image && input == r.input()
-                                               : !is_behind_pooling(r.graph.node(input));
-    if (fits) continue;
-    throw RunError("layer " + r.self().name +
-                   ": the cuda backend has only convolutions on the image, and only dense layers "
-                   "after a global average pool");
-  }
-}
 
 CudnnHandle make_cudnn(cudaStream_t stream) {
   cudnnHandle_t raw = nullptr;
@@ -151,8 +130,8 @@ class CudaBackend final : public CudaWork {
     largest_batch_ = std::max(largest_batch_, batch);
     const bool full = request.mode == Mode::train && batch == largest_batch_;
     context_.plans->tune(tunes_ && full);
+    require_known_inputs(request);
     const OperationRequest here{request, context_, full};
-    check_inputs(here);
     const auto make = [&](const auto& kind) { return cuda::make_operation(here, kind); };
     return std::visit(make, here.self().kind);
   }

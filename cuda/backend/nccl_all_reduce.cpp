@@ -58,7 +58,6 @@ class NcclAllReduce final : public AllReduce {
     return {};
   }
   /// None of ours; NCCL's own buffers are not known.
-  std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
   CudaReduceDevice& device_;

@@ -111,7 +111,6 @@ struct Context {
   }
 };
 
-bool is_behind_pooling(const Node& node);
 /// Whether a batch norm sums the bias gradient of the convolution `conv` on its
 /// way: what the norm's backward writes is then the whole gradient of the
 /// convolution's output.

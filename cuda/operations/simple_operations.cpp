@@ -68,11 +68,6 @@ void check(cublasStatus_t status, const char* call, std::source_location place) 
                              place.file_name(), place.line()));
 }
 
-bool is_behind_pooling(const Node& node) {
-  return std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
-         std::holds_alternative<DenseNode>(node.kind);
-}
-
 /// Another reader's share comes as the addend, that of two others would be
 /// summed later. A convolution that adds another's output passes its gradient on.
 bool norm_sums_bias(const Graph& graph, NodeId conv) {

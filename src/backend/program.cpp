@@ -6,6 +6,21 @@
 #include "rueda/core/error.hpp"
 
 namespace rueda {
+
+void require_known_inputs(const NodeRequest& request) {
+  const bool is_dense = std::holds_alternative<DenseNode>(request.self().kind);
+  const bool is_conv = std::holds_alternative<ConvNode>(request.self().kind);
+  for (const NodeId input : request.self().inputs) {
+    const bool fits = input == request.graph.input()
+                          ? is_conv && input == request.input()
+                          : is_behind_pooling(request.graph.node(input)) == is_dense;
+    if (fits) continue;
+    throw RunError("layer " + request.self().name +
+                   ": backends have only convolutions on the image, and dense layers, and only "
+                   "these, after a global average pool");
+  }
+}
+
 // Time of a step: node i runs forward at i, the loss follows at n, node i runs
 // backward at 2n - i. Every buffer declares from when to when it must live; the
 // plan does the rest. What is made again in backward lives twice, at the same

@@ -55,9 +55,7 @@ memory::data_type type_of(bool bf16) {
 }
 
 bool is_plain(const Node& node) {
-  return std::holds_alternative<InputNode>(node.kind) ||
-         std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
-         std::holds_alternative<DenseNode>(node.kind);
+  return std::holds_alternative<InputNode>(node.kind) || is_behind_pooling(node);
 }
 
 ActivationLayout preferred_layout(const dnnl::engine& engine, Precision precision) {

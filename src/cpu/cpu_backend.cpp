@@ -72,12 +72,6 @@ struct HostImages final : DeviceImages {
   const ImageSet& images;
 };
 
-/// Whether the node's output lies as its input does, so that the input must not be plain.
-bool keeps_layout(const NodeKind& kind) {
-  return std::holds_alternative<BatchNormNode>(kind) || std::holds_alternative<AddNode>(kind) ||
-         std::holds_alternative<MaxPoolNode>(kind);
-}
-
 /// On the thread that made it, which trains, additions are shared out to its
 /// team; on another one, which works at the same time, they are not.
 struct TeamShare {
@@ -144,15 +138,9 @@ class CpuBackend final : public HostBackend {
     return context_.view(graph, node);
   }
   std::unique_ptr<Operation> make_operation(const NodeRequest& request) override {
-    const Node& self = request.self();
-    for (const NodeId input : self.inputs) {
-      if (!keeps_layout(self.kind) || !is_plain(request.graph.node(input))) continue;
-      throw RunError("layer " + self.name +
-                     ": the cpu backend has batch norms, additions and max pools only after a "
-                     "convolution, not on the image or after a global average pool");
-    }
+    require_known_inputs(request);
     const OperationRequest here{request, context_};
-    return std::visit([&](const auto& kind) { return make(here, kind); }, self.kind);
+    return std::visit([&](const auto& kind) { return make(here, kind); }, request.self().kind);
   }
   std::size_t packed_bytes() const override { return context_.packed.bytes(); }
   std::size_t scratch_bytes() const override { return context_.scratch_bytes; }

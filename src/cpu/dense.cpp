@@ -1,5 +1,4 @@
 #include "operations.hpp"
-#include "rueda/core/error.hpp"
 
 namespace rueda::cpu {
 namespace {
@@ -72,11 +71,6 @@ class Dense final : public PrimitiveOperation {
 }  // namespace
 
 std::unique_ptr<Operation> make(const OperationRequest& request, const DenseNode& dense) {
-  const Node& before = request.graph.node(request.input());
-  if (!std::holds_alternative<GlobalAveragePoolNode>(before.kind)) {
-    throw RunError("layer " + request.self().name +
-                   ": the cpu backend has dense layers only after a global average pool");
-  }
   return std::make_unique<Dense>(request, dense);
 }
 

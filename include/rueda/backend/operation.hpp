@@ -26,6 +26,10 @@ struct NodeRequest {
   NodeId input(std::size_t i = 0) const { return self().inputs.at(i); }
 };
 
+/// Throws RunError naming the layer unless its inputs lie as every backend expects: convolutions
+/// alone read the image, and dense layers, and only these, what follows a global average pool.
+void require_known_inputs(const NodeRequest& request);
+
 /// What an operation asks of the memory plan.
 struct OperationNeeds {
   std::size_t workspace_bytes = 0;  ///< kept from its forward to its backward

@@ -139,6 +139,12 @@ struct Node {
   Shape output;
 };
 
+/// What follows a global average pool is a matrix.
+inline bool is_behind_pooling(const Node& node) {
+  return std::holds_alternative<GlobalAveragePoolNode>(node.kind) ||
+         std::holds_alternative<DenseNode>(node.kind);
+}
+
 /// Which operations can take a second input and add it to their result on the way.
 struct FusionRules {
   bool conv_adds = false;        ///< only where no ReLU follows the addition
