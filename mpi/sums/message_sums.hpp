@@ -227,7 +227,6 @@ class MpiAllReduce final : public MessageAllReduce {
 
   std::string_view name() const override { return "mpi"; }
   /// None of ours; MPI's own temporary memory is not known.
-  std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
   void add_up(std::span<float> slice, bool) override {

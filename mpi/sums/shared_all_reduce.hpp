@@ -106,7 +106,6 @@ class SharedAllReduce final : public AllReduce {
   std::string_view name() const override { return "shared"; }
   Event sum(std::span<float> slice, Event ready) override;
   std::span<float> arena() override { return window_.arena(ranks_.rank()); }
-  std::size_t scratch_floats(std::size_t) const override { return 0; }
 
  private:
   using Offer = SharedWindow::Offer;

@@ -45,7 +45,6 @@ struct NoReduce final : AllReduce {
     journal().add("", 0, work);
     return ready;
   }
-  std::size_t scratch_floats(std::size_t) const override { return 0; }
   std::chrono::milliseconds takes{0};  ///< each of the two
 };
 

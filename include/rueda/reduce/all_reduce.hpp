@@ -40,7 +40,7 @@ class AllReduce {
   virtual std::span<float> arena() { return {}; }
 
   /// Floats of the device's scratch memory that the sum of a slice of `length` takes on this rank.
-  virtual std::size_t scratch_floats(std::size_t length) const = 0;
+  virtual std::size_t scratch_floats(std::size_t) const { return 0; }
   /// Floats of the device's memory that it keeps from sum to sum of such a slice.
   virtual std::size_t kept_floats(std::size_t /*length*/) const { return 0; }
 
