@@ -100,12 +100,13 @@ CheckpointEvery parse_every(const std::string& text) {
 }
 
 InjectedFault parse_fault(const std::string& text) {
-  for (const auto kind : InjectedFault::kKinds) {
+  constexpr auto words = words_of(InjectedFault::Kind::none);
+  for (std::size_t kind = 1; kind < words.size(); ++kind) {
     std::string_view rest = text;
-    const bool named = take(rest, to_string(kind)) && take(rest, ":");
+    const bool named = take(rest, words[kind]) && take(rest, ":");
     const auto rank = named ? take_number<int>(rest) : std::nullopt;
     const auto step = take(rest, ":") ? take_number(rest) : std::nullopt;
-    if (rank && step && rest.empty()) return {kind, *rank, *step};
+    if (rank && step && rest.empty()) return {static_cast<InjectedFault::Kind>(kind), *rank, *step};
   }
   throw InputError("'" + text + "': give KIND:RANK:STEP, for example nan:0:3, with one of " +
                    fault_kinds());

@@ -68,16 +68,6 @@ struct InjectedFault {
     flip_weight,      ///< one bit of the packed copies of the weights
     flip_gradient,    ///< one bit of a micro-batch's gradients
   };
-  /// Those that a user can choose.
-  static constexpr Kind kKinds[] = {Kind::flip_bit,
-                                    Kind::nan,
-                                    Kind::kill,
-                                    Kind::stop,
-                                    Kind::hang,
-                                    Kind::corrupt_message,
-                                    Kind::flip_activation,
-                                    Kind::flip_weight,
-                                    Kind::flip_gradient};
 
   Kind kind = Kind::none;
   int rank = 0;
@@ -171,16 +161,9 @@ void validate(const TrainConfig& config);
 
 /// The words of an enum's values on the command line, in their order.
 constexpr auto words_of(InjectedFault::Kind) {
-  return std::array{"none",
-                    "flip-bit",
-                    "nan",
-                    "kill",
-                    "stop",
-                    "hang",
-                    "corrupt-message",
-                    "flip-activation",
-                    "flip-weight",
-                    "flip-gradient"};
+  return std::to_array<const char*>({"none", "flip-bit", "nan", "kill", "stop", "hang",
+                                     "corrupt-message", "flip-activation", "flip-weight",
+                                     "flip-gradient"});
 }
 constexpr auto words_of(ScaleLr) { return std::array{"none", "linear"}; }
 constexpr auto words_of(LrSchedule) { return std::array{"constant", "step", "cosine"}; }

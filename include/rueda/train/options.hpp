@@ -82,23 +82,12 @@ using OptionKind = std::variant<Text, NumberIn<std::size_t>, NumberIn<int>, Numb
                                 NumberIn<std::optional<double>>, NumberOrWord<std::size_t>,
                                 NumberOrWord<double>, Flag, Words, Formed>;
 
-/// A member that each entry of the table must give: to leave it out does not compile.
-template <typename Value>
-class Required {
- public:
-  constexpr Required(Value value) : value_(value) {}  // NOLINT(google-explicit-constructor)
-  constexpr operator Value() const { return value_; }
-
- private:
-  Value value_;
-};
-
 struct TrainOption {
   const char* name;   ///< without the dashes, as in recipes and in run.json
   const char* group;  ///< heading in the help text
   OptionKind kind;
-  Required<Resume> resume;
-  Required<Timing> timing;
+  Resume resume;  ///< the help comes after both, so that no entry can leave them out
+  Timing timing;
   const char* placeholder;  ///< for its value in the help text; flags and words need none
   std::string help;
 };
