@@ -3,15 +3,15 @@
 namespace rueda {
 namespace {
 
-void add_setup(CLI::App& command, BenchSetup& setup) {
-  add_backend(command, setup.backend, "Device whose memory is summed");
-  add_choice(command, "--transport", setup.transport,
+void add_setup(CLI::App& command, TrainConfig& train) {
+  add_backend(command, train.backend, "Device whose memory is summed");
+  add_choice(command, "--transport", train.transport,
              {TransportChoice::automatic, TransportChoice::device, TransportChoice::staged},
              "How a GPU's memory reaches MPI, as for train");
-  add_choice(command, "--wire", setup.wire, {Wire::fp32, Wire::bf16}, "Numbers between ranks");
-  add_number(command, "--threads", setup.threads, "N",
+  add_choice(command, "--wire", train.wire, {Wire::fp32, Wire::bf16}, "Numbers between ranks");
+  add_number(command, "--threads", train.threads, "N",
              "Threads of a rank that add, 0 for cores / ranks");
-  command.add_flag("--allow-shared-gpu", setup.allow_shared_gpu, "Lets several ranks use one GPU");
+  command.add_flag("--allow-shared-gpu", train.allow_shared_gpu, "Lets several ranks use one GPU");
 }
 
 void add_all_reduce(CLI::App& bench, Request& request) {
@@ -28,13 +28,13 @@ void add_all_reduce(CLI::App& bench, Request& request) {
              "Sums of each size by each algorithm, 0 for 15 to 500, depending on the size");
   add_number(command, "--seconds", options.seconds, "S",
              "Time after which no repetition of a size begins, except the first 3");
-  add_number(command, "--segment-kb", options.segment_kb, "KIB",
+  add_number(command, "--segment-kb", options.train.segment_kb, "KIB",
              "Pieces in which chunks travel, 0 for the default or, with auto, the table's");
-  add_text(command, "--reduce-table", options.reduce_table, "FILE",
+  add_text(command, "--reduce-table", options.train.reduce_table, "FILE",
            "Table of rueda bench tune by which auto chooses");
-  command.add_flag("--verify-messages", options.verify_messages,
+  command.add_flag("--verify-messages", options.train.verify_messages,
                    "Each message carries a check sum, as for train");
-  add_setup(command, options.setup);
+  add_setup(command, options.train);
   add_text(command, "--json", options.json, "FILE", "Writes everything measured there");
   add_text(command, "--plot", options.plot, "FILE",
            "Draws bandwidth and time over size there, as .png, .pdf or .svg; needs matplotlib");
@@ -54,7 +54,7 @@ void add_tune(CLI::App& bench, Request& request) {
            "Sizes in KiB of the pieces in which chunks travel, 0 for the default");
   add_text(command, "--most", options.most, "SIZE", "Longest slice that is measured");
   add_number(command, "--seconds", options.seconds, "S", "About how long it may take in all");
-  add_setup(command, options.setup);
+  add_setup(command, options.train);
 }
 
 void add_explain(CLI::App& bench, Request& request) {

@@ -33,8 +33,7 @@ void add_scenario(CLI::App& command, PredictOptions& o) {
   add_choice(command, "--algorithm", o.scheme,
              {Scheme::ring, Scheme::hierarchical, Scheme::doubling, Scheme::best},
              "How gradients are summed");
-  add_choice(command, "--overlap", o.overlap,
-             {OverlapChoice::as_runs, OverlapChoice::on, OverlapChoice::off},
+  add_choice(command, "--overlap", o.overlap, {Overlap::automatic, Overlap::on, Overlap::off},
              "Communication during backward; auto: as in the runs");
   add_number(command, "--bucket-mb", o.target.bucket_mb, "MB",
              "Buckets as training would cut them [as the runs had them, or 25]");

@@ -136,10 +136,6 @@ void validate(ReportOptions& options);
 /// cannot be written.
 void run_command(const ReportOptions& options, std::ostream& out);
 
-/// Whether backward hides communication.
-enum class OverlapChoice { as_runs, on, off };
-const char* to_string(OverlapChoice choice);
-
 /// The options of `rueda predict`.
 struct PredictOptions {
   std::vector<std::string> runs;  ///< directories or files
@@ -153,7 +149,7 @@ struct PredictOptions {
   std::size_t global_batch = 0;
   std::size_t images = 0;  ///< of an epoch
   predict::Scheme scheme = predict::Scheme::ring;
-  OverlapChoice overlap = OverlapChoice::as_runs;
+  Overlap overlap = Overlap::automatic;  ///< whether backward hides communication; else as the runs
 
   predict::Given given;
   std::string what_if;

@@ -192,7 +192,6 @@ class Evaluation {
 
 int run_evaluate(const EvaluateOptions& options) {
   const auto prepare = [&] {
-    if (!speaks_for_all()) return;
     check_output_file("--predictions", options.predictions);
     check_output_file("--json", options.json);
     check_plot(kMatrixScript, options.plot);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <ostream>
 
@@ -125,13 +124,13 @@ class Prediction {
     require(!no_batch || run != nullptr,
             "no run and no batch: give --batch-per-rank or --global-batch");
     const std::size_t each = no_batch ? run->rank_batches.front() : options_.batch_per_rank;
-    const bool as_runs = options_.overlap == OverlapChoice::as_runs;
+    const bool as_runs = options_.overlap == Overlap::automatic;
     return {.ranks = ranks,
             .global_batch = options_.global_batch > 0 ? options_.global_batch : each * ranks,
             .images = images,
             .scheme = options_.scheme,
             .overlap = as_runs ? std::ranges::any_of(runs_, &RunResult::overlaps)
-                               : options_.overlap == OverlapChoice::on};
+                               : options_.overlap == Overlap::on};
   }
 
   /// One by number of ranks; none if nothing is to be simulated.
@@ -246,11 +245,6 @@ void write_folder(const std::string& folder, const std::vector<Table>& tables) {
 }
 
 }  // namespace
-
-const char* to_string(OverlapChoice choice) {
-  constexpr std::array kWords = {"auto", "on", "off"};
-  return kWords.at(std::size_t(choice));
-}
 
 void validate(PredictOptions& o) {
   o.ranks = parse_rank_list("--ranks", o.rank_words);

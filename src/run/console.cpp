@@ -114,17 +114,16 @@ void log(LogLevel level, const std::string& text) {
 
 void print_error(const std::string& message) { log(LogLevel::off, message); }
 
-AlreadyReported report(const Error& error) {
-  log(speaks_for_all() ? LogLevel::off : LogLevel::error, error.what());
-  return {error.code()};
-}
-
 void report_errors_of_ranks(Session& session, const std::function<void()>& work) {
   try {
     work();
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
-    if (known != nullptr && is_agreed(error)) throw report(*known);
+    if (known != nullptr && is_agreed(error)) {
+      // Before any rank finalizes MPI: a launcher ends the whole job when the first rank has left.
+      log(speaks_for_all() ? LogLevel::off : LogLevel::error, error.what());
+      throw AlreadyReported{known->code()};
+    }
     print_error(error.what());
     session.abort(known == nullptr ? ExitCode::run_failed : known->code());
   }
@@ -134,7 +133,7 @@ int in_session(BackendChoice backend, const std::function<void()>& prepare,
                const std::function<void(const SelectedDevice&)>& perform) {
   SelectedDevice device;
   try {
-    prepare();
+    if (speaks_for_all()) prepare();
     device = select_device(backend);  // before MPI looks for one
   } catch (...) {
     device.failure = std::current_exception();
@@ -245,8 +244,8 @@ void write_run_files(const RunRecord& run) {
 }
 
 /// Some of oneDNN's matrix products keep a buffer from the heap at the stack pointer, so that the
-/// frame of a handler would overwrite what lies before it. So this thread, which computes, and those
-/// that it starts block the signals. A thread that only sleeps takes them.
+/// frame of a handler would overwrite what lies before it. So this thread, which computes, and
+/// those that it starts block the signals. A thread that only sleeps takes them.
 void listen_for_stop_signals() {
   struct sigaction action {};
   action.sa_handler = note_signal;

@@ -38,11 +38,6 @@ struct AlreadyReported {
   ExitCode code;
 };
 
-/// Prints an error that all ranks agreed on, on one of them, and returns what
-/// to throw. Call it before any rank finalizes MPI: a launcher ends the whole
-/// job when the first rank has left.
-AlreadyReported report(const Error& error);
-
 /// Does the `work` of one rank. An error that all ranks throw alike is printed
 /// by one of them (and thrown as AlreadyReported). An error of this rank alone
 /// is printed by it, and ends the job: peers may wait in a collective that it

@@ -302,11 +302,7 @@ void refuse_train(const Error& error) {
   Session session(ThreadLevel::funneled);
   check_launch(environment_variable, Communicator().size());
   Communicator world;
-  try {
-    together(world, [&error] { throw error; });
-  } catch (const Error& agreed) {
-    throw report(agreed);
-  }
+  report_errors_of_ranks(session, [&] { together(world, [&error] { throw error; }); });
 }
 
 }  // namespace rueda

@@ -188,25 +188,6 @@ class ReduceMaker {
   std::shared_ptr<MessageFault> fault_;  ///< of this rank; null: none
 };
 
-/// Collective: the settings of `config`, with the table of --reduce-table,
-/// which has to fit ranks, `backend` and `transport`. Throws InputError.
-ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
-                               std::string_view backend, Transport transport) {
-  ReduceSettings settings{.algorithm = config.all_reduce,
-                          .order = config.reduce_order,
-                          .segment_bytes = config.segment_kb * 1024,
-                          .wire = config.wire,
-                          .error_feedback = config.wire_error_feedback,
-                          .verify_messages = config.verify_messages,
-                          .fault = config.fault,
-                          .table = {}};
-  if (config.reduce_table.empty()) return settings;
-  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
-                        to_string(transport)};
-  settings.table = load_reduce_table(world, config.reduce_table, here);
-  return settings;
-}
-
 /// For people: "ring", "ring, fixed order", "auto (shared)", ...
 std::string describe_reduce(const ReduceSettings& settings, const AllReduce& made) {
   if (settings.algorithm == Algorithm::mpi) return "MPI_Allreduce";
@@ -230,6 +211,23 @@ std::string other_choice(const ReduceSettings& settings, const ReducePlace& plac
 }
 
 }  // namespace
+
+ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
+                               std::string_view backend, Transport transport) {
+  ReduceSettings settings{.algorithm = config.all_reduce,
+                          .order = config.reduce_order,
+                          .segment_bytes = config.segment_kb * 1024,
+                          .wire = config.wire,
+                          .error_feedback = config.wire_error_feedback,
+                          .verify_messages = config.verify_messages,
+                          .fault = config.fault,
+                          .table = {}};
+  if (config.reduce_table.empty()) return settings;
+  const TablePlace here{layout_of(all_gather_text(world, world.host())), std::string(backend),
+                        to_string(transport)};
+  settings.table = load_reduce_table(world, config.reduce_table, here);
+  return settings;
+}
 
 std::unique_ptr<AllReduce> make_all_reduce(const ReduceSettings& settings,
                                            const ReducePlace& place) {

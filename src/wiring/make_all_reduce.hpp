@@ -27,6 +27,11 @@ struct ReduceSettings {
   ReduceTable table;             ///< for `automatic`; no rows: by a rule
 };
 
+/// Collective: the settings of `config`, with the table of --reduce-table,
+/// which has to fit ranks, `backend` and `transport`. Throws InputError.
+ReduceSettings reduce_settings(Communicator& world, const TrainConfig& config,
+                               std::string_view backend, Transport transport);
+
 /// Ranks and memory of an all-reduce; all of it outlives the all-reduce.
 struct ReducePlace {
   Communicator& world;

@@ -77,10 +77,13 @@ std::string cudnn_version() {
 
 /// Sets the engines of a tuning file, by the work that they do, for all that is
 /// planned from now on. Not for the cpu backend.
-void use_engines([[maybe_unused]] Backend& backend, [[maybe_unused]] const Engines& engines) {
+Tuning use_tuning(Backend& backend, const std::string& text, const std::string& file) {
+  Tuning tuning = parse_tuning(text, file);
+  check_tuning(tuning, file, std::string(backend.device()), cudnn_version());
 #if RUEDA_CUDA_TRAINS
-  cuda::plan_store(backend)->use(engines);
+  cuda::plan_store(backend)->use(tuning.engines);
 #endif
+  return tuning;
 }
 
 /// Adds what the operations planned so far compute with, and what was timed.
@@ -98,13 +101,8 @@ std::string tune(const TrainConfig& config, BackendOptions options,
   options.tune = true;
   const auto backend = open_backend(options);
   Tuning tuning{std::string(backend->device()), cudnn_version(), {}, {}};
-  if (fs::exists(config.tuning_file)) {
-    const Tuning before = parse_tuning(read_tuning_file(config.tuning_file), config.tuning_file);
-    check_tuning(before, config.tuning_file, tuning.device, tuning.cudnn);
-    tuning.engines = before.engines;
-    tuning.seconds = before.seconds;
-    use_engines(*backend, before.engines);
-  }
+  if (fs::exists(config.tuning_file))
+    tuning = use_tuning(*backend, read_tuning_file(config.tuning_file), config.tuning_file);
   plan(*backend);
   add_engines(*backend, tuning);
   left_out = left_out_engines(*backend);
@@ -183,11 +181,7 @@ std::string agree_on_engines(RankGroup& world, const TrainConfig& config,
     return config.tune ? tune(config, options, plan, left_out)
                        : read_tuning_file(config.tuning_file);
   });
-  together(world, [&] {
-    const Tuning tuning = parse_tuning(text, config.tuning_file);
-    check_tuning(tuning, config.tuning_file, std::string(backend.device()), cudnn_version());
-    use_engines(backend, tuning.engines);
-  });
+  together(world, [&] { use_tuning(backend, text, config.tuning_file); });
   return left_out;
 }
 

@@ -12,15 +12,6 @@
 
 namespace rueda {
 
-/// What all-reduces are measured with: the options that `train` has, too.
-struct BenchSetup {
-  BackendChoice backend = BackendChoice::automatic;
-  TransportChoice transport = TransportChoice::automatic;
-  bool allow_shared_gpu = false;
-  int threads = 0;
-  Wire wire = Wire::fp32;
-};
-
 namespace bench {
 
 /// The length of a slice.
@@ -67,16 +58,13 @@ inline constexpr int kMostExplainedRanks = 16;
 
 /// The options of `rueda bench all-reduce`. Texts as they were given, and as they were read.
 struct BenchAllReduceOptions {
-  BenchSetup setup;
+  TrainConfig train;       ///< the options that `train` has, too
   std::string size_words;  ///< empty: kDefaultSizes
   std::string algorithm_words = bench::kAllWords;
-  std::size_t segment_kb = 0;
-  std::string reduce_table;  ///< for `auto`; empty: by its rule
   std::size_t repetitions = 0;
   double seconds = 10;  ///< for a size
-  bool verify_messages = false;
-  std::string json;  ///< file to write; empty: none
-  std::string plot;  ///< file to write; empty: none
+  std::string json;     ///< file to write; empty: none
+  std::string plot;     ///< file to write; empty: none
 
   std::vector<bench::Size> sizes;
   std::vector<bench::Entry> entries;
@@ -84,7 +72,7 @@ struct BenchAllReduceOptions {
 
 /// The options of `rueda bench tune`.
 struct BenchTuneOptions {
-  BenchSetup setup;
+  TrainConfig train;  ///< the options that `train` has, too
   std::string out;
   std::string algorithm_words = "ring,doubling,hierarchical,shared";
   std::string segment_words = "0,64,256,1024";  ///< KiB; 0: the usual

@@ -50,9 +50,9 @@ Size parse_size(const std::string& word) {
   return {*bytes, ""};
 }
 
-void check_common(double seconds, const BenchSetup& setup) {
+void check_common(double seconds, const TrainConfig& train) {
   require(seconds > 0 && seconds <= 86'400, "--seconds must be above 0 and at most 86400");
-  require(setup.threads >= 0 && setup.threads <= 1024, "--threads must be from 0 to 1024");
+  require(train.threads >= 0 && train.threads <= 1024, "--threads must be from 0 to 1024");
 }
 
 std::vector<Entry> every_entry() {
@@ -107,9 +107,9 @@ using namespace bench;
 void validate(BenchAllReduceOptions& options) {
   options.sizes = parse_sizes(options.size_words.empty() ? kDefaultSizes : options.size_words);
   options.entries = parse_entries(options.algorithm_words);
-  check_common(options.seconds, options.setup);
+  check_common(options.seconds, options.train);
   require(options.repetitions <= 1'000'000, "--repetitions must be from 0 to 1000000");
-  require(options.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
+  require(options.train.segment_kb <= 1'048'576, "--segment-kb must be from 0 to 1048576");
 }
 
 void validate(BenchTuneOptions& options) {
@@ -125,7 +125,7 @@ void validate(BenchTuneOptions& options) {
   const auto sizes = parse_sizes(options.most);
   require(sizes.size() == 1, "--most takes one size");
   options.most_bytes = sizes.front().bytes;
-  check_common(options.seconds, options.setup);
+  check_common(options.seconds, options.train);
 }
 
 void validate(BenchExplainOptions& options) {

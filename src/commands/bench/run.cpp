@@ -27,8 +27,8 @@ std::string asked_text(const BenchAllReduceOptions& options) {
       "--algorithms {}\n--sizes {}\n--repetitions {}\n--seconds {}\n--segment-kb {}\n"
       "--verify-messages {}\n--reduce-table {}",
       options.algorithm_words, fmt::join(options.sizes | std::views::transform(&Size::bytes), " "),
-      options.repetitions, options.seconds, options.segment_kb,
-      options.verify_messages ? "on" : "off", options.reduce_table);
+      options.repetitions, options.seconds, options.train.segment_kb,
+      options.train.verify_messages ? "on" : "off", options.train.reduce_table);
 }
 
 std::string asked_text(const BenchTuneOptions& options) {
@@ -41,11 +41,13 @@ class Bench {
  public:
   Bench(const BenchAllReduceOptions& options, const SelectedDevice& device)
       : options_(options),
-        session_(options.setup, device, asked_text(options), options.sizes.back().bytes) {
+        session_(options.train, device, asked_text(options), options.sizes.back().bytes) {
+    const ReduceSettings common = session_.settings(options.train);
     record_.system = session_.system();
-    record_.segment_bytes = options.segment_kb * 1024;
-    record_.verifies_messages = options.verify_messages;
-    const ReduceSettings common = common_settings();
+    record_.segment_bytes = common.segment_bytes;
+    record_.verifies_messages = common.verify_messages;
+    record_.table_file = options.train.reduce_table;
+    record_.table_hash = rows_hash(common.table);
     for (const Entry& entry : options.entries) add(entry, common);
     session_.allocate();
   }
@@ -61,20 +63,6 @@ class Bench {
   }
 
  private:
-  ReduceSettings common_settings() {
-    ReduceSettings common{.segment_bytes = record_.segment_bytes,
-                          .wire = options_.setup.wire,
-                          .verify_messages = record_.verifies_messages,
-                          .table = {}};
-    if (options_.reduce_table.empty()) return common;
-    const SystemInfo& system = record_.system;
-    common.table = load_reduce_table(session_.world(), options_.reduce_table,
-                                     {layout_of(system.hosts), system.backend, system.transport});
-    record_.table_file = options_.reduce_table;
-    record_.table_hash = rows_hash(common.table);
-    return common;
-  }
-
   /// One that this machine does not offer is left out if all were asked for, and else refused.
   void add(const Entry& entry, ReduceSettings settings) {
     settings.algorithm = entry.algorithm;
@@ -93,13 +81,6 @@ class Bench {
   Record record_;
 };
 
-/// Before anything is measured: a file that could not be written at the end is noticed at once.
-void check_outputs(const BenchAllReduceOptions& options) {
-  if (!speaks_for_all()) return;
-  check_output_file("--json", options.json);
-  check_plot(kPlotScript, options.plot);
-}
-
 /// The ways of one length from the fastest to the slowest, with their medians.
 std::string length_text(std::vector<Row> trials) {
   std::ranges::stable_sort(trials, {}, [](const Row& trial) { return median_of(trial.seconds); });
@@ -115,7 +96,7 @@ class TuneRun {
   TuneRun(const BenchTuneOptions& options, const SelectedDevice& device)
       : options_(options),
         lengths_(tuned_lengths(options.most_bytes)),
-        session_(options.setup, device, asked_text(options), lengths_.back()) {
+        session_(options.train, device, asked_text(options), lengths_.back()) {
     const auto algorithms = values_of(options_.entries, &Entry::algorithm);
     for (const ReduceWay& way : tuned_ways(algorithms, options_.segments)) add(way);
     require_agreed(session_.count() > 0,
@@ -142,7 +123,7 @@ class TuneRun {
   void add(const ReduceWay& way) {
     ReduceSettings settings{.algorithm = way.algorithm,
                             .segment_bytes = way.segment_bytes,
-                            .wire = options_.setup.wire,
+                            .wire = options_.train.wire,
                             .table = {{{.way = way}}}};
     const std::string refusal = session_.add(way, way_text(way), settings);
     if (!refusal.empty() && way.segment_bytes == 0) left_out_ += "\n  " + refusal;
@@ -178,10 +159,15 @@ class TuneRun {
 }  // namespace
 
 int run_bench_all_reduce(const BenchAllReduceOptions& options) {
+  // Before anything is measured: a file that could not be written at the end is noticed at once.
+  const auto prepare = [&] {
+    check_output_file("--json", options.json);
+    check_plot(kPlotScript, options.plot);
+  };
   std::string json;
-  const int code = in_session(
-      options.setup.backend, [&] { check_outputs(options); },
-      [&](const SelectedDevice& device) { json = record_json(Bench(options, device).run()); });
+  const int code = in_session(options.train.backend, prepare, [&](const SelectedDevice& device) {
+    json = record_json(Bench(options, device).run());
+  });
   if (!speaks_for_all()) return code;
   if (!options.json.empty()) write_atomically(options.json, json);
   draw_plot(kPlotScript, options.plot, json);
@@ -189,10 +175,8 @@ int run_bench_all_reduce(const BenchAllReduceOptions& options) {
 }
 
 int run_bench_tune(const BenchTuneOptions& options) {
-  const auto check = [&] {
-    if (speaks_for_all()) check_output_file("--out", options.out);
-  };
-  return in_session(options.setup.backend, check, [&](const SelectedDevice& device) {
+  const auto prepare = [&] { check_output_file("--out", options.out); };
+  return in_session(options.train.backend, prepare, [&](const SelectedDevice& device) {
     const std::string text = TuneRun(options, device).run();
     if (speaks_for_all()) write_atomically(options.out, text);
   });

@@ -26,7 +26,7 @@ class BenchSession {
   /// option a line.
   /// `most_bytes`: of the longest slice. Notes go to standard error, from rank 0. Throws InputError
   /// as training would.
-  BenchSession(const BenchSetup& setup, const SelectedDevice& device, const std::string& asked,
+  BenchSession(const TrainConfig& setup, const SelectedDevice& device, const std::string& asked,
                std::size_t most_bytes)
       : most_bytes_(most_bytes) {
     together(world_, [&] {
@@ -56,7 +56,10 @@ class BenchSession {
                .wire = setup.wire};
   }
 
-  Communicator& world() { return world_; }
+  /// Collective: how `config` asks to sum, with its table.
+  ReduceSettings settings(const TrainConfig& config) {
+    return reduce_settings(world_, config, backend_->name(), transport_);
+  }
   const SystemInfo& system() const { return system_; }
   /// Prints on rank 0.
   void print(const std::string& text) const {
