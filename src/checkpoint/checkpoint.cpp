@@ -107,7 +107,7 @@ CheckpointFile sum_file(const fs::path& directory, const std::string& name, bool
 std::vector<CheckpointFile> write_files(const fs::path& directory, const Graph& graph,
                                         const Snapshot& s, std::size_t steps) {
   save_weights(graph, directory / kWeightsName, s.parameters, s.statistics, steps);
-  save_per_parameter(graph, directory / kMomentumName, s.velocities);
+  save_weights(graph, directory / kMomentumName, s.velocities, {}, 0);
   write_atomically(directory / kHistoryName, [&s](const TextSink& put) {
     for (const SharedText& piece : s.history) put(*piece);
   });
@@ -186,7 +186,7 @@ Snapshot read_snapshot(const fs::path& checkpoint, const Manifest& manifest, con
   s.statistics.resize(graph.statistics_count());
   s.velocities.resize(graph.parameter_count());
   load_weights(graph, checkpoint / kWeightsName, s.parameters, s.statistics);
-  load_per_parameter(graph, checkpoint / kMomentumName, s.velocities);
+  load_weights(graph, checkpoint / kMomentumName, s.velocities, {});
   s.history = {share(read_whole(checkpoint_file(checkpoint / kHistoryName), kMostHistoryBytes))};
   if (has(manifest, kCarriedName))
     s.carried = load_carried(checkpoint / kCarriedName, manifest.world);

@@ -155,43 +155,11 @@ void check_finite(const SafetensorsFile& file, const OriginTensor& tensor,
          "give weights of a run that did not diverge");
 }
 
-std::vector<OriginTensor> trainable_tensors(const Graph& graph) {
+/// Without `statistics` the trainable ones alone.
+std::vector<OriginTensor> tensors_of(const Graph& graph, bool statistics) {
   auto tensors = origin_tensors(graph);
-  std::erase_if(tensors, [](const OriginTensor& tensor) { return !tensor.trainable; });
+  if (!statistics) std::erase_if(tensors, [](const OriginTensor& t) { return !t.trainable; });
   return tensors;
-}
-
-void load(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs::path& path,
-          std::span<float> parameters, std::span<float> statistics) {
-  SafetensorsFile file(path);
-  Entries entries;
-  for (const TensorEntry& entry : file.tensors()) entries[entry.name] = &entry;
-  check_names(graph, tensors, file, entries);
-  for (const OriginTensor& tensor : tensors)
-    check_kind(graph, file, tensor, *entries.at(tensor.name));
-  for (const OriginTensor& tensor : tensors) {
-    std::vector<float> values(tensor.elements());
-    file.read(*entries.at(tensor.name), values);
-    check_finite(file, tensor, values);
-    from_origin(tensor, values, parameters, statistics);
-  }
-}
-
-/// After `first`, which need not be fp32.
-void save(const Graph& graph, const std::vector<OriginTensor>& tensors, const fs::path& path,
-          std::span<const float> parameters, std::span<const float> statistics,
-          std::vector<TensorData> first) {
-  std::vector<float> values(parameters.size() + statistics.size());
-  std::span<float> free = values;
-  for (const OriginTensor& tensor : tensors) {
-    const std::span<float> mine = free.first(tensor.elements());
-    free = free.subspan(tensor.elements());
-    to_origin(tensor, parameters, statistics, mine);
-    first.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
-  }
-  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
-  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
-  write_safetensors(path, first, metadata);
 }
 
 }  // namespace
@@ -228,25 +196,38 @@ void from_origin(const OriginTensor& tensor, std::span<const float> in, std::spa
 
 void load_weights(const Graph& graph, const fs::path& path, std::span<float> parameters,
                   std::span<float> statistics) {
-  load(graph, origin_tensors(graph), path, parameters, statistics);
+  const auto tensors = tensors_of(graph, !statistics.empty());
+  SafetensorsFile file(path);
+  Entries entries;
+  for (const TensorEntry& entry : file.tensors()) entries[entry.name] = &entry;
+  check_names(graph, tensors, file, entries);
+  for (const OriginTensor& tensor : tensors)
+    check_kind(graph, file, tensor, *entries.at(tensor.name));
+  for (const OriginTensor& tensor : tensors) {
+    std::vector<float> values(tensor.elements());
+    file.read(*entries.at(tensor.name), values);
+    check_finite(file, tensor, values);
+    from_origin(tensor, values, parameters, statistics);
+  }
 }
 
 void save_weights(const Graph& graph, const fs::path& path, std::span<const float> parameters,
                   std::span<const float> statistics, std::uint64_t steps) {
-  const auto tensors = origin_tensors(graph);
-  const auto counted = std::as_bytes(std::span(&steps, 1));
-  std::vector<TensorData> counters;
+  const auto tensors = tensors_of(graph, !statistics.empty());
+  std::vector<TensorData> data;
   for (const std::string& counter : counters_of(tensors))
-    counters.push_back({counter, "I64", {}, counted});
-  save(graph, tensors, path, parameters, statistics, std::move(counters));
-}
-
-void load_per_parameter(const Graph& graph, const fs::path& path, std::span<float> values) {
-  load(graph, trainable_tensors(graph), path, values, {});
-}
-
-void save_per_parameter(const Graph& graph, const fs::path& path, std::span<const float> values) {
-  save(graph, trainable_tensors(graph), path, values, {}, {});
+    data.push_back({counter, "I64", {}, std::as_bytes(std::span(&steps, 1))});
+  std::vector<float> values(parameters.size() + statistics.size());
+  std::span<float> free = values;
+  for (const OriginTensor& tensor : tensors) {
+    const std::span<float> mine = free.first(tensor.elements());
+    free = free.subspan(tensor.elements());
+    to_origin(tensor, parameters, statistics, mine);
+    data.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(mine)});
+  }
+  std::map<std::string, std::string> metadata = {{"model", graph.name()}};
+  if (graph.origin() == Origin::pytorch) metadata["format"] = "pt";  // a custom of its readers
+  write_safetensors(path, data, metadata);
 }
 
 }  // namespace rueda

@@ -9,6 +9,8 @@
 namespace rueda {
 
 // Weight files: safetensors with the names and layouts of the network's origin; docs/weights.md.
+// Without `statistics` a file has the trainable tensors alone, for one value per parameter, such
+// as an optimizer's velocities.
 
 /// Fills both arenas (host memory) from a file that has exactly the tensors of
 /// the network, as F32 and finite; PyTorch's num_batches_tracked are ignored.
@@ -23,12 +25,5 @@ void load_weights(const Graph& graph, const std::filesystem::path& path,
 void save_weights(const Graph& graph, const std::filesystem::path& path,
                   std::span<const float> parameters, std::span<const float> statistics,
                   std::uint64_t steps);
-
-/// The same for an array with one value per parameter, such as an optimizer's
-/// velocities: a file of the trainable tensors alone, under the same names.
-void load_per_parameter(const Graph& graph, const std::filesystem::path& path,
-                        std::span<float> values);
-void save_per_parameter(const Graph& graph, const std::filesystem::path& path,
-                        std::span<const float> values);
 
 }  // namespace rueda
