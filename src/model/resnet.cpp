@@ -11,6 +11,8 @@
 namespace rueda {
 namespace {
 
+using Blocks = std::array<int, 4>;  ///< of each stage; 0: there is none
+
 /// What distinguishes the two families of basic blocks.
 struct BlockStyle {
   Init weights;
@@ -50,19 +52,34 @@ NodeId basic_block(GraphBuilder& g, const std::string& name, NodeId x, int filte
 
 /// A stem, stages of basic blocks, and the classifier. Each stage but the first
 /// halves the map and doubles the filters.
-Graph basic_network(const std::string& name, int image_size, int classes, int stages, int blocks,
+Graph basic_network(const std::string& name, const Blocks& blocks, int image_size, int classes,
                     int filters, const BlockStyle& style) {
   GraphBuilder g(name, {3, image_size, image_size});
   NodeId x = g.conv("conv1", g.input(), conv3x3(filters, 1, style.weights));
   x = g.batch_norm("bn1", x, {.relu = true});
-  for (int s = 1; s <= stages; ++s, filters *= 2) {
-    for (int b = 0; b < blocks; ++b)
+  for (int s = 1; s <= 4; ++s, filters *= 2)
+    for (int b = 0; b < blocks[std::size_t(s - 1)]; ++b)
       x = basic_block(g, fmt::format("layer{}.{}", s, b), x, filters, s > 1 && b == 0 ? 2 : 1,
                       style);
-  }
   x = g.global_average_pool("avgpool", x);
   g.dense("linear", x, {.units = classes, .weight_init = style.weights, .bias_init = style.bias});
   return std::move(g).finish();
+}
+
+/// The CIFAR networks of He et al., "Deep Residual Learning for Image
+/// Recognition" (CVPR 2016, section 4.2): 6n+2 layers, 16/32/64 filters,
+/// parameter-free shortcuts (option A), He initialisation.
+Graph cifar_resnet(const std::string& name, const Blocks& blocks, int image_size, int classes) {
+  return basic_network(name, blocks, image_size, classes, 16,
+                       {Init::he_normal, Init::zeros, false});
+}
+
+/// ResNet-18 with basic blocks for small images as in kuangliu/pytorch-cifar: a 3x3 stem without
+/// pooling, 64/128/256/512 filters, projection shortcuts, PyTorch's default initialisation.
+/// 11,173,962 parameters with 10 classes. Layer names are PyTorch's (`layer1.0.conv1`).
+Graph resnet18(const std::string& name, const Blocks& blocks, int image_size, int classes) {
+  return basic_network(name, blocks, image_size, classes, 64,
+                       {Init::fan_in_uniform, Init::fan_in_uniform, true});
 }
 
 // The pre-activation networks, in the names of keras.applications.
@@ -110,52 +127,13 @@ NodeId v2_stem(GraphBuilder& g) {
                     {.kernel = 3, .stride = 2, .padding = 1, .filled_with = PoolPadding::zeros});
 }
 
-/// Blocks of each stack.
-std::array<int, 4> blocks_of(int depth) {
-  if (depth == 50) return {3, 4, 6, 3};
-  if (depth == 101) return {3, 4, 23, 3};
-  if (depth == 152) return {3, 8, 36, 3};
-  throw InputError("model resnet" + std::to_string(depth) +
-                   "v2: choose resnet50v2, resnet101v2 or resnet152v2");
-}
-
-struct Entry {
-  std::string_view name;
-  Graph (*build)(int depth, int image_size, int classes);
-  int depth;
-};
-
-constexpr std::array kModels = {
-    Entry{"resnet20", cifar_resnet, 20},
-    Entry{"resnet32", cifar_resnet, 32},
-    Entry{"resnet44", cifar_resnet, 44},
-    Entry{"resnet56", cifar_resnet, 56},
-    Entry{"resnet110", cifar_resnet, 110},
-    Entry{"resnet18", [](int, int size, int classes) { return resnet18(size, classes); }, 18},
-    Entry{"resnet50v2", resnet_v2, 50},
-    Entry{"resnet101v2", resnet_v2, 101},
-    Entry{"resnet152v2", resnet_v2, 152},
-};
-
-}  // namespace
-
-Graph cifar_resnet(int depth, int image_size, int classes) {
-  require(depth >= 8 && (depth - 2) % 6 == 0,
-          "model resnet" + std::to_string(depth) +
-              ": a CIFAR ResNet has 6n+2 layers; choose resnet20, 32, 44, 56 or 110");
-  return basic_network("resnet" + std::to_string(depth), image_size, classes, 3, (depth - 2) / 6,
-                       16, {Init::he_normal, Init::zeros, false});
-}
-
-Graph resnet18(int image_size, int classes) {
-  return basic_network("resnet18", image_size, classes, 4, 2, 64,
-                       {Init::fan_in_uniform, Init::fan_in_uniform, true});
-}
-
-Graph resnet_v2(int depth, int image_size, int classes) {
-  const std::array<int, 4> blocks = blocks_of(depth);
-  GraphBuilder g("resnet" + std::to_string(depth) + "v2", {3, image_size, image_size},
-                 Origin::keras);
+/// The pre-activation networks of He et al., "Identity Mappings in Deep Residual Networks" (ECCV
+/// 2016), as keras.applications builds ResNet50V2, 101V2 and 152V2 with its classifier: bottleneck
+/// blocks, stride 2 in the last block of the first three stacks, a stem without batch norm. With 10
+/// classes 23,539,850, 42,549,386 and 58,208,394 trainable parameters. Layer names are Keras'
+/// (`conv2_block1_1_conv`).
+Graph resnet_v2(const std::string& name, const Blocks& blocks, int image_size, int classes) {
+  GraphBuilder g(name, {3, image_size, image_size}, Origin::keras);
   NodeId x = v2_stem(g);
   int filters = 64;
   for (int s = 2; s <= 5; ++s, filters *= 2) {
@@ -170,6 +148,22 @@ Graph resnet_v2(int depth, int image_size, int classes) {
   return std::move(g).finish();
 }
 
+struct Entry {
+  std::string_view name;
+  Graph (*build)(const std::string& name, const Blocks& blocks, int image_size, int classes);
+  Blocks blocks;
+};
+
+constexpr std::array kModels = {
+    Entry{"resnet20", cifar_resnet, {3, 3, 3}},     Entry{"resnet32", cifar_resnet, {5, 5, 5}},
+    Entry{"resnet44", cifar_resnet, {7, 7, 7}},     Entry{"resnet56", cifar_resnet, {9, 9, 9}},
+    Entry{"resnet110", cifar_resnet, {18, 18, 18}}, Entry{"resnet18", resnet18, {2, 2, 2, 2}},
+    Entry{"resnet50v2", resnet_v2, {3, 4, 6, 3}},   Entry{"resnet101v2", resnet_v2, {3, 4, 23, 3}},
+    Entry{"resnet152v2", resnet_v2, {3, 8, 36, 3}},
+};
+
+}  // namespace
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const Entry& entry : kModels) names.emplace_back(entry.name);
@@ -180,7 +174,7 @@ Graph build_model(const std::string& name, int image_size, int classes) {
   if (image_size < 1 || classes < 1)
     throw InputError("model " + name + ": image size and classes must be at least 1");
   const auto* entry = std::ranges::find(kModels, name, &Entry::name);
-  if (entry != kModels.end()) return entry->build(entry->depth, image_size, classes);
+  if (entry != kModels.end()) return entry->build(name, entry->blocks, image_size, classes);
   throw InputError(
       fmt::format("unknown model '{}'; choose one of {}", name, fmt::join(model_names(), ", ")));
 }

@@ -28,7 +28,7 @@ struct Bench {
   }
 
   Communicator world;
-  Graph graph = cifar_resnet(8, 8, 10);
+  Graph graph = build_model("resnet20", 8, 10);
   std::unique_ptr<Backend> backend = cpu::make_cpu_backend({});
   Replica replica;
 };

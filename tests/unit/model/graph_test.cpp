@@ -167,7 +167,6 @@ TEST_CASE("models halve the image as published", "[model]") {
 TEST_CASE("models that do not exist are refused by name", "[model]") {
   CHECK_THROWS_WITH(build_model("resnet21", 32, 10), Catch::Contains("unknown model 'resnet21'") &&
                                                          Catch::Contains("resnet20, resnet32"));
-  CHECK_THROWS_AS(cifar_resnet(21, 32, 10), InputError);
   CHECK_THROWS_AS(build_model("resnet20", 0, 10), InputError);
   CHECK_THROWS_AS(build_model("resnet20", 32, 0), InputError);
 }

@@ -60,7 +60,7 @@ TEST_CASE("origin tensors: Keras' names and shapes", "[weights]") {
 }
 
 TEST_CASE("origin tensors: the shortcut of a block comes last in it", "[weights]") {
-  const auto all = names_of(origin_tensors(resnet18(32, 10)));
+  const auto all = names_of(origin_tensors(build_model("resnet18", 32, 10)));
   const auto first = std::find(all.begin(), all.end(), "layer2.0.conv1.weight");
   std::vector<std::string> convolutions;
   for (auto name = first; *name != "layer2.1.conv1.weight"; ++name)
@@ -73,7 +73,7 @@ TEST_CASE("origin tensors: the shortcut of a block comes last in it", "[weights]
 }
 
 TEST_CASE("origin tensors: every float of both arenas belongs to one tensor", "[weights]") {
-  const Graph graph = resnet18(32, 10);
+  const Graph graph = build_model("resnet18", 32, 10);
   std::set<float> trained;
   std::set<float> tracked;
   const auto parameters = places(graph.parameter_count());
