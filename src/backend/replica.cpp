@@ -236,28 +236,9 @@ void Replica::write_slot(std::optional<std::size_t> slot,
   backend_.copy_later(gradients().subspan(layout_.slots_offset()), all);
 }
 
-/// Neighbours of equal momentum, hence as a rule all of them, take one call.
 void Replica::update_running_statistics(float samples) {
-  const std::span<const float> sums = gradients().subspan(layout_.statistics_offset());
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  float momentum = 0;
-  const auto update = [&] {
-    if (begin == end) return;
-    backend_.update_running(running_statistics().subspan(begin, end - begin),
-                            sums.subspan(begin, end - begin), samples, momentum);
-  };
-  for (const Node& node : graph_.nodes()) {
-    const auto* bn = std::get_if<BatchNormNode>(&node.kind);
-    if (bn == nullptr) continue;
-    if (bn->momentum != momentum || bn->statistics_offset != end) {
-      update();
-      begin = bn->statistics_offset;
-      momentum = bn->momentum;
-    }
-    end = bn->statistics_offset + 2 * std::size_t(node.output.channels);
-  }
-  update();
+  const auto sums = gradients().subspan(layout_.statistics_offset(), layout_.statistics);
+  backend_.update_running(running_statistics(), sums, samples, graph_.running_momentum());
 }
 
 }  // namespace rueda

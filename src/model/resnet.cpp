@@ -86,10 +86,8 @@ Graph resnet18(const std::string& name, const Blocks& blocks, int image_size, in
 
 constexpr Init kWeights = Init::glorot_uniform;
 
-constexpr BatchNormNode kNormRelu{.epsilon = 1.001e-5F,
-                                  .momentum = 0.99F,
-                                  .running_variance = RunningVariance::biased,
-                                  .relu = true};
+constexpr BatchNormNode kNormRelu{
+    .epsilon = 1.001e-5F, .running_variance = RunningVariance::biased, .relu = true};
 
 ConvOptions conv1x1(int filters, bool bias) {
   return {.filters = filters, .kernel = 1, .padding = 0, .bias = bias, .weight_init = kWeights};

@@ -163,11 +163,13 @@ TEST_CASE("replica: the tail flags what is not finite", "[backend][replica]") {
   }
 }
 
-TEST_CASE("replica: running statistics move by each layer's momentum", "[backend][replica]") {
-  GraphBuilder g("two_norms", {3, kTestSide, kTestSide});
+TEST_CASE("replica: running statistics move by the momentum of the origin", "[backend][replica]") {
+  const auto [origin, momentum] =
+      GENERATE(std::pair{Origin::pytorch, 0.9}, std::pair{Origin::keras, 0.99});
+  GraphBuilder g("two_norms", {3, kTestSide, kTestSide}, origin);
   NodeId x = g.conv("conv", g.input(), {.filters = 8});
-  x = g.batch_norm("slow", x, {.momentum = 0.75F});
-  x = g.batch_norm("quick", x, {.momentum = 0.5F, .running_variance = RunningVariance::biased});
+  x = g.batch_norm("first", x, {});
+  x = g.batch_norm("second", x, {.running_variance = RunningVariance::biased});
   g.dense("linear", g.global_average_pool("pool", x), {.units = 10});
   const Graph graph = std::move(g).finish();
   ReplicaBench bench(graph, random_images(4), some_parameters(graph), {2});
@@ -186,11 +188,14 @@ TEST_CASE("replica: running statistics move by each layer's momentum", "[backend
   replica.update_running_statistics(6.0F);
   replica.update_running_statistics(6.0F);
   const std::vector<float> running = bench.read(replica.running_statistics());
+  const auto twice = [keeps = momentum](double from, double to) {
+    return Approx(to + keeps * keeps * (from - to));
+  };
   for (std::size_t c = 0; c < 8; ++c) {
-    CHECK(running[c] == 0.875F);       // 0 -> 0.5 -> 0.375 + 0.5
-    CHECK(running[8 + c] == 2.75F);    // 1 -> 2 -> 1.5 + 1.25
-    CHECK(running[16 + c] == -0.75F);  // 0 -> -0.5 -> -0.25 - 0.5
-    CHECK(running[24 + c] == 2.5F);    // 1 -> 2 -> 1 + 1.5
+    CHECK(running[c] == twice(0, 2));
+    CHECK(running[8 + c] == twice(1, 5));
+    CHECK(running[16 + c] == twice(0, -1));
+    CHECK(running[24 + c] == twice(1, 3));
   }
 }
 

@@ -86,7 +86,7 @@ void check_layer(const Graph& graph, const json& layer) {
   } else if (type == "BatchNormalization") {
     const auto& norm = node_of<BatchNormNode>(graph, name);
     CHECK(norm.epsilon == layer.at("epsilon").get<float>());
-    CHECK(norm.momentum == layer.at("momentum").get<float>());
+    CHECK(graph.running_momentum() == layer.at("momentum").get<float>());
   } else if (type == "Dense") {
     CHECK(node_of<DenseNode>(graph, name).units == layer.at("units"));
   } else if (type == "Add") {

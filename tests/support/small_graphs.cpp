@@ -7,11 +7,9 @@ namespace {
 
 constexpr BatchNormNode kNorm{};
 constexpr BatchNormNode kNormRelu{.relu = true};
-/// As Keras: its epsilon, its momentum, the running variance as the batch has it.
-constexpr BatchNormNode kKerasNormRelu{.epsilon = 1.001e-5F,
-                                       .momentum = 0.99F,
-                                       .running_variance = RunningVariance::biased,
-                                       .relu = true};
+/// As Keras: its epsilon, the running variance as the batch has it.
+constexpr BatchNormNode kKerasNormRelu{
+    .epsilon = 1.001e-5F, .running_variance = RunningVariance::biased, .relu = true};
 
 Graph classified(GraphBuilder&& g, NodeId x) {
   x = g.global_average_pool("pool", x);

@@ -65,12 +65,9 @@ struct ConvNode {
 /// What goes into the running variance: the batch's own (divide by m) or Bessel-corrected (m-1).
 enum class RunningVariance { biased, unbiased };
 
-/// Batch normalisation over (batch, height, width), with a ReLU after it if
-/// `relu`. running = momentum * running + (1 - momentum) * batch statistic,
-/// once per optimizer step.
+/// Batch normalisation over (batch, height, width), with a ReLU after it if `relu`.
 struct BatchNormNode {
   float epsilon = 1e-5F;
-  float momentum = 0.9F;
   RunningVariance running_variance = RunningVariance::unbiased;
   bool relu = false;
   ParameterId gamma = kNone;
@@ -175,6 +172,9 @@ class Graph {
   std::size_t parameter_count() const noexcept { return parameter_count_; }
   /// Floats of batch-norm running means and variances = non-trainable parameters.
   std::size_t statistics_count() const noexcept { return statistics_count_; }
+  /// The share of these that a step keeps, as the origin has it: running =
+  /// momentum * running + (1 - momentum) * batch statistic.
+  float running_momentum() const noexcept { return origin_ == Origin::keras ? 0.99F : 0.9F; }
 
  private:
   friend class GraphBuilder;
