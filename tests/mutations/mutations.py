@@ -25,8 +25,8 @@ MUTATIONS = [
     ("include/rueda/kernels/batch_norm.hpp", "m > 1.0F ? m / (m - 1.0F) : 1.0F", "1.0F", TRAINER),
     ("include/rueda/kernels/batch_norm.hpp", "(weighted_sum / samples)", "weighted_sum", TRAINER),
     ("include/rueda/kernels/pixel.hpp", "a.flip ? kSide - 1 - x : x", "x", UNIT),
-    ("src/optim/schedule.cpp", "(now + 1.0) / std::ceil(warmup)", "now / std::ceil(warmup)", UNIT),
-    ("src/optim/schedule.cpp", "(now - warmup) / (steps - warmup)", "now / steps", UNIT),
+    ("include/rueda/optim/schedule.hpp", "(now + 1.0) / std::ceil(warmup)", "now / std::ceil(warmup)", UNIT),
+    ("include/rueda/optim/schedule.hpp", "(now - warmup) / (steps - warmup)", "now / steps", UNIT),
     (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(plan.global_batch)", UNIT),
     # What an evaluation means.
     (T + "evaluator.hpp", "    transform_.augment = false;\n", "", TRAINER),

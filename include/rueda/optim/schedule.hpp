@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <numbers>
 
 namespace rueda {
 
@@ -21,6 +23,18 @@ struct ScheduleOptions {
 ///             (He et al., CVPR 2016, section 4.2)
 ///   cosine    base * (1 + cos(pi * progress)) / 2, down to 0 (Loshchilov and Hutter, ICLR 2017),
 ///             progress counted from the end of the warm-up
-double learning_rate(const ScheduleOptions& options, std::size_t step);
+inline double learning_rate(const ScheduleOptions& o, std::size_t step) {
+  const double steps = double(o.epochs * o.steps_per_epoch);
+  const double warmup = o.warmup_epochs * double(o.steps_per_epoch);
+  const double now = double(step);
+  if (now < warmup) return o.base_rate * (now + 1.0) / std::ceil(warmup);
+  if (o.schedule == LrSchedule::constant) return o.base_rate;
+  if (o.schedule == LrSchedule::cosine) {
+    const double progress = (now - warmup) / (steps - warmup);
+    return o.base_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  }
+  const double progress = now / steps;
+  return o.base_rate * (progress >= 0.75 ? 0.01 : progress >= 0.5 ? 0.1 : 1.0);
+}
 
 }  // namespace rueda
