@@ -7,13 +7,6 @@
 
 namespace rueda {
 
-Replica::Replica(const Graph& graph, Backend& backend,
-                 const std::vector<std::size_t>& train_batches,
-                 const std::vector<std::size_t>& infer_batches, Recompute recompute)
-    : Replica(
-          graph, backend,
-          std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches, recompute)) {}
-
 Replica::Replica(const Graph& graph, Backend& backend, std::unique_ptr<ReplicaPlan> plan,
                  std::span<float> gradients)
     : graph_(graph),
@@ -74,16 +67,6 @@ std::vector<float> Replica::for_variances(float (*value)(const BatchNormNode&,
   return values;
 }
 
-std::span<float> Replica::parameter(ParameterId id) {
-  const Parameter& p = graph_.parameter(id);
-  return parameters().subspan(p.offset, p.count);
-}
-
-bool Replica::choose_program(std::size_t images) {
-  current_ = images == 0 ? nullptr : plan_->train().at(images).get();
-  return current_ != nullptr;
-}
-
 void Replica::load(const BatchRequest& request) {
   if (!choose_program(request.choice.indices.size())) return;
   backend_.mark(Mark::load);
@@ -96,10 +79,6 @@ void Replica::load(BatchStager& stager, std::size_t slot, std::size_t images) {
   backend_.mark(Mark::load);
   const NamedRange range(backend_, "load");
   stager.deliver(slot, current_->input(), current_->labels());
-}
-
-void Replica::forward() {
-  if (current_ != nullptr) current_->forward();
 }
 
 void Replica::loss(float scale) {
@@ -170,14 +149,6 @@ ComputeSeconds Replica::compute(float scale, bool profile) {
       backend_.replay((std::uint64_t(current_->batch()) << 32U) | buckets_, work);
   }
   return backend_.compute_seconds();
-}
-
-LayerProfile Replica::profiled() const {
-  return plan_->train().empty() ? LayerProfile{} : plan_->train().rbegin()->second->profiled();
-}
-
-void Replica::backward() {
-  if (current_ != nullptr) current_->backward();
 }
 
 /// The loss alone would not do for the flag: a ReLU may swallow a NaN, but the

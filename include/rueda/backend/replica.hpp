@@ -87,7 +87,10 @@ class Replica {
  public:
   /// Batch sizes are those of single micro-batches; 0 is ignored.
   Replica(const Graph& graph, Backend& backend, const std::vector<std::size_t>& train_batches,
-          const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none);
+          const std::vector<std::size_t>& infer_batches, Recompute recompute = Recompute::none)
+      : Replica(graph, backend,
+                std::make_unique<ReplicaPlan>(graph, backend, train_batches, infer_batches,
+                                              recompute)) {}
   /// From a plan for the same graph on the same backend. `gradients` is memory
   /// of the backend's kind for the gradient arena, which outlives the replica:
   /// at least GradientLayout::memory() floats, zeroed, aligned for kernels.
@@ -110,7 +113,10 @@ class Replica {
   /// The same without the slots of the ranks, which no micro-batch writes.
   std::span<float> computed() { return gradients().first(layout_.slots_offset()); }
   std::span<float> running_statistics() { return running_.floats(); }
-  std::span<float> parameter(ParameterId id);
+  std::span<float> parameter(ParameterId id) {
+    const Parameter& p = graph_.parameter(id);
+    return parameters().subspan(p.offset, p.count);
+  }
 
   // One training micro-batch is load, forward, loss, backward, in this order.
 
@@ -120,10 +126,14 @@ class Replica {
   void load(const BatchRequest& request);
   /// The same with a batch of `images` that the host has prepared in a slot of `stager`.
   void load(BatchStager& stager, std::size_t slot, std::size_t images);
-  void forward();
+  void forward() {
+    if (current_ != nullptr) current_->forward();
+  }
   /// Loss and its gradient, multiplied by `scale` (1 / global samples of the step), and the tail.
   void loss(float scale);
-  void backward();
+  void backward() {
+    if (current_ != nullptr) current_->backward();
+  }
   /// From the next step on backward announces, through Backend::announced, each
   /// bucket of the gradient arena that it completes; bucket i ends before float
   /// `ends[i]`. An empty micro-batch announces all of them. Once: recordings
@@ -142,7 +152,9 @@ class Replica {
   /// Of the micro-batch in hand, which is not empty.
   const Program& program() const { return *current_; }
   /// Of the micro-batches so far.
-  LayerProfile profiled() const;
+  LayerProfile profiled() const {
+    return plan_->train().empty() ? LayerProfile{} : plan_->train().rbegin()->second->profiled();
+  }
 
   /// Whether every parameter is finite: looks at all of them, so once an epoch.
   bool parameters_are_finite();
@@ -176,7 +188,10 @@ class Replica {
   void allocate();
   void allocate_gradients();
   /// Makes the program for that many images the current one; whether there is one.
-  bool choose_program(std::size_t images);
+  bool choose_program(std::size_t images) {
+    current_ = images == 0 ? nullptr : plan_->train().at(images).get();
+    return current_ != nullptr;
+  }
   /// Single numbers, on the device.
   struct Scalars {
     LossSums sums;
