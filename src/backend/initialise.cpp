@@ -19,19 +19,10 @@ double normal(std::uint64_t bits) {
 }
 
 double draw(const Parameter& p, std::uint64_t bits) {
-  switch (p.init) {
-    case Init::zeros:
-      return 0.0;
-    case Init::ones:
-      return 1.0;
-    case Init::he_normal:
-      return normal(bits) * std::sqrt(2.0 / p.fan_in);
-    case Init::fan_in_uniform:
-      return uniform(bits, 1.0 / std::sqrt(p.fan_in));
-    case Init::glorot_uniform:
-      return uniform(bits, std::sqrt(6.0 / (p.fan_in + p.fan_out)));
-  }
-  return 0.0;
+  if (p.init == Init::he_normal) return normal(bits) * std::sqrt(2.0 / p.fan_in);
+  if (p.init == Init::fan_in_uniform) return uniform(bits, 1.0 / std::sqrt(p.fan_in));
+  if (p.init == Init::glorot_uniform) return uniform(bits, std::sqrt(6.0 / (p.fan_in + p.fan_out)));
+  return p.init == Init::ones ? 1.0 : 0.0;
 }
 
 }  // namespace
