@@ -3,7 +3,6 @@
 
 #include "commands.hpp"
 #include "core/bounded_json.hpp"
-#include "rueda/display/text.hpp"
 #include "rueda/study/observation.hpp"
 #include "wiring/open_backend.hpp"
 
@@ -16,17 +15,6 @@ std::string read_prediction(const std::string& file) {
   std::string text = read_whole(input, kMostBytes);
   if (const std::string fault = fault_of_json(text); !fault.empty()) input.refuse(fault);
   return text;
-}
-
-void print_findings(std::ostream& out, const std::vector<Finding>& findings) {
-  std::string about = "-";
-  for (const Finding& finding : findings) {
-    if (finding.about != about) {
-      about = finding.about;
-      out << "\n" << (about.empty() ? "The study" : about) << "\n";
-    }
-    out << paragraph("  - ", 4, finding.text);
-  }
 }
 
 /// By depth of the model: rueda's runs first, then what others printed.
@@ -103,8 +91,7 @@ void run_command(const ReportOptions& options, std::ostream& out) {
   report.findings = findings(study, report.series, options.findings);
   for (const std::string& file : options.predictions)
     report.predictions.push_back(read_prediction(file));
-  out << to_text(overview_table(report.series));
-  print_findings(out, report.findings);
+  out << to_text(overview_table(report.series)) << findings_text(report.findings, false);
   if (options.out.empty()) return;
   write_report(options.out, report);
   out << "\nWritten to " << options.out << ": report.md, report.json, tables/*.csv";

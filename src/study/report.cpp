@@ -4,6 +4,7 @@
 
 #include "record/json_parts.hpp"
 #include "rueda/core/error.hpp"
+#include "rueda/display/text.hpp"
 #include "study/json_view.hpp"
 
 namespace rueda {
@@ -175,26 +176,27 @@ std::string report_json(const Report& report) {
   return text_of(j, 1) + "\n";
 }
 
-std::string findings_markdown(const std::vector<Finding>& findings) {
+}  // namespace
+
+std::string findings_text(const std::vector<Finding>& findings, bool markdown) {
   std::string text;
   std::string about = "-";
   for (const Finding& finding : findings) {
     if (finding.about != about) {
       about = finding.about;
-      text += "\n**" + (about.empty() ? "The study" : about) + "**\n\n";
+      const std::string name = about.empty() ? "The study" : about;
+      text += markdown ? "\n**" + name + "**\n\n" : "\n" + name + "\n";
     }
-    text += "- " + finding.text + "\n";
+    text += markdown ? "- " + finding.text + "\n" : paragraph("  - ", 4, finding.text);
   }
   return text;
 }
-
-}  // namespace
 
 void write_report(const fs::path& folder, const Report& report) {
   make_folder(folder);
   write_atomically(folder / "report.json", report_json(report));
   std::string text = "# " + report.title + "\n";
-  if (!report.findings.empty()) text += "\n## Findings\n" + findings_markdown(report.findings);
+  if (!report.findings.empty()) text += "\n## Findings\n" + findings_text(report.findings, true);
   text += "\n## Tables\n" + tables_markdown(report.tables) + footer(report);
   write_atomically(folder / "report.md", text);
   write_csv(folder / "tables", report.tables);

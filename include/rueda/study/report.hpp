@@ -98,6 +98,9 @@ struct Report {
   Texts predictions = {};                      ///< JSON texts of `rueda predict --json`, checked
 };
 
+/// Grouped by what they are about, for report.md or for a terminal.
+std::string findings_text(const std::vector<Finding>& findings, bool markdown);
+
 /// Writes report.json (docs/report.md: numbers unrounded, unknown ones null),
 /// report.md (findings, then the tables), tables/ID.csv, and for each layout
 /// NAME.md and NAME/ID.csv into `folder`, which is made if need be. Each file
