@@ -26,7 +26,7 @@ class TrainLoop final : public Trainer {
         sampler_(plan_.sampler),
         evaluator_(parts.group, replica_, parts.data.test, config_, plan_.largest_micro_batch()),
         optimizer_(replica_.backend(), replica_.parameters().size(),
-                   {config_.momentum, config_.weight_decay, config_.nesterov}),
+                   {0, float(config_.momentum), float(config_.weight_decay), config_.nesterov}),
         accumulator_(replica_.backend(), replica_.computed().size(), plan_.micro_batches),
         check_(parts.group, replica_, config_.check_replicas),
         position_(parts.from),

@@ -159,7 +159,7 @@ TEST_CASE("memory is zeroed and aligned", "[backend]") {
 
 TEST_CASE("sgd: slices give the same bits as the whole arena", "[backend][optim]") {
   const auto backend = open_backend_under_test();
-  const Sgd::Options options{.momentum = 0.9, .weight_decay = 1e-4, .nesterov = true};
+  const Sgd::Options options{.momentum = 0.9F, .weight_decay = 1e-4F, .nesterov = true};
   Sgd whole(*backend, 100, options);
   Sgd sliced(*backend, 100, options);
   const DeviceFloats a(*backend, to_floats(random_vector(1, 100)));
@@ -188,9 +188,9 @@ TEST_CASE("sgd: options reach the update", "[backend][optim]") {
     return value.read().front();
   };
   CHECK(after_two_steps({.momentum = 0}) == 1.0625F);
-  CHECK(after_two_steps({.momentum = 0.5}) == 1.03125F);
-  CHECK(after_two_steps({.momentum = 0.5, .weight_decay = 0.25}) == 0.9560546875F);
-  CHECK(after_two_steps({.momentum = 0.5, .weight_decay = 0.25, .nesterov = true}) ==
+  CHECK(after_two_steps({.momentum = 0.5F}) == 1.03125F);
+  CHECK(after_two_steps({.momentum = 0.5F, .weight_decay = 0.25F}) == 0.9560546875F);
+  CHECK(after_two_steps({.momentum = 0.5F, .weight_decay = 0.25F, .nesterov = true}) ==
         0.983154296875F);
 }
 

@@ -11,11 +11,7 @@ namespace rueda {
 /// velocity per parameter, zero at first, on the backend's device.
 class Sgd {
  public:
-  struct Options {
-    double momentum = 0.9;
-    double weight_decay = 0;
-    bool nesterov = false;
-  };
+  using Options = kernels::SgdStep;  ///< the learning rate is given at each update
 
   Sgd(Backend& backend, std::size_t parameters, const Options& options)
       : backend_(backend),
@@ -27,11 +23,8 @@ class Sgd {
   /// the bits are the same.
   void update(std::span<float> values, std::span<const float> gradients, std::size_t offset,
               double learning_rate) {
-    backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients,
-                        {.learning_rate = float(learning_rate),
-                         .momentum = float(options_.momentum),
-                         .weight_decay = float(options_.weight_decay),
-                         .nesterov = options_.nesterov});
+    options_.learning_rate = float(learning_rate);
+    backend_.sgd_update(values, velocities().subspan(offset, values.size()), gradients, options_);
   }
   std::span<float> velocities() { return velocities_.floats(); }
 
