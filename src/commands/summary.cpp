@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <string_view>
@@ -56,7 +55,12 @@ std::string describe_memory(const Graph& graph, const SummaryOptions& options) {
       memory_table(need(options.batch_per_rank));
   if (memory.empty()) return text;
   const std::size_t batch = largest_batch(parse_memory(memory), kMostSamples, need);
-  return text + '\n' + largest_batch_summary(memory, batch, need(std::max<std::size_t>(batch, 1)));
+  if (batch == 0) {
+    return fmt::format("{}\nNot even a batch of 1 fits into {}: it takes {}\n", text, memory,
+                       bytes_text(need(1).total()));
+  }
+  return fmt::format("{}\nLargest batch that fits into {}: {} per rank\n{}", text, memory,
+                     counted(batch, "image"), memory_table(need(batch)));
 }
 
 constexpr std::pair<std::string_view, double> kUnits[] = {

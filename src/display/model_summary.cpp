@@ -150,16 +150,6 @@ std::string memory_table(const MemoryNeed& need) {
   return table.text();
 }
 
-std::string largest_batch_summary(const std::string& memory, std::size_t batch,
-                                  const MemoryNeed& need) {
-  if (batch == 0) {
-    return fmt::format("Not even a batch of 1 fits into {}: it takes {}\n", memory,
-                       bytes_text(need.total()));
-  }
-  return fmt::format("Largest batch that fits into {}: {} per rank\n{}", memory,
-                     counted(batch, "image"), memory_table(need));
-}
-
 std::string shortage_text(const MemoryShortage& s, const Texts& remedies) {
   std::string text = fmt::format(
       "out of memory: training with {} per rank and micro-batch takes {}, and {} has {} free{}; ",

@@ -23,12 +23,6 @@ std::string layer_table(const LayerProfile& profile);
 /// The parts of a rank's memory in their two groups, with sums. Leaves out parts of 0 bytes.
 std::string memory_table(const MemoryNeed& need);
 
-/// The largest batch that fits into `memory` (as the user wrote it), and its
-/// table. `batch` 0 means that not even one image fits; then `need` is that of
-/// one.
-std::string largest_batch_summary(const std::string& memory, std::size_t batch,
-                                  const MemoryNeed& need);
-
 /// A batch that the memory of one rank does not hold.
 struct MemoryShortage {
   std::size_t batch = 0;        ///< samples of a rank and micro-batch
