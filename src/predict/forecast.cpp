@@ -204,10 +204,6 @@ EpochForecast forecast_epoch(const CostModel& model, const Scenario& scenario) {
   return epoch;
 }
 
-const char* to_string(Scheme scheme) {
-  return std::array{"ring", "hierarchical", "doubling", "best"}.at(std::size_t(scheme));
-}
-
 double added_bytes(std::size_t ranks, double bytes) noexcept {
   const auto p = double(ranks);
   return (p - 1) / p * bytes;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +43,7 @@ struct Machine {
 /// Which all-reduce is predicted, as rueda does it (docs/ring.md); `best` takes
 /// for each slice the one that the model says is the quickest.
 enum class Scheme { ring, hierarchical, doubling, best };
-/// The word of the command line.
-const char* to_string(Scheme scheme);
+constexpr auto words_of(Scheme) { return std::array{"ring", "hierarchical", "doubling", "best"}; }
 
 /// Seconds of a sum of `bytes` over all ranks, from the moment at which all
 /// have begun to the one at which all are done. 0 on one rank. Sources: P.
