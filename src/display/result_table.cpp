@@ -263,11 +263,6 @@ std::string audit_text(const RunRecord& run) {
                                      : counted(run.audit.findings.size(), "finding"));
 }
 
-std::string stop_text(const RunRecord& run) {
-  return "\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +
-         run.config.run_dir;
-}
-
 /// Blocks with a blank line between them; empty ones leave no gap.
 std::string result_table(const RunRecord& run) {
   Texts blocks = {run.timed ? paragraph("", 0, timed_text(run)) : "",

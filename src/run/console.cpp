@@ -213,7 +213,9 @@ void Console::begin(const RunRecord& run, const std::vector<std::string>& warnin
 void Console::end(const RunRecord& run) {
   write_files(run);
   say(result_table(run));
-  if (run.outcome == "stopped") say(stop_text(run));
+  if (run.outcome != "stopped") return;
+  say("\nStopped as asked; nothing is lost. Go on with: rueda train --resume " +
+      run.config.run_dir);
 }
 
 void Console::fail(RunRecord& run, const std::string& reason) {

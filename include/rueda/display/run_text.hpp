@@ -91,9 +91,6 @@ std::string result_table(const RunRecord& run);
 /// `now`: seconds since 1970 on this machine's clock. `colours`: of a terminal.
 std::string status_text(const RunStatus& status, double now, bool colours);
 
-/// How to resume a run that was asked to stop.
-std::string stop_text(const RunRecord& run);
-
 /// How many steps were audited, and whether anything was found. Empty without --audit-every.
 std::string audit_text(const RunRecord& run);
 
