@@ -21,7 +21,6 @@
 #include "rueda/kernels/batch_norm.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
-#include "rueda/reduce/host_adder.hpp"
 
 // Operations apart these are loops over the single-source arithmetic of include/rueda/kernels.
 

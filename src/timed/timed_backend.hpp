@@ -17,7 +17,6 @@
 #include "rueda/core/random.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/model/flops.hpp"
-#include "rueda/reduce/host_adder.hpp"
 
 namespace rueda::timed {
 
