@@ -9,7 +9,7 @@
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
 #include "rueda/kernels/wire.hpp"
-#include "rueda/reduce/reduce_loops.hpp"
+#include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/rounding.hpp"
 

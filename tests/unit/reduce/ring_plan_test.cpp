@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/reduce/reduce_loops.hpp"
+#include "rueda/reduce/reduce_device.hpp"
 #include "rueda/reduce/tree_order.hpp"
 #include "tests/support/thread_group.hpp"
 #include "tests/support/values.hpp"
