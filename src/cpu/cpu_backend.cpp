@@ -12,7 +12,6 @@
 #include <omp.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "multiply_add.hpp"
 #include "operations.hpp"
 #include "parallel.hpp"
 #include "rueda/backend/host_backend.hpp"
