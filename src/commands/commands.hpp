@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/study/report.hpp"
 #include "rueda/train/config.hpp"

@@ -1,5 +1,3 @@
-#include "rueda/data/cifar10.hpp"
-
 #include <cstring>
 #include <ranges>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "pickle.hpp"
 #include "rueda/core/random.hpp"
 #include "rueda/core/text.hpp"
+#include "rueda/data/dataset.hpp"
 
 namespace rueda {
 namespace {

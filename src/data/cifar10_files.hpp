@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "rueda/data/cifar10.hpp"
 #include "rueda/data/dataset.hpp"
 
 namespace rueda {

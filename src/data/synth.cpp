@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rueda/core/random.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "synth_shapes.hpp"
 
 namespace rueda {

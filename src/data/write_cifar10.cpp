@@ -8,7 +8,7 @@
 #include "rueda/core/error.hpp"
 #include "rueda/core/files.hpp"
 #include "rueda/core/split.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 
 namespace rueda {
 namespace {

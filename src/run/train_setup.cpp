@@ -11,7 +11,7 @@
 #include "console.hpp"
 #include "core/bounded_json.hpp"
 #include "mpi/session/session.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/model/flops.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"

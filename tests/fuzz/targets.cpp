@@ -21,7 +21,7 @@
 #include "data/cifar10_files.hpp"
 #include "rueda/checkpoint/checkpoint.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/study/observation.hpp"

@@ -11,7 +11,7 @@
 #include "backend_under_test.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/train/trainer.hpp"
 #include "thread_group.hpp"

@@ -9,7 +9,7 @@
 #include "bench.hpp"
 #include "record/json_parts.hpp"
 #include "rueda/backend/replica.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
 #include "rueda/optim/sgd.hpp"
 #include "run/run_directory.hpp"

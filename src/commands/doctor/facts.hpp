@@ -13,7 +13,7 @@
 #include "mpi/probes/link_probe.hpp"
 #include "rueda/core/machine.hpp"
 #include "rueda/core/text.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/display/text.hpp"
 
 // What the doctor gathers, as plain data, which goes to JSON and back by the

@@ -9,7 +9,7 @@
 
 #include "cli/cli.hpp"
 #include "rueda/core/error.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "rueda/predict/predict.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"

@@ -1,7 +1,6 @@
-#include "rueda/data/cifar10.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "rueda/data/dataset.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {

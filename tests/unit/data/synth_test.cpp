@@ -8,7 +8,7 @@
 
 #include "data/synth_shapes.hpp"
 #include "rueda/core/random.hpp"
-#include "rueda/data/cifar10.hpp"
+#include "rueda/data/dataset.hpp"
 #include "tests/support/data_files.hpp"
 
 namespace rueda::test {
