@@ -1,7 +1,7 @@
 #include "launch.cuh"
 #include "rueda/kernels/batch_norm.hpp"
+#include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/element_hash.hpp"
-#include "rueda/kernels/wire.hpp"
 
 // One float per thread, or four where memory traffic is all that counts. What
 // goes over a wire of bf16 has one: the wire is slower than any of this.

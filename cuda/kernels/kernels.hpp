@@ -6,10 +6,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include "rueda/kernels/bfloat16.hpp"
+#include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/pixel.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
-#include "rueda/kernels/wire.hpp"
 
 /// Launchers of the single-source arithmetic of rueda/kernels. Each queues its
 /// work on `stream` and returns at once; a length of 0 queues nothing. Throws

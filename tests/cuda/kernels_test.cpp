@@ -15,7 +15,6 @@
 #include "rueda/kernels/bfloat16.hpp"
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/pixel.hpp"
-#include "rueda/kernels/wire.hpp"
 #include "tests/support/values.hpp"
 
 // Every launcher against a loop on the host over the same inline function: equal bit for bit. Each

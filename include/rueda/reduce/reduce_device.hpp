@@ -8,7 +8,8 @@
 #include <span>
 
 #include "rueda/core/split.hpp"
-#include "rueda/kernels/wire.hpp"
+#include "rueda/kernels/bfloat16.hpp"
+#include "rueda/kernels/element_hash.hpp"
 
 namespace rueda {
 

@@ -7,7 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "rueda/kernels/wire.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/rounding.hpp"
 #include "tests/support/values.hpp"

@@ -8,7 +8,6 @@
 #include "rueda/kernels/element_hash.hpp"
 #include "rueda/kernels/sgd.hpp"
 #include "rueda/kernels/softmax_loss.hpp"
-#include "rueda/kernels/wire.hpp"
 #include "rueda/reduce/reduce_device.hpp"
 #include "tests/support/reference_ops.hpp"
 #include "tests/support/rounding.hpp"
