@@ -17,8 +17,8 @@
 #include "rueda/model/registry.hpp"
 #include "rueda/record/run_json.hpp"
 #include "rueda/reduce/rank_group.hpp"
-#include "rueda/train/trainer.hpp"
 #include "run_directory.hpp"
+#include "train/train_loop.hpp"
 #include "train_setup.hpp"
 #include "wiring/device_choice.hpp"
 #include "wiring/make_all_reduce.hpp"
@@ -223,9 +223,9 @@ class TrainRun {
     const auto save = [&](const auto& position, auto velocities) {
       checkpoints.save(position, velocities);
     };
-    auto trainer =
-        make_trainer({config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
-                      resuming_.from(), monitor.get(), host.get(), stop_requested, save});
+    auto trainer = std::make_unique<TrainLoop>(
+        TrainerParts{config_, plan_, world_, *replica_, *reducer_, data_, console, clock_.watch(),
+                     resuming_.from(), monitor.get(), host.get(), stop_requested, save});
     resuming_.restore(*backend_, *sums_.all_reduce, trainer->velocities());
     clock_.lap("optimizer");
     introduce_ranks();
@@ -248,7 +248,7 @@ class TrainRun {
   }
 
   /// What comes before and after also waits for disks, and is watched more patiently.
-  void train_watched(Trainer& trainer) {
+  void train_watched(TrainLoop& trainer) {
     on_rank_0([this] { write_run_files(run_); });  // an interruption leaves at least these
     const auto watchdog = watch(world_, config_, reducer_->journal(), 1);
     trainer.run(run_);

@@ -33,9 +33,9 @@ void train(SoloTraining& training, TrainObserver& observer) {
   RunRecord run;
   const Stopwatch clock;
   const auto reducer = training.make_reducer();
-  make_trainer({training.config, training.plan, training.group, training.replica, *reducer,
-                training.data, observer, clock})
-      ->run(run);
+  TrainLoop({training.config, training.plan, training.group, training.replica, *reducer,
+             training.data, observer, clock})
+      .run(run);
 }
 
 TEST_CASE("a step allocates nothing on the device", "[backend][memory]") {
@@ -101,9 +101,9 @@ TEST_CASE("training memory: the plan is what training holds on the device", "[ba
     const Stopwatch clock;
     const auto reducer = std::make_unique<GradientReducer>(
         ReducerParts{training.replica, reduce, plan_buckets(training.graph, {.most_bytes = 0})});
-    const auto trainer = make_trainer({config, training.plan, training.group, training.replica,
-                                       *reducer, training.data, counter, clock});
-    trainer->run(run);
+    TrainLoop trainer({config, training.plan, training.group, training.replica, *reducer,
+                       training.data, counter, clock});
+    trainer.run(run);
   }
   const auto peak = double(standin_memory().peak - before);
   const auto planned = double(need.total());

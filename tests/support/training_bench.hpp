@@ -13,8 +13,8 @@
 #include "rueda/backend/replica.hpp"
 #include "rueda/data/dataset.hpp"
 #include "rueda/model/registry.hpp"
-#include "rueda/train/trainer.hpp"
 #include "thread_group.hpp"
+#include "train/train_loop.hpp"
 
 namespace rueda::test {
 
@@ -96,7 +96,7 @@ struct SoloTraining {
     parts.monitor = monitor;
     parts.from = from;
     parts.save = [this](const TrainPosition& at, std::span<float>) { on_save(at); };
-    make_trainer(parts)->run(run);
+    TrainLoop(parts).run(run);
     return run;
   }
 

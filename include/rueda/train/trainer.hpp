@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 
 #include "rueda/backend/replica.hpp"
@@ -53,20 +52,5 @@ struct TrainerParts {
 
   std::size_t rank() const { return std::size_t(group.rank()); }
 };
-
-/// Synchronous data-parallel training, one optimizer step per global batch.
-class Trainer {
- public:
-  virtual ~Trainer() = default;
-  /// Trains until the last epoch, the target accuracy, or the step in which a
-  /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
-  /// Collective. Throws RunError, alike on every rank, on a loss that is not
-  /// finite (step and rank named) and on replicas that differ.
-  virtual void run(RunRecord& run) = 0;
-  /// Of the optimizer, on the replica's device: to be filled before a resumed run.
-  virtual std::span<float> velocities() = 0;
-};
-
-std::unique_ptr<Trainer> make_trainer(const TrainerParts& parts);
 
 }  // namespace rueda

@@ -151,10 +151,9 @@ double measured_bytes(const TrainConfig& config) {
   RunRecord run;
   const Stopwatch clock;
   const auto reducer = training.make_reducer();
-  const auto trainer =
-      make_trainer({training.config, training.plan, training.group, training.replica, *reducer,
-                    training.data, training.listener, clock});
-  trainer->run(run);
+  TrainLoop trainer({training.config, training.plan, training.group, training.replica, *reducer,
+                     training.data, training.listener, clock});
+  trainer.run(run);
   return double(resident_bytes() - before);
 }
 

@@ -1,4 +1,4 @@
-#include "rueda/train/trainer.hpp"
+#pragma once
 
 #include <algorithm>
 #include <optional>
@@ -13,10 +13,9 @@
 #include "train_input.hpp"
 
 namespace rueda {
-namespace {
 
-/// The loop: epochs of steps.
-class TrainLoop final : public Trainer {
+/// Synchronous data-parallel training, one optimizer step per global batch.
+class TrainLoop {
  public:
   explicit TrainLoop(const TrainerParts& parts)
       : parts_(parts),
@@ -35,7 +34,11 @@ class TrainLoop final : public Trainer {
     if (position_.epochs > 0 || position_.steps > 0) resumed_at_ = position_.steps;
   }
 
-  void run(RunRecord& run) override {
+  /// Trains until the last epoch, the target accuracy, or the step in which a
+  /// rank asks to stop; fills `run.epochs`, `outcome` and `seconds_to_target`.
+  /// Collective. Throws RunError, alike on every rank, on a loss that is not
+  /// finite (step and rank named) and on replicas that differ.
+  void run(RunRecord& run) {
     // Shows that the broadcast arrived, and gives the first step's check something to compare with.
     check_.compare("before the first step");
     note_target(run);  // an earlier process may have reached it
@@ -44,7 +47,8 @@ class TrainLoop final : public Trainer {
     run.outcome = run.seconds_to_target ? "target reached" : is_over(run) ? "completed" : "stopped";
   }
 
-  std::span<float> velocities() override { return optimizer_.velocities(); }
+  /// Of the optimizer, on the replica's device: to be filled before a resumed run.
+  std::span<float> velocities() { return optimizer_.velocities(); }
 
  private:
   /// False: a rank asked to stop before the epoch's end.
@@ -282,11 +286,5 @@ class TrainLoop final : public Trainer {
   bool unsettled_ = false;  ///< the sums of the last step are still to be looked at
   bool stops_ = false;      ///< a rank asked to
 };
-
-}  // namespace
-
-std::unique_ptr<Trainer> make_trainer(const TrainerParts& parts) {
-  return std::make_unique<TrainLoop>(parts);
-}
 
 }  // namespace rueda
