@@ -443,9 +443,9 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
         asked = 1 << (signal.SIGTERM - 1) | 1 << (signal.SIGUSR1 - 1)
         children = " ".join(path.read_text() for path in Path(f"/proc/{launcher}/task").glob("*/children"))
         for rank in children.split():
-            status = {task.name: (task / "status").read_text() for task in Path(f"/proc/{rank}/task").iterdir()}
-            blocks = {thread: asked & int(re.search(r"SigBlk:\s*(\w+)", text)[1], 16) for thread, text in status.items()}
-            self.assertEqual((blocks[rank], min(blocks.values())), (asked, 0), status)
+            tasks = {task.name: (task / "status").read_text() for task in Path(f"/proc/{rank}/task").iterdir()}
+            blocked = {task: asked & int(re.search(r"SigBlk:\s*(\w+)", text)[1], 16) for task, text in tasks.items()}
+            self.assertEqual((blocked[rank], min(blocked.values())), (asked, 0), tasks)
         self.assertEqual(len(children.split()), 2)
 
     def test_signals_by_the_launcher(self):

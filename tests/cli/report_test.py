@@ -186,9 +186,8 @@ class Factors(ProgramCase):
                 computed = sum(float(row[phase]) for phase in ("forward", "loss", "backward"))
                 self.assertGreater(computed, 0.999e-3 * image_ms * float(row["samples"]))
                 useful[int(row["rank"])] += float(row["seconds"]) - float(row["all_reduce"])
-            found = [epoch["efficiency"][name] for name in ("useful_mean", "useful_max")]
-            for one, other in zip(found, (sum(useful) / ranks, max(useful))):
-                self.assertAlmostEqual(one, other, delta=1e-6)
+            self.assertAlmostEqual(epoch["efficiency"]["useful_mean"], sum(useful) / ranks, delta=1e-6)
+            self.assertAlmostEqual(epoch["efficiency"]["useful_max"], max(useful), delta=1e-6)
         return run
 
     def test_what_is_injected_is_in_the_steps_and_these_make_the_factors(self):
