@@ -43,8 +43,8 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
     if (!node.launched)
       return fmt::format("may use {} but runs {}: lower --threads", bound, wanted);
     return fmt::format(
-        "bound to {} by its launcher but runs {}: add --bind-to none (mpirun) or --cpus-per-task "
-        "{} (srun)",
+        "bound to {} by its launcher, or by taskset, but runs {}: add --bind-to none (mpirun) or "
+        "--cpus-per-task {} (srun), or lower --threads",
         bound, wanted, threads);
   }
   if (ranks * threads > usable) {
@@ -62,8 +62,8 @@ std::string remark_on(const NodeCores& node, std::size_t local, std::size_t thre
   const auto online = std::size_t(node.online);
   if (!node.launched || node.quota > 0 || usable >= online) return "";
   return fmt::format(
-      "the launcher leaves {} of this node unused: add --bind-to none (mpirun) or --cpus-per-task "
-      "(srun) to use them",
+      "the launcher, or taskset, leaves {} of this node unused: add --bind-to none (mpirun) or "
+      "--cpus-per-task (srun), or leave taskset out",
       count(online - usable, "core"));
 }
 

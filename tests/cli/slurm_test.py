@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "jobs" / "slurm"
 SLURM = ROOT / "tests" / "lab" / "slurm.sh"
 TIME_LIMIT = 300  # seconds for a job, which may first wait for others
+CALLED_NULL = re.compile(r"Failing at address: \(nil\)\n\S+ \[ 0\] \S+\n\S+ \*\*\* End of error")  # nothing below it
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY")
 
 # A site without GPUs and with a core for each rank; a test may set other values in the environment.
@@ -96,7 +97,7 @@ class Lab:
         self.folder = folder
         self.variables = {**lab, "RUEDA": str(Path(ProgramCase.paths[0]).resolve()), "RUEDA_SITE": f"{folder}/site.sh"}
         (folder / "site.sh").write_text(SITE, encoding="utf-8")
-        self.jobs, self.outputs, self.scaled = {}, {}, []
+        self.jobs, self.outputs, self.scaled, self.again = {}, {}, [], []
 
     def start(self):
         self.call(SLURM, "start")
@@ -145,12 +146,23 @@ class Lab:
             time.sleep(pause)
         return result
 
+    def runs_again(self, job):
+        """Whether a job in which MPI crashed was put back, which is done once. Slurm 22.05 at times lets a rank out of
+        MPI_Init while another waits there, which then calls the null that is to receive the first message. So do
+        programs of three MPI calls (about 1 in 100 steps, eight at once on two cores)."""
+        crashed = job not in self.again and CALLED_NULL.search(self.output(job))
+        if not crashed or self.facts(job)["JobState"] != "FAILED":
+            return False
+        self.again.append(job)
+        self.call("scontrol", "requeue", job)
+        return True
+
     def end(self, job):
         """The facts of a job that has ended."""
 
         def ended():
             facts = self.facts(job)
-            return facts if facts["JobState"] in ENDED else None
+            return facts if facts["JobState"] in ENDED and not self.runs_again(job) else None
 
         return self.wait(lambda: f"{self.facts(job)}: {self.output(job)}", ended, 0.3)
 
@@ -161,7 +173,10 @@ class Lab:
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     def wait_for_output(self, job, pattern):
-        self.wait(lambda: f"{pattern} in {self.output(job)}", lambda: re.search(pattern, self.output(job)), 0.05)
+        def shown():
+            return not self.runs_again(job) and re.search(pattern, self.output(job))
+
+        self.wait(lambda: f"{pattern} in {self.output(job)}", shown, 0.05)
 
 
 @functools.lru_cache(maxsize=None)
@@ -297,7 +312,7 @@ class LongRunTest(SlurmCase):
         for name in signals:
             facts, text = self.completed(f"long-{name}")
             restarts = 2 if name == "term" else 1
-            self.assertEqual(facts["Restarts"], str(restarts), text)
+            self.assertEqual(facts["Restarts"], str(restarts + self.lab.again.count(facts["JobId"])), text)
             self.assertEqual(text.count("note: resumes from"), restarts, text)
             self.assertEqual(text.count(f"Epoch 1/{EPOCHS}"), 1, text)
             self.assertIn("Stopped with its state saved: back into the queue.", text)

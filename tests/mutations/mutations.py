@@ -28,8 +28,8 @@ MUTATIONS = [
     (T + "run_plan.cpp", "/ double(config.base_batch)", "/ double(plan.global_batch)", UNIT),
     # What an evaluation means.
     (T + "evaluator.hpp", "    transform_.augment = false;\n", "", TRAINER),
-    (T + "evaluator.hpp", "|| epoch == config.epochs", "", TRAINER),
-    (T + "evaluator.hpp", "double(end - begin)};", "1};", TRAINER),
+    (T + "evaluator.hpp", "|| epoch == config_.epochs", "", TRAINER),
+    (T + "evaluator.hpp", "double(indices.size())});", "1});", TRAINER),
     (T + "evaluator.hpp", "begin < plan_.share.end;", "begin + plan_.batch < plan_.share.end;", TRAINER),
     # What an epoch means.
     (T + "train_loop.hpp", "position_.so_far.samples / record.seconds", "position_.so_far.samples * record.seconds", TRAINER),
@@ -54,7 +54,7 @@ MUTATIONS = [
     (T + "step_recorder.hpp", "book(Phase::backward, seconds.backward);", "book(Phase::backward, seconds.forward);", TRAINER),
     (T + "train_loop.hpp", "      timer().enter(Phase::optimizer);\n", "", TRAINER),
     (T + "train_loop.hpp", "      timer().enter(Phase::all_reduce);\n", "", TRAINER + ["cli overlap cpu"]),
-    (T + "step_recorder.hpp", "step.all_reduce_busy += bucket.transfer + bucket.add;",
+    (T + "step_recorder.hpp", "step.all_reduce_busy += bucket.end - bucket.begin;",
      "step.all_reduce_busy += bucket.transfer;", UNIT + ["cli overlap cpu"]),
     (T + "step_recorder.hpp", "step.all_reduce_add += bucket.add;", "step.all_reduce_add = bucket.add;",
      UNIT + ["cli overlap cpu"]),
@@ -83,7 +83,7 @@ MUTATIONS = [
     ("include/rueda/kernels/pixel.hpp", "return (pixel - t.mean[c]) * t.scale[c];", "return pixel * t.scale[c];", UNIT),
     ("include/rueda/kernels/pixel.hpp", "to_below(bits << 20, places)", "to_below(bits, places)", UNIT),
     (T + "run_plan.cpp", "virtual_rank(rank, k)).size();", "virtual_rank(rank, 0)).size();", UNIT),
-    (T + "run_plan.cpp", "{even_split(test_images, world, rank)", "{even_split(test_images, world, 0)", UNIT + ["mpi 3"]),
+    (T + "run_plan.cpp", "/ size, world, rank);", "/ size, world, 0);", UNIT + ["mpi 3"]),
     # What is shown and forecast.
     (D + "result_table.cpp", "bandwidth(bytes, b.slowest_busy, run.ranks.size())",
      "bandwidth(bytes, b.busy.mean, run.ranks.size())", UNIT),
