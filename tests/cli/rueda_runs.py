@@ -173,8 +173,8 @@ class ProgramCase(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         with open(self.folder / result.run_dir / "steps.csv", encoding="utf-8", newline="") as file:
             steps = list(csv.DictReader(file))
-        told = {"said": result.out + result.err, "steps": steps, "run_dir": result.run_dir}
-        return {**self.program.record(result.run_dir), **told}
+        record = self.program.record(result.run_dir)
+        return {**record, "said": result.out + result.err, "steps": steps, "run_dir": result.run_dir}
 
     def known_run(self, ranks, *words):
         """The same, of an earlier run with these words if there was one. All classes draw the same images."""

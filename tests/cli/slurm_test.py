@@ -147,9 +147,9 @@ class Lab:
         return result
 
     def runs_again(self, job):
-        """Whether a job in which MPI crashed was put back, which is done once. Slurm 22.05 at times lets a rank out of
-        MPI_Init while another waits there, which then calls the null that is to receive the first message. So do
-        programs of three MPI calls (about 1 in 100 steps, eight at once on two cores)."""
+        """Whether a job in which MPI crashed was put back, which is done once. Below Slurm 22.05 a first message at
+        times comes to a rank that still waits in MPI_Init, and Open MPI 4.1 calls its receiver, which is null. Programs
+        of a few MPI calls crash as well (about 1 in 100 steps, eight at once on two cores)."""
         crashed = job not in self.again and CALLED_NULL.search(self.output(job))
         if not crashed or self.facts(job)["JobState"] != "FAILED":
             return False
