@@ -77,7 +77,10 @@ class Healthy(DoctorTest):
             self.assertEqual(report["progress"]["trouble"], "")
             for rank in report["ranks"]:
                 self.assertEqual(rank["launch"]["launcher"], "mpirun")
-                self.assertEqual(rank["host_link"]["gb_per_second"] > 0, ranks > 1)
+                # What is made of these has a unit test: on a busy machine all messages are slow.
+                for figure in ("latency_us", "gb_per_second"):
+                    for link in ("host_link", "host_memory"):
+                        self.assertEqual(rank[link][figure] > 0, ranks > 1)
                 self.check_data(rank["data"])
         self.assertIn("3 of 3 ranks, the same on each", result.out)
         self.assertIn("200 images, 20 of each class", result.out)
@@ -97,14 +100,6 @@ class Healthy(DoctorTest):
 
 
 class Settings(DoctorTest):
-    def test_tcp_inside_a_host_is_no_good(self):
-        for _ in range(5):  # a busy machine may hide it
-            _, report = self.examine(2, OMPI_MCA_pml="ob1", OMPI_MCA_btl="tcp,self")
-            crowded = any(rank["cores"]["share"] < 1 for rank in report["ranks"])
-            if crowded or "(OMPI_MCA_btl=tcp,self is set)" in str(report["findings"]):
-                return
-        self.fail(report["findings"])
-
     def test_affinity_from_outside(self):
         cores = os.sched_getaffinity(0)
         if len(cores) == 1:
