@@ -45,8 +45,8 @@ struct LayerTime {
 /// Where the time of a rank's micro-batches of `batch` images went.
 struct LayerProfile {
   std::size_t batch = 0;
-  std::optional<Roof> roof;
-  std::vector<LayerTime> layers;  ///< in the order of the work
+  std::optional<Roof> roof{};
+  std::vector<LayerTime> layers{};  ///< in the order of the work
 };
 
 }  // namespace rueda

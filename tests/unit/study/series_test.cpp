@@ -376,7 +376,7 @@ TEST_CASE("the factors of POP multiply to the efficiency", "[study]") {
                                                          6.2 / 7.5, scaling, global}));
   CHECK(global / all.figures[0].points[0].factors.front() ==
         Approx(two.epoch_view.efficiency.value));
-  CHECK(number_at(study_tables({}, all.figures).at(2), 2, "transfer") == two.factors[3]);
+  CHECK(test::number_at(study_tables({}, all.figures).at(2), 2, "transfer") == two.factors[3]);
   for (EpochResult& e : runs[0].epochs) e.efficiency = {.seconds = e.seconds};  // older
   const Evaluated old(observe_all(runs));
   CHECK(old.figures[0].points[1].factors.front() == two.factors.front());
