@@ -102,9 +102,9 @@ class Switch {
  private:
   struct Port {
     Tap tap;
-    Queue up;    ///< from the host; a frame is due when its last byte is at the other end
-    Queue soon;  ///< from the host; short frames, which overtake those to another host
-    Queue down;  ///< to the host, only where frames of several senders meet
+    Queue up;      ///< from the host; a frame is due when its last byte is at the other end
+    Queue soon{};  ///< from the host; short frames, which overtake those to another host
+    Queue down{};  ///< to the host, only where frames of several senders meet
     std::uint64_t passed = 0;
     std::int64_t latest = 0;
     double late = 0;  ///< nanoseconds of all frames together

@@ -42,7 +42,7 @@ struct LaunchFacts {
   int slurm_nodes = 0;          ///< SLURM_JOB_NUM_NODES or SLURM_NNODES
   int slurm_cpus_per_task = 0;  ///< SLURM_CPUS_PER_TASK
   std::string slurm_gpus;       ///< what Slurm says of GPUs, as NAME=VALUE; empty if nothing
-  std::vector<std::string> settings;  ///< variables that steer MPI and threads, as NAME=VALUE
+  std::vector<std::string> settings{};  ///< variables that steer MPI and threads, as NAME=VALUE
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchFacts, launcher, told_size, told_by, refusal, in_slurm,
                                    slurm_tasks, slurm_nodes, slurm_cpus_per_task, slurm_gpus,

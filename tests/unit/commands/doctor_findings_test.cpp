@@ -199,7 +199,7 @@ TEST_CASE("findings on GPUs that are shared, hidden or idle", "[doctor]") {
   cluster.allow_shared_gpu = true;
   check(cluster, kRemark, "share one GPU", "--gres=gpu:N");
   cluster = each(good_cluster(1, 4), [](RankFacts& r) {
-    r.device.visible = {CudaDevice(*r.device.taken())};
+    r.device.visible = {rueda::CudaDevice(*r.device.taken())};
     r.device.takes = 0;
   });
   check(cluster, kRemark, "each rank on node0 sees its own GPU only", "#SBATCH --gres=gpu:4");

@@ -219,7 +219,7 @@ TEST_CASE("facts survive the way through JSON", "[doctor]") {
   CHECK(nlohmann::json(before.get<RankFacts>()) == before);
   CHECK(before.get<RankFacts>().device.taken()->uuid == "GPU-node0-1");
   cluster.ranks[1].data.failure = "bytes \xff that are no text";
-  CHECK_THAT(text_of(nlohmann::json(cluster.ranks[1])), Contains("that are no text"));
+  CHECK_THAT(rueda::text_of(nlohmann::json(cluster.ranks[1])), Contains("that are no text"));
   const auto report = nlohmann::json::parse(report_json(cluster, all_findings(cluster)));
   CHECK(report.at("verdict") == "ok");
   CHECK(report.at("transfers").at(1).at("end") == "arrived");
