@@ -2,10 +2,11 @@
 # Installs what is missing, builds, checks the style and runs the tests. The last line is
 # "N passed, N failed"; the exit code is 0 only if nothing failed.
 #
-#   jobs/test.sh                      all tests
+#   jobs/test.sh                      all but the long tests
+#   jobs/test.sh --all                the long tests, too: what takes minutes and rarely finds anything
 #   jobs/test.sh --quick              lint, unit tests, MPI on 2 and 3 ranks and the command line: less than
 #                                     2 minutes after a build. Prints which tests it leaves out
-#   jobs/test.sh --sanitize           the suite in build-asan, with the address and undefined behaviour
+#   jobs/test.sh --sanitize           all tests in build-asan, with the address and undefined behaviour
 #                                     sanitizers, without a GPU
 #   jobs/test.sh --sanitize-threads   the suite in build-tsan, with the thread sanitizer
 #   jobs/test.sh --sanitize-all       both, one after the other
@@ -15,10 +16,12 @@ usage() { sed '1d; /^[^#]/,$d; s/^# \{0,1\}//' "${BASH_SOURCE[0]}"; }
 
 directory=build
 quick=
+long=
 sanitizer=
 options=()
 case ${1:-} in
   "") ;;
+  --all) long=yes ;;
   --quick) quick='unit|mpi on [23]|cli' ;;
   --sanitize)
     directory=build-asan
@@ -50,15 +53,23 @@ cd "$root"
 
 # What a sanitizer can learn nothing from: scripts alone, more ranks of what 3 ranks do, and what measures
 # memory, of which a sanitizer takes more and more.
-not_sanitized='soak|scripts|plots|gpu_check|headers compile alone|scale|lab|slurm'
-not_sanitized+='|mpi on ([4-9]|1[0-5])'
+not_sanitized='(soak|scripts|plots|gpu_check|headers compile alone|scale|lab|slurm)(, long)?'
+not_sanitized+='|mpi on [4-9]'
 
-all_tests() { "$meson" test -C "$directory" --no-rebuild --list 2>/dev/null | sed 's/^.* \/ //'; }
+# The names of tests: all, or those that further options of meson choose.
+list_tests() { "$meson" test -C "$directory" --no-rebuild --list "$@" 2>/dev/null | sed 's/^.* \/ //'; }
 
-# The tests to run, one a line; none where all are to run.
+# The tests to run, one a line.
 chosen_tests() {
-  if [ -n "$quick" ]; then all_tests | grep -xE "$quick"; fi
-  if [ -n "$sanitizer" ]; then all_tests | grep -vxE "$not_sanitized"; fi
+  if [ -n "$quick" ]; then
+    list_tests --no-suite long | grep -xE "$quick"
+  elif [ -n "$sanitizer" ]; then
+    list_tests | grep -vxE "$not_sanitized"
+  elif [ -n "$long" ]; then
+    list_tests
+  else
+    list_tests --no-suite long
+  fi
 }
 
 # Uses the meson that built; it records every test in testlog.json. Three tests more than cores, because
@@ -134,5 +145,5 @@ rm -f "$log"
 RUEDA_LOG_LINES=200 stage tests run_tests || true
 also=(--also "lint=$lint")
 [ "$directory" = build ] || also=()
-if [ -n "$quick" ]; then echo "not run: $(all_tests | grep -vxE "$quick" | paste -sd, | sed "s|,|, |g")"; fi
+if [ -n "$quick" ]; then echo "not run: $(list_tests | grep -vxE "$quick" | paste -sd\; | sed "s|;|; |g")"; fi
 count "${also[@]}" "$log"

@@ -20,6 +20,7 @@ ALL_PASSED = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test case
 SOME_FAILED = re.compile(r"^test cases:\s*(\d+)((?:\s*\|\s*\d+ [a-z ]+)+)$")
 OWN_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 NOTHING_RAN = "No tests ran"
+SHOWN = 6  # of the longest tests
 GOOD_RESULTS = ("OK", "EXPECTEDFAIL")
 
 
@@ -89,8 +90,14 @@ def counts_of(arguments):
             print(f"{word} cannot be read, so no test ran: {error}", file=sys.stderr)
             yield word, Count(0, 1, 0)
             continue
+        print_slowest(records)
         for record in records:
             yield record["name"], count_of_program(record)
+
+
+def print_slowest(records):
+    longest = sorted(records, key=lambda record: -record["duration"])[:SHOWN]
+    print("longest: " + ", ".join(f"{record['name'].split(' / ')[-1]} {record['duration']:.0f} s" for record in longest))
 
 
 def main(arguments):

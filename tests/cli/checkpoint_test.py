@@ -17,7 +17,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rueda_runs import Program, ProgramCase, environment, main
+from rueda_runs import Program, ProgramCase, environment, long, main
 
 # Two epochs of four steps, which remember: momentum, statistics, a schedule, random images.
 NET = ["--data", "data", "--data-limit", "64", "--global-batch", "16", "--image-size", "16", "--epochs", "2"]
@@ -116,6 +116,7 @@ class CheckpointTest(ProgramCase):
                 self.assertEqual(resumed["world_size"], 2)
                 self.assertEqual(whole["started_at"], half["started_at"])
 
+    @long
     def test_whatever_a_run_is_made_of_goes_on_bit_for_bit(self):
         kinds = {
             "stream": ["--input", "stream", "--input-workers", "1", "--accumulate", "2", "--overlap", "on",
@@ -153,6 +154,7 @@ class CheckpointTest(ProgramCase):
         self.assertGreater(written["bytes"], 2 * 4 * 270_000)
         self.assertGreater(written["write_seconds"], 0)
 
+    @long
     def test_a_run_may_be_interrupted_again_and_again(self):
         self.stopped(self.train("again", "--inject", "stop:0:2"))
         again = ["train", "--resume", "auto", "--run-dir", "again"]
@@ -168,6 +170,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual([r["steps"] for r in record["resumptions"]], [2, 3])
         self.assertEqual(self.check_epochs_csv("again"), 2)
 
+    @long
     def test_other_ranks_follow_the_same_batches(self):
         words = ("--reduce-order", "fixed")
         self.stopped(self.train("four", *words, "--inject", "stop:3:6", ranks=4))
@@ -252,6 +255,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(self.program.record("branch")), self.reference(ranks=1))
         self.assertEqual((self.folder / "mine" / "run.json").read_bytes(), before)
 
+    @long
     def test_a_checkpoint_elsewhere(self):
         self.stopped(self.train("whole", "--checkpoint-every", "1step", "--inject", "stop:0:6", ranks=1))
         checkpoints = self.folder / "whole" / "checkpoints"
@@ -349,6 +353,7 @@ class CheckpointTest(ProgramCase):
         self.assertEqual(curve(record)[:2], self.reference())
         self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
 
+    @long
     def test_auto_misses_the_checkpoints_of_a_run_that_stopped(self):
         """In a directory whose name is no word."""
         auto = ["--resume", "auto", "--checkpoint-every", "1epoch"]
@@ -384,6 +389,7 @@ class CheckpointTest(ProgramCase):
             self.refused(self.train("laid", ranks=1), "laid/.lock", "--run-dir")
         self.assertEqual(victim.read_text(), "mine")
 
+    @long
     def test_a_script_starts_a_run_again(self):
         """A rank is killed in the first start, and a host is gone in the second."""
         self.write("probe", '[ "$1" = here ]\n')
@@ -426,6 +432,7 @@ exec {self.program.mpiexec} -n "$ranks" "$@" $fault
             self.refused(self.alone(*NET, "--run-dir", "odd", *auto), "odd holds an earlier run")
             self.assertEqual((place / "run.json").read_text(), text)
 
+    @long
     def test_a_target_that_was_reached_stays_reached(self):
         words = ["--resume", "auto", "--checkpoint-every", "1epoch", "--target-accuracy", "0.01"]
         records = []

@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from rueda_runs import PATIENCE, ProgramCase, main
+from rueda_runs import PATIENCE, ProgramCase, long, main
 
 
 def by_its_signal():
@@ -55,6 +55,7 @@ class Healthy(DoctorTest):
         of = {(b["model"], b["precision"]): b["largest_batch"] for b in batches}
         self.assertGreater(of["resnet20", "fp32"], of["resnet110", "fp32"])
 
+    @long
     def test_variables_that_steer_mpi_and_threads_are_listed(self):
         for ranks in (0, 2):
             result, report = self.examine(ranks, UCX_TLS="tcp", KMP_AFFINITY="none\x1b[2J", OMPI_MCA_btl="self,vader,tcp")
@@ -113,6 +114,7 @@ class Settings(DoctorTest):
 
 
 class Launches(DoctorTest):
+    @long
     def test_singletons_below_slurm_are_explained_by_the_first(self):
         slurm = {"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}
         result, report = self.examine(0, code=1, SLURM_PROCID="0", **slurm)
@@ -142,6 +144,7 @@ class Transfers(DoctorTest):
             self.assertEqual(ends.count("waited"), 2)
             self.assertNotIn("exiting improperly", result.err)
 
+    @long
     def test_a_worker_that_vanishes(self):
         self.broken("die-transfer:0", "crashed on rank 0", "signal 9")
 
@@ -180,6 +183,7 @@ class Data(DoctorTest):
         self.assertIn("all ranks cannot read it", self.the_fault(report))
         self.assertIn("no rank can read it", result.out)
 
+    @long
     def test_ranks_that_read_different_sets(self):
         made = self.program.run("synth", "--out", "other", "--train", "200", "--test", "50",
                                 "--seed", "2")

@@ -7,7 +7,7 @@ usage: energy_test.py RUEDA MPIEXEC
 import signal
 import subprocess
 
-from rueda_runs import ProgramCase, environment, main
+from rueda_runs import ProgramCase, environment, long, main
 
 TRAIN = ["train", "--backend", "timed", "--data-limit", "128", "--batch-per-rank", "16", "--log-level", "trace"]
 RANGE = 150  # joules after which a counter begins again
@@ -61,6 +61,7 @@ class Energy(ProgramCase):
         self.grow(40)
         process.send_signal(signal.SIGUSR1)
 
+    @long
     def test_a_resumed_run_keeps_the_sum(self):
         words = ("--epochs", "2", "--compute-ms", "500", "--checkpoint-every", "1step")
         acts = {"epoch 1, step 1:": lambda _: self.grow(100), "epoch 2, step 1:": self.grow_and_stop}
@@ -72,6 +73,7 @@ class Energy(ProgramCase):
         for known, true in zip([*joules, record["summary"]["energy"]["total_joules"]], (150, 90, 240)):
             self.assertAlmostEqual(known, true, delta=0.01 * true)
 
+    @long
     def test_nonsense_is_said_once_and_hurts_nothing(self):
         words = ("--epochs", "1", "--compute-ms", "300", "--overwrite")
         bad = lambda _: self.write(f"{self.id()}/intel-rapl:0/energy_uj", "\x1b[31mmuch")

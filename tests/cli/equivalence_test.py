@@ -4,7 +4,7 @@
 usage: equivalence_test.py RUEDA MPIEXEC
 """
 
-from rueda_runs import ProgramCase, hashes, losses, main, needs_bf16
+from rueda_runs import ProgramCase, hashes, long, longer, losses, main, needs_bf16, part
 
 # 22 images in global batches of 8: the last step has 6, which 4 ranks share as 2, 2, 1, 1.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data-limit", "22", "--epochs", "2"]
@@ -27,8 +27,9 @@ class EquivalenceTest(ProgramCase):
         self.assertEqual(len(found), 2)
         return found
 
+    @longer
     def test_ranks_equal_micro_batches_bit_for_bit(self):
-        for ranks, others in ((3, 1), (4, 1), (4, 2)):
+        for ranks, others in part([(3, 1), (4, 2), (4, 1)], 2):
             with self.subTest(ranks=ranks, others=others):
                 self.same_bits(ranks, *FIXED, others=others)
 
@@ -36,6 +37,7 @@ class EquivalenceTest(ProgramCase):
     def test_ranks_equal_micro_batches_in_bf16_too(self):
         self.assertNotEqual(self.same_bits(3, *FIXED, "--precision", "bf16"), self.hashes(3, *FIXED))
 
+    @long
     def test_fixed_slices_equal_micro_batches_too(self):
         self.same_bits(3, *FIXED, "--shard", "fixed")
 
@@ -43,8 +45,9 @@ class EquivalenceTest(ProgramCase):
         # 9 images in steps of 8: the last step has one image, so three ranks of four have none.
         self.same_bits(4, *FIXED, "--data-limit", "9")
 
+    @longer
     def test_a_run_repeats_bit_for_bit(self):
-        for options in (SMALL, [*SMALL, "--all-reduce", "mpi"], FIXED):
+        for options in part([FIXED, SMALL, [*SMALL, "--all-reduce", "mpi"]], 1):
             with self.subTest(options=options):
                 # With the check of the replicas after every step, which must find nothing.
                 again = self.trained(3, *options, "--check-replicas", "step")
@@ -60,6 +63,7 @@ class EquivalenceTest(ProgramCase):
             self.assertAlmostEqual(found[0], first, delta=1e-6 * first)
             self.assertAlmostEqual(found[1], second, delta=1e-5 * second)
 
+    @long
     def test_resnet20_learns_to_exceed_80_percent_on_the_synthetic_test_set(self):
         """A correctness run with a fixed seed: the data can be learned, and the program learns it."""
         run = self.trained(

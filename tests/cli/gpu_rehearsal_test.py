@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, environment, main
+from rueda_runs import ProgramCase, environment, long, main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "jobs" / "gpu-check.sh"
 COUNTED = """dram__bytes_read.sum,dram__bytes_write.sum,gpu__time_duration.sum byte,byte,ns '"1,000",24,5' 2,1,5"""
@@ -52,6 +52,7 @@ class Rehearsal(unittest.TestCase):
         self.assertIn("A rehearsal", (out / f"gpu-check-{letter}.md").read_text(encoding="utf-8"))
         return out, {one["name"]: one for one in results if one["status"] == "passed"}
 
+    @long
     def test_three_calls(self):
         folder = tempfile.TemporaryDirectory(prefix="rueda-rehearsal-")
         self.addCleanup(folder.cleanup)

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, environment, hashes, main
+from rueda_runs import ProgramCase, environment, hashes, long, main
 
 HOSTS = Path(__file__).resolve().parents[1] / "lab" / "hosts.sh"
 TIME_LIMIT = 60  # seconds; a run takes two or three
@@ -86,6 +86,7 @@ class HostsTest(ProgramCase):
     def hashes_are_equal(self, over, alone):
         self.assertEqual(hashes(over), hashes(alone))
 
+    @long
     def test_two_hosts_of_two_ranks(self):
         ring, fixed = ("--all-reduce", "ring"), ("--reduce-order", "fixed")
         hierarchical, auto = ("--all-reduce", "hierarchical"), ("--all-reduce", "auto")
@@ -108,6 +109,7 @@ class HostsTest(ProgramCase):
         self.assertEqual(len(over["hosts"]), 3)
         self.hashes_are_equal(over, self.on_one_host(3, "--all-reduce", "ring"))
 
+    @long
     def test_what_a_link_takes_at_least_is_booked_as_transfer(self):
         words = ["--backend", "timed", "--compute-ms", "100", "--overlap", "off", "--epochs", "3", "--data-limit", "72"]
         rate = 100e6  # bit/s; on two ranks each sends as many bytes as the gradients have

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, losses, main
+from rueda_runs import ProgramCase, long, losses, main
 
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 MPICXX = os.environ.get("MPICXX", "mpicxx")
@@ -20,7 +20,7 @@ STEPS = 10
 
 class Lessons(ProgramCase):
     time_limit = 120
-    images = (48 * STEPS, 10)
+    images = (96 * STEPS, 10)
 
     def built(self, source, *flags, compiler=(MPICXX,)):
         """The program of a source that is short enough to be read."""
@@ -78,28 +78,29 @@ class Lessons(ProgramCase):
             self.assertAlmostEqual(speedup / ranks * 100, efficiency, delta=1)
             self.assertLessEqual(max(factors[:2]), 1)
 
+    @long
     def test_one_file_follows_rueda(self):
-        """From weights chosen because rounding does little to their loss: docs/lessons/README.md has what others give on
-        AVX2. They also show faults less: red shifted by 0.0005 passes here, and failed from weights of five steps."""
+        """oneDNN adds the statistics of a batch in fp32, on AVX2 one pixel after the other; one_file adds in float64.
+        From the weights of five steps, 30 batches of 48 and 96 images were at most 2.7e-6 apart in the loss, so the
+        first one may be 4e-6 away. Later losses also differ by what rounding does to a unit of ReLU, as the two orders
+        of rueda's own additions do; at this rate that stays below the first difference."""
         program = self.built("one_file.cpp", "-fopenmp", "-ldnnl", "-Wall", "-Werror")
-        options = ["--model", "resnet20", "--data", "data", "--threads", "1", "--eval-every", "0", "--shuffle", "off"]
-        options += ["--scale-lr", "none", "--lr-schedule", "constant"]
-        before = ["--epochs", "2", "--global-batch", "16", "--lr", "0.05", "--save-weights", "start.safetensors"]
-        self.trained(1, *options, *before)
-        same = [*options, "--epochs", "1", "--global-batch", "48", "--init-weights", "start.safetensors"]
-        same += ["--lr", "2e-4", "--weight-decay", "0.1"]
+        options = ["--model", "resnet20", "--data", "data", "--threads", "1", "--eval-every", "0", "--epochs", "1"]
+        options += ["--scale-lr", "none", "--lr-schedule", "constant", "--shuffle", "off", "--global-batch", "96"]
+        self.trained(1, *options, "--data-limit", "480", "--lr", "0.01", "--save-weights", "start.safetensors")
+        same = [*options, "--init-weights", "start.safetensors", "--lr", "2e-5", "--weight-decay", "0.1"]
         orders = {order: losses(self.trained(3, *same, "--reduce-order", order)) for order in ("ring", "fixed")}
         apart = max(abs(a - b) for a, b in zip(*orders.values()))
         for ranks in (1, 2, 3):
             expected = orders["ring"] if ranks == 3 else losses(self.trained(ranks, *same))
-            out = self.output(ranks, program, "start.safetensors", "data", STEPS, 48, 2e-4, 0.1)
+            out = self.output(ranks, program, "start.safetensors", "data", STEPS, 96, 2e-5, 0.1)
             found = [float(word) for word in re.findall(r"step \d+ loss (.*)", out)]
             self.assertEqual(len(found), len(expected))
             self.assertEqual(len(re.findall(r"^rank \d+( +\d+\.\d\d){5}$", out, re.M)), ranks, out)
             first, away = abs(found[0] - expected[0]), max(abs(a - b) for a, b in zip(found, expected))
             print(f"\n{ranks} ranks: {first:.1e} away, in {STEPS} steps {away:.1e}; the orders ring and fixed are {apart:.1e} apart")
-            self.assertLess(first, 1e-6)
-            self.assertLess(away, apart + 2e-6)  # rueda writes losses to 2.4e-7
+            self.assertLess(first, 4e-6)
+            self.assertLess(away, apart + 4e-6)
         for words in (("nothere", "data", 1, 8, 0.1), ("data/data_batch_1.bin", "data", 1, 8, 0.1), ()):
             result = self.program.launch("-n", "1", str(program), *map(str, words))
             self.assertEqual(result.code, 2, result)

@@ -7,7 +7,7 @@ usage: memory_standin_test.py RUEDA_STANDIN MPIEXEC NVML_FOLDER
 
 import re
 
-from rueda_runs import ProgramCase, main
+from rueda_runs import ProgramCase, long, main
 
 # One step, on images small enough for the stand-in's arithmetic.
 TRAIN = ["--backend", "cuda", "--model", "resnet20", "--image-size", "8", "--epochs", "1"]
@@ -45,6 +45,7 @@ class StandIn(ProgramCase):
             result = self.start(1, "--batch-per-rank", str(batch), "--data-limit", str(batch), **MEMORY)
             self.assertEqual(result.code == 0, fits, result)
 
+    @long
     def test_streamed_batches_are_planned_and_the_set_is_not_held(self):
         resident = self.train("--batch-per-rank", "16", "--data-limit", "64")["ranks"][0]["memory"]
         streamed = self.train("--batch-per-rank", "16", "--data-limit", "64", "--input", "stream")
@@ -84,6 +85,7 @@ class StandIn(ProgramCase):
         self.assertEqual(record["config"]["batch-per-rank"], 192)
         self.assertEqual(record["said"].count("warning: micro-batches of 192"), 1)
 
+    @long
     def test_a_resumed_run_keeps_its_global_batch(self):
         record = self.train(*LARGE, "--on-oom", "halve", "--checkpoint-every", "1epoch")
         resume = ("train", "--resume", record["config"]["run-dir"], "--epochs", "2")
@@ -94,11 +96,13 @@ class StandIn(ProgramCase):
         self.refused(self.program.run(*resume, **LIE), "cudaMalloc failed",
                      "a run that is resumed keeps its batch", code=1)
 
+    @long
     def test_halved_where_an_allocation_fails_all_the_same(self):
         self.refused(self.start(1, *LARGE, **LIE), "cudaMalloc failed", "--on-oom halve", code=1)
         record = self.train(*LARGE, "--on-oom", "halve", **LIE)
         self.assertIn(record["batch"]["micro_batch"], (24, 48, 96))
 
+    @long
     def test_the_summary_plans_on_a_gpu(self):
         for words in ((), ("--precision", "bf16", "--recompute", "block")):
             planned = self.plan(16, *words)

@@ -7,7 +7,7 @@ usage: overlap_test.py RUEDA MPIEXEC cpu|cuda [CASE...]
 import sys
 import unittest
 
-from rueda_runs import ProgramCase, hashes, main
+from rueda_runs import ProgramCase, hashes, long, main
 
 BACKEND = "cuda" if "cuda" in sys.argv else "cpu"
 # Batches of 8, the last step of an epoch has 6 images.
@@ -36,10 +36,12 @@ class OverlapTest(ProgramCase):
         self.check_same_bits(2, *["--precision", "bf16"] * (BACKEND == "cuda"))
         self.check_same_bits(3, "--check-replicas", "step")
 
+    @long
     def test_nor_with_micro_batches_or_empty_shards(self):
         self.check_same_bits(2, "--accumulate", "2")
         self.check_same_bits(3, "--data-limit", "9")  # one image in the last step
 
+    @long
     def test_the_fixed_order_does_not_see_buckets(self):
         fixed = ["--reduce-order", "fixed"]
         whole = self.trained(3, *fixed, "--bucket-mb", "0", "--overlap", "off")
@@ -64,6 +66,7 @@ class OverlapTest(ProgramCase):
         text = " ".join(self.trained(2, "--all-reduce", "auto")["said"].split())
         self.assertIn("auto (shared), host memory, by the rule for one host with shared memory", text)
 
+    @long
     def test_a_resumed_run_keeps_its_all_reduce(self):
         """Also that of a checkpoint from before the ring was the default: it says auto."""
         for algorithm in ("auto", "doubling"):
@@ -73,6 +76,7 @@ class OverlapTest(ProgramCase):
             self.completed(self.program.run_ranks(2, "train", *words))
             self.assertEqual(self.program.record(folder)["config"]["all-reduce"], algorithm)
 
+    @long
     def test_buckets_that_are_measured_and_given_again(self):
         at = SMALL.index("--global-batch") + 1
         large = [*SMALL[:at], "30", *SMALL[at + 1 :]]  # more images than there are
@@ -88,6 +92,7 @@ class OverlapTest(ProgramCase):
                 self.assertEqual(again["all_reduce"][name], auto["all_reduce"][name])
         self.assertIn(f"(auto took --bucket-mb {taken:g})", " ".join(auto["said"].split()))
 
+    @long
     def test_a_resumed_run_keeps_its_buckets(self):
         words = ("--overlap", "on", "--checkpoint-every", "1epoch", "--lr-schedule", "constant")
         for first, again in (("0.3", ("--bucket-mb", "auto")), ("auto", ())):
@@ -138,6 +143,7 @@ class OverlapTest(ProgramCase):
             self.assertEqual([flops[layer, word] for word in ("forward", "backward")], [forward, backward])
         self.assertIn("Layers, rank 0 (", record["said"])
 
+    @long
     def test_the_clock_of_layers_changes_no_bit(self):
         many = ("--accumulate", "2", "--recompute", "block", "--input", "stream", "--overlap", "on")
         # Step 2 of the epoch is timed, and of step 3 (6 images) the micro-batches that are as large as in step 2.

@@ -17,7 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import made_report as made
-from rueda_runs import main
+from rueda_runs import long, main
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
 sys.path.insert(0, str(JOBS))
@@ -231,6 +231,7 @@ class Files(unittest.TestCase):
         self.assertFalse({"script", "link", "iframe", "object", "base"} & set(page.tags))
         self.assertNotRegex(html, r"https?:|@import|url\(|src=\"(?!data:)")
 
+    @long
     def test_a_point_alone_has_no_speedup(self):
         alone = made.resnet20()
         del alone["points"][::2]

@@ -7,7 +7,7 @@ usage: recipes_test.py RUEDA MPIEXEC
 import tomllib
 from pathlib import Path
 
-from rueda_runs import ProgramCase, main
+from rueda_runs import ProgramCase, long, main
 
 RECIPES = Path(__file__).resolve().parents[2] / "jobs" / "recipes"
 
@@ -55,25 +55,29 @@ class RecipesTest(ProgramCase):
     time_limit = 300
 
     def train_one_step(self, name):
-        """The run.json of a step, and the options of the recipe that were overridden for it."""
+        """The run.json of a step."""
         changes = {**ONE_STEP, "image-size": SMALL_SIDE.get(name, OTHER_SMALL_SIDE)}
         options = [word for key, value in changes.items() for word in (f"--{key}", str(value))]
         self.made("train", "--config", str(RECIPES / f"{name}.toml"), "--run-dir", name, *options)
-        return self.program.record(name), {*changes, "global-batch"}
+        return self.program.record(name)
 
     def test_every_recipe_has_facts(self):
         self.assertEqual({path.stem for path in RECIPES.glob("*.toml")}, set(FACTS))
 
-    def test_recipes_train_a_step_and_say_what_their_origin_says(self):
+    def test_recipes_say_what_their_origin_says(self):
         for name, facts in FACTS.items():
             with self.subTest(recipe=name):
-                run, overridden = self.train_one_step(name)
+                printed = self.made("train", "--config", str(RECIPES / f"{name}.toml"), "--print-config").out
+                config = tomllib.loads(printed)
+                self.assertEqual({key: config.get(key) for key in facts}, facts)
+
+    @long
+    def test_recipes_train_a_step(self):
+        for name in FACTS:
+            with self.subTest(recipe=name):
+                run = self.train_one_step(name)
                 self.assertEqual(run["batch"]["steps_per_epoch"], 1)
                 self.assertEqual(run["summary"]["epochs_completed"], 1)
-                recipe = tomllib.loads((RECIPES / f"{name}.toml").read_text(encoding="utf-8"))
-                for key, fact in facts.items():
-                    said = recipe.get(key) if key in overridden else run["config"][key]
-                    self.assertEqual(said, fact, key)
 
 
 if __name__ == "__main__":

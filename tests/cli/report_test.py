@@ -7,7 +7,7 @@ usage: report_test.py RUEDA MPIEXEC
 import csv
 import subprocess
 
-from rueda_runs import ProgramCase, main
+from rueda_runs import ProgramCase, long, main
 
 RUN = ["--backend", "timed", "--model", "resnet20", "--data-limit", "480", "--epochs", "3"]
 
@@ -190,6 +190,7 @@ class Factors(ProgramCase):
             self.assertAlmostEqual(epoch["efficiency"]["useful_max"], max(useful), delta=1e-6)
         return run
 
+    @long
     def test_what_is_injected_is_in_the_steps_and_these_make_the_factors(self):
         # One rank has 6 images, the other 5, of 15 ms as on one rank; then 11 each, of 18 ms.
         uneven, slow = ("--global-batch", "11", "--compute-ms", "90"), ("--batch-per-rank", "11", "--compute-ms", "198")

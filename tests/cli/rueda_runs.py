@@ -6,11 +6,13 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,27 @@ def has_bf16():
         return False
     info = Path("/proc/cpuinfo")
     return info.exists() and "avx512bw" in info.read_text(encoding="utf-8").split()
+
+
+# Set in the tests that only `jobs/test.sh --all` runs.
+LONG = os.environ.get("RUEDA_TEST_LONG") == "1"
+
+
+def long(case):
+    """Marks a case that takes long and rarely finds anything, or a class of such: it runs only in the long tests."""
+    case.runs_in = (True,)
+    return case
+
+
+def longer(case):
+    """Marks a case that also runs in the long tests, because it does more there (`part`)."""
+    case.runs_in = (False, True)
+    return case
+
+
+def part(items, count):
+    """The first `count` items, or all of them in a long test."""
+    return items if LONG else items[:count]
 
 
 needs_bf16 = unittest.skipUnless(has_bf16(), "no AVX-512, without which oneDNN has no bf16")
@@ -194,6 +217,37 @@ def losses(record):
     return [float(row["train_loss"]) for row in record["steps"] if row["rank"] == "0"]
 
 
+def cpu_seconds():
+    """What this process and all that it waited for have used."""
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+class TimedResult(unittest.TextTestResult):
+    """Prints the seconds of each case, and those of processors that its programs took."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.begin, self.used = time.monotonic(), cpu_seconds()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        name = test.id().removeprefix("__main__.")
+        wall, used = time.monotonic() - self.begin, cpu_seconds() - self.used
+        self.stream.writeln(f" {wall:.1f} s, {used:.1f} s of processors: {name}")
+
+
+def cases_of(suite):
+    """The single cases of a suite of suites."""
+    for test in suite:
+        yield from cases_of(test) if isinstance(test, unittest.TestSuite) else [test]
+
+
+def runs_now(case):
+    method = getattr(case, case._testMethodName, case)
+    return LONG in getattr(method, "runs_in", getattr(case, "runs_in", (False,)))
+
+
 def main(words=2):
     """Runs the unittest cases of a script, or those that its command line names after so many words, for example
     OverlapTest.test_one_rank. The last line is what jobs/check/count_tests.py reads."""
@@ -201,8 +255,11 @@ def main(words=2):
     if len(sys.argv) <= words:
         sys.exit(module.__doc__)
     ProgramCase.paths, names = sys.argv[1 : words + 1], sys.argv[words + 1 :]
-    suite = loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    if names:
+        suite = loader.loadTestsFromNames(names, module)
+    else:
+        suite = unittest.TestSuite(filter(runs_now, cases_of(loader.loadTestsFromModule(module))))
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1, resultclass=TimedResult).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     skipped = len(result.skipped)
     passed = max(result.testsRun - failed - skipped, 0)

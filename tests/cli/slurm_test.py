@@ -16,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-from rueda_runs import ProgramCase, environment, main
+from rueda_runs import LONG, ProgramCase, environment, long, main
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "jobs" / "slurm"
@@ -35,7 +35,7 @@ SMALL += ["--epochs", "1", "--threads", "1", "--eval-every", "0"]
 SMALL += ["--batch-per-rank", "8"]
 
 EPOCHS = 40  # of a long run, which must not end before its signal comes
-LONG = ["--nodes=2", "--ntasks-per-node=1", "long-run.sh", *SMALL, "--epochs", EPOCHS, "--lr-schedule", "constant"]
+LONG_RUN = ["--nodes=2", "--ntasks-per-node=1", "long-run.sh", *SMALL, "--epochs", EPOCHS, "--lr-schedule", "constant"]
 TINY = ["cpu", "--models", "resnet20", "--epochs", "1", "--repeats", "1", "--no-plots", "--batch-per-rank", "16"]
 TINY_OPTIONS = ["--", "--image-size", "16", "--data-limit", "128"]
 
@@ -47,9 +47,9 @@ def study(launcher, *words):
 
 # Options of sbatch, script of jobs/slurm, its words; what differs in the environment.
 SENT = {
-    "long-srun": (LONG, {}),
-    "long-mpirun": (LONG, {"RUEDA_LAUNCHER": "mpirun"}),
-    "long-term": (LONG, {}),
+    "long-srun": (LONG_RUN, {}),
+    "long-mpirun": (LONG_RUN, {"RUEDA_LAUNCHER": "mpirun"}),
+    "long-term": (LONG_RUN, {}),
     "cpu": (["cpu.sh", *SMALL], {}),
     "one-node": (["--gres=gpu:4", "one-node.sh", *SMALL], {}),
     "nodes-srun": (["--ntasks-per-node=2", "nodes.sh", *SMALL], {}),
@@ -60,6 +60,8 @@ SENT = {
     "study-srun": study("srun", "--nodes", "1,2", "--ranks-per-node", "2"),
     "study-mpirun": study("mpirun", "--nodes", "2", "--ranks-per-node", "1,2"),
 }  # fmt: skip
+
+SHORT = ("nodes-srun", "bad")  # what the short cases look at
 
 
 def obstacle():
@@ -97,7 +99,7 @@ class Lab:
         self.folder = folder
         self.variables = {**lab, "RUEDA": str(Path(ProgramCase.paths[0]).resolve()), "RUEDA_SITE": f"{folder}/site.sh"}
         (folder / "site.sh").write_text(SITE, encoding="utf-8")
-        self.jobs, self.outputs, self.scaled, self.again = {}, {}, [], []
+        self.jobs, self.outputs, self.scaled = {}, {}, []
 
     def start(self):
         self.call(SLURM, "start")
@@ -117,11 +119,14 @@ class Lab:
             raise AssertionError(f"{words}: {done}")
         return done.stdout
 
-    def send(self):
-        """Sends all jobs, so that they run while others wait."""
-        for name, (words, changes) in SENT.items():
+    def send(self, names):
+        """Sends jobs of SENT, so that they run while others wait."""
+        for name in names:
+            words, changes = SENT[name]
             words = [JOBS / word if str(word).endswith(".sh") else word for word in words]
             self.jobs[name] = self.call(JOBS / "submit.sh", "--parsable", *words, **changes).strip()
+
+    def send_others(self):
         # By sbatch itself: the script's own directives, with a GPU that Slurm believes in.
         sbatch = ["sbatch", "--parsable", "--cpus-per-task=2", JOBS / "one-gpu.sh", *SMALL]
         self.jobs["one-gpu"] = self.call(*sbatch, RUEDA_ROOT=str(ROOT)).strip()
@@ -146,25 +151,23 @@ class Lab:
             time.sleep(pause)
         return result
 
-    def runs_again(self, job):
-        """Whether a job in which MPI crashed was put back, which is done once. Below Slurm 22.05 a first message at
-        times comes to a rank that still waits in MPI_Init, and Open MPI 4.1 calls its receiver, which is null. Programs
-        of a few MPI calls crash as well (about 1 in 100 steps, eight at once on two cores)."""
-        crashed = job not in self.again and CALLED_NULL.search(self.output(job))
-        if not crashed or self.facts(job)["JobState"] != "FAILED":
-            return False
-        self.again.append(job)
-        self.call("scontrol", "requeue", job)
-        return True
-
     def end(self, job):
         """The facts of a job that has ended."""
 
         def ended():
             facts = self.facts(job)
-            return facts if facts["JobState"] in ENDED and not self.runs_again(job) else None
+            return facts if facts["JobState"] in ENDED else None
 
-        return self.wait(lambda: f"{self.facts(job)}: {self.output(job)}", ended, 0.3)
+        facts = self.wait(lambda: f"{self.facts(job)}: {self.output(job)}", ended, 0.3)
+        self.skip_if_mpi_crashed(job, facts["JobState"] == "FAILED")
+        return facts
+
+    def skip_if_mpi_crashed(self, job, failed):
+        """Below Slurm 22.05 a first message at times comes to a rank that still waits in MPI_Init, and Open MPI 4.1 calls
+        its receiver, which is null. Programs of a few MPI calls crash as well (about 1 in 100 steps, eight at once on
+        two cores). Such a job shows nothing of rueda."""
+        if failed and CALLED_NULL.search(self.output(job)):
+            raise unittest.SkipTest("not determined: Open MPI crashed in MPI_Init of this job, before rueda's first line")
 
     def output(self, job):
         if job not in self.outputs:
@@ -174,14 +177,15 @@ class Lab:
 
     def wait_for_output(self, job, pattern):
         def shown():
-            return not self.runs_again(job) and re.search(pattern, self.output(job))
+            self.skip_if_mpi_crashed(job, self.facts(job)["JobState"] == "FAILED")
+            return re.search(pattern, self.output(job))
 
         self.wait(lambda: f"{pattern} in {self.output(job)}", shown, 0.05)
 
 
 @functools.lru_cache(maxsize=None)
 def shared_lab():
-    """One for all cases, with the jobs of all: to start it takes as long as some jobs."""
+    """One for all cases, with their jobs: to start it takes as long as some jobs."""
     temporary = tempfile.TemporaryDirectory(prefix="rueda-slurm-")
     unittest.addModuleCleanup(temporary.cleanup)
     folder = Path(temporary.name)
@@ -189,7 +193,9 @@ def shared_lab():
     lab = Lab(folder)
     unittest.addModuleCleanup(lab.stop)
     lab.start()
-    lab.send()
+    lab.send(SENT if LONG else SHORT)
+    if LONG:
+        lab.send_others()
     return lab
 
 
@@ -217,7 +223,7 @@ class SlurmCase(unittest.TestCase):
         return json.loads(self.folder.joinpath(*parts, "run.json").read_text(encoding="utf-8"))
 
 
-class ScriptsTest(SlurmCase):
+class JobCase(SlurmCase):
     def trained(self, facts, ranks, *parts):
         record = self.record("runs", f"{facts['JobName']}-{facts['JobId']}", *parts)
         self.assertEqual(record["outcome"], "completed")
@@ -229,6 +235,19 @@ class ScriptsTest(SlurmCase):
             words = name.replace("_", " ")
             self.assertRegex(text, rf"(?m)^{words}: +{re.escape(value)}$")
 
+
+class ShortTest(JobCase):
+    def test_a_job_of_two_nodes_trains(self):
+        facts, text = self.completed("nodes-srun")
+        self.trained(facts, 4)
+        self.says(text, Nodes="2 (n[1-2])", Tasks="4", Tasks_per_node="2")
+
+    def test_a_job_ends_as_its_run_does(self):
+        self.assertIn("rueda: ", self.failed("bad", 2))
+
+
+@long
+class ScriptsTest(JobCase):
     def test_cpu(self):
         facts, text = self.completed("cpu")
         self.trained(facts, 1)
@@ -266,6 +285,7 @@ class ScriptsTest(SlurmCase):
         self.assertFalse((self.folder / "runs" / f"rueda-one-gpu-{self.lab.jobs['refused']}").exists())
 
 
+@long
 class StudyTest(SlurmCase):
     def worlds(self, out):
         records = [self.record(run) for run in sorted((self.folder / out / "runs").iterdir())]
@@ -295,6 +315,7 @@ class StudyTest(SlurmCase):
         self.assertIn("0 jobs sent, 0 in the queue", self.lab.scale())
 
 
+@long
 class LongRunTest(SlurmCase):
     def test_a_stopped_run_goes_on_in_the_same_bits(self):
         """The warning before the time limit, with both launchers; SIGTERM to the ranks alone, and after that
@@ -312,7 +333,7 @@ class LongRunTest(SlurmCase):
         for name in signals:
             facts, text = self.completed(f"long-{name}")
             restarts = 2 if name == "term" else 1
-            self.assertEqual(facts["Restarts"], str(restarts + self.lab.again.count(facts["JobId"])), text)
+            self.assertEqual(facts["Restarts"], str(restarts), text)
             self.assertEqual(text.count("note: resumes from"), restarts, text)
             self.assertEqual(text.count(f"Epoch 1/{EPOCHS}"), 1, text)
             self.assertIn("Stopped with its state saved: back into the queue.", text)

@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from rueda_runs import Program, ProgramCase, losses, main
+from rueda_runs import Program, ProgramCase, long, losses, main
 from weights_test import read_header
 
 # 22 images in global batches of 12: the last step has 10, which 4 ranks share as 3, 3, 2, 2. As small as the
@@ -64,6 +64,7 @@ class Ranks(StandInCase):
             alone = self.trained(1, *words, "--accumulate", str(ranks))
             self.assertSameBits(self.known_run(ranks, *words), alone)
 
+    @long
     def test_the_roofline_counts_what_a_step_launches(self):
         """Outside the recorded step: 2 launches for the batch, 4 for the update. In it are 4 marks of time."""
         for model in ("resnet20", "resnet50v2"):
@@ -124,6 +125,7 @@ CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK exec {self.program.binary} "$@"
                     self.assertAlmostEqual(sent, floats, delta=exchanges)  # chunks differ by one
                     self.assertLess(most_reduced, 100)
 
+    @long
     def test_auto_takes_the_gpu_if_there_is_one(self):
         record = self.trained(1, "--backend", "auto")
         self.assertEqual(record["ranks"][0]["device"], "stand-in (host memory, no GPU)")
@@ -156,6 +158,7 @@ class Transport(StandInCase):
         self.assertEqual(record["said"].count(STAGING), 1, record["said"])
         self.assertNotIn(STAGING, self.known_run(1, *SHARED)["said"])
 
+    @long
     def test_mpi_sums_device_memory_too(self):
         words = [*SHARED, "--all-reduce", "mpi", "--transport"]
         direct = self.trained(2, *words, "device")
@@ -170,6 +173,7 @@ class Order(StandInCase):
         words = [*SHARED, "--transport", "device"]
         self.assertSameBits(self.trained(3, *words, **DELAYS), self.known_run(3, *words))
 
+    @long
     def test_delays_change_no_bit_of_staged_micro_batches(self):
         """Two ranks of two micro-batches are four ranks without delays."""
         words = ["--transport", "staged", "--accumulate", "2"]
@@ -195,6 +199,7 @@ class Faults(StandInCase):
 
 
 class Weights(StandInCase):
+    @long
     def test_weights_of_the_gpu_go_on_on_the_cpu(self):
         self.trained(2, *SHARED, "--save-weights", "gpu.safetensors")
         # A step so small that it changes no parameter.
@@ -276,6 +281,7 @@ class Doctor(ProgramCase):
             self.assertGreater(transfer["link"]["gb_per_second"], 0)
         self.assertIn("GPU memory to the right neighbour", result.out)
 
+    @long
     def test_ranks_on_one_gpu_are_told(self):
         _, report = self.examine(gpus=1, code=1)
         self.assertFalse(report["works"])

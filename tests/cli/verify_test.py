@@ -6,7 +6,7 @@ usage: verify_test.py RUEDA MPIEXEC [CASE...]
 
 import json
 
-from rueda_runs import ProgramCase, hashes, main
+from rueda_runs import ProgramCase, hashes, long, longer, main, part
 
 # Batches of 24 and a last one of 22 images, in several buckets.
 SMALL = ["--model", "resnet20", "--image-size", "16", "--data", "data", "--data-limit", "70"]
@@ -34,8 +34,9 @@ class VerifyCase(ProgramCase):
 
 
 class Verified(VerifyCase):
+    @longer
     def test_check_sums_change_no_bit(self):
-        for ranks, way in WAYS:
+        for ranks, way in part(WAYS, 3):
             if way == AUTO:  # without check sums it takes what needs no messages
                 continue
             with self.subTest(ranks=ranks, way=way):
@@ -47,8 +48,9 @@ class Verified(VerifyCase):
     def test_auto_takes_what_sends_messages(self):
         self.assertIn("ring", self.trained(2, *AUTO, *VERIFY)["all_reduce"]["algorithm"])
 
+    @longer
     def test_a_corrupted_message_ends_the_run_and_is_told_by_its_receiver(self):
-        for i, (ranks, way) in enumerate(WAYS):
+        for i, (ranks, way) in enumerate(part(WAYS, 3)):
             for overlap in ("on", "off") if i == 0 else ("on",) if i % 2 else ("off",):
                 with self.subTest(ranks=ranks, way=way, overlap=overlap):
                     words = [*way, "--overlap", overlap, *VERIFY, "--inject", "corrupt-message:1:2"]
@@ -67,6 +69,7 @@ class Verified(VerifyCase):
 class Unverified(VerifyCase):
     """Who sees a corrupted message without check sums."""
 
+    @long
     def test_replicas_agree_on_a_wrong_sum(self):
         for ranks, way in WAYS[:4]:
             with self.subTest(ranks=ranks, way=way):

@@ -52,10 +52,12 @@ inline std::vector<std::string> trained_networks() {
   return {"resnet20", "resnet18", "resnet50v2"};
 }
 
+inline std::vector<std::string> deepest_networks() { return {"resnet101v2", "resnet152v2"}; }
+
 /// All of which something is stored.
 inline std::vector<std::string> all_networks() {
   auto names = trained_networks();
-  names.insert(names.end(), {"resnet101v2", "resnet152v2"});
+  for (const std::string& name : deepest_networks()) names.push_back(name);
   return names;
 }
 

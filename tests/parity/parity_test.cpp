@@ -84,7 +84,12 @@ void check_each(const std::vector<std::string>& names, void (*check)(const Case&
 }  // namespace
 
 TEST_CASE("a network puts out the logits and the loss of its origin", "[backend][parity]") {
-  check_each(all_networks(), check_forward);
+  check_each(trained_networks(), check_forward);
+}
+
+TEST_CASE("the deepest networks put out the logits and the loss of their origin",
+          "[backend][parity][long]") {
+  check_each(deepest_networks(), check_forward);
 }
 
 TEST_CASE("a training step has the gradients and statistics of the network's origin",
@@ -94,11 +99,21 @@ TEST_CASE("a training step has the gradients and statistics of the network's ori
 
 TEST_CASE("the optimizer's steps lead to the weights of the network's origin",
           "[backend][parity][train]") {
-  check_each(trained_networks(), check_updates);
+  check_each({"resnet20", "resnet18"}, check_updates);
+}
+
+TEST_CASE("the optimizer's steps lead to the weights of a deep network's origin",
+          "[backend][parity][train][long]") {
+  check_each({"resnet50v2"}, check_updates);
 }
 
 TEST_CASE("twenty steps have the losses of the network's origin", "[backend][parity][train]") {
-  check_each(trained_networks(), check_series);
+  check_each({"resnet20"}, check_series);
+}
+
+TEST_CASE("twenty steps have the losses of a large network's origin",
+          "[backend][parity][train][long]") {
+  check_each({"resnet18", "resnet50v2"}, check_series);
 }
 
 // rueda's SGD against torch.optim (tests/parity/torch_reference.py).
