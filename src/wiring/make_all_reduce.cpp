@@ -5,9 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce_tables.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"

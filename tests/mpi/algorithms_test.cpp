@@ -1,6 +1,8 @@
 #include <chrono>
 #include <thread>
 
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"

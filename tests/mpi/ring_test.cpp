@@ -2,7 +2,7 @@
 
 #include "commands/bench/bench.hpp"
 #include "mpi/probes/link_probe.hpp"
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/mpi_check.hpp"

@@ -4,7 +4,8 @@
 
 #include <mpi.h>
 
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 
 namespace rueda::test {

@@ -1,4 +1,8 @@
 // Messages with a check sum: what they change (nothing), find (every corrupted message) and tell.
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/host_reduce_device.hpp"

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
 #include "tests/support/host_reduce_device.hpp"
 

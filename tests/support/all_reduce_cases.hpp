@@ -10,6 +10,8 @@
 
 #include "host_reduce_device.hpp"
 #include "mpi/session/communicator.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
 #include "mpi_check.hpp"
 #include "rueda/reduce/all_reduce.hpp"

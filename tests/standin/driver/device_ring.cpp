@@ -11,7 +11,7 @@
 
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/values.hpp"
