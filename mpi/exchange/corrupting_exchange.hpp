@@ -1,13 +1,13 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "outer_exchange.hpp"
+#include "rueda/reduce/reduce_device.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
@@ -24,28 +24,20 @@ struct MessageFault {
 /// it.
 class CorruptingExchange final : public OuterExchange {
  public:
-  /// All exchanges of an all-reduce share `fault` and its `book`.
-  CorruptingExchange(std::unique_ptr<Exchange> moves, Communicator& ranks, ReduceDevice& device,
+  /// Keeps `device`, which outlives it. All exchanges of an all-reduce share
+  /// `fault` and its `book`.
+  CorruptingExchange(std::unique_ptr<Exchange> inner, ReduceDevice& device,
                      std::shared_ptr<const ReduceJournal> book, std::shared_ptr<MessageFault> fault)
-      : OuterExchange(std::move(moves), ranks, device, std::move(book)), fault_(std::move(fault)) {}
+      : OuterExchange(std::move(inner)),
+        device_(device),
+        book_(std::move(book)),
+        fault_(std::move(fault)) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    inner_->sendrecv(send, to, receive, from);
-    MessageFault& fault = *fault_;
-    if (fault.done || receive.empty() || book_->now().train_step != fault.train_step) return;
-    if (fault.messages-- > 0) return;
-    fault.done = true;
-    constexpr std::uint32_t kFlipped = 1U << 22U;
-    const auto one = receive.subspan(receive.size() / 2, 1);
-    const auto host = device_.host_scratch(1).first(1);
-    device_.copy(host, one);
-    device_.wait(device_.record_own());
-    host[0] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(host[0]) ^ kFlipped);
-    device_.copy(one, host);
-    device_.wait(device_.record_own());
-  }
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
 
  private:
+  ReduceDevice& device_;
+  std::shared_ptr<const ReduceJournal> book_;
   std::shared_ptr<MessageFault> fault_;
 };
 

@@ -2,35 +2,30 @@
 
 #include <span>
 
-#include "mpi/session/communicator.hpp"
-
 namespace rueda {
 
-/// How a device's memory goes from rank to rank. This one hands it to MPI as it
-/// is: host memory, and that of GPUs where MPI can read it. All ranks use the
-/// same kind. Work on the memory has passed before a call, and the call returns
-/// when the memory may be read and written again, by MPI and the device alike.
+/// How memory goes between some ranks: all the sums that send messages know of
+/// each other. Ranks are numbered from 0. All of them use the same kind.
 class Exchange {
  public:
-  /// Keeps `ranks`, which outlives it.
-  explicit Exchange(Communicator& ranks) : ranks_(ranks) {}
   virtual ~Exchange() = default;
 
-  int rank() const { return ranks_.rank(); }
-  int size() const { return ranks_.size(); }
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
   /// The number in the whole job of rank `rank` of these ranks.
-  int world_rank(int rank) const { return ranks_.world_rank(rank); }
+  virtual int world_rank(int rank) const = 0;
+
   /// Sends `send` to rank `to` while receiving exactly `receive.size()` floats
   /// from rank `from`. The two lengths may differ and be 0; the memory must not
-  /// overlap. Throws RunError.
-  virtual void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) {
-    ranks_.sendrecv(send, to, receive, from);
-  }
-  /// Collective, by MPI_Allreduce: data[i] becomes the sum over ranks.
-  virtual void all_reduce_sum(std::span<float> data) { ranks_.all_reduce_sum(data); }
-
- protected:
-  Communicator& ranks_;
+  /// overlap. It is the device's: work on it has passed before, and on return
+  /// it may be read and written again. Throws RunError.
+  virtual void sendrecv(std::span<const float> send, int to, std::span<float> receive,
+                        int from) = 0;
+  /// The same for host memory: a few floats about the messages before.
+  virtual void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
+                             int from) = 0;
+  /// Collective: data[i] becomes the sum over ranks, in an order of the library's.
+  virtual void all_reduce_sum(std::span<float> data) = 0;
 };
 
 }  // namespace rueda

@@ -5,26 +5,28 @@
 #include <utility>
 
 #include "exchange.hpp"
-#include "rueda/reduce/reduce_device.hpp"
-#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
-/// An exchange that looks at the messages of another one.
+/// An exchange around another one, which moves the messages.
 class OuterExchange : public Exchange {
  public:
-  /// Keeps `ranks`, between which `inner` moves messages, and `device`; both
-  /// outlive it. `book` is that of the all-reduce that this works for.
-  OuterExchange(std::unique_ptr<Exchange> inner, Communicator& ranks, ReduceDevice& device,
-                std::shared_ptr<const ReduceJournal> book)
-      : Exchange(ranks), inner_(std::move(inner)), device_(device), book_(std::move(book)) {}
+  explicit OuterExchange(std::unique_ptr<Exchange> inner) : inner_(std::move(inner)) {}
 
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  int world_rank(int rank) const override { return inner_->world_rank(rank); }
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
+    inner_->sendrecv(send, to, receive, from);
+  }
+  void sendrecv_host(std::span<const float> send, int to, std::span<float> receive,
+                     int from) override {
+    inner_->sendrecv_host(send, to, receive, from);
+  }
   void all_reduce_sum(std::span<float> data) override { inner_->all_reduce_sum(data); }
 
  protected:
   std::unique_ptr<Exchange> inner_;
-  ReduceDevice& device_;
-  std::shared_ptr<const ReduceJournal> book_;
 };
 
 }  // namespace rueda

@@ -1,17 +1,16 @@
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "outer_exchange.hpp"
-#include "rueda/core/error.hpp"
+#include "rueda/reduce/reduce_device.hpp"
+#include "rueda/reduce/reduce_journal.hpp"
 
 namespace rueda {
 
@@ -25,47 +24,26 @@ namespace rueda {
 /// A message costs a pass over it on either side and one more of 8 bytes.
 class VerifiedExchange final : public OuterExchange {
  public:
-  /// Collective over `ranks`.
-  using OuterExchange::OuterExchange;
+  /// Keeps `device`, which outlives it. `hosts` are those of the ranks, `book`
+  /// is that of the all-reduce that this works for.
+  VerifiedExchange(std::unique_ptr<Exchange> inner, std::vector<std::string> hosts,
+                   ReduceDevice& device, std::shared_ptr<const ReduceJournal> book)
+      : OuterExchange(std::move(inner)),
+        hosts_(std::move(hosts)),
+        device_(device),
+        book_(std::move(book)) {}
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    auto mine = std::bit_cast<Words>(device_.check_sum(send));
-    Words theirs{};
-    inner_->sendrecv(send, to, receive, from);
-    ranks_.sendrecv(none_if(send.empty(), mine), to, none_if(receive.empty(), theirs), from);
-    const auto sent = std::bit_cast<std::uint64_t>(theirs);
-    const std::uint64_t found = device_.check_sum(receive);
-    if (found != sent) report(from, receive.size(), sent, found);
-  }
+  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override;
 
  private:
-  /// A check sum as it travels.
-  using Words = std::array<float, 2>;
-
-  static std::span<float> none_if(bool empty, Words& words) {
-    return empty ? std::span<float>{} : std::span<float>(words);
-  }
-  /// "step 17, bucket 2, reduce-scatter step 0".
-  static std::string position_of(const ReduceNow& now) {
-    const std::string place = fmt::format("{} step {}", now.act.phase, now.act.step);
-    if (now.train_step == 0) return place;
-    return fmt::format("step {}, bucket {}, {}", now.train_step, now.bucket, place);
-  }
   /// "rank 3 on h1", of rank `rank` of these ranks.
-  std::string name_of(int rank) const {
-    return fmt::format("rank {} on {}", world_rank(rank), hosts_.at(std::size_t(rank)));
-  }
+  std::string name_of(int rank) const;
   [[noreturn]] void report(int from, std::size_t floats, std::uint64_t sent,
-                           std::uint64_t found) const {
-    throw RunError(fmt::format(
-        "a message of gradients was corrupted on its way from {} to {}: {}, {} floats, check sum "
-        "{:016x} where sent and {:016x} where received. Memory, network card or link of one of the "
-        "two is faulty: run rueda doctor on these hosts, and look at their ECC and link error "
-        "counters (nvidia-smi -q -d ECC, /sys/devices/system/edac, ethtool -S or perfquery)",
-        name_of(from), name_of(rank()), position_of(book_->now()), floats, sent, found));
-  }
+                           std::uint64_t found) const;
 
-  std::vector<std::string> hosts_ = all_gather_text(ranks_, ranks_.host());  ///< of each rank
+  std::vector<std::string> hosts_;  ///< of each rank
+  ReduceDevice& device_;
+  std::shared_ptr<const ReduceJournal> book_;
 };
 
 }  // namespace rueda

@@ -13,10 +13,10 @@ void CentralAllReduce::add_up(std::span<float> slice, bool) {
   if (ranks_->rank() == 0) {
     collect(slice);
     for (int rank = 1; rank < ranks_->size(); ++rank)
-      exchange("from rank 0", rank - 1, slice, rank, {}, rank);
+      exchange({"from rank 0", rank - 1}, {slice, rank}, {});
   } else {
-    exchange("to rank 0", 0, slice, 0, {}, 0);
-    exchange("from rank 0", 0, {}, 0, slice, 0);
+    exchange({"to rank 0", 0}, {slice, 0}, {});
+    exchange({"from rank 0", 0}, {}, {slice, 0});
   }
 }
 
@@ -29,7 +29,7 @@ void CentralAllReduce::collect(std::span<float> slice) {
   };
   TreeOrder order;
   for (int rank = 0; rank < ranks_->size(); ++rank) {
-    if (rank > 0) exchange("to rank 0", rank - 1, {}, rank, slot(order.next_slot()), rank);
+    if (rank > 0) exchange({"to rank 0", rank - 1}, {}, {slot(order.next_slot()), rank});
     const auto merge = [&](std::size_t into, std::size_t from) {
       device_.add(slot(into), slot(from));
     };

@@ -44,8 +44,9 @@ void DoublingAllReduce::sum_block(Block block, std::span<float> slice, std::span
 }
 
 void DoublingAllReduce::sum_with(int peer, std::span<float> slice, std::span<float> incoming) {
-  exchange("doubling", step_, slice, peer, incoming, peer);
-  add("doubling", step_++, slice, incoming);
+  const SumStep step{"doubling", step_++};
+  exchange(step, {slice, peer}, {incoming, peer});
+  add(step, slice, incoming);
 }
 
 void DoublingAllReduce::spread(Block block, int have, std::span<float> slice) {
@@ -55,8 +56,8 @@ void DoublingAllReduce::spread(Block block, int have, std::span<float> slice) {
     const bool receives = mine >= have && mine < 2 * have;
     if (!sends && !receives) continue;
     const int peer = block.first + (sends ? mine + have : mine - have);
-    exchange("spread", step_++, sends ? slice : std::span<float>{}, peer,
-             receives ? slice : std::span<float>{}, peer);
+    exchange({"spread", step_++}, {sends ? slice : std::span<float>{}, peer},
+             {receives ? slice : std::span<float>{}, peer});
   }
 }
 

@@ -55,7 +55,7 @@ Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& pla
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t offset = std::size_t(s - 1) * block.size();
     const auto incoming = scratch.subspan(offset, own.size());
-    transfer(ranks, journal, "exchange", s - 1, outgoing, to, incoming, from);
+    transfer(ranks, journal, {"exchange", s - 1}, {outgoing, to}, {incoming, from});
     contributions[std::size_t(from)] = incoming;
   }
   return contributions;

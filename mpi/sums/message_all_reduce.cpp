@@ -2,16 +2,8 @@
 
 namespace rueda {
 
-void transfer(Exchange& ranks, ReduceJournal& journal, const char* phase, int step,
-              std::span<const float> send, int to, std::span<float> receive, int from) {
-  journal.transfer(phase, step, send.empty() ? -1 : ranks.world_rank(to),
-                   receive.empty() ? -1 : ranks.world_rank(from),
-                   [&] { ranks.sendrecv(send, to, receive, from); });
-}
-
-void MessageAllReduce::add(const char* phase, int step, std::span<float> into,
-                           std::span<const float> from) {
-  journal().add(phase, step, [&] {
+void MessageAllReduce::add(SumStep step, std::span<float> into, std::span<const float> from) {
+  journal().add(step.phase, step.number, [&] {
     device_.add(into, from);
     device_.wait(device_.record_own());
   });

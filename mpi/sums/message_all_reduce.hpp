@@ -10,9 +10,28 @@
 
 namespace rueda {
 
-/// One message each way, in the journal; an empty span is none.
-void transfer(Exchange& ranks, ReduceJournal& journal, const char* phase, int step,
-              std::span<const float> send, int to, std::span<float> receive, int from);
+/// A step of a sum, as the journal has it.
+struct SumStep {
+  const char* phase = "";  ///< a literal
+  int number = 0;          ///< of the phase, from 0
+};
+/// A message of this rank; an empty span is none.
+struct Outgoing {
+  std::span<const float> floats;
+  int to = -1;
+};
+struct Incoming {
+  std::span<float> floats;
+  int from = -1;
+};
+
+/// One message each way, in the journal.
+inline void transfer(Exchange& ranks, ReduceJournal& journal, SumStep step, const Outgoing& send,
+                     const Incoming& receive) {
+  journal.transfer(step.phase, step.number, send.floats.empty() ? -1 : ranks.world_rank(send.to),
+                   receive.floats.empty() ? -1 : ranks.world_rank(receive.from),
+                   [&] { ranks.sendrecv(send.floats, send.to, receive.floats, receive.from); });
+}
 
 /// An all-reduce that sends messages between ranks and adds on a device.
 class MessageAllReduce : public AllReduce {
@@ -34,12 +53,11 @@ class MessageAllReduce : public AllReduce {
 
   RingPlan plan_of(std::size_t length) const { return {length, ranks_->rank(), ranks_->size()}; }
 
-  void exchange(const char* phase, int step, std::span<const float> send, int to,
-                std::span<float> receive, int from) {
-    transfer(*ranks_, journal(), phase, step, send, to, receive, from);
+  void exchange(SumStep step, const Outgoing& send, const Incoming& receive) {
+    transfer(*ranks_, journal(), step, send, receive);
   }
   /// Adds, and waits for it: the sum may be sent then, and `from` received into again.
-  void add(const char* phase, int step, std::span<float> into, std::span<const float> from);
+  void add(SumStep step, std::span<float> into, std::span<const float> from);
 
   std::unique_ptr<Exchange> ranks_;
   ReduceDevice& device_;

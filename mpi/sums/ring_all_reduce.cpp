@@ -70,8 +70,8 @@ void ring_reduce_scatter(Exchange& ring, ReduceDevice& device, const RingPlan& p
       const auto sum = cut(slice, segments.cut(plan.chunk(plan.reduce_receive(step)), k));
       const auto incoming = scratch.subspan(half * segments.length, sum.size());
       wait_for(step, half);
-      transfer(ring, journal, "reduce-scatter", step, outgoing, plan.right(), incoming,
-               plan.left());
+      transfer(ring, journal, {"reduce-scatter", step}, {outgoing, plan.right()},
+               {incoming, plan.left()});
       journal.add("reduce-scatter", step, [&] {
         device.add(sum, incoming);
         added[half] = device.record_own();
@@ -86,7 +86,8 @@ void ring_all_gather(Exchange& ring, const RingPlan& plan, std::span<float> slic
   for (int step = 0; step < plan.steps(); ++step) {
     const auto outgoing = cut(slice, plan.chunk(plan.gather_send(step)));
     const auto incoming = cut(slice, plan.chunk(plan.gather_receive(step)));
-    transfer(ring, journal, "all-gather", step, outgoing, plan.right(), incoming, plan.left());
+    transfer(ring, journal, {"all-gather", step}, {outgoing, plan.right()},
+             {incoming, plan.left()});
   }
 }
 

@@ -108,8 +108,8 @@ void WireRingAllReduce::reduce_scatter(const RingPlan& plan, std::span<float> sl
       device_.wait(rounded);
       if (lag == 2 && m + 1 < messages) rounded = round(m + 1);
     });
-    exchange("reduce-scatter", step, outgoing(m).first(floats_for(sent.size())), plan.right(),
-             incoming(m).first(floats_for(sum.size())), plan.left());
+    exchange({"reduce-scatter", step}, {outgoing(m).first(floats_for(sent.size())), plan.right()},
+             {incoming(m).first(floats_for(sum.size())), plan.left()});
     journal().add("reduce-scatter", step, [&] {
       device_.add_narrow(cut_if_any(slice, sum), narrow_view(incoming(m), sum.size()));
       if (lag == 1 && m + 1 < messages) rounded = round(m + 1);
@@ -141,8 +141,8 @@ void WireRingAllReduce::all_gather(const RingPlan& plan, std::span<float> slice,
     const Range sent = plan.chunk(plan.gather_send(step));
     const Range come = plan.chunk(plan.gather_receive(step));
     journal().add("all-gather", step, [&] { wait(step + 1); });
-    exchange("all-gather", step, buffer(step).first(floats_for(sent.size())), plan.right(),
-             buffer(step + 1).first(floats_for(come.size())), plan.left());
+    exchange({"all-gather", step}, {buffer(step).first(floats_for(sent.size())), plan.right()},
+             {buffer(step + 1).first(floats_for(come.size())), plan.left()});
     journal().add("all-gather", step, [&] { widen(step + 1, come); });
   }
   journal().add("all-gather", plan.steps() - 1, [&] {

@@ -108,9 +108,9 @@ MUTATIONS = [
     ("include/rueda/train/gradient_reducer.hpp", ".exactly = i > 0 &&", ".exactly = false &&", ["mpi 2", "unit", "cli overlap cpu"]),
     ("include/rueda/train/gradient_reducer.hpp", "announced && parts_.overlaps", "parts_.overlaps", ["unit [sync]", "cli overlap cpu"]),
     ("mpi/sums/ring_all_reduce.cpp", "cut(slice, plan.chunk(plan.gather_send(step)))",
-     "cut(slice, plan.chunk(plan.gather_receive(step)))", ["mpi 3"]),
+     "cut(slice, plan.chunk(plan.gather_receive(step)))", ["unit [algorithms]"]),
     ("mpi/sums/fixed_order_all_reduce.cpp", "slots[order.next_slot()] = contribution;",
-     "slots[order.next_slot()] = contributions[0];", ["mpi 3"]),
+     "slots[order.next_slot()] = contributions[0];", ["unit [algorithms]"]),
     ("mpi/sums/wire_ring_all_reduce.cpp", "feedback_ ? lost_by(slice) : std::span<float>{}", "std::span<float>{}",
-     ["mpi 3"]),
+     ["unit [wire]"]),
 ]

@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/sums/ring_all_reduce.hpp"
@@ -64,7 +65,7 @@ class DriverReduceDevice final : public test::QueueingReduceDevice {
 std::size_t wrong_sums(Communicator& comm, std::size_t length) {
   const DriverFloats memory(length);
   DriverReduceDevice device(length);
-  RingAllReduce ring(std::make_unique<Exchange>(comm), device);
+  RingAllReduce ring(std::make_unique<MpiExchange>(comm), device);
   const std::span<float> slice = memory.span();
   std::size_t wrong = 0;
   for (int repetition = 0; repetition < 3; ++repetition) {
