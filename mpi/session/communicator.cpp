@@ -127,22 +127,19 @@ void Communicator::sendrecv(std::span<const float> send, int to, std::span<float
   const std::size_t sends = pieces(send.size(), max_count_);
   const std::size_t receives = pieces(receive.size(), max_count_);
   for (std::size_t i = 0; i < std::max(sends, receives); ++i) {
-    sendrecv_piece(piece(send, max_count_, i), i < sends ? to : MPI_PROC_NULL,
-                   piece(receive, max_count_, i), i < receives ? from : MPI_PROC_NULL);
-  }
-}
-
-void Communicator::sendrecv_piece(std::span<const float> send, int to, std::span<float> receive,
-                                  int from) {
-  MPI_Status status{};
-  call_mpi("MPI_Sendrecv", MPI_Sendrecv, send.data(), int(send.size()), MPI_FLOAT, to, kTag,
-           receive.data(), int(receive.size()), MPI_FLOAT, from, kTag, *comm_, &status);
-  int count = 0;
-  check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
-  if (std::size_t(count) != receive.size()) {
-    throw RunError(fmt::format(
-        "rank {} expected {} floats from rank {} but got {}: the ranks are not at the same step",
-        rank_, receive.size(), from, count));
+    const auto out = piece(send, max_count_, i);
+    const auto in = piece(receive, max_count_, i);
+    MPI_Status status{};
+    call_mpi("MPI_Sendrecv", MPI_Sendrecv, out.data(), int(out.size()), MPI_FLOAT,
+             i < sends ? to : MPI_PROC_NULL, kTag, in.data(), int(in.size()), MPI_FLOAT,
+             i < receives ? from : MPI_PROC_NULL, kTag, *comm_, &status);
+    int count = 0;
+    check(MPI_Get_count(&status, MPI_FLOAT, &count), "MPI_Get_count");
+    if (std::size_t(count) != in.size()) {
+      throw RunError(fmt::format(
+          "rank {} expected {} floats from rank {} but got {}: the ranks are not at the same step",
+          rank_, in.size(), from, count));
+    }
   }
 }
 

@@ -67,8 +67,6 @@ class Communicator final : public RankGroup {
  private:
   static constexpr int kEveryRank = -1;
 
-  /// One message each way; a side whose peer is MPI_PROC_NULL is left out.
-  void sendrecv_piece(std::span<const float> send, int to, std::span<float> receive, int from);
   /// The bytes of all ranks on `root`, or on every rank if it is `kEveryRank`.
   std::vector<Bytes> collect(std::span<const std::byte> mine, int root);
   void note_node();

@@ -1,72 +1,25 @@
 #pragma once
 
-#include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "message_sums.hpp"
+#include "host_layout.hpp"
+#include "message_all_reduce.hpp"
 
 namespace rueda {
 
-/// Which ranks share a host, as the hierarchical all-reduce sees it. Hosts are
-/// numbered from 0 in the order of their first ranks.
-class HostLayout {
- public:
-  /// Collective: as MPI_Comm_split_type says.
-  static HostLayout of(Communicator& ranks) {
-    return HostLayout(all_gather(ranks, ranks.node_leader()));
-  }
-  /// An invented one, for tests: rank r is on host `host_of_rank[r]`; any whole numbers.
-  explicit HostLayout(const std::vector<int>& host_of_rank) {
-    std::map<int, int> numbers;
-    for (const int name : host_of_rank) {
-      const int host = numbers.try_emplace(name, int(numbers.size())).first->second;
-      if (host == hosts()) ranks_.emplace_back();
-      ranks_[std::size_t(host)].push_back(int(host_of_.size()));
-      host_of_.push_back(host);
-    }
-  }
-
-  int hosts() const noexcept { return int(ranks_.size()); }
-  int host_of(int rank) const { return host_of_.at(std::size_t(rank)); }
-  /// The ranks on a host, ascending.
-  const std::vector<int>& ranks_on(int host) const { return ranks_.at(std::size_t(host)); }
-  /// The number of `rank` among those of its host.
-  int local_rank_of(int rank) const {
-    const auto& all = ranks_on(host_of(rank));
-    return int(std::find(all.begin(), all.end(), rank) - all.begin());
-  }
-  /// Ranks of the host that has fewest, and of the one that has most.
-  int fewest() const noexcept {
-    return int(std::ranges::min_element(ranks_, {}, &std::vector<int>::size)->size());
-  }
-  int most() const noexcept {
-    return int(std::ranges::max_element(ranks_, {}, &std::vector<int>::size)->size());
-  }
-
-  /// Whether sums inside each host, then between hosts, each along TreeOrder,
-  /// are the tree over all ranks: on one host; or if each has the same power of
-  /// two of ranks, and they follow each other.
-  bool keeps_tree_order() const noexcept {
-    if (hosts() == 1) return true;
-    if (fewest() != most() || !std::has_single_bit(unsigned(most()))) return false;
-    return std::is_sorted(host_of_.begin(), host_of_.end());
-  }
-
- private:
-  std::vector<int> host_of_;
-  std::vector<std::vector<int>> ranks_;
-};
-
 /// What a HierarchicalAllReduce is made of.
 struct HierarchicalParts {
-  /// How memory moves between the ranks of a group.
-  std::function<std::unique_ptr<Exchange>(Communicator&)> exchange;
+  std::unique_ptr<Exchange> world;  ///< between all ranks
+  /// Collective over all: between the ranks that give the same `color`, in their order.
+  std::function<std::unique_ptr<Exchange>(int color)> split;
   /// The sum between hosts: one rank of each, on a shard.
-  std::function<std::unique_ptr<AllReduce>(Communicator&)> across;
+  std::function<std::unique_ptr<AllReduce>(std::unique_ptr<Exchange>)> across;
   std::size_t segment = 0;   ///< floats, of the ring inside a host; 0: whole chunks
   bool fixed_order = false;  ///< inside a host: along TreeOrder instead of round the ring
 };
@@ -82,86 +35,33 @@ struct HierarchicalParts {
 /// the sums back from it.
 class HierarchicalAllReduce final : public MessageAllReduce {
  public:
-  /// Collective. Keeps `world` and `device`; both outlive it.
-  HierarchicalAllReduce(Communicator& world, ReduceDevice& device, const HostLayout& layout,
-                        HierarchicalParts parts)
-      : MessageAllReduce(parts.exchange(world), device),
-        local_(layout.local_rank_of(world.rank())),
-        shards_(layout.fewest()),
-        inside_(split(world, layout.host_of(world.rank()), layout.hosts())),
-        across_(split(world, local_, shards_)),
-        between_inside_(parts.exchange(inside_)),
-        sum_across_(parts.across(across_)),
-        segment_(parts.segment),
-        fixed_order_(parts.fixed_order) {
-    const auto& host = layout.ranks_on(layout.host_of(world.rank()));
-    const auto all = int(host.size());
-    const auto rank_at = [&](int local) { return host[std::size_t(local)]; };
-    if (!has_shard()) partner_ = rank_at(local_ % shards_);
-    for (int p = local_ + shards_; has_shard() && p < all; p += shards_)
-      guests_.push_back(rank_at(p));
-  }
+  /// Collective. Keeps `device`, which outlives it.
+  HierarchicalAllReduce(ReduceDevice& device, const HostLayout& layout, HierarchicalParts parts);
 
   std::string_view name() const override { return "hierarchical"; }
-  std::string details() const override {
-    return std::to_string(shards_) + " shards a bucket, " + sum_across_->details();
-  }
-  std::size_t scratch_floats(std::size_t length) const override {
-    if (!has_shard()) return 0;
-    const RingPlan plan = plan_inside(length);
-    const std::size_t inside = fixed_order_ ? fixed_scratch_floats(length, plan.size, kFixedScratch)
-                                            : ring_scratch_floats(length, plan.size, segment_);
-    const std::size_t across = sum_across_->scratch_floats(plan.chunk(plan.owned()).size());
-    return std::max({guests_.empty() ? 0 : length, inside, across});
-  }
-  std::size_t kept_floats(std::size_t length) const override {
-    const RingPlan plan = plan_inside(length);
-    return has_shard() ? sum_across_->kept_floats(plan.chunk(plan.owned()).size()) : 0;
-  }
+  std::string details() const override;
+  std::size_t scratch_floats(std::size_t length) const override;
+  std::size_t kept_floats(std::size_t length) const override;
   std::vector<std::span<float>> carried() override { return sum_across_->carried(); }
 
  private:
   /// The slice of a rank without a shard goes to the one that adds it, and comes back.
-  void add_up(std::span<float> slice, bool exactly) override {
-    if (!has_shard()) {
-      exchange("hand over", 0, slice, partner_, {}, partner_);
-      exchange("hand back", 0, {}, partner_, slice, partner_);
-      return;
-    }
-    for (const int guest : guests_) {
-      const auto incoming = device_.scratch(slice.size()).first(slice.size());
-      exchange("hand over", 0, {}, guest, incoming, guest);
-      add("hand over", 0, slice, incoming);
-    }
-    const RingPlan plan = plan_inside(slice.size());
-    reduce_scatter(plan, slice);
-    sum_across_->write_into(journal_);
-    const auto shard = cut(slice, plan.chunk(plan.owned()));
-    device_.wait(exactly ? sum_across_->sum_exactly(shard, {}) : sum_across_->sum(shard, {}));
-    ring_all_gather(*between_inside_, plan, slice, journal());
-    for (const int guest : guests_) exchange("hand back", 0, slice, guest, {}, guest);
-  }
+  void add_up(std::span<float> slice, bool exactly) override;
   bool has_shard() const { return local_ < shards_; }
-  /// Groups of ranks with a shard come first, as `color` numbers them; ranks
+  /// Groups of ranks with a shard come first, as `group` numbers them; ranks
   /// without are groups of one, after all `groups`.
-  Communicator split(Communicator& world, int color, int groups) const {
-    return world.split(has_shard() ? color : groups + world.rank(), world.rank());
+  int color_of(int group, int groups) const {
+    return has_shard() ? group : groups + ranks_->rank();
   }
   RingPlan plan_inside(std::size_t length) const {
-    return {length, inside_.rank(), inside_.size()};
+    return {length, inside_->rank(), inside_->size()};
   }
-  void reduce_scatter(const RingPlan& plan, std::span<float> slice) {
-    if (fixed_order_)
-      fixed_reduce_scatter(*between_inside_, device_, plan, slice, kFixedScratch, journal());
-    else if (plan.size > 1)
-      ring_reduce_scatter(*between_inside_, device_, plan, slice, segment_, journal());
-  }
+  void take_guests(std::span<float> slice);
+  void reduce_scatter(const RingPlan& plan, std::span<float> slice);
 
   int local_;   ///< of this rank on its host
   int shards_;  ///< ranks of a host that have one
-  Communicator inside_;
-  Communicator across_;
-  std::unique_ptr<Exchange> between_inside_;
+  std::unique_ptr<Exchange> inside_;
   std::unique_ptr<AllReduce> sum_across_;
   int partner_ = -1;         ///< of a rank without a shard
   std::vector<int> guests_;  ///< ranks without one that this rank adds for

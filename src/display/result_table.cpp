@@ -13,7 +13,6 @@ namespace rueda {
 namespace {
 
 constexpr std::size_t kIndent = 17;
-constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 /// Nothing where there is no text.
 std::string entry(const char* label, const std::string& text) {

@@ -5,8 +5,6 @@
 namespace rueda {
 namespace {
 
-constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
-
 /// The repeat whose epochs are nearest to the point's: parts of one run add up,
 /// medians of parts over several do not.
 const RunResult& median_run(const Point& point) {

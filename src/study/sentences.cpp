@@ -15,7 +15,6 @@ using Sentence = std::optional<std::string>;
 
 constexpr double kNothingLost = 0.98;  // of ideal: no cause is looked for
 constexpr double kWorthNaming = 0.05;  // of the loss
-constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 

@@ -5,9 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "mpi/exchange/corrupting_exchange.hpp"
+#include "mpi/exchange/mpi_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "reduce_tables.hpp"
 #include "rueda/backend/gradient_arena.hpp"
 #include "rueda/core/error.hpp"
@@ -22,7 +30,9 @@ namespace {
 class ReduceMaker {
  public:
   ReduceMaker(const ReduceSettings& settings, const ReducePlace& place)
-      : settings_(settings), place_(place), layout_(HostLayout::of(place.world)) {
+      : settings_(settings),
+        place_(place),
+        layout_(all_gather(place.world, place.world.node_leader())) {
     if (settings_.fault.kind == InjectedFault::Kind::corrupt_message &&
         settings_.fault.rank == place_.world.rank()) {
       fault_ = std::make_shared<MessageFault>(MessageFault{.train_step = settings_.fault.step});
@@ -64,17 +74,27 @@ class ReduceMaker {
            settings_.fault.kind == InjectedFault::Kind::corrupt_message;
   }
 
+  std::unique_ptr<Exchange> exchange() const {
+    return exchange_by(std::make_unique<MpiExchange>(place_.world));
+  }
+
+  /// Between the ranks that give the same `color`.
+  std::unique_ptr<Exchange> split_exchange(int color) const {
+    return exchange_by(
+        std::make_unique<MpiExchange>(place_.world.split(color, place_.world.rank())));
+  }
+
   /// A fault is injected where it would happen: between the check sum and its comparison.
-  std::unique_ptr<Exchange> exchange(Communicator& ranks) const {
-    auto made = std::make_unique<Exchange>(ranks);
+  std::unique_ptr<Exchange> exchange_by(std::unique_ptr<MpiExchange> mpi) const {
+    Communicator& ranks = mpi->ranks();
+    std::unique_ptr<Exchange> made = std::move(mpi);
     if (place_.transport == Transport::staged)
-      made = std::make_unique<StagedExchange>(ranks, place_.device);
-    if (fault_) {
-      made = std::make_unique<CorruptingExchange>(std::move(made), ranks, place_.device, book_,
-                                                  fault_);
-    }
+      made = std::make_unique<StagedExchange>(std::move(made), place_.device);
+    if (fault_)
+      made = std::make_unique<CorruptingExchange>(std::move(made), place_.device, book_, fault_);
     if (!settings_.verify_messages) return made;
-    return std::make_unique<VerifiedExchange>(std::move(made), ranks, place_.device, book_);
+    return std::make_unique<VerifiedExchange>(std::move(made), all_gather_text(ranks, ranks.host()),
+                                              place_.device, book_);
   }
 
   /// Of one algorithm for all lengths: the user's, else the table's, else the usual ones.
@@ -95,22 +115,22 @@ class ReduceMaker {
     if (needs_messages()) refuse_without_messages(way.algorithm);
     switch (way.algorithm) {
       case Algorithm::doubling:
-        return std::make_unique<DoublingAllReduce>(exchange(place_.world), place_.device);
+        return std::make_unique<DoublingAllReduce>(exchange(), place_.device);
       case Algorithm::central:
-        return std::make_unique<CentralAllReduce>(exchange(place_.world), place_.device);
+        return std::make_unique<CentralAllReduce>(exchange(), place_.device);
       case Algorithm::hierarchical:
         return make_hierarchical(way);
       case Algorithm::shared:
         return make_shared();
       case Algorithm::mpi:
-        return std::make_unique<MpiAllReduce>(exchange(place_.world), place_.device);
+        return std::make_unique<MpiAllReduce>(exchange(), place_.device);
       case Algorithm::nccl:
         return make_nccl(place_.world, place_.device);
       case Algorithm::ring:
       case Algorithm::automatic:
         break;
     }
-    return make_ring(place_.world, way);
+    return make_ring(exchange(), way);
   }
 
   void refuse_wire(Algorithm algorithm) const {
@@ -133,27 +153,28 @@ class ReduceMaker {
             " " + why + ": give --all-reduce ring, doubling, hierarchical or central");
   }
 
-  std::unique_ptr<AllReduce> make_ring(Communicator& ranks, const ReduceWay& way) {
-    if (fixed()) return std::make_unique<FixedOrderAllReduce>(exchange(ranks), place_.device);
+  std::unique_ptr<AllReduce> make_ring(std::unique_ptr<Exchange> ranks, const ReduceWay& way) {
+    if (fixed()) return std::make_unique<FixedOrderAllReduce>(std::move(ranks), place_.device);
     if (settings_.wire == Wire::bf16) {
-      return std::make_unique<WireRingAllReduce>(exchange(ranks), place_.device, segment_of(way),
+      return std::make_unique<WireRingAllReduce>(std::move(ranks), place_.device, segment_of(way),
                                                  settings_.error_feedback);
     }
-    return std::make_unique<RingAllReduce>(exchange(ranks), place_.device, segment_of(way));
+    return std::make_unique<RingAllReduce>(std::move(ranks), place_.device, segment_of(way));
   }
 
   /// In the fixed order only where hosts are branches of the tree; else each
   /// chunk goes straight to its owner, as --all-reduce ring does in the fixed
   /// order.
   std::unique_ptr<AllReduce> make_hierarchical(const ReduceWay& way) {
-    if (fixed() && !layout_.keeps_tree_order()) return make_ring(place_.world, way);
+    if (fixed() && !layout_.keeps_tree_order()) return make_ring(exchange(), way);
     HierarchicalParts parts{
-        .exchange = [this](Communicator& ranks) { return exchange(ranks); },
-        .across = [this, way](Communicator& ranks) { return make_ring(ranks, way); },
+        .world = exchange(),
+        .split = [this](int color) { return split_exchange(color); },
+        .across = [this, way](
+                      std::unique_ptr<Exchange> ranks) { return make_ring(std::move(ranks), way); },
         .segment = segment_of(way),
         .fixed_order = fixed()};
-    return std::make_unique<HierarchicalAllReduce>(place_.world, place_.device, layout_,
-                                                   std::move(parts));
+    return std::make_unique<HierarchicalAllReduce>(place_.device, layout_, std::move(parts));
   }
 
   std::size_t window_bytes() const {

@@ -1,54 +1,39 @@
+// The own all-reduces through MPI: that each exchange moves its messages there, in pieces too. What
+// they sum at every length and number of ranks is shown on threads, in tests/unit/mpi.
 #include <chrono>
+#include <climits>
+#include <random>
 #include <thread>
 
+#include "mpi/exchange/mpi_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/exchange/verified_exchange.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "mpi/sums/shared_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/all_reduce_cases.hpp"
-#include "tests/support/host_reduce_device.hpp"
-#include "tests/support/values.hpp"
+#include "tests/support/mpi_check.hpp"
 
 using namespace rueda;
 using namespace rueda::test;
 
 namespace {
 
-// What holds for every own all-reduce alike.
-/// An exchange of a rank that is sometimes late.
-class DelayedExchange final : public Exchange {
- public:
-  explicit DelayedExchange(Communicator& ranks)
-      : Exchange(ranks), random_(unsigned(ranks.world_rank(ranks.rank())) + 3) {}
+constexpr std::size_t kNoLimit = INT_MAX;
 
-  void sendrecv(std::span<const float> send, int to, std::span<float> receive, int from) override {
-    if (random_() % 4 == 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 2000));
-    Exchange::sendrecv(send, to, receive, from);
-  }
-
- private:
-  std::minstd_rand random_;
-};
-
-TEST_CASE("every algorithm sums whole numbers exactly at every length", "[algorithms][many]") {
-  Communicator comm;
-  for (const Candidate& candidate : own_algorithms()) {
-    LazyReduceDevice device;
-    const auto reduce = candidate.make({comm, device});
-    for (const std::size_t length : lengths_for(comm.size())) {
-      if (length > candidate.longest) continue;
-      CAPTURE(candidate.name, length);
-      CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
-    }
-  }
+Place over_mpi(Communicator& comm, ReduceDevice& device) {
+  return {
+      comm, device, [&comm] { return std::make_unique<MpiExchange>(comm); },
+      [&comm](int color) { return std::make_unique<MpiExchange>(comm.split(color, comm.rank())); }};
 }
 
-TEST_CASE("every algorithm sums exactly above the count limit", "[algorithms]") {
-  for (const std::size_t limit : {1u, 7u, 64u}) {
+TEST_CASE("every algorithm sums exactly through MPI, above the count limit too", "[algorithms]") {
+  for (const std::size_t limit : {std::size_t{7}, kNoLimit}) {
     Communicator comm(MPI_COMM_WORLD, limit);
-    for (const Candidate& candidate : own_algorithms()) {
+    for (const ReduceCase& candidate : own_algorithms()) {
       LazyReduceDevice device;
-      const auto reduce = candidate.make({comm, device});
-      for (const std::size_t length : {6u, 7u, 8u, 101u}) {
+      const auto reduce = candidate.make(over_mpi(comm, device));
+      for (const std::size_t length : {1u, 7u, 8u, 101u}) {
         CAPTURE(candidate.name, limit, length);
         CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
       }
@@ -57,119 +42,50 @@ TEST_CASE("every algorithm sums exactly above the count limit", "[algorithms]") 
 }
 
 TEST_CASE("every algorithm leaves the same bits on all ranks, near MPI_Allreduce's",
-          "[algorithms][many]") {
+          "[algorithms]") {
   Communicator comm;
   HostReduceDevice device;
-  MpiAllReduce mpi(std::make_unique<Exchange>(comm), device);
-  for (const Candidate& candidate : own_algorithms()) {
-    const auto reduce = candidate.make({comm, device});
-    for (const std::size_t length : {1u, 13u, 101u, 4099u}) {
+  MpiAllReduce mpi(std::make_unique<MpiExchange>(comm), device);
+  for (const ReduceCase& candidate : own_algorithms()) {
+    const auto reduce = candidate.make(over_mpi(comm, device));
+    for (const std::size_t length : {13u, 4099u}) {
       if (length > candidate.longest) continue;
       const auto mine = rough_sum(*reduce, device, comm.rank(), length);
       const auto reference = rough_sum(mpi, device, comm.rank(), length);
       CAPTURE(candidate.name, length);
       CHECK_ON_ALL_RANKS(same_bits_on_all_ranks(comm, mine));
       CHECK_ON_ALL_RANKS(close_to(mine, reference, comm.size()));
-      CHECK_ON_ALL_RANKS(same_bits(mine, rough_sum(*reduce, device, comm.rank(), length)));
     }
   }
 }
 
-TEST_CASE("what adds along the tree has the bits of one rank that adds alone",
-          "[algorithms][many]") {
-  Communicator comm;
-  HostReduceDevice device;
-  for (const Candidate& candidate : own_algorithms()) {
-    if (!candidate.has_tree_order) continue;
-    const auto reduce = candidate.make({comm, device});
-    for (const std::size_t length : lengths_for(comm.size())) {
-      if (length > candidate.longest) continue;
-      auto slice = filled<rough_value>(comm.rank(), length);
-      reduce->sum(std::span(slice).first(length / 3), {});
-      reduce->sum(std::span(slice).subspan(length / 3), {});
-      CAPTURE(candidate.name, length);
-      CHECK_ON_ALL_RANKS(same_bits(slice, serial_trees(comm.size(), length)));
-    }
+TEST_CASE("every algorithm sums through host memory and with check sums", "[algorithms]") {
+  Communicator comm(MPI_COMM_WORLD, 7);
+  const auto book = std::make_shared<ReduceJournal>();
+  for (const ReduceCase& candidate : own_algorithms_and_wires()) {
+    SlowReduceDevice device(unsigned(comm.rank()) + 5);
+    const auto reduce = candidate.make(with(over_mpi(comm, device), [&](ExchangePtr inner) {
+      std::vector<std::string> hosts(std::size_t(inner->size()), comm.host());
+      return std::make_unique<VerifiedExchange>(
+          std::make_unique<StagedExchange>(std::move(inner), device, 20), std::move(hosts), device,
+          book);
+    }));
+    CAPTURE(candidate.name);
+    CHECK_ON_ALL_RANKS(sums_narrow_values(*reduce, device, comm.size(), 29));
+    CHECK_ON_ALL_RANKS(device.pending_events() == 0);
   }
 }
 
-TEST_CASE("neither segments nor pieces of messages change a bit of the ring",
-          "[algorithms][many]") {
+TEST_CASE("pieces of messages change no bit of the ring", "[algorithms]") {
   Communicator comm;
   Communicator in_pieces(MPI_COMM_WORLD, 7);
   HostReduceDevice device;
-  RingAllReduce whole(std::make_unique<Exchange>(comm), device);
+  const auto whole = ring_of(0).make(over_mpi(comm, device));
+  const auto pieces = ring_of(0).make(over_mpi(in_pieces, device));
   for (const std::size_t length : {5u, 101u, 203u}) {
-    const auto expected = rough_sum(whole, device, comm.rank(), length);
-    for (const std::size_t segment : {1u, 2u, 3u, 16u, 100u, 5000u}) {
-      RingAllReduce ring(std::make_unique<Exchange>(comm), device, segment);
-      CAPTURE(length, segment);
-      CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(ring, device, comm.rank(), length)));
-    }
-    RingAllReduce pieces(std::make_unique<Exchange>(in_pieces), device);
-    CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(pieces, device, comm.rank(), length)));
-  }
-}
-
-TEST_CASE("every algorithm takes the scratch memory that it tells", "[algorithms]") {
-  Communicator comm;
-  for (const Candidate& candidate : own_algorithms()) {
-    for (const std::size_t length : lengths_for(comm.size())) {
-      if (length > candidate.longest) continue;
-      HostReduceDevice device;
-      const auto reduce = candidate.make({comm, device});
-      std::vector<float> slice(length, 1.0F);
-      device.wait(reduce->sum(slice, device.record()));
-      CAPTURE(candidate.name, length, device.scratch_floats(), reduce->scratch_floats(length));
-      CHECK_ON_ALL_RANKS(device.scratch_floats() == reduce->scratch_floats(length));
-    }
-  }
-}
-
-TEST_CASE("every algorithm waits for a device that is late", "[algorithms]") {
-  Communicator comm;
-  for (const Candidate& candidate : own_algorithms()) {
-    for (const bool through_host : {false, true}) {
-      SlowReduceDevice device(unsigned(comm.rank()) + 11);
-      const auto staged = [&](Communicator& ranks) -> std::unique_ptr<Exchange> {
-        return std::make_unique<StagedExchange>(ranks, device, 50);
-      };
-      const auto reduce =
-          candidate.make({comm, device, through_host ? MakeExchange(staged) : direct_exchange});
-      for (const std::size_t length : {1u, 29u, 203u}) {
-        CAPTURE(candidate.name, through_host, length);
-        CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
-        CHECK_ON_ALL_RANKS(device.pending_events() == 0);
-      }
-    }
-  }
-}
-
-TEST_CASE("ranks that are late now and then change nothing", "[algorithms][many]") {
-  Communicator comm;
-  const auto delayed = [](Communicator& ranks) -> std::unique_ptr<Exchange> {
-    return std::make_unique<DelayedExchange>(ranks);
-  };
-  for (const Candidate& candidate : own_algorithms()) {
-    LazyReduceDevice device;
-    const auto reduce = candidate.make({comm, device, delayed});
-    CAPTURE(candidate.name);
-    CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, 61));
-  }
-}
-
-TEST_CASE("an all-reduce writes into the book that it is given", "[algorithms]") {
-  Communicator comm;
-  HostReduceDevice device;
-  const auto book = std::make_shared<ReduceJournal>();
-  for (const Candidate& candidate : own_algorithms()) {
-    const auto reduce = candidate.make({comm, device});
-    reduce->write_into(book);
-    std::vector<float> slice(1003, 1.0F);
-    reduce->sum(slice, {});
-    const double transfer = book->take_times().transfer;
-    CAPTURE(candidate.name);
-    CHECK_ON_ALL_RANKS((transfer > 0) == (comm.size() > 1));
+    const auto expected = rough_sum(*whole, device, comm.rank(), length);
+    CAPTURE(length);
+    CHECK_ON_ALL_RANKS(same_bits(expected, rough_sum(*pieces, device, comm.rank(), length)));
   }
 }
 
@@ -183,7 +99,7 @@ std::span<float> filled_slice(SharedAllReduce& reduce, int rank, std::size_t off
   return slice;
 }
 
-TEST_CASE("slices of the arena are summed in place, along the tree", "[shared][many]") {
+TEST_CASE("slices of the arena are summed in place, along the tree", "[shared]") {
   Communicator comm;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 4);
@@ -209,7 +125,7 @@ TEST_CASE("what lies next to a slice of the arena stays", "[shared]") {
   CHECK_ON_ALL_RANKS(touched == (comm.size() > 1 ? 50 : 0));
 }
 
-TEST_CASE("slices that lie elsewhere go through mailboxes", "[shared][many]") {
+TEST_CASE("slices that lie elsewhere go through mailboxes", "[shared]") {
   Communicator comm;
   LazyReduceDevice device;
   for (const std::size_t mailbox : {1u, 7u, 4096u}) {
@@ -224,7 +140,7 @@ TEST_CASE("slices that lie elsewhere go through mailboxes", "[shared][many]") {
   }
 }
 
-TEST_CASE("the window is as good after many sums, with ranks that are late", "[shared][many]") {
+TEST_CASE("the window is as good after many sums, with ranks that are late", "[shared]") {
   Communicator comm;
   HostReduceDevice device;
   SharedAllReduce reduce(comm, device, kArena, 16);

@@ -1,11 +1,14 @@
-// The all-reduces of devices whose memory MPI cannot read, and of devices that are late.
+// Which memory MPI gets to see. What staged sums are is shown on threads, in tests/unit/mpi.
 #include <functional>
 #include <utility>
 
 #include <mpi.h>
 
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/exchange/mpi_exchange.hpp"
+#include "mpi/exchange/staged_exchange.hpp"
+#include "mpi/sums/mpi_all_reduce.hpp"
 #include "tests/support/all_reduce_cases.hpp"
+#include "tests/support/mpi_check.hpp"
 
 namespace rueda::test {
 namespace {
@@ -52,76 +55,14 @@ std::unique_ptr<AllReduce> make(Algorithm algorithm, std::unique_ptr<Exchange> e
 }
 
 std::unique_ptr<AllReduce> direct(Algorithm algorithm, Communicator& comm, ReduceDevice& device) {
-  return make(algorithm, std::make_unique<Exchange>(comm), device);
+  return make(algorithm, std::make_unique<MpiExchange>(comm), device);
 }
 
 std::unique_ptr<AllReduce> staged(Algorithm algorithm, Communicator& comm, ReduceDevice& device,
-                                  std::size_t piece = StagedExchange::kPieceElements) {
-  return make(algorithm, std::make_unique<StagedExchange>(comm, device, piece), device);
-}
-
-/// Chunks of no, one, two and more pieces, one element to both sides of each.
-std::vector<std::size_t> lengths_around(std::size_t piece, int ranks) {
-  std::vector<std::size_t> lengths;
-  for (std::size_t pieces = 0; pieces <= 4; ++pieces) {
-    const std::size_t whole = pieces * piece * std::size_t(ranks);
-    if (whole > 0) lengths.push_back(whole - 1);
-    lengths.push_back(whole);
-    lengths.push_back(whole + 1);
-  }
-  return lengths;
-}
-
-TEST_CASE("staged sums are exact at every length", "[staging]") {
-  Communicator comm;
-  for (const Algorithm algorithm : kAlgorithms) {
-    for (const std::size_t piece : {1u, 16u, 5000u}) {
-      LazyReduceDevice device;
-      const auto reduce = staged(algorithm, comm, device, piece);
-      for (const std::size_t length : lengths_for(comm.size())) {
-        if (piece == 1 && length > 1000) continue;
-        CAPTURE(reduce->name(), piece, length);
-        CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, length));
-      }
-    }
-  }
-}
-
-// The two extremes: work done at once, which overwrites what should still be sent, and as late as
-// can be, which leaves what should have been written.
-TEMPLATE_TEST_CASE("staged and direct sums have the same bits", "[staging]", HostReduceDevice,
-                   LazyReduceDevice) {
-  constexpr std::size_t piece = 33;
-  Communicator comm;
-  TestType device;
-  for (const Algorithm algorithm : kAlgorithms) {
-    const auto without = direct(algorithm, comm, device);
-    const auto with = staged(algorithm, comm, device, piece);
-    for (const std::size_t length : lengths_around(piece, comm.size())) {
-      const auto expected = rough_sum(*without, device, comm.rank(), length);
-      const auto sum = rough_sum(*with, device, comm.rank(), length);
-      CAPTURE(with->name(), length);
-      CHECK_ON_ALL_RANKS(same_bits(sum, expected));
-    }
-  }
-}
-
-TEST_CASE("long chunks are staged in pieces of the usual size", "[staging]") {
-  const std::size_t chunk = 2 * StagedExchange::kPieceElements + 1;
-  Communicator comm;
-  LazyReduceDevice device;
-  const auto reduce = staged(Algorithm::ring, comm, device);
-  CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, chunk * std::size_t(comm.size())));
-}
-
-TEST_CASE("staging goes above the count limit", "[staging]") {
-  Communicator comm(MPI_COMM_WORLD, 7);
-  LazyReduceDevice device;
-  for (const Algorithm algorithm : kAlgorithms) {
-    const auto reduce = staged(algorithm, comm, device, 16);
-    CAPTURE(reduce->name());
-    CHECK_ON_ALL_RANKS(sums_exactly(*reduce, device, comm, 1003));
-  }
+                                  std::size_t piece) {
+  return make(algorithm,
+              std::make_unique<StagedExchange>(std::make_unique<MpiExchange>(comm), device, piece),
+              device);
 }
 
 TEST_CASE("MPI sees host memory only when staged, device memory only when not", "[staging]") {
@@ -141,18 +82,6 @@ TEST_CASE("MPI sees host memory only when staged, device memory only when not", 
       CHECK_ON_ALL_RANKS((seen.host > 0) == (!alone && through_host));
       CHECK_ON_ALL_RANKS((device.staged_copies() > 0) == (!alone && through_host));
     }
-  }
-}
-
-TEST_CASE("staging takes no other scratch memory of the device", "[staging]") {
-  Communicator comm;
-  for (const Algorithm algorithm : kAlgorithms) {
-    HostReduceDevice device;
-    const auto reduce = staged(algorithm, comm, device, 16);
-    std::vector<float> slice(1003, 1.0F);
-    device.wait(reduce->sum(slice, device.record()));
-    CAPTURE(reduce->name());
-    CHECK_ON_ALL_RANKS(device.scratch_floats() == reduce->scratch_floats(1003));
   }
 }
 

@@ -6,14 +6,22 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host_reduce_device.hpp"
-#include "mpi/session/communicator.hpp"
+#include "mpi/exchange/exchange.hpp"
+#include "mpi/sums/central_all_reduce.hpp"
+#include "mpi/sums/doubling_all_reduce.hpp"
+#include "mpi/sums/fixed_order_all_reduce.hpp"
 #include "mpi/sums/hierarchical_all_reduce.hpp"
-#include "mpi_check.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
+#include "mpi/sums/wire_ring_all_reduce.hpp"
 #include "rueda/reduce/all_reduce.hpp"
+#include "rueda/reduce/rank_group.hpp"
 #include "values.hpp"
+
+// What holds for every all-reduce that sends messages, between whatever ranks.
 
 namespace rueda::test {
 
@@ -44,6 +52,21 @@ inline std::vector<float> rough_sum(AllReduce& reduce, ReduceDevice& device, int
   return slice;
 }
 
+/// Whole numbers whose sums are bf16 numbers at every step: small powers of two of each other.
+inline float narrow_value(std::size_t index) { return float(index % 8 + 1); }
+
+/// Whether `reduce` sums exactly what a wire of bf16 can hold.
+inline bool sums_narrow_values(AllReduce& reduce, ReduceDevice& device, int size,
+                               std::size_t length) {
+  std::vector<float> values(length), slice(length, 1e6F);
+  for (std::size_t i = 0; i < length; ++i) values[i] = narrow_value(i);
+  device.copy(slice, values);
+  device.wait(reduce.sum(slice, device.record()));
+  for (std::size_t i = 0; i < length; ++i)
+    if (slice[i] != float(size) * narrow_value(i)) return false;
+  return true;
+}
+
 /// Whether the two differ by no more than the rounding of a sum over `size` rough values.
 inline bool close_to(const std::vector<float>& a, const std::vector<float>& b, int size) {
   const float tolerance = float(size * size) * 256.0f * 0x1p-24f;
@@ -52,71 +75,83 @@ inline bool close_to(const std::vector<float>& a, const std::vector<float>& b, i
   });
 }
 
-using MakeExchange = std::function<std::unique_ptr<Exchange>(Communicator&)>;
-
-inline std::unique_ptr<Exchange> direct_exchange(Communicator& ranks) {
-  return std::make_unique<Exchange>(ranks);
-}
+using ExchangePtr = std::unique_ptr<Exchange>;
 
 /// Where an all-reduce under test works.
 struct Place {
-  Communicator& world;
+  RankGroup& group;
   ReduceDevice& device;
-  MakeExchange exchange = direct_exchange;
+  std::function<ExchangePtr()> exchange;        ///< between all ranks
+  std::function<ExchangePtr(int color)> split;  ///< between those of one color; collective
 };
 
+/// The same with other exchanges around those of `place`.
+inline Place with(const Place& place, const std::function<ExchangePtr(ExchangePtr)>& around) {
+  return {place.group, place.device, [=] { return around(place.exchange()); },
+          [=](int color) { return around(place.split(color)); }};
+}
+
 /// A way to sum, with everything that can be set about it.
-struct Candidate {
+struct ReduceCase {
   std::string name;
   std::function<std::unique_ptr<AllReduce>(const Place&)> make;
   bool has_tree_order = false;                                    ///< the bits of the fixed order
   std::size_t longest = std::numeric_limits<std::size_t>::max();  ///< beyond, too many messages
 };
 
-inline Candidate ring_of(std::size_t segment) {
+inline ReduceCase ring_of(std::size_t segment) {
   return {"ring in segments of " + std::to_string(segment),
           [segment](const Place& p) {
-            return std::make_unique<RingAllReduce>(p.exchange(p.world), p.device, segment);
+            return std::make_unique<RingAllReduce>(p.exchange(), p.device, segment);
           },
           false, segment == 0 ? std::numeric_limits<std::size_t>::max() : 500 * segment};
 }
 
+inline ReduceCase wire_ring_of(std::size_t segment) {
+  return {"bf16 wire in segments of " + std::to_string(segment),
+          [segment](const Place& p) {
+            return std::make_unique<WireRingAllReduce>(p.exchange(), p.device, segment, false);
+          },
+          false, 500};
+}
+
 /// On pretended hosts: rank r is on host `host_of(r)`.
-inline Candidate hierarchy_of(const std::string& name, std::size_t segment,
-                              const std::function<int(int)>& host_of, bool fixed_order = false) {
+inline ReduceCase hierarchy_of(const std::string& name, std::size_t segment,
+                               const std::function<int(int)>& host_of, bool fixed_order = false) {
   const auto make = [=](const Place& p) {
     std::vector<int> hosts;
-    for (int rank = 0; rank < p.world.size(); ++rank) hosts.push_back(host_of(rank));
-    HierarchicalParts parts{
-        .exchange = p.exchange, .across = {}, .segment = segment, .fixed_order = fixed_order};
-    parts.across = [&p, segment, fixed_order](Communicator& ranks) -> std::unique_ptr<AllReduce> {
-      if (fixed_order) return std::make_unique<FixedOrderAllReduce>(p.exchange(ranks), p.device);
-      return std::make_unique<RingAllReduce>(p.exchange(ranks), p.device, segment);
+    for (int rank = 0; rank < p.group.size(); ++rank) hosts.push_back(host_of(rank));
+    const auto across = [&](ExchangePtr ranks) -> std::unique_ptr<AllReduce> {
+      if (fixed_order) return std::make_unique<FixedOrderAllReduce>(std::move(ranks), p.device);
+      return std::make_unique<RingAllReduce>(std::move(ranks), p.device, segment);
     };
-    return std::make_unique<HierarchicalAllReduce>(p.world, p.device, HostLayout(hosts), parts);
+    return std::make_unique<HierarchicalAllReduce>(p.device, HostLayout(hosts),
+                                                   HierarchicalParts{.world = p.exchange(),
+                                                                     .split = p.split,
+                                                                     .across = across,
+                                                                     .segment = segment,
+                                                                     .fixed_order = fixed_order});
   };
   return {name, make, fixed_order, 5000};
 }
 
-/// All that need nothing but messages.
-inline std::vector<Candidate> own_algorithms() {
-  std::vector<Candidate> all;
+/// All that need nothing but messages and send fp32.
+inline std::vector<ReduceCase> own_algorithms() {
+  std::vector<ReduceCase> all;
   for (const std::size_t segment : {0u, 1u, 7u, 64u, 1u << 20}) all.push_back(ring_of(segment));
   all.push_back({"fixed order",
                  [](const Place& p) {
-                   return std::make_unique<FixedOrderAllReduce>(p.exchange(p.world), p.device, 100);
+                   return std::make_unique<FixedOrderAllReduce>(p.exchange(), p.device, 100);
                  },
                  true, 5000});
-  all.push_back({"doubling",
-                 [](const Place& p) {
-                   return std::make_unique<DoublingAllReduce>(p.exchange(p.world), p.device);
-                 },
-                 true});
-  all.push_back({"central",
-                 [](const Place& p) {
-                   return std::make_unique<CentralAllReduce>(p.exchange(p.world), p.device);
-                 },
-                 true});
+  all.push_back(
+      {"doubling",
+       [](const Place& p) { return std::make_unique<DoublingAllReduce>(p.exchange(), p.device); },
+       true});
+  all.push_back(
+      {"central",
+       [](const Place& p) { return std::make_unique<CentralAllReduce>(p.exchange(), p.device); },
+       true});
   all.push_back(hierarchy_of("hosts of two ranks", 0, [](int rank) { return rank / 2; }));
   all.push_back(hierarchy_of("hosts of three ranks, in segments", 16, [](int r) { return r / 3; }));
   all.push_back(hierarchy_of("ranks dealt out to two hosts", 7, [](int rank) { return rank % 2; }));
@@ -126,6 +161,13 @@ inline std::vector<Candidate> own_algorithms() {
                              [](int rank) { return rank < 2 ? 0 : 1; }));
   all.push_back(hierarchy_of("one host", 7, [](int) { return 4; }));
   all.push_back(hierarchy_of("one rank a host", 7, [](int rank) { return rank; }));
+  return all;
+}
+
+/// These, and the ring that rounds.
+inline std::vector<ReduceCase> own_algorithms_and_wires() {
+  auto all = own_algorithms();
+  for (const std::size_t segment : {0u, 5u}) all.push_back(wire_ring_of(segment));
   return all;
 }
 

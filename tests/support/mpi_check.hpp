@@ -1,15 +1,9 @@
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-#include <span>
 #include <string>
-#include <vector>
 
 #include <catch2/catch.hpp>
 #include <mpi.h>
-
-#include "rueda/reduce/rank_group.hpp"
 
 namespace rueda::test {
 
@@ -46,19 +40,6 @@ std::string message_of(Work&& work) {
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-inline bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
-
-/// Whether all ranks hold the same bits.
-inline bool same_bits_on_all_ranks(RankGroup& group, std::span<const float> mine) {
-  const auto all = group.all_gather(std::as_bytes(mine));
-  bool same = true;
-  for (const auto& other : all) same = same && other == all[0];
-  return same;
 }
 
 }  // namespace rueda::test

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <vector>
 
+#include "rueda/reduce/rank_group.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 namespace rueda::test {
@@ -58,6 +61,19 @@ inline std::vector<float> serial_trees(int count, std::size_t length) {
   std::vector<float> sums(length);
   for (std::size_t i = 0; i < length; ++i) sums[i] = serial_tree(count, i);
   return sums;
+}
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+/// Whether all ranks hold the same bits.
+inline bool same_bits_on_all_ranks(RankGroup& group, std::span<const float> mine) {
+  const auto all = group.all_gather(std::as_bytes(mine));
+  bool same = true;
+  for (const auto& other : all) same = same && other == all[0];
+  return same;
 }
 
 }  // namespace rueda::test

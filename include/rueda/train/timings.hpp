@@ -28,6 +28,7 @@ enum class Phase : int {
   other,       ///< whatever is left: bookkeeping, replica checks
 };
 inline constexpr std::size_t kPhases = 8;
+inline constexpr auto kAllReduce = std::size_t(Phase::all_reduce);
 inline constexpr std::array<std::string_view, kPhases> kPhaseNames = {
     "load", "copy", "forward", "loss", "backward", "all_reduce", "optimizer", "other"};
 

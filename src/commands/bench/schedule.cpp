@@ -60,7 +60,7 @@ void send(std::vector<Step>& steps, const char* phase, std::initializer_list<Mes
   }
 }
 
-/// As DoublingAllReduce cuts a block of ranks; tests/mpi compares the messages.
+/// As DoublingAllReduce cuts a block of ranks; tests/unit/mpi compares the messages.
 void add_doubling(std::vector<Step>& steps, int first, int count) {
   if (count == 1) return;
   const int left = int(std::bit_floor(unsigned(count - 1)));

@@ -9,9 +9,10 @@
 
 #include <cuda.h>
 
+#include "mpi/exchange/mpi_exchange.hpp"
 #include "mpi/session/communicator.hpp"
 #include "mpi/session/session.hpp"
-#include "mpi/sums/message_sums.hpp"
+#include "mpi/sums/ring_all_reduce.hpp"
 #include "rueda/core/error.hpp"
 #include "tests/support/host_reduce_device.hpp"
 #include "tests/support/values.hpp"
@@ -64,7 +65,7 @@ class DriverReduceDevice final : public test::QueueingReduceDevice {
 std::size_t wrong_sums(Communicator& comm, std::size_t length) {
   const DriverFloats memory(length);
   DriverReduceDevice device(length);
-  RingAllReduce ring(std::make_unique<Exchange>(comm), device);
+  RingAllReduce ring(std::make_unique<MpiExchange>(comm), device);
   const std::span<float> slice = memory.span();
   std::size_t wrong = 0;
   for (int repetition = 0; repetition < 3; ++repetition) {

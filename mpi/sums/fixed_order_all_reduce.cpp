@@ -1,7 +1,11 @@
-#include <algorithm>
-#include <bit>
+#include "fixed_order_all_reduce.hpp"
 
-#include "message_sums.hpp"
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ring_all_reduce.hpp"
+#include "rueda/core/split.hpp"
 #include "rueda/reduce/tree_order.hpp"
 
 // The fixed order, in words.
@@ -51,7 +55,7 @@ Contributions collect(Exchange& ranks, ReduceDevice& device, const RingPlan& pla
     const auto outgoing = cut(slice, owned_part(plan, to, block));
     const std::size_t offset = std::size_t(s - 1) * block.size();
     const auto incoming = scratch.subspan(offset, own.size());
-    transfer(ranks, journal, "exchange", s - 1, outgoing, to, incoming, from);
+    transfer(ranks, journal, {"exchange", s - 1}, {outgoing, to}, {incoming, from});
     contributions[std::size_t(from)] = incoming;
   }
   return contributions;
@@ -104,99 +108,6 @@ void FixedOrderAllReduce::add_up(std::span<float> slice, bool) {
   const RingPlan plan = plan_of(slice.size());
   fixed_reduce_scatter(*ranks_, device_, plan, slice, scratch_elements_, journal());
   ring_all_gather(*ranks_, plan, slice, journal());
-}
-
-// Recursive doubling, in words.
-//
-// A block of ranks is cut into a left part, as many ranks as the largest power
-// of two below its size, and a right part, the rest. Each part sums among
-// itself, in the same way, at the same time. Then rank j of the left part and
-// rank j of the right one send each other the sum of their part, and both add
-// the two: left + right on one side, right + left on the other, which round
-// alike. So both hold the same bits, and with them, by induction, all who
-// exchanged. With a power of two of ranks each has a partner in every round:
-// log2 P messages.
-//
-// Otherwise the right part is the shorter one, and the left ranks beyond it
-// have no partner. The sum is spread to them, by those who have it to as many
-// who have not, twice as many each time; it is copied, so that their bits are
-// the same, too.
-//
-// The parts are those of TreeOrder: blocks of powers of two, and what is left
-// at the end merged from the right. Hence the bits of the fixed order.
-
-void DoublingAllReduce::add_up(std::span<float> slice, bool) {
-  step_ = 0;
-  sum_block({0, ranks_->size()}, slice, device_.scratch(slice.size()).first(slice.size()));
-}
-
-void DoublingAllReduce::sum_block(Block block, std::span<float> slice, std::span<float> incoming) {
-  if (block.count == 1) return;
-  const Block left{block.first, int(std::bit_floor(unsigned(block.count - 1)))};
-  const Block right{block.first + left.count, block.count - left.count};
-  const int mine = ranks_->rank() - block.first;
-  if (mine < left.count) {
-    sum_block(left, slice, incoming);
-    if (mine < right.count) sum_with(right.first + mine, slice, incoming);
-    spread(left, right.count, slice);
-  } else {
-    sum_block(right, slice, incoming);
-    sum_with(left.first + mine - left.count, slice, incoming);
-  }
-}
-
-void DoublingAllReduce::sum_with(int peer, std::span<float> slice, std::span<float> incoming) {
-  exchange("doubling", step_, slice, peer, incoming, peer);
-  add("doubling", step_++, slice, incoming);
-}
-
-void DoublingAllReduce::spread(Block block, int have, std::span<float> slice) {
-  const int mine = ranks_->rank() - block.first;
-  for (; have < block.count; have *= 2) {
-    const bool sends = mine < have && mine + have < block.count;
-    const bool receives = mine >= have && mine < 2 * have;
-    if (!sends && !receives) continue;
-    const int peer = block.first + (sends ? mine + have : mine - have);
-    exchange("spread", step_++, sends ? slice : std::span<float>{}, peer,
-             receives ? slice : std::span<float>{}, peer);
-  }
-}
-
-std::size_t CentralAllReduce::scratch_floats(std::size_t length) const {
-  if (ranks_->size() == 1 || ranks_->rank() != 0) return 0;
-  return (TreeOrder::slots_needed(std::size_t(ranks_->size())) - 1) * length;
-}
-
-void CentralAllReduce::add_up(std::span<float> slice, bool) {
-  if (ranks_->rank() == 0) {
-    collect(slice);
-    for (int rank = 1; rank < ranks_->size(); ++rank)
-      exchange("from rank 0", rank - 1, slice, rank, {}, rank);
-  } else {
-    exchange("to rank 0", 0, slice, 0, {}, 0);
-    exchange("from rank 0", 0, {}, 0, slice, 0);
-  }
-}
-
-/// Slot 0 of the tree is the slice itself, in which the sum ends up; the others are scratch.
-void CentralAllReduce::collect(std::span<float> slice) {
-  const std::size_t length = slice.size();
-  const auto scratch = device_.scratch(scratch_floats(length));
-  const auto slot = [&](std::size_t i) {
-    return i == 0 ? slice : scratch.subspan((i - 1) * length, length);
-  };
-  TreeOrder order;
-  for (int rank = 0; rank < ranks_->size(); ++rank) {
-    if (rank > 0) exchange("to rank 0", rank - 1, {}, rank, slot(order.next_slot()), rank);
-    const auto merge = [&](std::size_t into, std::size_t from) {
-      device_.add(slot(into), slot(from));
-    };
-    journal().add("to rank 0", rank, [&] {
-      order.push(merge);
-      if (rank + 1 == ranks_->size()) order.finish(merge);
-      device_.wait(device_.record_own());  // before scratch is received into again
-    });
-  }
 }
 
 }  // namespace rueda
